@@ -1,4 +1,4 @@
-//! Advice of the generator for types with schemars' derive: the types that it leads to compile.
+//! The generator's advice for types with schemars' derive: the types that it suggests compile.
 
 #[path = "../../generator/tests/advice/after.rs"]
 mod after;
@@ -6,7 +6,7 @@ mod after;
 mod go_markers;
 
 #[test]
-fn a_type_in_each_form_has_a_schema() {
+fn suggested_types_compile_and_have_a_schema() {
     let schema = schemars::schema_for!(after::same_form::Root);
     assert_eq!(schema.as_value()["required"], serde_json::json!(["a"]));
 }

@@ -1,5 +1,5 @@
-//! Deletion of an owner with each propagation policy, while a controller keeps its children: on the garbage collector of
-//! kube-controller-manager and on the fake server's.
+//! Deletion of an owner with each propagation policy while a controller keeps applying its
+//! children. Runs against the garbage collector of kube-controller-manager and the fake server's.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use rbuilder::fake::ApiServer;
 use rbuilder::testing::run;
 use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
 
-/// Long, because the machine may be busy.
+/// Generous, because the machine may be busy.
 const SOON: Duration = Duration::from_secs(60);
-/// The time after which nothing more is expected to happen.
+/// How long to wait before asserting that nothing more happens.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// What a controller has done.
+/// Counts what the controller has done.
 #[derive(Default)]
 struct Counts {
     /// Reconciles of an owner that is being deleted.
@@ -34,7 +34,7 @@ struct State {
     counts: Arc<Counts>,
 }
 
-/// Applies its children as the reconciles of scaffolds do, without a look at the deletion timestamp.
+/// Applies the children like a scaffolded reconcile function, which ignores the deletion timestamp.
 async fn keep(owner: Arc<Secret>, ctx: Ctx<State>) -> Result {
     if owner.meta().deletion_timestamp.is_some() {
         ctx.counts.terminating.fetch_add(1, SeqCst);
@@ -50,8 +50,8 @@ async fn keep(owner: Arc<Secret>, ctx: Ctx<State>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Gives the children back to their owner with requests of its own, as operators did before they looked at the deletion
-/// timestamp.
+/// Adopts the children with plain applies, as operators did before `apply_owned` looked at the
+/// deletion timestamp.
 async fn adopt(owner: Arc<Secret>, ctx: Ctx<State>) -> Result {
     for number in 0..ctx.children {
         let mut child = child(number);
@@ -81,7 +81,7 @@ fn manager(client: &Client, namespace: &str) -> Manager {
     Manager::with_client("cascades.example.com", client.clone(), args)
 }
 
-/// Name, uid and number of owners of each child.
+/// Returns the name, the UID and the number of owners of each child.
 async fn children(maps: &Api<ConfigMap>) -> Vec<(String, String, usize)> {
     let list = maps.list(&ListParams::default()).await.unwrap();
     let children = list
@@ -92,7 +92,7 @@ async fn children(maps: &Api<ConfigMap>) -> Vec<(String, String, usize)> {
         .collect()
 }
 
-/// Deletes an owner with this many children, and returns its children before and after.
+/// Deletes an owner with `count` children. Returns its children before and after.
 async fn delete_owner(
     client: &Client,
     namespace: &str,
@@ -107,7 +107,7 @@ async fn delete_owner(
     owner.metadata.name = Some("owner".to_owned());
     secrets.create(&PostParams::default(), &owner).await.unwrap();
     eventually(SOON, || async { children(&maps).await.len() == count }).await;
-    // The collector learns of the children by its own watches.
+    // The garbage collector learns about the children from its own watches.
     tokio::time::sleep(QUIET).await;
     let before = children(&maps).await;
     secrets.delete("owner", policy).await.unwrap();
@@ -150,7 +150,7 @@ async fn check_cascades(client: Client, namespaces: &[String]) {
 
 const COUNTS: [usize; 3] = [1, 5, 20];
 
-/// The policies, with `true` for the one that keeps the children.
+/// The propagation policies, with `true` if the policy keeps the children.
 fn policies() -> [(DeleteParams, bool); 3] {
     [
         (DeleteParams::background(), false),
@@ -160,7 +160,7 @@ fn policies() -> [(DeleteParams, bool); 3] {
 }
 
 #[rbuilder::envtest::test(controllers)]
-async fn a_cascade_ends_as_asked_for_in_a_cluster() {
+async fn cluster_follows_the_propagation_policy() {
     let env = Environment::builder().controllers().start().await.unwrap();
     let mut namespaces = Vec::new();
     for _ in 0..COUNTS.len() * policies().len() {
@@ -171,7 +171,7 @@ async fn a_cascade_ends_as_asked_for_in_a_cluster() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cascade_ends_as_asked_for_on_the_fake_server() {
+async fn fake_server_follows_the_propagation_policy() {
     let server = ApiServer::new().collecting_garbage();
     let namespaces: Vec<String> = (0..COUNTS.len() * policies().len())
         .map(|_| server.namespace("cascade"))
@@ -179,9 +179,10 @@ async fn a_cascade_ends_as_asked_for_on_the_fake_server() {
     check_cascades(server.client(), &namespaces).await;
 }
 
-/// The fake server shows what a cluster does to an operator that adopts again: its children go with the owner.
+/// An operator that adopts its orphaned children again loses them together with the owner. The fake
+/// server reproduces what a cluster does.
 #[tokio::test(start_paused = true)]
-async fn children_that_are_adopted_again_are_deleted_on_the_fake_server() {
+async fn readopted_children_are_deleted_on_the_fake_server() {
     let server = ApiServer::new().collecting_garbage();
     for count in COUNTS {
         let namespace = server.namespace("adopted");

@@ -1,9 +1,9 @@
-//! The memory of a cached object and of a queued key, and the allocations of a reconcile. None depends on the machine, so
-//! an increase fails here. `cargo xtask bench-operator` measures the rest.
+//! Memory per cached object and per queued key, and allocations per reconcile. None of them depends
+//! on the machine, so an increase fails here. `cargo xtask bench-operator` measures the rest.
 //!
-//! The file has a single test, because all tests of a program share the counting allocator.
+//! This program has only one test, because all tests of a program share the counting allocator.
 
-#![allow(clippy::disallowed_macros)] // the figures, for whoever changes a limit
+#![allow(clippy::disallowed_macros)] // prints the measurements
 
 use std::alloc::System;
 use std::convert::Infallible;
@@ -29,30 +29,32 @@ use tokio::task::JoinHandle;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Maximum size in bytes of a cached ConfigMap with 200 bytes of data, two labels and an annotation. The maps take two
-/// thirds of it: a node of a `BTreeMap<String, String>` has 544 bytes, whatever its contents.
+/// Maximum size in bytes of a cached ConfigMap with 200 bytes of data, two labels and an
+/// annotation. The maps account for two thirds of it: a node of a `BTreeMap<String, String>` takes
+/// 544 bytes, whatever its contents.
 const BYTES_PER_OBJECT: usize = 2800;
-/// Maximum size in bytes of the cached metadata of a Deployment with three labels, an annotation and an owner, of which
-/// a controller keeps nothing else.
+/// Maximum size in bytes of the cached metadata of a Deployment with three labels, an annotation
+/// and an owner. Controllers cache nothing else of the kinds that they own.
 const BYTES_PER_METADATA: usize = 220;
-/// Maximum number of allocations for each object of a list of such metadata, which needs no more than what it returns: an
-/// object has the same if it is decoded alone, and the copy that is made of it while the cache is locked.
+/// Maximum number of allocations per object when a list of such metadata is read. Decoding a single
+/// object takes as many, plus the copy that is made while the cache is locked.
 const ALLOCATIONS_PER_LISTED: usize = 25;
-/// Maximum number of allocations of a reconcile that does nothing, from the queue and back.
+/// Maximum number of allocations of a reconcile that does nothing, including its way through the
+/// queue.
 const ALLOCATIONS_PER_RECONCILE: usize = 12;
-/// Maximum number of allocations of a reconcile that applies an owned Deployment, with the answer, in which 50 of the
-/// controller's fields are listed as managed fields.
+/// Maximum number of allocations of a reconcile that applies an owned Deployment. This includes the
+/// response, whose managed fields list 50 fields of the controller.
 const ALLOCATIONS_PER_APPLY: usize = 660;
-/// Maximum size in bytes of a key that waits in the queue.
+/// Maximum size in bytes of a queued key.
 const BYTES_PER_KEY: usize = 260;
 /// Number of keys in a burst.
 const BURST: usize = 100_000;
-/// Maximum of bytes in use for a burst that is over.
+/// Maximum number of bytes in use after a burst.
 const BYTES_AFTER_BURST: usize = 1 << 20;
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// Returns a list as the API server sends it, of which an operator does not need more than half.
+/// Returns a list as the API server sends it. An operator needs less than half of it.
 fn config_maps(count: usize) -> Bytes {
     let object = |number: usize| {
         let fields =
@@ -78,7 +80,7 @@ fn config_maps(count: usize) -> Bytes {
     list("v1", "ConfigMap", (0..count).map(object).collect())
 }
 
-/// Returns a list of the metadata of Deployments, each owned by the ConfigMap of its name.
+/// Returns a list of the metadata of Deployments, each owned by the ConfigMap of the same name.
 fn deployments(count: usize) -> Bytes {
     let object = |number: usize| {
         json!({
@@ -110,7 +112,7 @@ fn deployments(count: usize) -> Bytes {
     )
 }
 
-/// Returns the Deployment that the ConfigMap of this name owns, as it is applied in a round.
+/// Returns the Deployment that the ConfigMap `name` owns. Its contents differ from round to round.
 fn child(name: &str, round: usize) -> Deployment {
     let labels = json!({ "app.kubernetes.io/name": "sample", "app.kubernetes.io/instance": name });
     let container = json!({
@@ -130,7 +132,8 @@ fn child(name: &str, round: usize) -> Deployment {
     serde_json::from_value(object).unwrap()
 }
 
-/// Returns the answer to the apply of a child: with metadata of the API server, and a default.
+/// Returns the response to the apply of a child, with the metadata and a default that the API
+/// server adds.
 fn applied_child(number: usize) -> Bytes {
     let name = name_of(number);
     let mut answer = serde_json::to_value(child(&name, 0)).unwrap();
@@ -166,7 +169,7 @@ fn list(version: &str, kind: &str, items: Vec<Value>) -> Bytes {
     list.to_string().into()
 }
 
-/// An API server with these objects, which never change.
+/// An API server whose objects never change.
 #[derive(Clone, Copy, Debug)]
 struct Contents {
     config_maps: usize,
@@ -195,10 +198,10 @@ impl Contents {
     }
 }
 
-/// The state of the reconciler.
+/// State shared with the reconcile function.
 struct State {
     reconciled: AtomicUsize,
-    /// A reconcile waits for a permit, and gives it back.
+    /// Each reconcile holds a permit while it runs.
     gate: Semaphore,
 }
 
@@ -208,9 +211,9 @@ async fn count(_object: Arc<ConfigMap>, ctx: Ctx<Arc<State>>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Applies the child of an object, and counts.
+/// Applies the child of an object and counts the reconcile.
 async fn apply(object: Arc<ConfigMap>, ctx: Ctx<Arc<State>>) -> Result {
-    // Another body each time: one that has been applied before would not be sent.
+    // Use a new body each time, because `apply_owned` does not send the same one twice.
     let round = ctx.reconciled.load(Ordering::Relaxed);
     let name = object.metadata.name.as_deref().unwrap_or_default();
     ctx.apply_owned(&*object, child(name, round)).await?;
@@ -218,7 +221,7 @@ async fn apply(object: Arc<ConfigMap>, ctx: Ctx<Arc<State>>) -> Result {
     Ok(Action::await_change())
 }
 
-/// What the controller does.
+/// What the reconcile function does.
 #[derive(Clone, Copy, PartialEq)]
 enum Work {
     Count,
@@ -226,18 +229,18 @@ enum Work {
     Apply,
 }
 
-/// An operator of these objects, all of which it has reconciled once.
+/// A running operator that has reconciled each object once.
 struct Operator {
     state: Arc<State>,
     triggers: trigger::Trigger<ConfigMap>,
-    /// Empty unless it owns Deployments.
+    /// `None` unless the operator owns Deployments.
     owned: Option<Cached<PartialObjectMeta<Deployment>>>,
     stop: oneshot::Sender<()>,
     running: JoinHandle<Result<()>>,
 }
 
 impl Operator {
-    /// Starts an operator. Returns it with the bytes that it has in use once all is reconciled.
+    /// Starts an operator. Returns it with the number of bytes in use after the first reconciles.
     async fn start(contents: Contents, work: Work) -> (Self, usize) {
         let client = contents.client();
         let state = Arc::new(State {
@@ -270,7 +273,7 @@ impl Operator {
         (operator, in_use(&before))
     }
 
-    /// Waits until there have been as many reconciles.
+    /// Waits until the total number of reconciles reaches `expected`.
     async fn reach(&self, expected: usize) {
         eventually(SOON, || async {
             self.state.reconciled.load(Ordering::Relaxed) >= expected
@@ -278,7 +281,7 @@ impl Operator {
         .await;
     }
 
-    /// Reconciles the objects once more. Returns the number of allocations that this takes.
+    /// Reconciles the objects once more. Returns the number of allocations.
     async fn reconcile_again(&self, objects: usize) -> usize {
         let names: Vec<_> = (0..objects).map(name_of).collect();
         let expected = self.state.reconciled.load(Ordering::Relaxed) + objects;
@@ -308,7 +311,8 @@ fn in_use(before: &Region<System>) -> usize {
     change.bytes_allocated.saturating_sub(change.bytes_deallocated)
 }
 
-/// Returns the bytes in use after reconciling this many objects, and the allocations of reconciling them again.
+/// Returns the bytes in use after reconciling this many objects, and the number of allocations of
+/// reconciling them again.
 async fn cost_of_objects(objects: usize) -> (usize, usize) {
     let contents = Contents {
         config_maps: objects,
@@ -320,7 +324,7 @@ async fn cost_of_objects(objects: usize) -> (usize, usize) {
     (kept, allocations)
 }
 
-/// Returns the allocations of applying the children of this many objects again.
+/// Returns the number of allocations of applying the children of this many objects again.
 async fn cost_of_applies(objects: usize) -> usize {
     let contents = Contents {
         config_maps: objects,
@@ -332,13 +336,14 @@ async fn cost_of_applies(objects: usize) -> usize {
     allocations
 }
 
-/// Returns the bytes in use with this many owned objects, and the allocations of a list of them and of reading each.
+/// Returns the bytes in use with this many owned objects, and the number of allocations of listing
+/// them and of reading each.
 async fn cost_of_metadata(deployments: usize) -> (usize, usize, usize) {
     let contents = Contents {
         config_maps: 1,
         deployments,
     };
-    // A manager reconciles nothing until all its caches are filled.
+    // A manager starts no reconcile until all caches are synced.
     let (operator, kept) = Operator::start(contents, Work::CountAndOwn).await;
     let owned = operator.owned.as_ref().unwrap();
     let allocations = |read: &dyn Fn() -> usize| {
@@ -358,7 +363,7 @@ async fn cost_of_metadata(deployments: usize) -> (usize, usize, usize) {
     (kept, listed, found)
 }
 
-/// Returns the bytes in use while a burst of keys waits, and once it is over.
+/// Returns the bytes in use while a burst of keys is queued, and after it.
 async fn cost_of_a_burst() -> (usize, usize) {
     let contents = Contents {
         config_maps: 10,
@@ -383,7 +388,7 @@ async fn cost_of_a_burst() -> (usize, usize) {
 }
 
 #[tokio::test]
-async fn objects_keys_and_reconciles_cost_what_they_did() {
+async fn memory_and_allocations_stay_within_limits() {
     let (few, few_allocations) = cost_of_objects(200).await;
     let (many, many_allocations) = cost_of_objects(2200).await;
     let per_object = many.saturating_sub(few) / 2000;

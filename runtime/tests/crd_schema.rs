@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// A type alias, which the compiler resolves, and so does the derive.
+/// A type alias, which the compiler resolves before the schema is built.
 type Maybe<T> = Option<T>;
 
 /// The spec.
@@ -112,7 +112,7 @@ fn check(property: &str, expected: &Value) {
 }
 
 #[test]
-fn every_type_has_its_schema() {
+fn every_property_has_the_expected_schema() {
     let item = json!({"type": "object", "description": "An item.", "required": ["name"],
         "properties": {"name": {"type": "string", "maxLength": 63}}});
     let page = |entries: Value| {
@@ -213,7 +213,7 @@ fn options_and_defaults_are_not_required() {
 }
 
 #[test]
-fn kube_makes_a_crd_of_it() {
+fn kube_embeds_the_schema_in_the_crd() {
     let crd = serde_json::to_value(Rich::crd()).expect("JSON");
     let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
     let spec = &schema["spec"]["properties"];
@@ -316,7 +316,7 @@ mod on_a_server {
     }
 
     #[rbuilder::envtest::test]
-    async fn objects_are_accepted_and_refused(env: Environment) {
+    async fn api_server_enforces_the_schema(env: Environment) {
         let crds: Api<CustomResourceDefinition> = Api::all(env.client());
         for crd in [Rich::crd(), Shape::crd()] {
             crds.create(&PostParams::default(), &crd)
@@ -366,13 +366,14 @@ mod on_a_server {
     }
 }
 
-/// A type that contains itself by way of another: of one that mentions itself, the derive makes no schema.
+/// A type that contains itself through another one. The derive rejects only direct recursion, so
+/// building the schema has to detect this cycle.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct Node {
     pub children: Vec<Child>,
 }
 
-/// The other.
+/// The other type of the cycle.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct Child {
     pub node: Node,
@@ -386,7 +387,7 @@ pub struct OpenNode {
 }
 
 #[test]
-fn recursion_is_refused_with_its_path() {
+fn recursive_type_panics_with_its_path() {
     let panic = std::panic::catch_unwind(schema_of::<Node>).expect_err("a panic");
     let text = panic.downcast_ref::<String>().expect("a string");
     assert!(
@@ -411,7 +412,7 @@ pub struct Hidden {
 type Name = String;
 
 #[test]
-fn a_marker_that_does_not_fit_names_its_field() {
+fn error_about_unsuitable_marker_names_the_field() {
     let panic = std::panic::catch_unwind(schema_of::<Hidden>).expect_err("a panic");
     let text = panic.downcast_ref::<String>().expect("a string");
     assert!(

@@ -17,11 +17,11 @@ use serde_json::json;
 
 const CRDS: &str = "tests/envtest/crds";
 const MEMOS: &str = "tests/controllers/crds/memos.yaml";
-/// Set for the run of this program that [`the_servers_die_with_a_killed_test`] kills.
+/// Set in the child process that [`servers_die_with_a_killed_test`] kills.
 const VICTIM: &str = "RBUILDER_ENVTEST_VICTIM";
 
 #[rbuilder::envtest::test]
-async fn the_shared_server_knows_installed_crds(env: Environment) {
+async fn shared_server_serves_installed_crds(env: Environment) {
     env.install_crds(CRDS).await.unwrap();
     env.install_crds(CRDS)
         .await
@@ -53,7 +53,7 @@ async fn the_shared_server_knows_installed_crds(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn a_crd_the_server_refuses_is_an_error_with_its_file(env: Environment) {
+async fn error_about_rejected_crd_names_the_file(env: Environment) {
     let error = env
         .install_crds("tests/envtest/refused.yaml")
         .await
@@ -67,7 +67,7 @@ async fn a_crd_the_server_refuses_is_an_error_with_its_file(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn namespaces_are_new_each_time(env: Environment) {
+async fn namespace_names_are_unique(env: Environment) {
     let (a, b) = (
         env.namespace("same").await.unwrap(),
         env.namespace("same").await.unwrap(),
@@ -83,7 +83,7 @@ async fn namespaces_are_new_each_time(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn the_kubeconfig_file_gives_the_same_access(env: Environment) {
+async fn kubeconfig_file_gives_the_same_access(env: Environment) {
     let kubeconfig = kube::config::Kubeconfig::read_from(env.kubeconfig_path()).unwrap();
     let options = kube::config::KubeConfigOptions::default();
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options)
@@ -94,7 +94,7 @@ async fn the_kubeconfig_file_gives_the_same_access(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn one_environment_can_be_stopped_and_the_shared_one_cannot() {
+async fn shared_environment_cannot_be_stopped() {
     let env = Environment::builder().crds(CRDS).start().await.unwrap();
     let folder = env.kubeconfig_path().parent().unwrap().to_owned();
     let maps: Api<ConfigMap> = Api::namespaced(env.client(), "default");
@@ -115,10 +115,10 @@ async fn one_environment_can_be_stopped_and_the_shared_one_cannot() {
     assert!(error.contains("ends with the process"), "{error}");
 }
 
-/// Between two starts of an operator, no connection of another test may take the port that the API server calls.
+/// Between two starts of an operator, no other test may take the port that the API server calls.
 #[cfg(target_os = "linux")]
 #[rbuilder::envtest::test]
-async fn the_port_of_a_webhook_server_stays_reserved(env: Environment) {
+async fn webhook_server_port_stays_reserved(env: Environment) {
     use rbuilder::envtest::WebhookArgs;
 
     struct Port(u16);
@@ -137,7 +137,7 @@ async fn the_port_of_a_webhook_server_stays_reserved(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn both_servers_get_the_arguments_they_are_given() {
+async fn extra_arguments_reach_both_servers() {
     let with = |etcd: &str, apiserver: &str| {
         Environment::builder()
             .etcd_arg(etcd)
@@ -153,9 +153,9 @@ async fn both_servers_get_the_arguments_they_are_given() {
     assert!(error.contains("unknown flag: --no-such-flag"), "{error}");
 }
 
-/// SIGKILL leaves the victim, another process of this test, no time to clean up.
+/// Kills another process of this test with SIGKILL, which leaves it no time to clean up.
 #[rbuilder::envtest::test]
-async fn the_servers_die_with_a_killed_test() {
+async fn servers_die_with_a_killed_test() {
     if let Some(report) = std::env::var_os(VICTIM) {
         return wait_to_be_killed(Path::new(&report)).await;
     }
@@ -163,11 +163,7 @@ async fn the_servers_die_with_a_killed_test() {
     let report = temp.path().join("folder");
     let program = std::env::current_exe().unwrap();
     let mut victim = Command::new(program)
-        .args([
-            "--include-ignored",
-            "--exact",
-            "the_servers_die_with_a_killed_test",
-        ])
+        .args(["--include-ignored", "--exact", "servers_die_with_a_killed_test"])
         .env(VICTIM, &report)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -207,7 +203,7 @@ fn processes_of(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Returns `true` if a process has exited; a zombie counts as exited.
+/// Returns `true` if a process is running. A zombie is not.
 fn is_alive(id: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat"));
     stat.is_ok_and(|stat| {
@@ -217,12 +213,12 @@ fn is_alive(id: &str) -> bool {
     })
 }
 
-/// Set for the run of this program that has an existing cluster and no binaries.
+/// Set in the child process that has an existing cluster but no server binaries.
 const GUEST: &str = "RBUILDER_ENVTEST_GUEST";
 
-/// The other process of this test finds this one's server as kubectl would.
+/// The child process finds the server of this process through the kubeconfig, like kubectl.
 #[rbuilder::envtest::test]
-async fn an_existing_cluster_is_used_and_cleaned_up() {
+async fn existing_cluster_is_used_and_cleaned_up() {
     if std::env::var_os(GUEST).is_some() {
         return be_a_guest().await;
     }
@@ -237,7 +233,7 @@ async fn an_existing_cluster_is_used_and_cleaned_up() {
         .args([
             "--include-ignored",
             "--exact",
-            "an_existing_cluster_is_used_and_cleaned_up",
+            "existing_cluster_is_used_and_cleaned_up",
             "--nocapture",
         ])
         .env(GUEST, "1")
@@ -248,7 +244,7 @@ async fn an_existing_cluster_is_used_and_cleaned_up() {
         .unwrap();
     let said = String::from_utf8_lossy(&guest.stderr);
     assert!(guest.status.success(), "{said}");
-    // Objects installed by the guest are deleted, earlier ones are not, and the server continues.
+    // The objects that the guest installed are deleted. Older objects and the server remain.
     // Deleting a CRD takes a moment, because its objects are deleted first.
     eventually_eq(
         Duration::from_secs(20),
@@ -312,11 +308,11 @@ async fn be_a_guest() {
 }
 
 #[tokio::test]
-async fn an_existing_cluster_that_is_none_is_an_error_that_says_where_it_looked() {
-    const HERE: &str = "an_existing_cluster_that_is_none_is_an_error_that_says_where_it_looked";
+async fn error_about_missing_cluster_says_where_it_looked() {
+    const HERE: &str = "error_about_missing_cluster_says_where_it_looked";
     const CHILD: &str = "RBUILDER_TEST_CHILD";
     if std::env::var_os(CHILD).is_some() {
-        // The cluster is set by environment variables of the process, so this runs in a child process.
+        // Environment variables select the cluster, so this runs in a child process.
         let started = Environment::builder().existing_cluster(true).start().await;
         panic!("{}", started.unwrap_err());
     }

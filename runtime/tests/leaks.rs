@@ -1,10 +1,10 @@
-//! A stopped manager leaves nothing behind. Tasks, open files, threads, and connections to the API server are
-//! counted before and after, so this is a separate program with a single test. Listed as ignored unless
+//! A stopped manager leaks nothing. The test counts tasks, open files, threads and connections to
+//! the API server before and after, so it needs a program to itself. Listed as ignored unless
 //! `KUBEBUILDER_ASSETS` is set.
 
-#![allow(clippy::disallowed_macros)] // the figures, for whoever looks at a failure
+#![allow(clippy::disallowed_macros)] // prints the counts
 
-#[allow(dead_code)] // it can do more than is needed here
+#[allow(dead_code)] // `faults` uses the rest
 #[path = "faults/lot.rs"]
 mod lot;
 #[allow(dead_code)] // it can do more than is needed here
@@ -34,7 +34,7 @@ const SOON: Duration = Duration::from_secs(30);
 /// tokio's blocking threads exit after being idle for 10 s.
 const SETTLED: Duration = Duration::from_secs(20);
 
-/// The resources of a process.
+/// Resource counts of a process.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     tasks: usize,
@@ -57,7 +57,7 @@ impl Figures {
     }
 }
 
-/// The state of the controllers, which counts their calls.
+/// State of the controllers: the number of reconciles.
 #[derive(Clone, Default)]
 struct Calls(Arc<AtomicUsize>);
 
@@ -79,7 +79,7 @@ async fn allow(request: AdmissionRequest) -> AdmissionResponse {
     AdmissionResponse::from(&request)
 }
 
-/// A namespace with a map to reconcile.
+/// A namespace with a ConfigMap to reconcile.
 struct Place {
     env: Environment,
     namespace: String,
@@ -104,7 +104,7 @@ impl Place {
         maps.patch(name, &params, &Patch::Apply(map)).await.unwrap();
     }
 
-    /// Writes a holder into the lease; an empty name releases it.
+    /// Sets the holder of the lease. An empty name releases it.
     async fn give_lease(&self, holder: &str) {
         let lease = json!({
             "apiVersion": "coordination.k8s.io/v1",
@@ -117,7 +117,7 @@ impl Place {
         leases.patch(LEASE, &params, &Patch::Apply(lease)).await.unwrap();
     }
 
-    /// A manager with all features enabled.
+    /// Returns a manager with all features enabled.
     fn manager(&self, proxy: &Proxy, calls: &Calls, change: impl FnOnce(&mut ManagerArgs)) -> Manager {
         let mut args = self.webhooks.args(ManagerArgs {
             watch_namespace: self.namespace.clone(),
@@ -209,14 +209,14 @@ async fn behind_a_silent_network(place: &Place, proxy: &Proxy) {
         called(&calls, 1).await;
         proxy.fall_silent();
     };
-    // Its events may not have been sent and its lease not released, without any fault of its own.
+    // It may have failed to send its events or to release its lease, which is not its fault.
     let _ = manager.start_until(cut_off).await;
-    // From now on the proxy notices closed connections again.
+    // From here on, the proxy notices closed connections again.
     proxy.restore();
     place.give_lease("").await;
 }
 
-/// Runs a manager in a runtime that continues, as in a test.
+/// Runs a manager in a runtime that outlives it, as in a test.
 async fn dropped(place: &Place, proxy: &Proxy) {
     let calls = Calls::default();
     place.give_lease("").await;
@@ -227,7 +227,7 @@ async fn dropped(place: &Place, proxy: &Proxy) {
     }
 }
 
-/// Checks that managers leave nothing behind; the first one only warms up.
+/// Checks that managers leak nothing. The first one only warms up.
 async fn leave_nothing(place: &Place, what: &str, managers: usize, round: impl AsyncFn(&Place, &Proxy)) {
     let mut before = None;
     for count in 0..=managers {
@@ -261,7 +261,7 @@ async fn leave_nothing(place: &Place, what: &str, managers: usize, round: impl A
 }
 
 #[rbuilder::envtest::test]
-async fn nothing_is_left_of_managers_that_have_ended(env: Environment) {
+async fn stopped_managers_leak_nothing(env: Environment) {
     let place = Place::new(env).await;
     leave_nothing(&place, "at work", 20, at_work).await;
     leave_nothing(&place, "without a certificate", 5, without_a_certificate).await;

@@ -1,4 +1,4 @@
-//! A test environment with controllers and nodes: objects move as in a cluster.
+//! A test environment with controllers and nodes, in which workloads progress as in a cluster.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use kube::{Api, ResourceExt};
 use rbuilder::envtest::{Environment, eventually};
 use serde_json::json;
 
-/// Long, because the machine may be busy.
+/// Generous, because the machine may be busy.
 const SOON: Duration = Duration::from_secs(60);
 
 fn pod_template(restart_policy: &str) -> serde_json::Value {
@@ -29,7 +29,7 @@ async fn pod_names(pods: &Api<Pod>) -> Vec<String> {
 }
 
 #[rbuilder::envtest::test(controllers)]
-async fn workloads_run_and_end_as_in_a_cluster() {
+async fn workloads_start_and_stop_as_in_a_cluster() {
     let env = Environment::builder()
         .controllers()
         .nodes(3)
@@ -69,7 +69,8 @@ async fn workloads_run_and_end_as_in_a_cluster() {
         assert!(node.is_some_and(|node| node.starts_with("node-")), "{node:?}");
     }
 
-    // Garbage collection: of the Deployment's Pods, and of what an owner of our own has.
+    // The garbage collector deletes the Deployment's Pods, and a ConfigMap that the Deployment
+    // owns.
     let maps: Api<ConfigMap> = Api::namespaced(env.client(), &namespace);
     let mut map = ConfigMap::default();
     map.metadata.name = Some("owned".to_owned());

@@ -1,6 +1,6 @@
-//! An operator as a process, as in a pod: flags, signals, lease, exit status and log.
-//! Each test starts this program again as the operator, against a real API server. Listed as ignored
-//! unless `KUBEBUILDER_ASSETS` is set.
+//! An operator as a process of its own, as in a pod: flags, signals, lease, exit status and log.
+//! Each test starts this program again as the operator, against a real API server. Listed as
+//! ignored unless `KUBEBUILDER_ASSETS` is set.
 
 #[path = "process/fencing.rs"]
 mod fencing;
@@ -40,7 +40,7 @@ use program::{Ended, Program};
 
 /// A timeout longer than anything here takes on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
-/// The time in which an idle process exits.
+/// How long an idle process may take to exit.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
 /// The namespace of one test.
@@ -59,7 +59,7 @@ impl Place {
         Self { env, namespace }
     }
 
-    /// Starts an operator that watches this namespace and keeps its lease in it.
+    /// Starts an operator that watches this namespace and keeps its lease there.
     fn start(&self, flags: &[&str]) -> Program {
         Program::start(self.env.kubeconfig_path(), self.flags(flags))
     }
@@ -101,7 +101,7 @@ impl Place {
         self.maps().create(&PostParams::default(), &map).await.unwrap();
     }
 
-    /// Makes a reconcile wait.
+    /// Makes the reconciles of an object block.
     async fn hold(&self, name: &str) {
         let patch = Patch::Merge(json!({ "data": { HOLD: "true" } }));
         self.maps()
@@ -128,7 +128,7 @@ impl Place {
             .unwrap();
     }
 
-    /// Returns the id of the process that has set the annotation `mark` on an object.
+    /// Returns the ID of the process that set the annotation `mark` on an object.
     async fn mark(&self, name: &str, mark: &str) -> Option<String> {
         self.maps()
             .get(name)
@@ -159,9 +159,10 @@ impl Place {
     }
 }
 
-/// After the first signal, running reconciles finish, none starts, the lease is released, and the exit status is 0.
+/// The first signal lets running reconciles finish and starts no new ones. Then the process
+/// releases its lease and exits with status 0.
 #[rbuilder::envtest::test]
-async fn a_signal_lets_reconciles_end() {
+async fn first_signal_lets_reconciles_finish() {
     if operator::is_this_process() {
         return operator::run().await;
     }
@@ -202,7 +203,7 @@ async fn a_signal_lets_reconciles_end() {
 
 /// A second signal makes the process exit without waiting.
 #[rbuilder::envtest::test]
-async fn a_second_signal_ends_the_process_at_once() {
+async fn second_signal_exits_immediately() {
     let place = Place::new().await;
     for (name, first, second) in [("one", "TERM", "TERM"), ("two", "INT", "TERM")] {
         let mut program = place.start(&["--health-probe-bind-address=0"]);
@@ -227,9 +228,10 @@ async fn a_second_signal_ends_the_process_at_once() {
     }
 }
 
-/// Another process may already be reconciling, so a leader that lost its lease exits without waiting for reconciles.
+/// Another process may be reconciling already, so a leader that lost its lease exits without
+/// waiting for its reconciles.
 #[rbuilder::envtest::test]
-async fn a_leader_whose_lease_is_taken_ends_with_an_error() {
+async fn leader_that_loses_its_lease_exits_with_an_error() {
     let place = Place::new().await;
     let mut program = place.start(&["--leader-elect", "--health-probe-bind-address=0"]);
     place.create("held", &[HOLD]).await;
@@ -253,10 +255,10 @@ async fn a_leader_whose_lease_is_taken_ends_with_an_error() {
     assert_eq!(place.holder().await, "thief", "what is not ours is not given up");
 }
 
-/// A stopped cluster or a wrong kubeconfig, as on a development machine.
+/// The cluster is stopped or the kubeconfig is wrong, as on a development machine.
 #[rbuilder::envtest::test]
-async fn outside_of_a_pod_an_operator_that_reaches_no_api_server_says_so_once_and_ends() {
-    // A port that is bound and not listened to refuses connections, and no other process can take it.
+async fn unreachable_api_server_is_fatal_outside_of_a_pod() {
+    // A bound port without a listener refuses connections, and no other process can take it.
     let closed = tokio::net::TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let server = format!("http://{}", closed.local_addr().unwrap());
@@ -282,7 +284,7 @@ async fn outside_of_a_pod_an_operator_that_reaches_no_api_server_says_so_once_an
 
 /// A leader that cannot reach the API server must exit before another process may take its lease.
 #[rbuilder::envtest::test]
-async fn a_leader_without_api_server_ends_before_its_lease() {
+async fn leader_without_api_server_exits_before_its_lease_expires() {
     let env = Environment::builder().start().await.unwrap();
     let place = Place::at(env.clone()).await;
     let mut program = place.start(&["--leader-elect", "--health-probe-bind-address=0"]);
@@ -291,7 +293,7 @@ async fn a_leader_without_api_server_ends_before_its_lease() {
 
     let asked = Instant::now();
     env.stop().await.unwrap();
-    // The renew deadline is 10 s, the lease lasts 15 s; the stop itself takes a part of that.
+    // The renew deadline is 10 s and the lease lasts 15 s. Stopping takes part of the difference.
     let ended = program.ended(Duration::from_secs(15)).await;
     assert_eq!(ended, Ended::with(1), "{}", program.log());
     assert!(asked.elapsed() < Duration::from_secs(15), "{:?}", asked.elapsed());
@@ -311,9 +313,9 @@ async fn a_leader_without_api_server_ends_before_its_lease() {
     );
 }
 
-/// The lease of a killed leader is not released: the standby, which stays ready, waits until it has expired.
+/// A killed leader does not release its lease. The standby stays ready and waits until it expires.
 #[rbuilder::envtest::test]
-async fn a_standby_takes_over_from_a_killed_leader() {
+async fn standby_takes_over_from_a_killed_leader() {
     let place = Place::new().await;
     let mut leader = place.start(&["--leader-elect", "--health-probe-bind-address=0"]);
     place.create("first", &[]).await;
@@ -333,14 +335,14 @@ async fn a_standby_takes_over_from_a_killed_leader() {
     place.create("second", &[]).await;
     place.marked_by("second", ENDED, &standby).await;
     let waited = killed.elapsed();
-    // The lease was renewed 2 s before the kill at the earliest.
+    // The last renewal was at most 2 s before the kill.
     assert!(waited >= Duration::from_secs(12), "{waited:?}\n{}", standby.log());
     assert!(standby.get(probes, "/readyz").await.is_ok());
 }
 
-/// The flags of kubebuilder's manifests and patches, with other ports.
+/// The flags in kubebuilder's manifests and patches, with other ports.
 #[rbuilder::envtest::test]
-async fn kubebuilders_flags_start_an_operator() {
+async fn operator_accepts_kubebuilders_flags() {
     let place = Place::new().await;
     let reserved = [ReservedPort::reserve().unwrap(), ReservedPort::reserve().unwrap()];
     let [metrics, probes] = reserved.each_ref().map(ReservedPort::number);
@@ -376,9 +378,10 @@ async fn kubebuilders_flags_start_an_operator() {
     assert_eq!(program.ended(AT_ONCE).await, Ended::with(0), "{}", program.log());
 }
 
-/// The text format: a failed reconcile is one line with the object, the error and the time of the retry.
+/// In the text format, a failed reconcile is one line with the object, the error and the delay of
+/// the retry.
 #[rbuilder::envtest::test]
-async fn a_failed_reconcile_is_one_line_of_log() {
+async fn failed_reconcile_logs_one_line() {
     let place = Place::new().await;
     let mut program = place.start(&["--health-probe-bind-address=0"]);
     place.create("broken", &[FAIL]).await;
@@ -406,9 +409,9 @@ async fn a_failed_reconcile_is_one_line_of_log() {
     assert_eq!(program.ended(AT_ONCE).await, Ended::with(0));
 }
 
-/// The JSON format: each line is a JSON object.
+/// In the JSON format, each line is a JSON object.
 #[rbuilder::envtest::test]
-async fn a_log_in_json_has_the_same_fields() {
+async fn json_log_has_the_same_fields() {
     let place = Place::new().await;
     let mut program = place.start(&["--health-probe-bind-address=0", "--zap-encoder=json"]);
     place.create("broken", &[FAIL]).await;
@@ -439,7 +442,7 @@ async fn a_log_in_json_has_the_same_fields() {
 }
 
 #[rbuilder::envtest::test]
-async fn a_manager_without_a_cluster_says_where_it_looked() {
+async fn manager_without_a_cluster_says_where_it_looked() {
     let mut program = Program::start(Path::new("/nowhere/kubeconfig"), Vec::new());
     assert_eq!(program.ended(SOON).await, Ended::with(1), "{}", program.log());
     let log = program.log();
@@ -448,9 +451,10 @@ async fn a_manager_without_a_cluster_says_where_it_looked() {
     assert!(error.contains("/nowhere/kubeconfig"), "{error}");
 }
 
-/// Flags for the cluster take precedence over the environment, which may be that of another cluster.
+/// Flags that select the cluster take precedence over the environment, which may select another
+/// one.
 #[rbuilder::envtest::test]
-async fn the_cluster_can_be_chosen_by_flags() {
+async fn flags_select_the_cluster() {
     let place = Place::new().await;
     let path = place.env.kubeconfig_path().display();
     let start = |flag: &str| {
@@ -474,7 +478,7 @@ async fn the_cluster_can_be_chosen_by_flags() {
 
 /// A manager that cannot start prints one line with the error and exits with status 1.
 #[rbuilder::envtest::test]
-async fn a_manager_that_cannot_start_says_why() {
+async fn startup_error_is_printed_on_one_line() {
     let place = Place::new().await;
     let taken = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
     let port = taken.local_addr().unwrap().port();

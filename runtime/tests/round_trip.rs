@@ -1,5 +1,5 @@
-//! The round-trip test of conversions offered to operators: it finds lost data, reports the field, and shows a
-//! minimal object.
+//! The round-trip test of conversions that operators can use. It finds lost data, reports the
+//! field, and shows a minimal object.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -155,7 +155,7 @@ impl From<v2::Tour> for Tour {
 }
 
 #[test]
-fn conversions_that_lose_nothing_pass() {
+fn lossless_conversions_pass() {
     assert_round_trip::<Tour, v2::Tour>();
     RoundTrip::<Tour, v2::Tour>::new().cases(50).seed(7).assert();
 }
@@ -228,7 +228,7 @@ fn report(trip: Faulty) -> String {
         .unwrap()
 }
 
-/// Generates hubs without the data that this spoke omits on purpose.
+/// Generates hubs without the data that this spoke drops on purpose.
 fn without_more() -> Faulty {
     RoundTrip::new().normalize_hub(|tour: &mut Tour| {
         tour.spec.by = Means::Train;
@@ -238,7 +238,7 @@ fn without_more() -> Faulty {
 }
 
 #[test]
-fn what_is_lost_is_shown_on_the_simplest_object_with_its_path() {
+fn lost_field_is_shown_on_a_minimal_object() {
     let lucky = || without_more().hub_when(|tour| tour.spec.seats != Some(13));
     let said = report(lucky());
     assert!(
@@ -262,7 +262,7 @@ fn what_is_lost_is_shown_on_the_simplest_object_with_its_path() {
 }
 
 #[test]
-fn an_object_that_is_refused_is_shown_with_the_reason() {
+fn object_that_fails_to_convert_is_shown_with_the_reason() {
     let said = report(
         without_more()
             .hub_when(|tour| tour.spec.stops.is_empty())
@@ -279,7 +279,7 @@ fn an_object_that_is_refused_is_shown_with_the_reason() {
 }
 
 #[test]
-fn what_the_other_schema_refuses_is_shown() {
+fn object_that_the_other_schema_rejects_is_shown() {
     let said = report(without_more().hub_when(|tour| tour.spec.stops.iter().all(|stop| stop.minutes <= 60)).hub_values(
         "spec.stops",
         [json!([{ "name": "a", "minutes": 1 }, { "name": "b", "minutes": 1 }, { "name": "c", "minutes": 1 }])],
@@ -292,7 +292,7 @@ fn what_the_other_schema_refuses_is_shown() {
 }
 
 #[test]
-fn what_is_lost_on_purpose_and_what_is_never_sent_can_be_said() {
+fn intended_losses_can_be_excluded() {
     without_more()
         .hub_when(|tour| tour.spec.seats != Some(13))
         .spoke_when(|tour| tour.spec.seats != Some(13))
@@ -304,7 +304,7 @@ fn what_is_lost_on_purpose_and_what_is_never_sent_can_be_said() {
 }
 
 #[test]
-fn a_condition_that_nothing_meets_proves_nothing_and_is_an_error() {
+fn skipping_every_object_is_an_error() {
     let said = report(Faulty::new().hub_when(|_| false));
     assert!(
         said.starts_with("all 256 objects of trips.example.com/v1 were skipped"),
@@ -337,15 +337,15 @@ mod broken {
 }
 
 #[test]
-fn a_panic_is_a_refusal() {
+fn panic_counts_as_a_failed_conversion() {
     let caught = catch_unwind(|| RoundTrip::<Tour, broken::Tour>::new().assert());
     let said = caught.unwrap_err().downcast::<String>().unwrap();
     assert!(said.contains("v1 to trips.example.com/v4: it panicked"), "{said}");
 }
 
-/// Generated objects differ, decode into their types, and are the same in every run.
+/// Random objects differ from each other, decode into their types, and are the same in every run.
 #[test]
-fn objects_at_random_are_read_by_their_type() {
+fn random_objects_decode_into_their_type() {
     let objects = RandomObjects::new(&Tour::crd(), "v1")
         .always("spec.seats")
         .always("spec.by")
@@ -375,9 +375,10 @@ fn objects_at_random_are_read_by_their_type() {
     assert!(objects.admit(json!({ "spec": {} })).is_err());
 }
 
-/// kube reads durations as floating-point numbers, so nanoseconds beside years are lost by no fault of a conversion.
+/// kube parses durations as floating-point numbers, so no conversion can keep nanoseconds next to
+/// years.
 #[test]
-fn durations_are_such_that_kube_reads_what_it_writes() {
+fn random_durations_survive_kubes_encoding() {
     #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
     #[kube(group = "trips.example.com", version = "v1", kind = "Break", namespaced)]
     struct BreakSpec {

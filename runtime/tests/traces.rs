@@ -1,5 +1,5 @@
-//! Traces of an operator: reconciles with their requests, and webhooks, as a tracer provider receives them. The API server
-//! is the fake one.
+//! Traces of an operator as a tracer provider receives them: reconciles with their requests, and
+//! webhooks. The API server is the fake one.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +30,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 /// A timeout longer than anything here takes on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
 
-/// The spans of all tests: a process has one provider.
+/// The spans of all tests, because a process has only one provider.
 static SPANS: LazyLock<InMemorySpanExporter> = LazyLock::new(|| {
     let exporter = InMemorySpanExporter::default();
     let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone());
@@ -42,7 +42,7 @@ fn finished_spans() -> Vec<SpanData> {
     SPANS.get_finished_spans().unwrap()
 }
 
-/// Returns an attribute as text; empty if there is none.
+/// Returns an attribute as text, or an empty string.
 fn attribute(span: &SpanData, key: &str) -> String {
     let mut found = span
         .attributes
@@ -54,7 +54,7 @@ fn attribute(span: &SpanData, key: &str) -> String {
         .unwrap_or_default()
 }
 
-/// Waits for the spans with this name of one controller.
+/// Waits until a controller has `count` spans.
 async fn wait_for_reconciles(controller: &str, count: usize) -> Vec<SpanData> {
     eventually(SOON, || async {
         let mut spans = finished_spans();
@@ -76,7 +76,7 @@ fn children_of(span: &SpanData) -> Vec<SpanData> {
     spans
 }
 
-/// Fails first, because an object is missing; then makes it.
+/// Fails once, panics once, fails terminally once, and then succeeds.
 async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<Mutex<u32>>) -> Result {
     if map.name_any() != "map" {
         return Ok(Action::await_change());
@@ -101,10 +101,10 @@ fn config_map(name: &str) -> ConfigMap {
     serde_json::from_value(json!({ "metadata": { "name": name, "namespace": "default" } })).unwrap()
 }
 
-/// The `traceparent` of each request.
+/// Each request with its `traceparent` header.
 type Parents = Arc<Mutex<Vec<(String, Option<String>)>>>;
 
-/// Returns a client that records the requests that it sends.
+/// Returns a client that records its requests.
 fn record_requests(client: Client, parents: &Parents) -> Client {
     let parents = Arc::clone(parents);
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -119,7 +119,7 @@ fn record_requests(client: Client, parents: &Parents) -> Client {
 }
 
 #[tokio::test]
-async fn a_reconcile_is_a_trace_with_its_requests() {
+async fn reconcile_trace_includes_its_requests() {
     LazyLock::force(&SPANS);
     let server = ApiServer::new().object(&config_map("map"));
     let parents = Parents::default();
@@ -178,9 +178,9 @@ async fn a_reconcile_is_a_trace_with_its_requests() {
 }
 
 #[tokio::test]
-async fn a_request_names_the_server() {
+async fn request_span_names_the_server() {
     LazyLock::force(&SPANS);
-    // A port that is bound and not listened to refuses connections, and no other process can take it.
+    // A bound port without a listener refuses connections, and no other process can take it.
     let closed = tokio::net::TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = closed.local_addr().unwrap();
@@ -223,7 +223,7 @@ fn write_certificate(folder: &Path) -> CertificateDer<'static> {
     certificate.der().clone()
 }
 
-/// Sends a review as the API server does, and returns the response.
+/// Sends a review like the API server, and returns the response.
 async fn send_review(port: u16, trusted: &CertificateDer<'static>, parent: &str) -> std::io::Result<String> {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).unwrap();
@@ -255,7 +255,7 @@ async fn send_review(port: u16, trusted: &CertificateDer<'static>, parent: &str)
 }
 
 #[tokio::test]
-async fn a_review_is_part_of_the_api_servers_trace() {
+async fn review_span_joins_the_trace_of_the_api_server() {
     LazyLock::force(&SPANS);
     let folder = tempfile::tempdir().unwrap();
     let certificate = write_certificate(folder.path());

@@ -41,7 +41,7 @@ fn configurations(files: &[(&str, &str)]) -> Vec<Value> {
         .collect()
 }
 
-/// The source path of each type, with the group, version and kind of the type.
+/// Returns the source path of each type with its group, version and kind.
 macro_rules! kinds {
     ($($path:path,)*) => {
         [$((
@@ -57,7 +57,7 @@ macro_rules! kinds {
 }
 
 #[test]
-fn kubernetes_own_kinds_are_known() {
+fn built_in_kinds_are_known() {
     let kinds = kinds![
         k8s_openapi::api::admissionregistration::v1::MutatingAdmissionPolicy,
         k8s_openapi::api::admissionregistration::v1::MutatingAdmissionPolicyBinding,
@@ -185,7 +185,7 @@ mod server {
     use rbuilder::envtest::Environment;
     use serde_json::Value;
 
-    /// Every argument of the marker, as in the generator's own tests.
+    /// Sources that use every argument of the marker, shared with the tests of the generator.
     const SOURCES: [(&str, &str); 3] = [
         (
             "src/lib.rs",
@@ -201,12 +201,12 @@ mod server {
         ),
     ];
 
-    /// Returns the errors and warnings of the API server for an object.
+    /// Creates an object. Returns the errors and warnings of the API server.
     async fn post(client: &Client, object: &Value) -> Vec<String> {
         send(client, object, "").await
     }
 
-    /// The same, with a dry run.
+    /// Does the same as [`post`] in a dry run.
     async fn dry_run(client: &Client, object: &Value) -> Vec<String> {
         send(client, object, "&dryRun=All").await
     }
@@ -235,7 +235,7 @@ mod server {
     }
 
     #[rbuilder::envtest::test]
-    async fn the_server_takes_every_configuration_without_a_warning(env: Environment) {
+    async fn server_accepts_every_configuration_without_warnings(env: Environment) {
         let configurations = super::configurations(&SOURCES);
         assert_eq!(
             configurations.len(),
@@ -248,16 +248,16 @@ mod server {
         }
         assert!(said.is_empty(), "{}", said.join("\n"));
 
-        // Checks that the test can fail: the server does validate the object.
+        // Prove that the test can fail: the server does validate the object.
         let mut wrong = configurations[0].clone();
         wrong["metadata"]["name"] = "wrong".into();
         wrong["webhooks"][0]["name"] = "short.name".into();
         assert_eq!(post(&env.client(), &wrong).await.len(), 1);
     }
 
-    /// Generator and server both accept a match condition, or both reject it.
+    /// The generator accepts a match condition exactly if the server does.
     #[rbuilder::envtest::test]
-    async fn match_conditions_are_judged_as_by_the_server(env: Environment) {
+    async fn match_conditions_are_validated_as_by_the_server(env: Environment) {
         let right = super::configurations(&[(
             "src/lib.rs",
             "#[webhook(validating, name = \"a.b.c\", match_condition(name = \"a\", expression = \"true\"))]\n\

@@ -1,14 +1,14 @@
-//! The memory that a conversion review takes, which must not depend on the number of its objects.
+//! Converting a review takes memory that does not depend on the number of its objects.
 //!
-//! The file has a single test, because all tests of a program share the counting allocator. To
-//! measure the resident memory of the process for lists of other lengths, with the memory for
-//! reviews that follows its limit:
+//! This program has only one test, because all tests of a program share the counting allocator. To
+//! measure the resident memory for lists of other lengths, with the default memory limit for
+//! reviews:
 //!
 //! ```sh
 //! RBUILDER_CONVERSION_OBJECTS=10000,25000,1000000 cargo test -p rbuilder-runtime --test webhook_memory -- --nocapture
 //! ```
 
-#![allow(clippy::disallowed_macros)] // the figures, for whoever changes a limit
+#![allow(clippy::disallowed_macros)] // prints the measurements
 
 use std::alloc::System;
 use std::path::Path;
@@ -32,19 +32,19 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Most bytes in use while a review is converted, as a multiple of its body: the body, the answer,
-/// and one object.
+/// Maximum number of bytes in use during a conversion, as a multiple of the body of the review.
+/// Counts the body, the response, and one object.
 const MULTIPLE: usize = 3;
-/// Bytes that are allowed beyond this, for the connection.
+/// Number of bytes allowed in addition, for the connection.
 const BESIDES: usize = 1 << 20;
-/// Most bytes in use after the review.
+/// Maximum number of bytes in use after the review.
 const AFTER: usize = 1 << 20;
-/// The memory for reviews, as with the 128 MiB of the scaffold.
+/// Memory limit for reviews, as in the scaffold with its 128 MiB.
 const MEMORY: usize = 64 << 20;
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// The most bytes that were in use when an object was converted.
+/// Highest number of bytes in use while an object was converted.
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 fn in_use() -> usize {
@@ -119,7 +119,8 @@ fn review(objects: usize) -> String {
     review_of(&object, objects)
 }
 
-/// Returns a review as text, because its objects as values would take a hundred times as much.
+/// Returns a review as text, because its objects would take a hundred times as much memory as
+/// values.
 fn review_of(object: &Value, count: usize) -> String {
     let object = object.to_string();
     let mut objects = format!("{object},").repeat(count);
@@ -130,14 +131,14 @@ fn review_of(object: &Value, count: usize) -> String {
     )
 }
 
-/// A served conversion webhook.
+/// A running conversion webhook.
 struct Served {
     port: u16,
     connector: TlsConnector,
 }
 
 impl Served {
-    /// Sends a review, and returns the length of the response and its first line.
+    /// Sends a review. Returns the length of the response and its first line.
     async fn send(&self, body: &str) -> Result<(usize, String), std::io::Error> {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).await?;
         let name = ServerName::try_from("localhost").unwrap();
@@ -150,7 +151,7 @@ impl Served {
         let (mut reader, mut writer) = tokio::io::split(stream);
         let receiving = async {
             let (mut buffer, mut length, mut first) = (vec![0; 64 * 1024], 0, String::new());
-            // The response itself is not kept: it would count.
+            // Do not keep the response, because it would count.
             while let Ok(read) = reader.read(&mut buffer).await
                 && read > 0
             {
@@ -198,7 +199,7 @@ impl Served {
     }
 }
 
-/// Returns what the kernel says about the memory of this process, such as `VmHWM`, its peak.
+/// Returns a field of `/proc/self/status`, such as `VmHWM`, the peak of the resident memory.
 fn status(field: &str) -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mut lines = status.lines().filter_map(|line| line.strip_prefix(field));
@@ -211,11 +212,11 @@ fn status(field: &str) -> String {
 }
 
 /// Prints the resident memory before, during and after reviews of these lengths. It includes the
-/// body, which this process also sends.
+/// body, because this process also sends it.
 async fn measure(served: &Served, lengths: &str) {
     for objects in lengths.split(',') {
         let body = review(objects.parse().expect("a number of objects"));
-        // Resets the peak.
+        // Reset the peak.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let before = status("VmRSS");
         let answer = served.send(&body).await;
@@ -248,7 +249,7 @@ fn connector_to(trusted: CertificateDer<'static>) -> TlsConnector {
 }
 
 #[tokio::test]
-async fn a_conversion_takes_a_small_multiple_of_its_review() {
+async fn conversion_memory_is_a_small_multiple_of_the_review() {
     let folder = tempfile::tempdir().unwrap();
     let connector = connector_to(write_certificate(folder.path()));
     let reserved = ReservedPort::reserve().unwrap();
@@ -270,14 +271,14 @@ async fn a_conversion_takes_a_small_multiple_of_its_review() {
         served.check(2_000).await;
         served.check(20_000).await;
 
-        // One object as dense as possible, which would need about 500 MiB.
+        // A single object, as dense as possible. It would take about 500 MiB.
         let dense = vec![json!({ "a": 0 }); 300_000];
         let object =
             json!({ "apiVersion": "memory.example.com/v1", "kind": "Backup", "spec": { "database": dense } });
         let body = review_of(&object, 1);
         let (_, first) = served.send(&body).await.unwrap();
         assert_eq!(first, "HTTP/1.1 413 Payload Too Large");
-        // More than the memory for reviews.
+        // A review larger than the memory limit.
         let (_, first) = served.send(&review(150_000)).await.unwrap();
         assert_eq!(first, "HTTP/1.1 413 Payload Too Large");
         served.check(2_000).await;

@@ -1,6 +1,6 @@
-//! Objects with mistakes, as a client of a real API server sees the answers: with a defaulting and
-//! a validating webhook and a conversion, the same as from the API server alone. Listed as ignored
-//! unless `KUBEBUILDER_ASSETS` is set.
+//! Invalid objects, and how a real API server responds. With a defaulting webhook, a validating
+//! webhook and a conversion, the response is the same as without them. Listed as ignored unless
+//! `KUBEBUILDER_ASSETS` is set.
 
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ fn validate(new: &Backup, old: Option<&Backup>, request: &AdmissionRequest) -> R
     Ok(Warnings::new())
 }
 
-/// Somebody else's webhook.
+/// A webhook of another operator.
 async fn label(request: AdmissionRequest) -> AdmissionResponse {
     let object = request.object.as_ref().unwrap();
     let has_labels = object.metadata.labels.is_some();
@@ -211,7 +211,7 @@ fn status_of(error: kube::Error) -> Box<Status> {
     }
 }
 
-/// Checks that the API server reports these fields, and no others.
+/// Checks that the API server reports exactly these fields.
 #[track_caller]
 fn assert_invalid(result: Result<DynamicObject, Box<Status>>, expected: &[&str]) {
     let status = result.expect_err("an invalid object");
@@ -223,14 +223,14 @@ fn assert_invalid(result: Result<DynamicObject, Box<Status>>, expected: &[&str])
 }
 
 #[rbuilder::envtest::test]
-async fn mistakes_are_answered_as_by_the_api_server_alone(env: Environment) {
+async fn webhooks_do_not_change_the_response_to_invalid_objects(env: Environment) {
     env.install_crds("tests/webhook_typos/crd.yaml").await.unwrap();
     let namespace = env.namespace("typos").await.unwrap();
     for name in ["corrected", "deleted"] {
         store_bad(&env, &namespace, name).await;
     }
     let served = serve(env, namespace).await;
-    // Until the API server calls the webhooks.
+    // Wait until the API server calls the webhooks.
     eventually(SOON, || async {
         let created = served
             .create("v2", "good", json!({ "cycle": "Daily", "source": "db" }))
@@ -281,7 +281,7 @@ async fn mistakes_are_answered_as_by_the_api_server_alone(env: Environment) {
         assert_invalid(served.patch("v2", "good", spec).await, &[&expected]);
     }
 
-    // Of what the schema allows, the validator names the field.
+    // The validator names the field if the schema allows the value.
     let denied = served
         .create("v1", "bad", json!({ "database": "db", "every": "x" }))
         .await;
@@ -290,8 +290,8 @@ async fn mistakes_are_answered_as_by_the_api_server_alone(env: Environment) {
     assert_invalid(denied, &["spec.every"]);
     let denied = served.patch("v2", "good", json!({ "every": "x" })).await;
     assert_invalid(denied, &["spec.every"]);
-    // Such a new object of the other version has to be converted after its validation, as for
-    // storage.
+    // An invalid new object of the other version passes validation and fails afterwards, when it is
+    // converted for storage.
     let failed = served
         .create("v2", "bad", json!({ "source": "db", "every": "x" }))
         .await
@@ -303,7 +303,7 @@ async fn mistakes_are_answered_as_by_the_api_server_alone(env: Environment) {
     );
     assert!(failed.message.contains(&expected), "{failed:?}");
 
-    // What was stored before can be corrected and deleted.
+    // Invalid objects that were stored earlier can be corrected and deleted.
     let corrected = served.patch("v1", "corrected", json!({ "every": "1h" })).await;
     assert_eq!(corrected.unwrap().data["spec"]["every"], "1h");
     for name in ["corrected", "deleted"] {
@@ -314,7 +314,7 @@ async fn mistakes_are_answered_as_by_the_api_server_alone(env: Environment) {
             .unwrap();
     }
 
-    // Nothing of all this was stored.
+    // None of the rejected objects was stored.
     let stored = served.backups("v2").list(&Default::default()).await.unwrap();
     assert_eq!(stored.items.len(), 1);
     assert_eq!(stored.items[0].data["spec"]["source"], "db");

@@ -1,5 +1,4 @@
-//! Webhooks called by a real API server. Listed as ignored unless `KUBEBUILDER_ASSETS`
-//! is set.
+//! Webhooks called by a real API server. Listed as ignored unless `KUBEBUILDER_ASSETS` is set.
 
 #[path = "webhooks/events.rs"]
 mod events;
@@ -109,7 +108,7 @@ fn letter(name: &str, to: &str) -> Letter {
     Letter::new(name, LetterSpec { to, copies: None })
 }
 
-/// An operator whose webhooks the API server calls for one namespace.
+/// A running operator whose webhooks the API server calls for one namespace.
 struct Served {
     env: Environment,
     namespace: String,
@@ -150,7 +149,7 @@ impl Served {
         Api::namespaced(self.env.client(), &self.namespace)
     }
 
-    /// Waits until the API server has observed the new configuration and calls the webhooks.
+    /// Waits until the API server has observed the configuration and calls the webhooks.
     async fn until_asked(&self) {
         eventually(SOON, || async {
             let params = PostParams {
@@ -177,10 +176,10 @@ fn status_of(error: kube::Error) -> kube::core::Status {
     }
 }
 
-/// Guarantee 16: defaults are set, unknown fields are kept, errors name their field, and validators of deletions
-/// receive the object to be deleted.
+/// Guarantee 16: defaults are set, unknown fields are kept, errors name their field, and the
+/// validator of a deletion receives the object to delete.
 #[rbuilder::envtest::test]
-async fn the_api_server_asks_before_it_stores(env: Environment) {
+async fn admission_webhooks_run_before_storage(env: Environment) {
     let admission =
         |manager: Manager| manager.webhook(Webhook::<Letter>::new().defaulter(default).validator(validate));
     let served = serve(env, admission).await;
@@ -241,10 +240,11 @@ async fn the_api_server_asks_before_it_stores(env: Environment) {
     served.stop().await;
 }
 
-/// Guarantee 12: the caches of a kind that the operator itself converts can sync, because webhooks are served before.
-/// Objects stored in one version are read and written in the other.
+/// Guarantee 12: an operator that converts a kind itself can sync the caches of this kind, because
+/// it serves its webhooks first. Objects stored in one version can be read and written in the
+/// other.
 #[rbuilder::envtest::test]
-async fn versions_are_converted_and_the_operator_starts_with_what_is_stored(env: Environment) {
+async fn operator_starts_with_stored_objects_of_the_other_version(env: Environment) {
     async fn reconcile(letter: Arc<v2::Letter>, ctx: Ctx<Arc<std::sync::Mutex<Vec<String>>>>) -> Result {
         ctx.lock().unwrap().push(letter.spec.street.clone());
         Ok(Action::await_change())
@@ -259,7 +259,7 @@ async fn versions_are_converted_and_the_operator_starts_with_what_is_stored(env:
         .unwrap();
     let server = env.webhook_server().unwrap();
     server.convert("letters.webhooks.example.com").await.unwrap();
-    // When another test installs the CRD, its webhook configuration is kept.
+    // Another test that installs the CRD does not reset its webhook configuration.
     env.install_crds("tests/webhooks/crd.yaml").await.unwrap();
     let seen: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
     let args = server.args(ManagerArgs {
@@ -305,7 +305,7 @@ async fn versions_are_converted_and_the_operator_starts_with_what_is_stored(env:
 }
 
 #[rbuilder::envtest::test]
-async fn users_have_the_rights_that_rbac_gives_them(env: Environment) {
+async fn users_have_the_permissions_that_rbac_grants(env: Environment) {
     let namespace = env.namespace("users").await.unwrap();
     let user = env.user("reader", &["readers"]).unwrap();
     let maps: Api<k8s_openapi::api::core::v1::ConfigMap> = Api::namespaced(user.client(), &namespace);
@@ -339,9 +339,9 @@ async fn users_have_the_rights_that_rbac_gives_them(env: Environment) {
     assert_eq!(env.user("", &[]).unwrap_err().to_string(), "a user needs a name");
 }
 
-/// On a developer's machine there is no certificate, and the API server cannot call webhooks.
+/// On a developer's machine, there is no certificate and the API server cannot call webhooks.
 #[rbuilder::envtest::test]
-async fn webhooks_can_be_left_out(env: Environment) {
+async fn webhooks_can_be_disabled(env: Environment) {
     let start = async |enable_webhooks| {
         let args = ManagerArgs {
             enable_webhooks,

@@ -22,8 +22,8 @@
 //! | 8 | a cache that does not sync in time is an error with the last error of the watch | `tests/controllers/reconciling.rs: a_missing_crd_is_an_error_that_names_it` |
 //! | 8 | until then, the manager waits for a missing CRD | `tests/controllers/caches.rs: a_crd_may_come_after_the_operator` |
 //! | 8 | a manager can be started only once | `src/manager/start.rs: compile_fail,E0382` |
-//! | 9 | the lease is released only after the work it protects has finished | `tests/process.rs: a_signal_lets_reconciles_end` |
-//! | 9 | there is no grace period after the lease is lost | `tests/process.rs: a_leader_whose_lease_is_taken_ends_with_an_error`, `src/leader_election/tests.rs: a_leader_without_responses_gives_up_before_its_lease_expires` |
+//! | 9 | the lease is released only after the work it protects has finished | `tests/process.rs: first_signal_lets_reconciles_finish` |
+//! | 9 | there is no grace period after the lease is lost | `tests/process.rs: leader_that_loses_its_lease_exits_with_an_error`, `src/leader_election/tests.rs: a_leader_without_responses_gives_up_before_its_lease_expires` |
 //! | 9 | nothing is reconciled and no write is sent without the lease | `src/leader_election/fenced_client.rs: writes_are_sent_only_while_the_lease_is_held`, `src/controller/worker.rs: a_key_taken_without_the_lease_goes_back_and_no_more_are_taken`, `tests/process/fencing.rs: a_leader_that_was_suspended_beyond_its_lease_writes_nothing_when_it_is_resumed`, `tests/process/fencing.rs: a_reconcile_that_cannot_be_stopped_writes_nothing_after_a_partition` |
 //! | 9 | a process that has lost its lease ends, whatever blocks it | `tests/process/fencing.rs: a_process_that_cannot_stop_is_gone_a_second_after_the_loss_of_its_lease` |
 //! | 9 | reconciles do not delay renewals | `tests/process/fencing.rs: reconciles_that_block_the_only_thread_do_not_cost_the_lease` |
@@ -34,10 +34,10 @@
 //! | 10 | a component that hangs is cancelled after the grace period, with an error that names it | `src/phase.rs: a_hanging_task_is_cancelled_after_the_grace_period_and_named`, `tests/controllers/reconciling.rs: a_hanging_reconcile_is_abandoned_after_the_grace_period` |
 //! | 10 | a clean shutdown is not an error | `tests/controllers/reconciling.rs: stopping_lets_reconciles_end`, `src/phase.rs: tasks_that_exit_in_time_are_no_error` |
 //! | 11 | no reconcile is left behind | `tests/controllers/reconciling.rs: a_hanging_reconcile_is_abandoned_after_the_grace_period` |
-//! | 11 | no task, file, thread or connection is left behind, however the manager stops | `tests/leaks.rs: nothing_is_left_of_managers_that_have_ended` |
-//! | 12 | webhooks are served before caches sync, and caches are synced before the manager is ready | `tests/guarantees/starting.rs: objects_of_two_versions_that_only_the_manager_converts_do_not_keep_it_from_starting`, `tests/webhooks.rs: versions_are_converted_and_the_operator_starts_with_what_is_stored` |
+//! | 11 | no task, file, thread or connection is left behind, however the manager stops | `tests/leaks.rs: stopped_managers_leak_nothing` |
+//! | 12 | webhooks are served before caches sync, and caches are synced before the manager is ready | `tests/guarantees/starting.rs: objects_of_two_versions_that_only_the_manager_converts_do_not_keep_it_from_starting`, `tests/webhooks.rs: operator_starts_with_stored_objects_of_the_other_version` |
 //! | 13 | metrics exist from the start, with value zero | `src/metrics/tests.rs: names_types_and_labels_are_those_of_controller_runtime_and_start_at_zero` |
-//! | 13 | a port in use is an error that names the address | `tests/metrics/main.rs: a_port_in_use_ends_the_start_with_the_address`, `src/server/tests.rs: an_address_that_cannot_be_bound_is_named`, `tests/process.rs: a_manager_that_cannot_start_says_why` |
+//! | 13 | a port in use is an error that names the address | `tests/metrics/main.rs: a_port_in_use_ends_the_start_with_the_address`, `src/server/tests.rs: an_address_that_cannot_be_bound_is_named`, `tests/process.rs: startup_error_is_printed_on_one_line` |
 //! | 13 | a failing check is a 500 | `src/probes.rs: an_endpoint_runs_all_its_checks` |
 //! | 13 | liveness does not depend on caches | `tests/guarantees/starting.rs: a_manager_whose_caches_do_not_fill_is_alive_and_not_ready`, `tests/controllers/reconciling.rs: probes_tell_alive_from_ready` |
 //! | 14 | creations and changes of an object, and all changes of objects it owns, reconcile it | `tests/controllers/reconciling.rs: an_operator_keeps_what_it_owns_as_it_should_be` |
@@ -48,7 +48,7 @@
 //! | 15 | events from outside the cluster can trigger a reconcile | `tests/controllers/triggers.rs: triggers_reconcile_what_they_name` |
 //! | 15 | a mapping that returns an object repeatedly reconciles it once | `tests/guarantees/handlers.rs: a_mapping_that_names_an_object_often_reconciles_it_once` |
 //! | 16 | a defaulter that changes nothing sends no patch | `src/webhook/tests/mod.rs: an_unchanged_object_and_a_deleted_one_need_no_patch` |
-//! | 16 | a validator receives the object to be deleted | `src/webhook/tests/mod.rs: a_validator_allows_warns_and_denies`, `tests/webhooks.rs: the_api_server_asks_before_it_stores` |
+//! | 16 | a validator receives the object to be deleted | `src/webhook/tests/mod.rs: a_validator_allows_warns_and_denies`, `tests/webhooks.rs: admission_webhooks_run_before_storage` |
 //! | 16 | a panic is answered with status 500 | `src/webhook/tests/mod.rs: a_panic_is_answered_with_500_and_counted` |
 //! | 16 | a new certificate is served without a restart | `src/tls/tests.rs: a_replaced_secret_is_served_without_a_restart` |
 

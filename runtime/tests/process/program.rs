@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::operator::{FLAGS, THREADS};
 
 /// The test that runs the operator in a child process.
-const ENTRY: &str = "a_signal_lets_reconciles_end";
+const ENTRY: &str = "first_signal_lets_reconciles_finish";
 
 /// The exit status or signal of a process.
 #[derive(Debug, PartialEq, Eq)]
