@@ -1,4 +1,4 @@
-//! Sets of objects: applied in order, and deleted once they have left the set.
+//! Sets of objects, which are applied in order and deleted when they leave the set.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,15 +23,15 @@ use serde_json::json;
 use crate::support::{Memo, Operator, Place, SOON, Seen, Server, config_map, memo, on_both_servers};
 
 on_both_servers!(
-    a_set_loses_what_it_no_longer_contains,
-    objects_of_others_are_left_alone,
+    objects_that_leave_the_set_are_deleted,
+    foreign_objects_are_left_alone,
     kept_objects_stay,
     objects_without_an_owner_reference_are_deleted_too,
-    objects_wait_for_those_before_them,
-    a_kind_is_applied_after_its_crd,
-    an_object_is_found_in_another_version,
-    a_copy_of_an_owner_has_no_set,
-    kinds_known_at_run_time_are_owners_and_members,
+    objects_wait_for_their_predecessors,
+    custom_resource_is_applied_after_its_crd,
+    object_is_found_in_another_version,
+    copied_owner_does_not_share_the_set,
+    dynamic_kinds_can_be_owners_and_members,
 );
 
 const RECORD: &str = "rbuilder.dev/apply-set.memo";
@@ -48,13 +48,13 @@ impl Place {
         Ctx::new(self.env.client(), "memo", ())
     }
 
-    /// Applies a set for the owner as the API server has it.
+    /// Applies a set for the current version of the owner.
     async fn apply_set(&self, owner: &str, set: ApplySet) -> Result<AppliedSet> {
         let owner = self.api::<Memo>().get(owner).await?;
         self.ctx().apply_set(&owner, set).await
     }
 
-    /// Names of the ConfigMaps of tests in this namespace.
+    /// Returns the names of the test's ConfigMaps in this namespace.
     async fn map_names(&self) -> Vec<String> {
         let list = self.api::<ConfigMap>().list(&ListParams::default()).await;
         let names = list.unwrap().into_iter().map(|map| map.name_any());
@@ -67,7 +67,7 @@ impl Place {
     }
 }
 
-async fn a_set_loses_what_it_no_longer_contains(server: Server) {
+async fn objects_that_leave_the_set_are_deleted(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("owner", "1")).await;
     let maps_api = place.api::<ConfigMap>();
@@ -98,7 +98,7 @@ async fn a_set_loses_what_it_no_longer_contains(server: Server) {
     assert_eq!(place.record("owner").await, None);
 }
 
-async fn objects_of_others_are_left_alone(server: Server) {
+async fn foreign_objects_are_left_alone(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("owner", "1")).await;
     let other = place.create(memo("other", "1")).await;
@@ -115,7 +115,8 @@ async fn objects_of_others_are_left_alone(server: Server) {
             _ => matches!(error.downcast_ref(), Some(OwnershipError::NotOwned { .. })),
         };
         assert!(expected, "{error:?}");
-        // It is in the record, because a crash could have followed the apply. It is not deleted nevertheless.
+        // The record names the object, because a crash could have followed the apply. Still, the
+        // object is not deleted.
         assert!(place.record("owner").await.unwrap().contains(&name));
         assert!(
             place
@@ -127,7 +128,7 @@ async fn objects_of_others_are_left_alone(server: Server) {
         assert_eq!(api.get(&name).await.unwrap(), foreign);
     }
 
-    // Created again by somebody else, with the same owner, and taken over by another controller.
+    // Somebody else creates one again with the same owner, and another controller takes one over.
     drop(
         place
             .apply_set("owner", maps(&["mine", "again", "taken"]))
@@ -179,7 +180,7 @@ async fn kept_objects_stay(server: Server) {
     assert_eq!(place.map_names().await, ["kept", "marked"]);
     assert_eq!(place.record("owner").await, None);
     assert!(api.get("marked").await.unwrap().owner_references().is_empty());
-    // It can come back.
+    // A kept object can join the set again.
     let set = maps(&[]).add_kept(config_map("kept", "2"));
     assert!(place.apply_set("owner", set).await.unwrap().is_complete());
     assert_eq!(place.copied("kept").await.as_deref(), Some("2"));
@@ -239,7 +240,7 @@ async fn objects_without_an_owner_reference_are_deleted_too(server: Server) {
     assert_eq!(others.get_opt("far").await.unwrap(), None);
     assert!(roles.get_opt(&role_name).await.unwrap().is_none());
 
-    // The cleanup of the finalizer.
+    // Act as the cleanup of the finalizer.
     assert!(place.apply_set("owner", set()).await.unwrap().is_complete());
     memos.delete("owner", &DeleteParams::default()).await.unwrap();
     let going = memos.get("owner").await.unwrap();
@@ -257,7 +258,7 @@ async fn objects_without_an_owner_reference_are_deleted_too(server: Server) {
     );
 }
 
-async fn objects_wait_for_those_before_them(server: Server) {
+async fn objects_wait_for_their_predecessors(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("owner", "1")).await;
     drop(place.apply_set("owner", maps(&["old"])).await.unwrap());
@@ -283,7 +284,7 @@ async fn objects_wait_for_those_before_them(server: Server) {
     assert!(place.apply_set("owner", set()).await.unwrap().is_complete());
     assert_eq!(place.map_names().await, ["first", "last", "slow"]);
 
-    // A finalizer holds what has left the set.
+    // A finalizer holds an object that has left the set.
     let held = Patch::Merge(json!({ "metadata": { "finalizers": ["other.example.com/held"] } }));
     api.patch("last", &PatchParams::default(), &held).await.unwrap();
     let applied = place.apply_set("owner", maps(&["first"])).await.unwrap();
@@ -343,7 +344,7 @@ fn crd(kind: &str, versions: &[(&str, bool)]) -> CustomResourceDefinition {
     serde_json::from_value(crd).unwrap()
 }
 
-async fn a_kind_is_applied_after_its_crd(server: Server) {
+async fn custom_resource_is_applied_after_its_crd(server: Server) {
     let place = Place::new(server).await;
     let mut owner = memo("owner", "1");
     owner.metadata.finalizers = Some(vec!["controllers.example.com/set".to_owned()]);
@@ -365,7 +366,7 @@ async fn a_kind_is_applied_after_its_crd(server: Server) {
     })
     .await;
     place.api::<Gadget>().get("one").await.unwrap();
-    // The kind goes first: nothing of it is left to delete then.
+    // The CRD is deleted first, and takes its objects with it.
     eventually(SOON, || async {
         let applied = place.apply_set("owner", ApplySet::new()).await.unwrap();
         applied.is_complete()
@@ -375,7 +376,7 @@ async fn a_kind_is_applied_after_its_crd(server: Server) {
     assert!(crds.get_opt("gadgets.sets.example.com").await.unwrap().is_none());
 }
 
-async fn an_object_is_found_in_another_version(server: Server) {
+async fn object_is_found_in_another_version(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("owner", "1")).await;
     let crds: Api<CustomResourceDefinition> = Api::all(place.env.client());
@@ -412,7 +413,7 @@ async fn an_object_is_found_in_another_version(server: Server) {
     assert!(list.items.is_empty());
 }
 
-async fn a_copy_of_an_owner_has_no_set(server: Server) {
+async fn copied_owner_does_not_share_the_set(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("owner", "1")).await;
     drop(place.apply_set("owner", maps(&["a"])).await.unwrap());
@@ -444,7 +445,7 @@ async fn a_copy_of_an_owner_has_no_set(server: Server) {
     assert!(error.to_string().starts_with(&expected), "{error}");
 }
 
-async fn kinds_known_at_run_time_are_owners_and_members(server: Server) {
+async fn dynamic_kinds_can_be_owners_and_members(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("owner", "1")).await;
     let memos = ApiResource::erase::<Memo>(&());
@@ -462,7 +463,7 @@ async fn kinds_known_at_run_time_are_owners_and_members(server: Server) {
 }
 
 #[tokio::test]
-async fn a_set_that_cannot_be_applied_is_a_terminal_error() {
+async fn invalid_set_is_a_terminal_error() {
     let place = Place::new(Server::fake()).await;
     let owner = place.create(memo("owner", "1")).await;
     let error = place.apply_set("owner", maps(&["a", "a"])).await.err().unwrap();
@@ -491,9 +492,9 @@ async fn a_set_that_cannot_be_applied_is_a_terminal_error() {
     assert!(place.map_names().await.is_empty());
 }
 
-/// In a manager, a set that is as it should be costs no request.
+/// In a manager, an unchanged set costs no request.
 #[tokio::test(start_paused = true)]
-async fn an_unchanged_set_costs_no_request() {
+async fn unchanged_set_costs_no_request() {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         ctx.note("reconciles");
         let action = ctx.apply_set(&*memo, maps(&["a", "b"])).await?.action();
@@ -526,13 +527,13 @@ async fn an_unchanged_set_costs_no_request() {
 /// How a request fails.
 #[derive(Clone, Copy, Debug)]
 enum Failure {
-    /// It does not arrive.
+    /// The request does not arrive.
     Before,
-    /// It is carried out, and the response is lost.
+    /// The request is carried out, and its response is lost.
     After,
 }
 
-/// Returns a client whose request of this number fails. The process of the operator may as well have ended there.
+/// Returns a client whose request of this number fails, as if the operator had crashed there.
 fn failing_client(inner: Client, number: usize, failure: Failure) -> (Client, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
@@ -553,10 +554,10 @@ fn failing_client(inner: Client, number: usize, failure: Failure) -> (Client, Ar
     (Client::new(service, "default"), count)
 }
 
-/// Whatever request of a change fails, and whatever the set is then, the next call completes it: nothing stays that is not
-/// in it, and nothing of others is touched.
+/// Whichever request of a change fails, and whatever the set contains afterwards, the next call
+/// completes it. It deletes all objects outside of the set and touches no foreign ones.
 #[tokio::test]
-async fn a_call_completes_what_another_has_begun() {
+async fn interrupted_change_is_completed_by_the_next_call() {
     let before = ["a", "b", "c"];
     let during = ["b", "d", "e"];
     let afterwards: [&[&str]; 4] = [&["b", "d", "e"], &["a", "b", "c"], &["f"], &[]];

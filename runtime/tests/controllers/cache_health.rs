@@ -19,12 +19,12 @@ use serde_json::json;
 use crate::support::{Memo, Operator, Place, SOON, Seen, Server, copy, get, memo, on_both_servers};
 
 on_both_servers!(
-    caches_are_measured,
+    caches_have_metrics,
     debug_endpoints_show_a_running_manager,
-    a_streaming_list_and_small_pages_deliver_all_objects,
+    every_list_strategy_delivers_all_objects,
 );
 
-/// Adds a watch of a missing kind for memos with two of the names.
+/// Adds a watch of a missing kind for two of the memos, depending on their names.
 async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let ghosts = || Watch::mapped_dynamic(&ghosts(), to_nothing);
     match memo.name_any().as_str() {
@@ -36,7 +36,7 @@ async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-async fn caches_are_measured(server: Server) {
+async fn caches_have_metrics(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("a", "text")).await;
     let controller = Controller::new(copy, Seen::default()).owns::<ConfigMap>();
@@ -50,7 +50,8 @@ async fn caches_are_measured(server: Server) {
     eventually(SOON, || async {
         let text = metrics.text();
         text.contains(&format!("rbuilder_cache_objects{memos} 2\n"))
-            // One of each memo; the API server adds one with its certificate to each namespace.
+            // One per memo, plus the ConfigMap with the CA certificate that Kubernetes adds to each
+            // namespace.
             && !text.contains(&format!("rbuilder_cache_objects{maps} 0\n"))
             && text.contains(&format!("rbuilder_cache_own_writes{maps} 0\n"))
             && text.contains(&format!("rbuilder_cache_watch_errors_total{memos} 0\n"))
@@ -137,7 +138,7 @@ async fn debug_endpoints_show_a_running_manager(server: Server) {
     assert!(operator.stop().await.is_err(), "a reconcile is stuck");
 }
 
-async fn a_streaming_list_and_small_pages_deliver_all_objects(server: Server) {
+async fn every_list_strategy_delivers_all_objects(server: Server) {
     let place = Place::new(server).await;
     for number in 0..5 {
         place.create(memo(&format!("memo-{number}"), "")).await;
@@ -149,8 +150,9 @@ async fn a_streaming_list_and_small_pages_deliver_all_objects(server: Server) {
             place.manager().list_semantic(ListSemantic::Any).list_page_size(0),
         ),
     ];
-    // kube-apiserver waits for etcd to confirm its progress, which Debian's etcd 3.4 does not do on request. Another one,
-    // as `cargo xtask bench-operator` builds it, can be named for this test.
+    // For streaming lists, kube-apiserver waits until etcd confirms its progress, which etcd 3.4
+    // from Debian does not do on request. `TEST_ASSET_ETCD` can name another one, such as that of
+    // `cargo xtask bench-operator`.
     if matches!(place.env, Server::Fake(_)) || std::env::var_os("TEST_ASSET_ETCD").is_some() {
         let strategy = InitialListStrategy::StreamingList;
         managers.push((
@@ -176,7 +178,7 @@ async fn a_streaming_list_and_small_pages_deliver_all_objects(server: Server) {
     }
 }
 
-/// An operator with probes, whose caches are stale after two seconds.
+/// An operator with probes, whose caches become stale after two seconds.
 struct Probed {
     place: Place,
     address: String,
@@ -230,7 +232,7 @@ impl Probed {
         .await;
     }
 
-    /// Returns the seconds since the last data of a kind.
+    /// Returns the number of seconds since a kind last received data.
     fn since_contact(&self, kind: &str) -> f64 {
         let text = self.metrics.text();
         let start = format!("rbuilder_cache_seconds_since_contact{{kind=\"{kind}\"");
@@ -239,8 +241,8 @@ impl Probed {
         value.and_then(|value| value.parse().ok()).unwrap_or_default()
     }
 
-    /// Returns the readiness at a moment when a kind has been without data for three seconds, and a memo has just been
-    /// delivered.
+    /// Returns the readiness when a kind has received no data for three seconds, but a memo has
+    /// just arrived.
     async fn readiness_without(&self, kind: &str) -> String {
         eventually(SOON, || async { self.since_contact(kind) > 3.0 }).await;
         self.place.create(memo("news", "")).await;
@@ -249,9 +251,9 @@ impl Probed {
     }
 }
 
-/// A process without webhooks that receives nothing at all is not ready, until it receives something.
+/// A process without webhooks that receives no data at all is not ready until it receives some.
 #[tokio::test]
-async fn a_process_without_any_data_is_not_ready() {
+async fn process_without_any_data_is_not_ready() {
     let place = Place::new(Server::fake()).await;
     let (client, namespace) = (place.env.client(), place.namespace.clone());
     let probed = Probed::start(place, client, &namespace, |controller| controller).await;
@@ -275,7 +277,7 @@ fn to_nothing(_: &DynamicObject, _: &Ctx<Seen>) -> Vec<ObjectRef<Memo>> {
 }
 
 #[tokio::test]
-async fn a_late_watch_of_a_missing_kind_leaves_the_process_ready() {
+async fn late_watch_of_a_missing_kind_does_not_affect_readiness() {
     for required in [false, true] {
         let place = Place::new(Server::fake()).await;
         place
@@ -297,7 +299,7 @@ async fn a_late_watch_of_a_missing_kind_leaves_the_process_ready() {
 }
 
 #[tokio::test]
-async fn a_namespace_that_may_not_be_read_any_more_leaves_the_process_ready() {
+async fn losing_access_to_a_namespace_does_not_affect_readiness() {
     for required in [false, true] {
         let place = Place::new(Server::fake()).await;
         let lost = place.env.namespace("lost").await;
@@ -341,7 +343,7 @@ async fn a_namespace_that_may_not_be_read_any_more_leaves_the_process_ready() {
     }
 }
 
-/// Returns the answer to a request without permission.
+/// Returns a 403 response.
 fn forbidden() -> http::Response<Body> {
     let status = json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden",
         "message": "not allowed", "code": 403 });
@@ -351,9 +353,10 @@ fn forbidden() -> http::Response<Body> {
         .unwrap()
 }
 
-/// The manager starts without the kind, and tells an empty cache from one that is not filled.
+/// The manager starts without the optional kind. A reconcile can tell an empty cache from one that
+/// is not filled.
 #[tokio::test]
-async fn a_manager_starts_without_an_optional_watch() {
+async fn manager_starts_without_an_optional_kind() {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         let is_filled = ctx.cached_dynamic(&ghosts())?.is_synced();
         ctx.note(&format!("{} {is_filled}", memo.name_any()));

@@ -16,14 +16,14 @@ use crate::support::{Memo, Operator, Place, SOON, Seen, Server, config_map, copy
 
 on_both_servers!(
     caches_are_read_by_name_label_and_index,
-    reading_what_nobody_watches_is_an_error_that_says_what_to_add,
-    a_selection_decides_what_is_reconciled_and_kept,
+    reading_an_unwatched_kind_is_an_error_with_advice,
+    only_selected_objects_are_reconciled_and_cached,
     dynamic_kinds_are_reconciled_and_watched,
-    managed_fields_and_last_applied_are_dropped_unless_kept,
-    owned_kinds_are_kept_as_metadata,
-    a_crd_may_come_after_the_operator,
+    large_metadata_is_dropped_unless_configured,
+    owned_kinds_are_cached_as_metadata,
+    operator_waits_for_a_missing_crd,
     stopping_does_not_wait_for_a_cache,
-    a_manager_hands_out_its_caches,
+    manager_hands_out_its_caches,
 );
 
 async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
@@ -42,10 +42,10 @@ fn secret(name: &str, label: &str) -> Secret {
     }
 }
 
-/// The texts read by a controller from its caches, latest first.
+/// The texts that a controller read from its caches, latest first.
 type Read = Arc<Mutex<Vec<String>>>;
 
-/// Guarantee 14: a controller reads the objects of the cluster from its caches, by index and label.
+/// Guarantee 14: a controller reads objects from its caches, by index and by label.
 async fn caches_are_read_by_name_label_and_index(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Read>) -> Result {
@@ -117,7 +117,7 @@ async fn caches_are_read_by_name_label_and_index(server: Server) {
     operator.stop().await.unwrap();
 }
 
-async fn reading_what_nobody_watches_is_an_error_that_says_what_to_add(server: Server) {
+async fn reading_an_unwatched_kind_is_an_error_with_advice(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Read>) -> Result {
         let said = match memo.name_any().as_str() {
@@ -153,8 +153,8 @@ async fn reading_what_nobody_watches_is_an_error_that_says_what_to_add(server: S
     operator.stop().await.unwrap();
 }
 
-/// Only selected objects are sent to the process.
-async fn a_selection_decides_what_is_reconciled_and_kept(server: Server) {
+/// The API server sends only selected objects.
+async fn only_selected_objects_are_reconciled_and_cached(server: Server) {
     let place = Place::new(server).await;
     let mut ours = memo("ours", "");
     ours.labels_mut().insert("shard".to_owned(), "1".to_owned());
@@ -183,7 +183,7 @@ async fn a_selection_decides_what_is_reconciled_and_kept(server: Server) {
     })
     .await;
     assert_eq!((seen.count("theirs"), *kept.lock().unwrap()), (0, 1));
-    // An object that loses the label is deleted from the controller's point of view.
+    // To the controller, an object that loses the label is deleted.
     let patch = Patch::Merge(json!({ "metadata": { "labels": { "shard": null } } }));
     place
         .api::<Memo>()
@@ -196,7 +196,7 @@ async fn a_selection_decides_what_is_reconciled_and_kept(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Kinds known only at run time are reconciled, watched, owned and finalized like others.
+/// Kinds known only at run time can be reconciled, watched, owned and finalized like others.
 async fn dynamic_kinds_are_reconciled_and_watched(server: Server) {
     let place = Place::new(server).await;
     let gvk = GroupVersionKind::gvk("controllers.example.com", "v1", "Memo");
@@ -249,8 +249,8 @@ async fn dynamic_kinds_are_reconciled_and_watched(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// A cache drops large metadata that is rarely needed, unless configured to keep it.
-async fn managed_fields_and_last_applied_are_dropped_unless_kept(server: Server) {
+/// By default, a cache drops large metadata that is rarely needed.
+async fn large_metadata_is_dropped_unless_configured(server: Server) {
     let place = Place::new(server).await;
     let mut note = memo("note", "");
     let last_applied = "kubectl.kubernetes.io/last-applied-configuration";
@@ -281,8 +281,8 @@ async fn managed_fields_and_last_applied_are_dropped_unless_kept(server: Server)
     }
 }
 
-/// Only the metadata of owned objects is watched; their contents are not sent to the process.
-async fn owned_kinds_are_kept_as_metadata(server: Server) {
+/// Owned kinds are watched as metadata, so the contents never reach the process.
+async fn owned_kinds_are_cached_as_metadata(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Read>) -> Result {
         ctx.apply_owned(&*memo, config_map(&memo.name_any(), "x")).await?;
@@ -302,8 +302,9 @@ async fn owned_kinds_are_kept_as_metadata(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 8: the operator waits for a kind that is not served yet, and starts once its CRD is installed.
-async fn a_crd_may_come_after_the_operator(server: Server) {
+/// Guarantee 8: the operator waits for a kind that is not served yet, and starts when its CRD is
+/// installed.
+async fn operator_waits_for_a_missing_crd(server: Server) {
     let place = Place::new(server).await;
     let late = DynamicKind::namespaced(ApiResource::from_gvk_with_plural(
         &GroupVersionKind::gvk(&format!("{}.example.com", place.namespace), "v1", "Late"),
@@ -367,7 +368,7 @@ async fn stopping_does_not_wait_for_a_cache(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// The state of a controller with caches of the manager.
+/// State of a controller that holds caches of the manager.
 struct Readers {
     whole: Cached<ConfigMap>,
     metadata: Cached<PartialObjectMeta<ConfigMap>>,
@@ -375,7 +376,7 @@ struct Readers {
     read: Read,
 }
 
-async fn a_manager_hands_out_its_caches(server: Server) {
+async fn manager_hands_out_its_caches(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Readers>) -> Result {
         let namespace = memo.namespace().unwrap_or_default();
@@ -408,7 +409,7 @@ async fn a_manager_hands_out_its_caches(server: Server) {
         read: Arc::clone(&read),
     };
     assert!(readers.whole.is_empty(), "nothing is watched yet");
-    // The options count although they come later.
+    // Options that are set after the caches were handed out apply as well.
     let manager = manager.keep_managed_fields();
     let controller = Controller::new(reconcile, readers).owns::<ConfigMap>();
     let operator = Operator::start(manager.controller(controller));

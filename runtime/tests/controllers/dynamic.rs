@@ -1,4 +1,4 @@
-//! Kinds known only at run time, as owner and as child: what works for a typed object works for them.
+//! Kinds known only at run time, as owners and as children: they support whatever typed objects do.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -21,12 +21,12 @@ use tower::util::MapRequestLayer;
 use crate::support::{Memo, Operator, Place, SOON, Seen, Server, config_map, memo, on_both_servers};
 
 on_both_servers!(
-    a_dynamic_owner_has_typed_children,
-    a_typed_owner_has_dynamic_children,
-    dynamic_owners_and_children_are_written_in_every_way,
-    a_kind_is_looked_up_once,
+    dynamic_owner_has_typed_children,
+    typed_owner_has_dynamic_children,
+    every_write_method_accepts_dynamic_objects,
+    served_kind_is_discovered_once,
     scopes_of_dynamic_kinds_are_checked,
-    a_set_of_watches_replaces_the_others,
+    set_watches_replaces_the_previous_watches,
 );
 
 fn memo_kind() -> GroupVersionKind {
@@ -61,7 +61,7 @@ async fn copy(memo: Arc<DynamicObject>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-async fn a_dynamic_owner_has_typed_children(server: Server) {
+async fn dynamic_owner_has_typed_children(server: Server) {
     let place = Place::new(server).await;
     let owner = place.create(memo("note", "1")).await;
     let seen = Seen::default();
@@ -95,7 +95,7 @@ async fn a_dynamic_owner_has_typed_children(server: Server) {
     })
     .await;
 
-    // A change of the child reconciles the owner, which writes it again.
+    // A change of the child reconciles the owner, which applies it again.
     place
         .api::<ConfigMap>()
         .delete("note", &kube::api::DeleteParams::default())
@@ -108,13 +108,13 @@ async fn a_dynamic_owner_has_typed_children(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Counts reconciles, and has the kind of the children.
+/// Counts reconciles and holds the kind of the children.
 struct Children {
     seen: Seen,
     maps: DynamicKind,
 }
 
-async fn a_typed_owner_has_dynamic_children(server: Server) {
+async fn typed_owner_has_dynamic_children(server: Server) {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Children>) -> Result {
         let before = ctx.cached_dynamic(&ctx.maps)?.by("text", "1")?.len();
         let child = ctx
@@ -152,7 +152,7 @@ async fn a_typed_owner_has_dynamic_children(server: Server) {
     operator.stop().await.unwrap();
 }
 
-async fn dynamic_owners_and_children_are_written_in_every_way(server: Server) {
+async fn every_write_method_accepts_dynamic_objects(server: Server) {
     async fn reconcile(memo: Arc<DynamicObject>, ctx: Ctx<Children>) -> Result {
         if ctx.seen.count("done") > 0 {
             return Ok(Action::await_change());
@@ -221,7 +221,7 @@ async fn dynamic_owners_and_children_are_written_in_every_way(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Counts the requests by path.
+/// Counts requests by path.
 #[derive(Clone, Default)]
 struct Paths(Arc<Mutex<HashMap<String, usize>>>);
 
@@ -240,8 +240,8 @@ impl Paths {
     }
 }
 
-/// Objects may be of a kind that neither a controller nor a watch names: it is discovered, and found again.
-async fn a_kind_is_looked_up_once(server: Server) {
+/// Reconciles can use kinds that no controller or watch names. They are discovered once.
+async fn served_kind_is_discovered_once(server: Server) {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         let maps = ctx.discover(&map_kind()).await?;
         ctx.apply_owned(&*memo, maps.object(memo.name_any())).await?;
@@ -283,7 +283,7 @@ async fn a_kind_is_looked_up_once(server: Server) {
     })
     .await;
     assert_eq!(paths.count("/api/v1"), 1);
-    // One for each kind that is not served, because its CRD may be installed at any time.
+    // A kind that is not served is looked up each time, because its CRD may be installed meanwhile.
     assert_eq!(paths.count("/apis/controllers.example.com/v1"), 4);
     operator.stop().await.unwrap();
 }
@@ -314,7 +314,7 @@ async fn scopes_of_dynamic_kinds_are_checked(server: Server) {
         refused.unwrap_err(),
         &format!("{note} cannot own ConfigMap default/mine: an owner must be"),
     );
-    // A dynamic owner that has no namespace is cluster-scoped, and owns everywhere.
+    // A dynamic owner without a namespace is cluster-scoped, so it may own objects anywhere.
     let namespace = Api::<DynamicObject>::all_with(place.env.client(), namespaces.resource());
     let namespace = namespace.get(&place.namespace).await.unwrap();
     let child = maps().object("of-namespace").within(&place.namespace);
@@ -327,8 +327,8 @@ async fn scopes_of_dynamic_kinds_are_checked(server: Server) {
     assert_eq!(posted.unwrap().namespace(), Some(place.namespace.clone()));
 }
 
-/// `set_watches` starts what is missing, leaves alone what is there, and ends the others.
-async fn a_set_of_watches_replaces_the_others(server: Server) {
+/// `set_watches` starts missing watches, leaves running ones alone, and stops the others.
+async fn set_watches_replaces_the_previous_watches(server: Server) {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         let mut watches = Watches::new();
         let text = memo.spec.text.clone().unwrap_or_default();

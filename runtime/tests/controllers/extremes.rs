@@ -1,4 +1,5 @@
-//! No value that a user can choose makes the library panic. On the fake API server, with a paused clock.
+//! No value that a user can configure makes the library panic. Runs on the fake API server, with a
+//! paused clock.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use serde_json::json;
 
 use crate::support::{SOON, Seen, config_map};
 
-/// Durations around which arithmetic overflows.
+/// Durations at which arithmetic could overflow.
 const EXTREMES: [Duration; 7] = [
     Duration::ZERO,
     Duration::from_nanos(1),
@@ -29,7 +30,7 @@ const EXTREMES: [Duration; 7] = [
 
 type Reconciled = Controller<ConfigMap, Seen>;
 
-/// A limiter with one delay for all failures; without, it panics.
+/// A rate limiter with the same delay for all failures. Without a delay, it panics.
 struct Fixed(Option<Duration>);
 
 impl RateLimiter<ObjectRef<ConfigMap>> for Fixed {
@@ -47,9 +48,10 @@ impl RateLimiter<ObjectRef<ConfigMap>> for Fixed {
     }
 }
 
-/// An object whose first reconciles fail is reconciled until it succeeds, whatever a rate limiter says.
+/// An object whose first reconciles fail is retried until one succeeds, whatever the rate limiter
+/// returns.
 #[tokio::test(start_paused = true)]
-async fn no_rate_limiter_keeps_an_object_from_being_reconciled() {
+async fn failed_object_is_retried_whatever_the_rate_limiter_returns() {
     async fn fail_twice(map: Arc<ConfigMap>, ctx: Ctx<Seen>) -> Result {
         ctx.note(&map.name_any());
         match ctx.count(&map.name_any()) {
@@ -64,7 +66,7 @@ async fn no_rate_limiter_keeps_an_object_from_being_reconciled() {
         let server = ApiServer::new().object(&map);
         let controller = Controller::new(fail_twice, seen.clone()).rate_limiter(Fixed(delay));
         let manager = Manager::with_client("limited.example.com", server.client(), ManagerArgs::for_tests());
-        // A delay is a day at most. Short waits would be a great many.
+        // Delays are capped at a day. Polling often would take long.
         let done = async {
             while seen.count("map") < 3 {
                 tokio::time::sleep(Duration::from_secs(60 * 60)).await;
@@ -74,10 +76,10 @@ async fn no_rate_limiter_keeps_an_object_from_being_reconciled() {
     }
 }
 
-/// Runs a manager on one object until it was reconciled.
+/// Runs a manager until it has reconciled one object.
 ///
 /// # Errors
-/// As the manager.
+/// Returns the error of the manager.
 async fn run(
     controller: impl FnOnce(Reconciled) -> Reconciled,
     manager: impl FnOnce(Manager) -> Manager,
@@ -113,7 +115,7 @@ async fn any_duration_is_valid_for_a_controller() {
             .await
             .unwrap();
     }
-    // A limit that has passed before the reconcile ends fails the reconcile, not the manager.
+    // A timeout that expires at once fails the reconcile, not the manager.
     for time in EXTREMES {
         run(|controller| controller.reconcile_timeout(time), |manager| manager)
             .await
@@ -138,13 +140,13 @@ async fn any_duration_is_valid_for_a_manager() {
     }
 }
 
-/// Allows that no time was left.
+/// Accepts errors that mean that there was no time left.
 fn only_late(error: String) -> Result<(), String> {
     let is_late = error.contains("did not stop within") || error.contains("waiting for the cache");
     if is_late { Ok(()) } else { Err(error) }
 }
 
-/// Inconsistent ones are an error; any other works.
+/// Inconsistent durations are an error, and all others work.
 #[tokio::test(start_paused = true)]
 async fn any_duration_is_valid_for_a_lease() {
     for time in EXTREMES {
@@ -167,7 +169,7 @@ async fn any_duration_is_valid_for_a_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn any_limit_and_any_name_is_valid_for_a_manager() {
+async fn any_limit_and_user_agent_is_valid_for_a_manager() {
     for (connections, requests) in [(0, 0), (1, 1), (usize::MAX, u32::MAX)] {
         let set = |manager: Manager| {
             manager
@@ -188,7 +190,7 @@ async fn any_number_of_workers_is_valid() {
     }
 }
 
-/// An object whose reconcile fails is tried again after any delay; the manager goes on.
+/// A failed reconcile is retried after any delay, and the manager keeps running.
 #[tokio::test(start_paused = true)]
 async fn any_back_off_is_valid() {
     async fn fail(map: Arc<ConfigMap>, ctx: Ctx<Seen>) -> Result {
@@ -215,13 +217,13 @@ async fn any_back_off_is_valid() {
             .start_until(tried)
             .await
             .unwrap_or_else(|error| panic!("{min:?} to {max:?}: {error}"));
-        // By default it would have been tried again after 5 ms.
+        // The default back-off would have retried it after 5 ms.
         assert!(is_short || seen.count("map") == 1, "{min:?} to {max:?}");
     }
 }
 
-/// An object that is requeued after any time is reconciled when it changes. Short times are left out: with a paused clock
-/// nothing else would ever run.
+/// An object that is requeued after any delay is reconciled when it changes. Short delays are left
+/// out, because with a paused clock nothing else would ever run.
 #[tokio::test(start_paused = true)]
 async fn any_delay_is_valid_for_a_requeue() {
     for delay in EXTREMES.into_iter().filter(|delay| delay.as_secs() > 0) {
@@ -251,7 +253,7 @@ async fn any_delay_is_valid_for_a_requeue() {
     }
 }
 
-/// An error whose text panics.
+/// An error whose `Display` implementation panics.
 #[derive(Debug)]
 struct Unspeakable;
 
@@ -263,9 +265,9 @@ impl fmt::Display for Unspeakable {
 
 impl std::error::Error for Unspeakable {}
 
-/// The key is tried again, and the worker goes on with others.
+/// The key is retried, and the worker continues with other keys.
 #[tokio::test(start_paused = true)]
-async fn an_error_without_a_text_is_tried_again() {
+async fn error_whose_display_panics_is_retried() {
     async fn fail(map: Arc<ConfigMap>, ctx: Ctx<Seen>) -> Result<Action, Unspeakable> {
         ctx.note(&map.name_any());
         Err(Unspeakable)

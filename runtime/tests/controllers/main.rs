@@ -1,5 +1,5 @@
-//! Controllers and their manager: each guarantee is one test, on the fake API server and on the real one. The latter
-//! is listed as ignored unless `KUBEBUILDER_ASSETS` is set.
+//! Controllers and their manager. Each guarantee is one test, on the fake API server and on a real
+//! one. Tests on the real one are listed as ignored unless `KUBEBUILDER_ASSETS` is set.
 
 mod apply_sets;
 mod cache_health;

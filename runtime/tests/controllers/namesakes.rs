@@ -1,4 +1,4 @@
-//! Writes about an object that was deleted: they must not reach another one that was created in its place.
+//! Writes to an object that was deleted. They must not reach a new object of the same name.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use crate::support::{Memo, MemoStatus, Operator, Place, SOON, Server, config_map, memo, on_both_servers};
 
 on_both_servers!(
-    a_status_does_not_land_on_a_namesake,
-    an_apply_does_not_land_on_a_namesake,
-    a_patch_does_not_land_on_a_namesake,
-    the_finalizer_of_a_namesake_stays,
+    status_is_not_applied_to_a_namesake,
+    apply_does_not_reach_a_namesake,
+    patch_does_not_reach_a_namesake,
+    finalizer_of_a_namesake_is_kept,
 );
 
 fn status(copied: &str) -> MemoStatus {
@@ -25,7 +25,7 @@ fn status(copied: &str) -> MemoStatus {
     }
 }
 
-/// Returns an object that was deleted, and the one of the same name that was created afterwards.
+/// Returns a deleted object, and the object of the same name that was created afterwards.
 async fn namesakes(place: &Place) -> [Memo; 2] {
     let first = place.create(memo("memo", "1")).await;
     let memos = place.api::<Memo>();
@@ -33,7 +33,7 @@ async fn namesakes(place: &Place) -> [Memo; 2] {
     [first, place.create(memo("memo", "2")).await]
 }
 
-async fn a_status_does_not_land_on_a_namesake(server: Server) {
+async fn status_is_not_applied_to_a_namesake(server: Server) {
     let place = Place::new(server).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
     let [first, second] = namesakes(&place).await;
@@ -46,14 +46,14 @@ async fn a_status_does_not_land_on_a_namesake(server: Server) {
         );
         assert_eq!(memos.get("memo").await.unwrap().status, None);
     }
-    // The object may be older than its status, as in a reconcile that reports twice.
+    // The object may be older than its status, for example in a reconcile that reports twice.
     for text in ["second", "again"] {
         let applied = ctx.apply_status(&second, status(text)).await.unwrap();
         assert_eq!(applied.status, Some(status(text)));
     }
 }
 
-async fn an_apply_does_not_land_on_a_namesake(server: Server) {
+async fn apply_does_not_reach_a_namesake(server: Server) {
     let place = Place::new(server).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
     let maps = place.api::<ConfigMap>();
@@ -70,7 +70,7 @@ async fn an_apply_does_not_land_on_a_namesake(server: Server) {
     assert_eq!(place.copied("map").await.as_deref(), Some("2"));
 }
 
-async fn a_patch_does_not_land_on_a_namesake(server: Server) {
+async fn patch_does_not_reach_a_namesake(server: Server) {
     let place = Place::new(server).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
     let [first, second] = namesakes(&place).await;
@@ -112,8 +112,9 @@ async fn a_patch_does_not_land_on_a_namesake(server: Server) {
     assert_eq!(patched.unwrap().status, Some(status("second")));
 }
 
-/// The object is released and created again while its cleanup runs. The new one needs a cleanup of its own.
-async fn the_finalizer_of_a_namesake_stays(server: Server) {
+/// The object is released and created again while its cleanup runs. The new object needs a cleanup
+/// of its own.
+async fn finalizer_of_a_namesake_is_kept(server: Server) {
     const FINALIZER: &str = "controllers.example.com/finalizer";
     /// The texts of the objects that were cleaned up.
     type Cleaned = Arc<Mutex<Vec<String>>>;

@@ -1,4 +1,4 @@
-//! Deletions, patches and applies by a reconcile, which its reads of the cache show at once.
+//! Deletions, patches and applies of a reconcile, which its cache shows immediately.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,25 +12,25 @@ use serde_json::json;
 use crate::support::{Memo, MemoStatus, Operator, Place, SOON, Server, config_map, memo, on_both_servers};
 
 on_both_servers!(
-    a_reconcile_sees_the_finalizer_that_was_added_for_it,
-    a_reconcile_does_not_see_what_it_has_deleted,
-    a_deleted_object_that_is_held_is_seen_as_such,
-    the_last_finalizer_takes_the_object_with_it,
-    a_reconcile_sees_its_patches,
-    only_the_object_that_was_seen_is_deleted,
-    an_apply_without_force_names_the_managers_in_its_way,
-    caches_of_the_other_rust_type_show_own_writes,
+    reconcile_sees_its_finalizer,
+    deleted_object_leaves_the_cache_immediately,
+    cache_shows_the_deletion_of_an_object_with_a_finalizer,
+    removing_the_last_finalizer_removes_the_object_from_the_cache,
+    reconcile_sees_its_patches,
+    namesake_is_not_deleted,
+    apply_without_force_names_the_conflicting_managers,
+    typed_and_dynamic_caches_show_own_writes,
 );
 
-/// Number of objects that a test tries, because the watch may be faster than a reader of the cache.
+/// Number of objects that a test tries, because the watch may happen to be faster than the read.
 const ROUNDS: usize = 20;
 
-/// The mistakes and the number of the reconciles that made none.
+/// The mistakes found so far, and the number of reconciles without any.
 #[derive(Clone, Default)]
 struct Findings(Arc<Mutex<(Vec<String>, usize)>>);
 
 impl Findings {
-    /// Records what a reconcile has found.
+    /// Records the result of a reconcile.
     fn record(&self, found: std::result::Result<(), String>) {
         let (mistakes, good) = &mut *self.0.lock().unwrap();
         match found {
@@ -39,7 +39,7 @@ impl Findings {
         }
     }
 
-    /// Waits until this number of reconciles has made no mistake.
+    /// Waits until `count` reconciles have succeeded. Panics if one found a mistake.
     async fn wait_for(&self, count: usize) {
         eventually(SOON, || async {
             let (mistakes, good) = &*self.0.lock().unwrap();
@@ -74,12 +74,12 @@ async fn create_memos(place: &Place) {
     }
 }
 
-/// Creates a ConfigMap of this process, with a name after the memo.
+/// Creates a ConfigMap of the same name as the memo.
 async fn create_map(memo: &Memo, ctx: &Ctx<Findings>) -> Result<ConfigMap> {
     ctx.create_owned(memo, config_map(&memo.name_any(), "1")).await
 }
 
-async fn a_reconcile_sees_the_finalizer_that_was_added_for_it(server: Server) {
+async fn reconcile_sees_its_finalizer(server: Server) {
     const FINALIZER: &str = "controllers.example.com/own-writes";
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Findings>) -> Result {
@@ -99,7 +99,7 @@ async fn a_reconcile_sees_the_finalizer_that_was_added_for_it(server: Server) {
     operator.stop().await.unwrap();
 }
 
-async fn a_reconcile_does_not_see_what_it_has_deleted(server: Server) {
+async fn deleted_object_leaves_the_cache_immediately(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Findings>) -> Result {
         let map = create_map(&memo, &ctx).await?;
@@ -107,7 +107,7 @@ async fn a_reconcile_does_not_see_what_it_has_deleted(server: Server) {
         let cached = find_cached_map(&ctx, &map);
         ctx.record(expect(left.is_none(), format!("it is left: {left:?}")));
         ctx.record(expect(cached.is_none(), format!("it is cached: {cached:?}")));
-        // What is gone can be deleted again.
+        // Deleting it again is no error.
         ctx.record(expect(ctx.delete(&map).await?.is_none(), "it is there"));
         Ok(Action::await_change())
     }
@@ -119,7 +119,7 @@ async fn a_reconcile_does_not_see_what_it_has_deleted(server: Server) {
     operator.stop().await.unwrap();
 }
 
-async fn a_deleted_object_that_is_held_is_seen_as_such(server: Server) {
+async fn cache_shows_the_deletion_of_an_object_with_a_finalizer(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Findings>) -> Result {
         if memo.metadata.deletion_timestamp.is_some() {
@@ -147,8 +147,9 @@ async fn a_deleted_object_that_is_held_is_seen_as_such(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// The API server answers the patch that removes the last finalizer with the object, which is gone.
-async fn the_last_finalizer_takes_the_object_with_it(server: Server) {
+/// The response to the patch that removes the last finalizer contains the object, which no longer
+/// exists.
+async fn removing_the_last_finalizer_removes_the_object_from_the_cache(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Findings>) -> Result {
         if memo.metadata.deletion_timestamp.is_none() {
@@ -174,7 +175,7 @@ async fn the_last_finalizer_takes_the_object_with_it(server: Server) {
     operator.stop().await.unwrap();
 }
 
-async fn a_reconcile_sees_its_patches(server: Server) {
+async fn reconcile_sees_its_patches(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Findings>) -> Result {
         if memo.status.is_some() {
@@ -217,7 +218,7 @@ async fn a_reconcile_sees_its_patches(server: Server) {
     operator.stop().await.unwrap();
 }
 
-async fn only_the_object_that_was_seen_is_deleted(server: Server) {
+async fn namesake_is_not_deleted(server: Server) {
     let place = Place::new(server).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
     let seen = place.create(memo("one", "1")).await;
@@ -240,7 +241,7 @@ async fn only_the_object_that_was_seen_is_deleted(server: Server) {
     };
     ctx.delete_with(&other, &tried).await.unwrap();
     assert!(place.api::<Memo>().get_opt("one").await.unwrap().is_some());
-    // Without a uid, whatever has the name.
+    // Without a UID, whatever object has the name is deleted.
     let mut named = memo("one", "");
     named.metadata.namespace = Some(place.namespace.clone());
     assert!(ctx.delete(&named).await.unwrap().is_none());
@@ -255,7 +256,7 @@ fn find_conflict(error: &Error) -> &FieldManagerConflict {
     error.downcast_ref().unwrap_or_else(|| panic!("{error:?}"))
 }
 
-async fn an_apply_without_force_names_the_managers_in_its_way(server: Server) {
+async fn apply_without_force_names_the_conflicting_managers(server: Server) {
     let place = Place::new(server).await;
     let owner = place.create(memo("owner", "1")).await;
     let maps = place.api::<ConfigMap>();
@@ -271,7 +272,7 @@ async fn an_apply_without_force_names_the_managers_in_its_way(server: Server) {
         map
     };
     let gentle = ctx.without_force();
-    // The same value belongs to both.
+    // Two managers may own a field with the same value.
     gentle.apply(wanted("1")).await.unwrap();
     for refused in [
         gentle.apply(wanted("2")).await.unwrap_err(),
@@ -306,13 +307,14 @@ async fn an_apply_without_force_names_the_managers_in_its_way(server: Server) {
     assert_eq!(applied.status.unwrap().copied.as_deref(), Some("mine"));
 }
 
-/// ConfigMaps as a kind known only at run time.
+/// Returns ConfigMaps as a kind known only at run time.
 fn dynamic_maps() -> DynamicKind {
     DynamicKind::namespaced(ApiResource::erase::<ConfigMap>(&()))
 }
 
-/// A ConfigMap is cached as a Rust type and as `DynamicObject`: whichever of them a reconcile writes, both show it at once.
-async fn caches_of_the_other_rust_type_show_own_writes(server: Server) {
+/// A ConfigMap is cached as a Rust type and as `DynamicObject`. Both caches immediately show a
+/// write of either type.
+async fn typed_and_dynamic_caches_show_own_writes(server: Server) {
     /// Returns the text of a ConfigMap in the cache of each type.
     fn texts(ctx: &Ctx<Findings>, memo: &Memo) -> Result<[Option<String>; 2]> {
         let (namespace, name) = (memo.namespace().unwrap_or_default(), memo.name_any());

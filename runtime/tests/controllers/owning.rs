@@ -8,12 +8,12 @@ use rbuilder::{Ctx, OwnershipError};
 use crate::support::{Place, Server, config_map, memo, on_both_servers};
 
 on_both_servers!(
-    what_is_created_for_an_owner_is_created_once,
-    what_somebody_else_made_is_neither_adopted_nor_changed,
-    what_the_cache_shows_is_not_asked_for,
+    owned_object_is_created_once,
+    foreign_object_is_neither_adopted_nor_changed,
+    cached_object_costs_no_request,
 );
 
-async fn what_is_created_for_an_owner_is_created_once(server: Server) {
+async fn owned_object_is_created_once(server: Server) {
     let place = Place::new(server).await;
     let owner = place.create(memo("owner", "1")).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
@@ -28,7 +28,7 @@ async fn what_is_created_for_an_owner_is_created_once(server: Server) {
     assert_eq!(found, created, "what is there stays as it is");
 }
 
-async fn what_somebody_else_made_is_neither_adopted_nor_changed(server: Server) {
+async fn foreign_object_is_neither_adopted_nor_changed(server: Server) {
     let place = Place::new(server).await;
     let owner = place.create(memo("owner", "1")).await;
     let other = place.create(memo("other", "2")).await;
@@ -46,7 +46,7 @@ async fn what_somebody_else_made_is_neither_adopted_nor_changed(server: Server) 
             "ConfigMap {0}/{name} already exists and is not controlled by Memo {0}/owner; it was not changed",
             place.namespace
         );
-        // Found in the cache, or only on the server.
+        // The conflict is found in the cache, or only by the server.
         let cached = Ctx::new(place.env.client(), "memo", ()).caching([present.clone()]);
         for ctx in [&ctx, &cached] {
             let error = ctx
@@ -63,7 +63,7 @@ async fn what_somebody_else_made_is_neither_adopted_nor_changed(server: Server) 
     }
 }
 
-async fn what_the_cache_shows_is_not_asked_for(server: Server) {
+async fn cached_object_costs_no_request(server: Server) {
     let place = Place::new(server).await;
     let owner = place.create(memo("owner", "1")).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());

@@ -25,33 +25,34 @@ use crate::support::{
 };
 
 on_both_servers!(
-    an_operator_keeps_what_it_owns_as_it_should_be,
-    an_operator_comes_to_rest,
-    a_panic_in_one_reconcile_leaves_the_others_alone,
+    changes_of_owned_objects_are_reverted,
+    reconciling_ends_when_nothing_changes,
+    panic_does_not_affect_other_objects,
     terminal_errors_wait_for_a_change,
     conflicts_are_retried,
-    requeue_comes_back_without_a_change,
-    a_finalizer_holds_an_object_until_its_cleanup_is_done,
-    several_finalizers_are_cleaned_up_in_the_order_they_were_added,
+    requeued_object_is_reconciled_without_a_change,
+    finalizer_is_removed_after_the_cleanup,
+    finalizers_are_cleaned_up_in_the_order_they_were_added,
     deletions_are_delivered,
-    an_object_of_another_controller_is_left_untouched,
-    an_owner_change_reconciles_both_owners,
+    object_of_another_controller_is_left_untouched,
+    owner_change_reconciles_both_owners,
     watched_objects_are_mapped,
     workers_start_when_all_caches_are_filled,
     one_object_is_never_reconciled_twice_at_a_time,
-    a_missing_crd_is_an_error_that_names_it,
-    stopping_lets_reconciles_end,
-    a_hanging_reconcile_is_abandoned_after_the_grace_period,
-    an_overlong_reconcile_is_abandoned_and_retried,
-    several_namespaces_are_watched_and_no_other,
+    missing_crd_is_an_error_that_names_the_kind,
+    stopping_lets_reconciles_finish,
+    hanging_reconcile_is_cancelled_after_the_grace_period,
+    reconcile_that_times_out_is_cancelled_and_retried,
+    only_the_listed_namespaces_are_watched,
     controllers_of_one_kind_need_different_names,
-    events_are_recorded_also_at_the_very_end,
-    probes_tell_alive_from_ready,
-    a_standby_takes_over_when_the_leader_stops,
+    events_of_the_last_reconcile_are_sent,
+    manager_is_live_before_it_is_ready,
+    standby_takes_over_when_the_leader_stops,
 );
 
-/// Guarantee 14: changes of the object and of objects it owns are reconciled, whoever made them.
-async fn an_operator_keeps_what_it_owns_as_it_should_be(server: Server) {
+/// Guarantee 14: a change of an object, or of an object that it owns, is reconciled, whoever made
+/// it.
+async fn changes_of_owned_objects_are_reverted(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
     let made = place.create(memo("early", "1")).await;
@@ -121,8 +122,8 @@ async fn an_operator_keeps_what_it_owns_as_it_should_be(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// A reconcile that changes nothing causes no event, and so no further reconcile.
-async fn an_operator_comes_to_rest(server: Server) {
+/// A reconcile that changes nothing causes no event and no further reconcile.
+async fn reconciling_ends_when_nothing_changes(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
     place.create(memo("calm", "1")).await;
@@ -140,13 +141,13 @@ async fn an_operator_comes_to_rest(server: Server) {
     let reconciles = seen.count("calm");
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!(seen.count("calm"), reconciles);
-    // Its creation, its new child, its new status.
+    // One for its creation, one for its child, one for its status.
     assert!(reconciles <= 4, "{reconciles} reconciles for one change");
     operator.stop().await.unwrap();
 }
 
 /// Guarantees 5 and 6: a panic is retried like an error and does not affect other objects.
-async fn a_panic_in_one_reconcile_leaves_the_others_alone(server: Server) {
+async fn panic_does_not_affect_other_objects(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
@@ -169,7 +170,7 @@ async fn a_panic_in_one_reconcile_leaves_the_others_alone(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 5: errors back off; terminal errors are not retried until the object changes.
+/// Guarantee 5: errors back off. Terminal errors are not retried until the object changes.
 async fn terminal_errors_wait_for_a_change(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -195,7 +196,8 @@ async fn terminal_errors_wait_for_a_change(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// An update with an old version of the object gets a conflict, and succeeds once the cache has caught up.
+/// An update of an old version of the object gets a conflict. It succeeds when the cache has caught
+/// up.
 async fn conflicts_are_retried(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Arc<AtomicUsize>>) -> Result {
@@ -230,7 +232,7 @@ async fn conflicts_are_retried(server: Server) {
     operator.stop().await.unwrap();
 }
 
-async fn requeue_comes_back_without_a_change(server: Server) {
+async fn requeued_object_is_reconciled_without_a_change(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
@@ -247,10 +249,10 @@ async fn requeue_comes_back_without_a_change(server: Server) {
     operator.stop().await.unwrap();
 }
 
-async fn a_finalizer_holds_an_object_until_its_cleanup_is_done(server: Server) {
+async fn finalizer_is_removed_after_the_cleanup(server: Server) {
     const FINALIZER: &str = "controllers.example.com/finalizer";
     let place = Place::new(server).await;
-    /// Records whether the finalizer was present at the reconcile, and counts the cleanups.
+    /// Whether the finalizer was present at the reconcile, and the number of cleanups.
     #[derive(Clone, Default)]
     struct Life {
         held_at_reconcile: Arc<AtomicBool>,
@@ -305,9 +307,9 @@ async fn a_finalizer_holds_an_object_until_its_cleanup_is_done(server: Server) {
     operator.stop().await.unwrap();
 }
 
-async fn several_finalizers_are_cleaned_up_in_the_order_they_were_added(server: Server) {
+async fn finalizers_are_cleaned_up_in_the_order_they_were_added(server: Server) {
     const NAMES: [&str; 3] = ["network", "disk", "account"];
-    /// The cleanups, each with the finalizers of the object that it got.
+    /// Each cleanup, with the finalizers that the object had at that time.
     type Cleanups = Arc<Mutex<Vec<(&'static str, Vec<String>)>>>;
     fn finalizer(name: &str) -> String {
         format!("controllers.example.com/{name}")
@@ -317,7 +319,7 @@ async fn several_finalizers_are_cleaned_up_in_the_order_they_were_added(server: 
     }
     let place = Place::new(server).await;
     let mut held_by_another = memo("held", "1");
-    // As a user may have added it, out of order.
+    // A user may have added one, out of order.
     let before = vec!["other.example.com/finalizer".to_owned(), finalizer("disk")];
     held_by_another.metadata.finalizers = Some(before);
     place.create(held_by_another).await;
@@ -328,7 +330,8 @@ async fn several_finalizers_are_cleaned_up_in_the_order_they_were_added(server: 
             move |memo: Arc<Memo>, ctx: Ctx<Cleanups>| async move {
                 let mut cleanups = ctx.lock().unwrap();
                 cleanups.push((name, memo.finalizers().to_vec()));
-                // The second fails once: the first must not run again, nor the third before it.
+                // The second cleanup fails once. The first must not run again, and the third must
+                // wait.
                 let has_failed = cleanups.iter().filter(|(cleaned, _)| *cleaned == "disk").count() > 1;
                 match name {
                     "disk" if !has_failed => Err(Error::new("the disk is in use")),
@@ -374,7 +377,8 @@ async fn several_finalizers_are_cleaned_up_in_the_order_they_were_added(server: 
     );
 }
 
-/// Guarantee 14: the controller receives a deletion, with retries, but not for objects that never existed.
+/// Guarantee 14: the controller is notified of deletions, with retries, but not for objects that
+/// never existed.
 async fn deletions_are_delivered(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -417,12 +421,12 @@ async fn deletions_are_delivered(server: Server) {
     operator.stop().await.unwrap();
 }
 
-async fn an_object_of_another_controller_is_left_untouched(server: Server) {
+async fn object_of_another_controller_is_left_untouched(server: Server) {
     let place = Place::new(server).await;
     let first = place.create(memo("first", "1")).await;
     let second = place.create(memo("second", "2")).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
-    // It has no controller yet, so it is adopted.
+    // The ConfigMap has no controller yet, so it is adopted.
     place
         .api::<ConfigMap>()
         .create(&PostParams::default(), &config_map("shared", "0"))
@@ -447,7 +451,7 @@ async fn an_object_of_another_controller_is_left_untouched(server: Server) {
 }
 
 /// Guarantee 15: when the owner of an object changes, both owners are reconciled.
-async fn an_owner_change_reconciles_both_owners(server: Server) {
+async fn owner_change_reconciles_both_owners(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
     async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
@@ -489,7 +493,7 @@ async fn an_owner_change_reconciles_both_owners(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// A mapping function has access to the state, and a panic in it stops nothing.
+/// A mapping function can access the state, and a panic in it stops nothing.
 async fn watched_objects_are_mapped(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -530,7 +534,7 @@ async fn watched_objects_are_mapped(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 4: the first reconcile finds every object of every kind in the caches.
+/// Guarantee 4: the first reconcile finds all objects of all kinds in the caches.
 async fn workers_start_when_all_caches_are_filled(server: Server) {
     let place = Place::new(server).await;
     #[derive(Clone, Default)]
@@ -569,7 +573,8 @@ async fn workers_start_when_all_caches_are_filled(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantees 1 and 2 with a whole controller: many changes, many workers, never two on one object.
+/// Guarantees 1 and 2 with a whole controller: many changes and many workers, but never two on one
+/// object.
 async fn one_object_is_never_reconciled_twice_at_a_time(server: Server) {
     let place = Place::new(server).await;
     #[derive(Clone, Default)]
@@ -602,8 +607,9 @@ async fn one_object_is_never_reconciled_twice_at_a_time(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 8: watching a kind that the server does not serve is retried, and finally an error that names it.
-async fn a_missing_crd_is_an_error_that_names_it(server: Server) {
+/// Guarantee 8: watching a kind that the server does not serve is retried. Finally, it is an error
+/// that names the kind.
+async fn missing_crd_is_an_error_that_names_the_kind(server: Server) {
     #[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]
     #[kube(
         group = "nowhere.example.com",
@@ -633,8 +639,8 @@ async fn a_missing_crd_is_an_error_that_names_it(server: Server) {
     );
 }
 
-/// Guarantee 10: a running reconcile may finish when the manager is stopped, and no new one starts.
-async fn stopping_lets_reconciles_end(server: Server) {
+/// Guarantee 10: when the manager stops, running reconciles may finish and no new ones start.
+async fn stopping_lets_reconciles_finish(server: Server) {
     let place = Place::new(server).await;
     #[derive(Clone, Default)]
     struct Slow {
@@ -667,10 +673,11 @@ async fn stopping_lets_reconciles_end(server: Server) {
     assert_eq!((slow.started.load(SeqCst), slow.ended.load(SeqCst)), (2, 2));
 }
 
-/// Guarantees 10 and 11: a reconcile that does not finish in time is cancelled and named, and no task is left behind.
-async fn a_hanging_reconcile_is_abandoned_after_the_grace_period(server: Server) {
+/// Guarantees 10 and 11: a reconcile that does not finish in time is cancelled and named in the
+/// error. No task is left behind.
+async fn hanging_reconcile_is_cancelled_after_the_grace_period(server: Server) {
     let place = Place::new(server).await;
-    /// Set when the reconcile's future, and with it its task, is dropped.
+    /// Set when the future of the reconcile, and with it its task, is dropped.
     #[derive(Clone, Default)]
     struct Hanging {
         started: Arc<AtomicBool>,
@@ -705,7 +712,7 @@ async fn a_hanging_reconcile_is_abandoned_after_the_grace_period(server: Server)
     assert!(hanging.dropped.load(SeqCst));
 }
 
-async fn an_overlong_reconcile_is_abandoned_and_retried(server: Server) {
+async fn reconcile_that_times_out_is_cancelled_and_retried(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
@@ -722,7 +729,7 @@ async fn an_overlong_reconcile_is_abandoned_and_retried(server: Server) {
     operator.stop().await.unwrap();
 }
 
-async fn several_namespaces_are_watched_and_no_other(server: Server) {
+async fn only_the_listed_namespaces_are_watched(server: Server) {
     let (first, second, other) = (
         Place::new(server.clone()).await,
         Place::new(server.clone()).await,
@@ -751,7 +758,7 @@ async fn several_namespaces_are_watched_and_no_other(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Two controllers of one kind share its cache and must have different names.
+/// Two controllers of one kind share a cache and need different names.
 async fn controllers_of_one_kind_need_different_names(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("twice", "1")).await;
@@ -781,7 +788,7 @@ async fn controllers_of_one_kind_need_different_names(server: Server) {
     operator.stop().await.unwrap();
 }
 
-async fn events_are_recorded_also_at_the_very_end(server: Server) {
+async fn events_of_the_last_reconcile_are_sent(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Arc<AtomicBool>>) -> Result {
         ctx.warning(
@@ -833,7 +840,7 @@ async fn events_are_recorded_also_at_the_very_end(server: Server) {
 }
 
 /// Guarantee 13: a manager is live immediately, and ready when its caches are synced.
-async fn probes_tell_alive_from_ready(server: Server) {
+async fn manager_is_live_before_it_is_ready(server: Server) {
     let place = Place::new(server).await;
     let reserved = ReservedPort::reserve().unwrap();
     let address = format!("127.0.0.1:{}", reserved.number());
@@ -884,8 +891,9 @@ async fn probes_tell_alive_from_ready(server: Server) {
     assert!(get(&address, "/healthz").await.is_err());
 }
 
-/// Guarantee 9: only one manager acts at a time, and the next one takes over as soon as the first has stopped.
-async fn a_standby_takes_over_when_the_leader_stops(server: Server) {
+/// Guarantee 9: only one manager acts at a time. The next one takes over as soon as the first has
+/// stopped.
+async fn standby_takes_over_when_the_leader_stops(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("led", "1")).await;
     let (first, second, third) = (Seen::default(), Seen::default(), Seen::default());

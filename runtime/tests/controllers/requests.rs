@@ -1,4 +1,4 @@
-//! The number of requests per object: only those that write the desired state.
+//! The number of requests per object: the operator sends only those that write the desired state.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -19,23 +19,23 @@ use crate::support::{
 };
 
 on_both_servers!(
-    a_reconcile_does_not_write_again_what_it_wrote_before,
-    a_resync_of_unchanged_objects_writes_nothing,
-    what_others_change_is_written_again,
-    unchanged_children_that_are_watched_by_label_cost_nothing,
-    objects_outside_of_the_selection_of_another_controller_cost_no_request,
+    reconcile_does_not_repeat_its_writes,
+    resync_of_unchanged_objects_writes_nothing,
+    changes_by_others_are_reverted,
+    unchanged_children_watched_by_label_cost_no_request,
+    unselected_children_of_another_controller_cost_no_request,
     secrets_are_applied_without_keeping_them,
     every_write_names_its_field_manager,
 );
 
 const MEMOS: usize = 40;
 
-/// Requests by method and resource.
+/// Counts of requests by method and resource.
 #[derive(Clone, Default)]
 struct Requests(Arc<Mutex<BTreeMap<String, usize>>>);
 
 impl Requests {
-    /// Returns a client with counted requests.
+    /// Returns a client that counts its requests.
     fn client(&self, inner: Client) -> Client {
         let Self(counts) = self.clone();
         let service = tower::service_fn(move |request: http::Request<Body>| {
@@ -55,7 +55,7 @@ impl Requests {
     }
 }
 
-/// Writes objects that are missing from the caches.
+/// Writes the objects that are missing from the caches.
 async fn fill_in(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let (namespace, name) = (memo.namespace().unwrap_or_default(), memo.name_any());
     let copies = ctx.cached::<PartialObjectMeta<ConfigMap>>()?;
@@ -73,8 +73,9 @@ async fn fill_in(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// The watch delivers the first write while the second is in flight, so the reconcile runs again immediately.
-async fn a_reconcile_does_not_write_again_what_it_wrote_before(server: Server) {
+/// The watch delivers the first write while the second is in flight, so the object is reconciled
+/// again immediately.
+async fn reconcile_does_not_repeat_its_writes(server: Server) {
     let place = Place::new(server).await;
     let names: Vec<String> = (0..MEMOS).map(|number| format!("memo-{number}")).collect();
     for name in &names {
@@ -95,7 +96,7 @@ async fn a_reconcile_does_not_write_again_what_it_wrote_before(server: Server) {
     assert!(requests.of("GET configmaps") <= 2, "a list and a watch");
 }
 
-/// Applies the copy each time, as reconciles do, and notes what the result says.
+/// Applies the copy each time, like most reconcile functions, and notes the text of the result.
 async fn apply(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let text = memo.spec.text.clone().unwrap_or_default();
     let copy = ctx
@@ -106,7 +107,7 @@ async fn apply(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-async fn a_resync_of_unchanged_objects_writes_nothing(server: Server) {
+async fn resync_of_unchanged_objects_writes_nothing(server: Server) {
     let place = Place::new(server).await;
     let names: Vec<String> = (0..MEMOS).map(|number| format!("memo-{number}")).collect();
     for name in &names {
@@ -116,7 +117,7 @@ async fn a_resync_of_unchanged_objects_writes_nothing(server: Server) {
         watch_namespace: place.namespace.clone(),
         ..ManagerArgs::for_tests()
     };
-    // First with metadata in the cache, where the answers are kept; then with whole objects.
+    // First cache metadata, where the cache keeps the responses; then whole objects.
     for is_whole in [false, true] {
         let (requests, seen) = (Requests::default(), Seen::default());
         let controller = Controller::new(apply, seen.clone()).resync_every(Duration::from_millis(100));
@@ -130,12 +131,12 @@ async fn a_resync_of_unchanged_objects_writes_nothing(server: Server) {
         let is_settled = |name: &String| seen.count(&format!("{name}: 1")) >= 5;
         eventually(SOON, || async { names.iter().all(is_settled) }).await;
         operator.stop().await.unwrap();
-        // After a restart nothing is remembered, so each is sent once.
+        // A new process remembers nothing, so it sends each apply once.
         assert_eq!(requests.of("PATCH configmaps"), MEMOS, "whole: {is_whole}");
     }
 }
 
-async fn what_others_change_is_written_again(server: Server) {
+async fn changes_by_others_are_reverted(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("memo", "1")).await;
     let seen = Seen::default();
@@ -167,7 +168,7 @@ async fn what_others_change_is_written_again(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// The selection of the copies that [`labelled_copy`] returns.
+/// Selects the copies that [`labelled_copy`] returns.
 fn copies() -> Selection {
     Selection::all().labels("app.kubernetes.io/managed-by=memo")
 }
@@ -188,8 +189,8 @@ async fn apply_labelled(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Children that are watched by label are known as well as those of a watch of the whole kind.
-async fn unchanged_children_that_are_watched_by_label_cost_nothing(server: Server) {
+/// The same holds for children that are watched by label as for those of a whole kind.
+async fn unchanged_children_watched_by_label_cost_no_request(server: Server) {
     let place = Place::new(server).await;
     let names: Vec<String> = (0..MEMOS).map(|number| format!("memo-{number}")).collect();
     for name in &names {
@@ -221,7 +222,7 @@ async fn unchanged_children_that_are_watched_by_label_cost_nothing(server: Serve
     }
 }
 
-/// Creates the copy if it is missing, in a kind of which another controller caches a selection.
+/// Creates the copy if it is missing. Another controller caches a selection of the same kind.
 async fn keep_copy(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let name = memo.name_any();
     let written = ctx
@@ -233,7 +234,7 @@ async fn keep_copy(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-async fn objects_outside_of_the_selection_of_another_controller_cost_no_request(server: Server) {
+async fn unselected_children_of_another_controller_cost_no_request(server: Server) {
     let place = Place::new(server).await;
     let names: Vec<String> = (0..MEMOS).map(|number| format!("memo-{number}")).collect();
     for name in &names {
@@ -264,12 +265,12 @@ async fn objects_outside_of_the_selection_of_another_controller_cost_no_request(
     eventually(SOON, || async { names.iter().all(is_settled) }).await;
     operator.stop().await.unwrap();
     assert_eq!(requests.of("POST configmaps"), 2 * MEMOS);
-    // Lists and watches of three caches, and one look before each is created.
+    // Three caches list and watch, and each object is looked up once before it is created.
     let gets = requests.of("GET configmaps");
     assert!(gets <= 6 + MEMOS, "{gets} requests");
 }
 
-/// Applies a Secret, and notes what the result says.
+/// Applies a Secret and notes whether the result contains its data.
 async fn apply_secret(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let mut secret = Secret::default();
     secret.metadata.name = Some(memo.name_any());
@@ -281,7 +282,8 @@ async fn apply_secret(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// The answers of Secrets are kept by caches of whole Secrets alone, which the operator asks for.
+/// Only a cache of whole Secrets, which the operator has to ask for, keeps the responses to
+/// applies.
 async fn secrets_are_applied_without_keeping_them(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("memo", "1")).await;
@@ -304,13 +306,13 @@ async fn secrets_are_applied_without_keeping_them(server: Server) {
         let (sent, reconciles) = (requests.of("PATCH secrets"), seen.count("memo: true"));
         match is_whole {
             true => assert_eq!(sent, 1),
-            // One that was cancelled may have been sent.
+            // A cancelled reconcile may have sent one as well.
             false => assert!(sent >= reconciles, "{sent} of {reconciles}"),
         }
     }
 }
 
-/// Writes in every way there is; the cleanup lets the finalizer be removed.
+/// Uses every method that writes. The cleanup lets the finalizer be removed.
 async fn write_in_every_way(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let name = memo.name_any();
     ctx.apply_owned(&*memo, config_map(&name, "1")).await?;
@@ -329,7 +331,7 @@ async fn write_in_every_way(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// A write without one is attributed to whatever the User-Agent says.
+/// The API server attributes a write without a field manager to the start of the User-Agent.
 async fn every_write_names_its_field_manager(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("memo", "1")).await;

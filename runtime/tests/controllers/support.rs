@@ -24,7 +24,7 @@ pub(crate) const CRDS: &str = "tests/controllers/crds";
 /// A timeout longer than anything here takes on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
-/// A text that its operator copies into a ConfigMap.
+/// A text that the operator copies into a ConfigMap.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[kube(
     group = "controllers.example.com",
@@ -46,7 +46,7 @@ pub(crate) struct MemoStatus {
     pub(crate) conditions: Vec<Condition>,
 }
 
-/// The reconcile function of most tests here.
+/// The reconcile function of most tests.
 pub(crate) async fn copy(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     ctx.note(&memo.name_any());
     let text = memo.spec.text.clone().unwrap_or_default();
@@ -61,7 +61,7 @@ pub(crate) async fn copy(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Counts reconciles by name.
+/// Counts of reconciles by name.
 #[derive(Clone, Default)]
 pub(crate) struct Seen(pub(crate) Arc<Mutex<HashMap<String, usize>>>);
 
@@ -97,7 +97,7 @@ pub(crate) fn memo(name: &str, text: &str) -> Memo {
     )
 }
 
-/// The namespace of one test, with a client for the kinds it uses.
+/// The namespace of one test, with clients for its kinds.
 pub(crate) struct Place {
     pub(crate) env: Server,
     pub(crate) namespace: String,
@@ -118,7 +118,7 @@ impl Place {
         Api::namespaced(self.env.client(), &self.namespace)
     }
 
-    /// A manager that watches this namespace only.
+    /// Returns a manager that watches only this namespace.
     pub(crate) fn manager(&self) -> Manager {
         let args = ManagerArgs {
             watch_namespace: self.namespace.clone(),

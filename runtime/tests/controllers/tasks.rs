@@ -15,10 +15,10 @@ use serde_json::json;
 use crate::support::{Memo, Operator, Place, SOON, Seen, Server, copy, memo, on_both_servers};
 
 on_both_servers!(
-    what_runs_everywhere_does_not_wait_for_the_lease,
+    every_replica_runs_without_the_lease,
     only_the_leader_writes,
-    a_task_that_fails_ends_the_manager,
-    events_are_recorded_before_and_while_the_manager_runs,
+    failed_task_stops_the_manager,
+    events_are_queued_until_the_manager_starts,
 );
 
 async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
@@ -26,7 +26,7 @@ async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// A manager that takes part in leader election with the others of its namespace.
+/// Returns a manager that takes part in the leader election of its namespace.
 fn elected(place: &Place) -> Manager {
     let args = ManagerArgs {
         leader_elect: true,
@@ -37,7 +37,7 @@ fn elected(place: &Place) -> Manager {
     Manager::with_client("tasks.example.com", place.env.client(), args)
 }
 
-/// Starts a manager, and waits until it leads.
+/// Starts a manager and waits until it leads.
 async fn start_leader(place: &Place) -> Operator {
     let leads = Arc::new(AtomicBool::new(false));
     let leading = Arc::clone(&leads);
@@ -49,7 +49,7 @@ async fn start_leader(place: &Place) -> Operator {
     leader
 }
 
-/// A task that records when it runs and when shutdown was requested.
+/// Returns a task that notes when it starts and when shutdown is requested.
 fn noted(name: &str, seen: &Seen) -> Task {
     let (started, seen) = (name.to_owned(), seen.clone());
     Task::new(name, move |shutdown| async move {
@@ -60,8 +60,8 @@ fn noted(name: &str, seen: &Seen) -> Task {
     })
 }
 
-/// A replica that is not the leader runs only what is configured for every replica.
-async fn what_runs_everywhere_does_not_wait_for_the_lease(server: Server) {
+/// A replica that does not lead runs only what is configured for every replica.
+async fn every_replica_runs_without_the_lease(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("note", "1")).await;
     let leader = start_leader(&place).await;
@@ -94,8 +94,8 @@ async fn what_runs_everywhere_does_not_wait_for_the_lease(server: Server) {
     assert_eq!(waiting.count("waiting told to end"), 1);
 }
 
-/// The client for leaders refuses writes before the lease is acquired and after it was released. Controllers of every
-/// replica write regardless.
+/// The client for leaders refuses writes before the lease is acquired and after it is released.
+/// Controllers that run in every replica write regardless.
 async fn only_the_leader_writes(server: Server) {
     let place = Place::new(server).await;
     let leader = start_leader(&place).await;
@@ -136,8 +136,9 @@ async fn only_the_leader_writes(server: Server) {
     );
 }
 
-/// A task that fails or panics stops the manager with an error that names it; one that finishes does not.
-async fn a_task_that_fails_ends_the_manager(server: Server) {
+/// A task that fails or panics stops the manager with an error that names the task. A task that
+/// finishes does not.
+async fn failed_task_stops_the_manager(server: Server) {
     let place = Place::new(server).await;
     async fn ends_with(place: &Place, task: Task) -> String {
         let done = Task::new("done", |_| async { Ok::<_, Error>(()) });
@@ -158,7 +159,7 @@ async fn a_task_that_fails_ends_the_manager(server: Server) {
     );
 }
 
-/// Returns the reasons of the events that `reporter` has recorded about a memo, sorted.
+/// Returns the sorted reasons of the events that `reporter` recorded about a memo.
 async fn recorded(place: &Place, reporter: &str, about: &str) -> Vec<String> {
     let events = place.api::<Event>().list(&ListParams::default()).await.unwrap();
     let recorded = events.into_iter().filter(|event| {
@@ -173,9 +174,9 @@ async fn recorded(place: &Place, reporter: &str, about: &str) -> Vec<String> {
     reasons
 }
 
-/// A recorder outside of a reconcile queues events until the manager starts, sends them in replicas that do not lead, and
-/// sends the rest at shutdown.
-async fn events_are_recorded_before_and_while_the_manager_runs(server: Server) {
+/// A recorder outside of a reconcile queues events until the manager starts. It sends them even in
+/// replicas that do not lead, and sends the rest at shutdown.
+async fn events_are_queued_until_the_manager_starts(server: Server) {
     let place = Place::new(server).await;
     let note = place.create(memo("note", "1")).await;
     let leader = start_leader(&place).await;
@@ -208,7 +209,7 @@ async fn events_are_recorded_before_and_while_the_manager_runs(server: Server) {
     );
     leader.stop().await.unwrap();
 
-    // A recorder that the operator drops ends nothing.
+    // Dropping a recorder does not stop the manager.
     let mut manager = place.manager();
     drop(manager.events("dropped"));
     let seen = Seen::default();

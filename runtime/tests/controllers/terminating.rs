@@ -1,4 +1,4 @@
-//! Objects that are being deleted: they own nothing more, and are not reconciled.
+//! Objects that are being deleted. They own no new objects and are not reconciled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,14 +17,14 @@ use serde_json::json;
 use crate::support::{Memo, Operator, Place, SOON, Seen, Server, config_map, memo, on_both_servers};
 
 on_both_servers!(
-    a_terminating_owner_owns_nothing_more,
-    an_orphaned_object_is_not_adopted_again,
-    an_object_is_not_adopted_by_an_owner_that_is_gone,
-    a_status_change_does_not_keep_an_owner_from_applying,
-    terminating_objects_are_reconciled_if_asked_for,
+    terminating_owner_gets_no_new_objects,
+    orphaned_object_is_not_adopted_again,
+    deleted_owner_does_not_adopt,
+    status_changes_do_not_block_applies,
+    terminating_objects_are_reconciled_on_request,
 );
 
-/// Metadata of an object as in the cache of a controller that owns its kind.
+/// Returns the metadata of an object as cached by a controller that owns its kind.
 fn metadata_of(map: &ConfigMap) -> PartialObjectMeta<ConfigMap> {
     PartialObjectMeta {
         metadata: map.metadata.clone(),
@@ -32,7 +32,7 @@ fn metadata_of(map: &ConfigMap) -> PartialObjectMeta<ConfigMap> {
     }
 }
 
-/// Deletes the memo, which a finalizer holds.
+/// Deletes the memo, which a finalizer keeps.
 async fn delete_held(place: &Place, memo: &Memo) -> Memo {
     let memos = place.api::<Memo>();
     let held = Patch::Merge(json!({ "metadata": { "finalizers": ["other.example.com/held"] } }));
@@ -52,7 +52,7 @@ fn assert_terminating(error: &Error, owner: &Memo) {
     }
 }
 
-async fn a_terminating_owner_owns_nothing_more(server: Server) {
+async fn terminating_owner_gets_no_new_objects(server: Server) {
     let place = Place::new(server).await;
     let before = place.create(memo("owner", "1")).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
@@ -81,8 +81,8 @@ async fn a_terminating_owner_owns_nothing_more(server: Server) {
     assert_eq!(place.copied("new").await, None);
 }
 
-/// Returns contexts with what their caches may show of an object that was released: nothing because there is no cache,
-/// nothing yet, the released object, and the object as it was before.
+/// Returns contexts whose caches lag behind the release of an object: without a cache, without the
+/// object yet, with the released object, and with the object as it was before.
 async fn lagging(place: &Place, before: &ConfigMap) -> [Ctx<()>; 4] {
     let ctx = || Ctx::new(place.env.client(), "memo", ());
     let now = place.api::<ConfigMap>().get(&before.name_any()).await.unwrap();
@@ -94,9 +94,9 @@ async fn lagging(place: &Place, before: &ConfigMap) -> [Ctx<()>; 4] {
     ]
 }
 
-/// What the garbage collector has released for `kubectl delete --cascade=orphan` must stay so, even while the caches show
-/// neither that nor the deletion of the owner.
-async fn an_orphaned_object_is_not_adopted_again(server: Server) {
+/// An object that the garbage collector has released for `kubectl delete --cascade=orphan` stays
+/// released, even if the caches show neither that nor the deletion of the owner.
+async fn orphaned_object_is_not_adopted_again(server: Server) {
     let place = Place::new(server).await;
     let before = place.create(memo("owner", "1")).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
@@ -120,7 +120,7 @@ async fn an_orphaned_object_is_not_adopted_again(server: Server) {
     assert_eq!(maps.get("owned").await.unwrap(), released);
 }
 
-async fn an_object_is_not_adopted_by_an_owner_that_is_gone(server: Server) {
+async fn deleted_owner_does_not_adopt(server: Server) {
     let place = Place::new(server).await;
     let before = place.create(memo("owner", "1")).await;
     let maps = place.api::<ConfigMap>();
@@ -149,8 +149,9 @@ async fn an_object_is_not_adopted_by_an_owner_that_is_gone(server: Server) {
     assert_eq!(maps.get("free").await.unwrap(), free);
 }
 
-/// The resource version of an apply is too old after each change of others; then it is sent with the newer one.
-async fn a_status_change_does_not_keep_an_owner_from_applying(server: Server) {
+/// After each change by others, the resource version of an apply is outdated. The apply is then
+/// sent again with the newer one.
+async fn status_changes_do_not_block_applies(server: Server) {
     let place = Place::new(server).await;
     let owner = place.create(memo("owner", "1")).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
@@ -165,7 +166,7 @@ async fn a_status_change_does_not_keep_an_owner_from_applying(server: Server) {
     assert_eq!(place.copied("owned").await.as_deref(), Some("2"));
 }
 
-async fn terminating_objects_are_reconciled_if_asked_for(server: Server) {
+async fn terminating_objects_are_reconciled_on_request(server: Server) {
     let place = Place::new(server).await;
     async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         let state = match memo.meta().deletion_timestamp {
@@ -200,7 +201,7 @@ fn count(server: &ApiServer, verb: Verb) -> usize {
 }
 
 #[tokio::test]
-async fn only_an_adoption_asks_for_the_owner() {
+async fn only_an_adoption_reads_the_owner() {
     let server = ApiServer::new();
     let place = Place::new(Server::Fake(server.clone())).await;
     let owner = place.create(memo("owner", "1")).await;
@@ -212,7 +213,7 @@ async fn only_an_adoption_asks_for_the_owner() {
     let requests = async |name: &str, text: &str| {
         server.forget_requests();
         let applied = ctx.apply_owned(&owner, config_map(name, text)).await.unwrap();
-        // As the watch of a manager does.
+        // The watch of a manager would do the same.
         drop(ctx.clone().caching([metadata_of(&applied)]));
         let [patches, gets, lists] = [Verb::Patch, Verb::Get, Verb::List].map(|verb| count(&server, verb));
         assert_eq!(patches + gets + lists, server.requests().len());
@@ -225,9 +226,9 @@ async fn only_an_adoption_asks_for_the_owner() {
     assert_eq!(requests("free", "2").await, (1, 0, 0), "updated");
 }
 
-/// That the owner is being deleted is no failure of its reconcile, and no reason to retry.
+/// The deletion of the owner does not fail its reconcile, and is no reason to retry.
 #[tokio::test(start_paused = true)]
-async fn a_reconcile_of_a_terminating_object_does_not_fail() {
+async fn reconcile_of_a_terminating_object_does_not_fail() {
     let place = Place::new(Server::fake()).await;
     /// Deletes its own object, as somebody may do during a reconcile, and then adopts.
     async fn adopt(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
@@ -255,9 +256,10 @@ async fn a_reconcile_of_a_terminating_object_does_not_fail() {
     assert!(metrics.text().contains(errors), "{}", metrics.text());
 }
 
-/// An error about another owner is a failure: no event may follow after which that one can own again.
+/// An error about a different owner is a failure, because no event may follow when that owner can
+/// own again.
 #[tokio::test(start_paused = true)]
-async fn a_terminating_owner_of_another_object_is_retried() {
+async fn error_about_another_terminating_owner_is_retried() {
     let place = Place::new(Server::fake()).await;
     async fn own(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         ctx.note("reconciles");

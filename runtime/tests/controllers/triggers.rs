@@ -14,12 +14,12 @@ use serde_json::json;
 use crate::support::{Memo, Operator, Place, SOON, Seen, Server, config_map, memo, on_both_servers};
 
 on_both_servers!(
-    a_predicate_keeps_changes_away,
-    a_watch_has_predicates_of_its_own,
-    a_mapping_function_sees_what_happened,
-    triggers_reconcile_what_they_name,
-    a_resync_reconciles_every_object_again,
-    any_owner_can_count,
+    predicate_filters_changes,
+    watch_has_its_own_predicates,
+    mapping_function_sees_the_kind_of_change,
+    trigger_reconciles_the_named_object,
+    resync_reconciles_every_object_again,
+    by_any_owner_reconciles_every_owner,
 );
 
 async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
@@ -36,8 +36,8 @@ async fn label(place: &Place, name: &str, value: &str) {
         .unwrap();
 }
 
-/// A predicate sees the object before and after, and decides what is reconciled.
-async fn a_predicate_keeps_changes_away(server: Server) {
+/// A predicate decides, based on the old and the new object, whether to reconcile.
+async fn predicate_filters_changes(server: Server) {
     let place = Place::new(server).await;
     let (spec, either) = (Seen::default(), Seen::default());
     let manager = place
@@ -56,7 +56,8 @@ async fn a_predicate_keeps_changes_away(server: Server) {
     .await;
     label(&place, "note", "once").await;
     eventually(SOON, || async { either.count("note") == 2 }).await;
-    // The label was changed before the text, so if it had caused a reconcile, the count would be three now.
+    // The label was changed before the text. If it had caused a reconcile, the count would be
+    // three.
     place.change_text("note", "2").await;
     eventually(SOON, || async { either.count("note") == 3 }).await;
     eventually(SOON, || async { spec.count("note") >= 2 }).await;
@@ -64,8 +65,8 @@ async fn a_predicate_keeps_changes_away(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// A predicate of a watch sees the old and the new object; if it panics, the event passes.
-async fn a_watch_has_predicates_of_its_own(server: Server) {
+/// A predicate of a watch receives the old and the new object. If it panics, the event passes.
+async fn watch_has_its_own_predicates(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         ctx.note(&memo.name_any());
@@ -111,8 +112,9 @@ async fn a_watch_has_predicates_of_its_own(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// A mapping function of changes tells creation, update and deletion apart, and decides which of them reconcile.
-async fn a_mapping_function_sees_what_happened(server: Server) {
+/// A mapping function of changes can tell creations, updates and deletions apart and choose which
+/// of them reconcile.
+async fn mapping_function_sees_the_kind_of_change(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("note", "")).await;
     let maps = place.api::<ConfigMap>();
@@ -168,8 +170,9 @@ async fn a_mapping_function_sees_what_happened(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 15: triggers from outside the cluster, through a channel or any stream, reconcile the objects they name.
-async fn triggers_reconcile_what_they_name(server: Server) {
+/// Guarantee 15: triggers from outside the cluster reconcile the objects that they name. They come
+/// through a channel or any stream.
+async fn trigger_reconciles_the_named_object(server: Server) {
     let place = Place::new(server).await;
     for name in ["a", "b"] {
         place.create(memo(name, "")).await;
@@ -193,7 +196,7 @@ async fn triggers_reconcile_what_they_name(server: Server) {
 }
 
 /// An unchanged object is reconciled again after the resync period, and not before.
-async fn a_resync_reconciles_every_object_again(server: Server) {
+async fn resync_reconciles_every_object_again(server: Server) {
     let place = Place::new(server).await;
     for name in ["a", "b"] {
         place.create(memo(name, "")).await;
@@ -210,7 +213,7 @@ async fn a_resync_reconciles_every_object_again(server: Server) {
 }
 
 /// With `by_any_owner`, every owner is reconciled, not only the controller.
-async fn any_owner_can_count(server: Server) {
+async fn by_any_owner_reconciles_every_owner(server: Server) {
     let place = Place::new(server).await;
     let owner = place.create(memo("owner", "")).await;
     let (any, controlling) = (Seen::default(), Seen::default());

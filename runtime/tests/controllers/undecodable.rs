@@ -1,4 +1,4 @@
-//! Stored objects that cannot be decoded into their Rust type: each concerns itself only.
+//! Stored objects that cannot be decoded into their Rust type, which must not affect others.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -15,12 +15,12 @@ use tracing_subscriber::fmt::MakeWriter;
 use crate::support::{Operator, Place, SOON, Seen, Server, config_map, on_both_servers};
 
 on_both_servers!(
-    the_other_objects_are_reconciled_at_start_and_at_run_time,
-    an_undecodable_object_is_logged_recorded_and_counted,
-    an_object_is_not_reconciled_in_the_version_before_it_became_undecodable,
+    undecodable_object_does_not_stop_others,
+    undecodable_object_is_logged_recorded_and_counted,
+    last_decodable_version_is_not_reconciled,
     the_deletion_of_an_undecodable_object_is_delivered,
-    the_hook_receives_metadata_and_reason_and_can_repair_the_object,
-    the_owner_of_an_undecodable_child_is_reconciled,
+    hook_can_repair_an_undecodable_object,
+    owner_of_an_undecodable_child_is_reconciled,
 );
 
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -35,13 +35,13 @@ struct TimerSpec {
     every: kube::core::Duration,
 }
 
-/// Reconciles a timer by counting it.
+/// Counts the reconciles of a timer.
 async fn count(timer: Arc<Timer>, ctx: Ctx<Seen>) -> Result {
     ctx.note(&timer.name_any());
     Ok(Action::await_change())
 }
 
-/// The timers of a namespace as other programs write them.
+/// The timers of a namespace, as other programs write them.
 struct Timers(Api<DynamicObject>);
 
 impl Timers {
@@ -78,7 +78,7 @@ async fn is_seen(seen: &Seen, name: &str, times: usize) {
     eventually(SOON, || async { seen.count(name) >= times }).await;
 }
 
-async fn the_other_objects_are_reconciled_at_start_and_at_run_time(server: Server) {
+async fn undecodable_object_does_not_stop_others(server: Server) {
     let place = Place::new(server).await;
     let timers = Timers::of(&place);
     for (name, every) in [("a", "1h"), ("bad", "5 minutes"), ("c", "1m30s")] {
@@ -88,7 +88,7 @@ async fn the_other_objects_are_reconciled_at_start_and_at_run_time(server: Serve
     let operator = Operator::start(place.manager().controller(Controller::new(count, seen.clone())));
     is_seen(&seen, "a", 1).await;
     is_seen(&seen, "c", 1).await;
-    // Touching the bad object delays nobody.
+    // Changes of the bad object do not delay others.
     for round in 0..20 {
         timers.change("bad", &format!("{round} minutes")).await;
         timers.change("a", &format!("{}h", round + 2)).await;
@@ -105,7 +105,7 @@ async fn the_other_objects_are_reconciled_at_start_and_at_run_time(server: Serve
     operator.stop().await.unwrap();
 }
 
-/// Collects what is logged on this thread.
+/// Collects the log of this thread.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -147,7 +147,7 @@ fn assert_logged_once(lines: &[String], namespace: &str) {
     assert!(bodies.is_empty(), "{bodies:#?}");
 }
 
-async fn an_undecodable_object_is_logged_recorded_and_counted(server: Server) {
+async fn undecodable_object_is_logged_recorded_and_counted(server: Server) {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt()
         .with_ansi(false)
@@ -189,14 +189,14 @@ async fn an_undecodable_object_is_logged_recorded_and_counted(server: Server) {
     let metric = "rbuilder_undecodable_objects{kind=\"Timer.controllers.example.com\",cluster=\"\"} 1\n";
     assert!(metrics.text().contains(metric), "{}", metrics.text());
 
-    // A test with the real server has several threads, whose lines are logged elsewhere.
+    // A test with a real server has several threads, and this one does not receive all lines.
     if matches!(place.env, Server::Fake(_)) {
         assert_logged_once(&log.lines(), &place.namespace);
     }
     operator.stop().await.unwrap();
 }
 
-async fn an_object_is_not_reconciled_in_the_version_before_it_became_undecodable(server: Server) {
+async fn last_decodable_version_is_not_reconciled(server: Server) {
     let place = Place::new(server).await;
     let timers = Timers::of(&place);
     timers.create("timer", "1h").await;
@@ -243,7 +243,7 @@ async fn the_deletion_of_an_undecodable_object_is_delivered(server: Server) {
     operator.stop().await.unwrap();
 }
 
-async fn the_hook_receives_metadata_and_reason_and_can_repair_the_object(server: Server) {
+async fn hook_can_repair_an_undecodable_object(server: Server) {
     let place = Place::new(server).await;
     let timers = Timers::of(&place);
     timers.create("bad", "5 minutes").await;
@@ -265,7 +265,7 @@ async fn the_hook_receives_metadata_and_reason_and_can_repair_the_object(server:
     operator.stop().await.unwrap();
 }
 
-async fn the_owner_of_an_undecodable_child_is_reconciled(server: Server) {
+async fn owner_of_an_undecodable_child_is_reconciled(server: Server) {
     let place = Place::new(server).await;
     let maps = place.api::<k8s_openapi::api::core::v1::ConfigMap>();
     let owner = maps

@@ -1,4 +1,4 @@
-//! Objects that leave the selection of a controller with its finalizer.
+//! Objects that leave the selection of a controller that has a finalizer on them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use serde_json::json;
 use crate::support::{Memo, Operator, Place, SOON, Seen, Server, memo, on_both_servers};
 
 on_both_servers!(
-    an_object_that_leaves_the_selection_is_cleaned_up,
-    an_object_that_leaves_the_selection_is_released,
-    an_object_that_left_while_the_operator_was_down_is_found,
-    an_object_that_is_left_to_another_controller_keeps_its_finalizer,
-    a_finalizer_needs_to_know_about_the_selection,
+    unselected_object_is_cleaned_up,
+    unselected_object_is_released,
+    object_unselected_during_downtime_is_found,
+    object_left_to_another_controller_keeps_its_finalizer,
+    finalizer_with_a_selection_needs_when_unselected,
 );
 
 const FINALIZER: &str = "controllers.example.com/selected";
@@ -31,7 +31,7 @@ async fn look(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
 async fn clean_up(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let name = format!("cleaned {}", memo.name_any());
     ctx.note(&name);
-    // Not done at once.
+    // The first cleanup is not done at once.
     match ctx.count(&name) {
         1 => Ok(Action::requeue(Duration::from_millis(50))),
         _ => Ok(Action::await_change()),
@@ -47,7 +47,7 @@ fn managed() -> Selection {
     Selection::all().labels("managed=yes")
 }
 
-/// A controller of the labelled memos, which forgets deleted ones.
+/// Returns a controller of the labelled memos that forgets deleted ones.
 fn controller(seen: &Seen, unselected: Unselected) -> Controller<Memo, Seen> {
     Controller::new(look, seen.clone())
         .selecting(managed())
@@ -57,7 +57,7 @@ fn controller(seen: &Seen, unselected: Unselected) -> Controller<Memo, Seen> {
 }
 
 impl Place {
-    /// Creates a labelled memo with the finalizer of somebody else.
+    /// Creates a labelled memo with a foreign finalizer.
     async fn create_managed(&self, name: &str) {
         let mut memo = memo(name, "1");
         memo.labels_mut().insert("managed".to_owned(), "yes".to_owned());
@@ -87,7 +87,7 @@ impl Place {
         .await;
     }
 
-    /// Deletes a memo that only the finalizer of somebody else holds.
+    /// Deletes a memo that only the foreign finalizer keeps.
     async fn delete_released(&self, name: &str) {
         let memos = self.api::<Memo>();
         memos.delete(name, &DeleteParams::default()).await.unwrap();
@@ -98,12 +98,12 @@ impl Place {
     }
 }
 
-async fn an_object_that_leaves_the_selection_is_cleaned_up(server: Server) {
+async fn unselected_object_is_cleaned_up(server: Server) {
     let place = Place::new(server).await;
     place.create_managed("leaving").await;
     place.create_managed("deleted").await;
     let seen = Seen::default();
-    // A predicate is about reconciles, and says nothing about what has to be cleaned up.
+    // A predicate filters reconciles, not cleanups.
     let no_deletions = Predicate::new(|change| !matches!(change, rbuilder::Change::Deleted(_)));
     let controller = controller(&seen, Unselected::CleanUp).filter(no_deletions);
     let operator = Operator::start(place.manager().controller(controller));
@@ -119,7 +119,7 @@ async fn an_object_that_leaves_the_selection_is_cleaned_up(server: Server) {
     memos.delete("deleted", &DeleteParams::default()).await.unwrap();
     place.wait_for_finalizers("deleted", &[OTHER]).await;
     place.set_label("deleted", None).await;
-    // It comes back, and is as new.
+    // An object that is created again is treated as new.
     place.create_managed("leaving").await;
     place.wait_for_finalizers("leaving", &[OTHER, FINALIZER]).await;
     operator.stop().await.unwrap();
@@ -130,7 +130,7 @@ async fn an_object_that_leaves_the_selection_is_cleaned_up(server: Server) {
     );
 }
 
-async fn an_object_that_leaves_the_selection_is_released(server: Server) {
+async fn unselected_object_is_released(server: Server) {
     let place = Place::new(server).await;
     place.create_managed("leaving").await;
     let seen = Seen::default();
@@ -145,7 +145,7 @@ async fn an_object_that_leaves_the_selection_is_released(server: Server) {
     operator.stop().await.unwrap();
 }
 
-async fn an_object_that_left_while_the_operator_was_down_is_found(server: Server) {
+async fn object_unselected_during_downtime_is_found(server: Server) {
     let place = Place::new(server).await;
     for name in ["leaving", "staying"] {
         place.create_managed(name).await;
@@ -164,7 +164,7 @@ async fn an_object_that_left_while_the_operator_was_down_is_found(server: Server
     }
 }
 
-async fn an_object_that_is_left_to_another_controller_keeps_its_finalizer(server: Server) {
+async fn object_left_to_another_controller_keeps_its_finalizer(server: Server) {
     let place = Place::new(server).await;
     place.create_managed("moving").await;
     let seen = Seen::default();
@@ -186,7 +186,7 @@ async fn an_object_that_is_left_to_another_controller_keeps_its_finalizer(server
     operator.stop().await.unwrap();
 }
 
-async fn a_finalizer_needs_to_know_about_the_selection(server: Server) {
+async fn finalizer_with_a_selection_needs_when_unselected(server: Server) {
     let place = Place::new(server).await;
     let start = async |selection: Selection| {
         let controller = Controller::new(look, Seen::default());
@@ -200,7 +200,7 @@ async fn a_finalizer_needs_to_know_about_the_selection(server: Server) {
         "invalid selection of Memo (controllers.example.com/v1): an object that leaves it keeps the finalizer of the \
          controller and could never be deleted; add `.when_unselected(…)` to the controller"
     );
-    // No object leaves these.
+    // No object can leave these selections.
     for selection in [
         Selection::all(),
         Selection::all().namespaces([&place.namespace]),

@@ -1,4 +1,4 @@
-//! Writes by a reconcile: owned objects wanted by two owners, and objects that are created or updated.
+//! Writes of a reconcile: objects that two owners want, and objects that are created or updated.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use serde_json::json;
 use crate::support::{Memo, Operator, Place, SOON, Seen, Server, config_map, memo, on_both_servers};
 
 on_both_servers!(
-    of_two_owners_that_make_an_object_at_once_one_has_it,
-    an_object_that_is_not_the_one_in_the_cache_is_left_untouched,
-    an_object_is_created_updated_or_left_alone,
-    an_update_keeps_what_the_type_does_not_know,
-    an_owned_object_is_made_adopted_and_left_to_its_owner,
-    writers_at_once_meet_a_conflict,
-    a_conflict_of_field_managers_is_told_from_others,
-    a_controller_keeps_what_it_updates_as_it_should_be,
+    concurrent_creation_has_one_owner,
+    lagging_cache_does_not_take_an_object_over,
+    object_is_created_updated_or_left_alone,
+    update_keeps_undeclared_fields,
+    unowned_object_is_created_or_adopted,
+    concurrent_update_is_a_conflict,
+    field_manager_conflict_is_distinguishable,
+    changes_of_updated_objects_are_reverted,
 );
 
-/// Returns the metadata of an object as in the cache of a controller that owns its kind.
+/// Returns the metadata of an object as cached by a controller that owns its kind.
 fn metadata_of(map: &ConfigMap) -> PartialObjectMeta<ConfigMap> {
     PartialObjectMeta {
         metadata: map.metadata.clone(),
@@ -38,8 +38,9 @@ fn is_taken(error: &Error) -> bool {
     error.is_conflict() || matches!(error.downcast_ref(), Some(OwnershipError::AlreadyOwned { .. }))
 }
 
-/// Owners reconciled by one controller share a field manager; the server alone would let the second one take over.
-async fn of_two_owners_that_make_an_object_at_once_one_has_it(server: Server) {
+/// Owners reconciled by one controller share a field manager, so the server alone would let the
+/// second one take over.
+async fn concurrent_creation_has_one_owner(server: Server) {
     let place = Place::new(server).await;
     let (first, second) = (
         place.create(memo("first", "1")).await,
@@ -65,7 +66,7 @@ async fn of_two_owners_that_make_an_object_at_once_one_has_it(server: Server) {
 }
 
 /// A lagging cache must not let a controller take an object that it no longer owns.
-async fn an_object_that_is_not_the_one_in_the_cache_is_left_untouched(server: Server) {
+async fn lagging_cache_does_not_take_an_object_over(server: Server) {
     let place = Place::new(server).await;
     let (first, second) = (
         place.create(memo("first", "1")).await,
@@ -99,7 +100,7 @@ fn set_text(text: &str) -> impl FnOnce(&mut ConfigMap) + '_ {
     }
 }
 
-async fn an_object_is_created_updated_or_left_alone(server: Server) {
+async fn object_is_created_updated_or_left_alone(server: Server) {
     let place = Place::new(server).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
     let wanted = || {
@@ -128,7 +129,7 @@ async fn an_object_is_created_updated_or_left_alone(server: Server) {
     );
 }
 
-/// A ConfigMap type with data only.
+/// A ConfigMap type with only the data.
 #[derive(Resource, Serialize, Deserialize, Clone, Debug)]
 #[resource(inherit = "ConfigMap")]
 struct Texts {
@@ -136,8 +137,8 @@ struct Texts {
     data: BTreeMap<String, String>,
 }
 
-/// Fields unknown to the type are not changed.
-async fn an_update_keeps_what_the_type_does_not_know(server: Server) {
+/// Fields that the type does not declare are not changed.
+async fn update_keeps_undeclared_fields(server: Server) {
     let place = Place::new(server).await;
     let mut full = config_map("note", "1");
     full.metadata.namespace = Some(place.namespace.clone());
@@ -161,7 +162,7 @@ async fn an_update_keeps_what_the_type_does_not_know(server: Server) {
     assert_eq!(now.binary_data, made.binary_data);
 }
 
-async fn an_owned_object_is_made_adopted_and_left_to_its_owner(server: Server) {
+async fn unowned_object_is_created_or_adopted(server: Server) {
     let place = Place::new(server).await;
     let (first, second) = (
         place.create(memo("first", "1")).await,
@@ -192,8 +193,8 @@ async fn an_owned_object_is_made_adopted_and_left_to_its_owner(server: Server) {
     }
 }
 
-/// The second of two writers gets a conflict, which a reconcile just returns.
-async fn writers_at_once_meet_a_conflict(server: Server) {
+/// The second of two concurrent writers gets a conflict, which a reconcile just returns.
+async fn concurrent_update_is_a_conflict(server: Server) {
     let place = Place::new(server).await;
     let wanted = |name: &str| {
         let mut map = config_map(name, "0");
@@ -217,7 +218,7 @@ async fn writers_at_once_meet_a_conflict(server: Server) {
     }
     assert!(refusals > 0, "no two of twenty were at once");
 
-    // The cache holds the created object; the cluster has a newer version.
+    // The cache holds the created object, but the cluster has a newer version.
     let made = ctx.create_or_update(wanted("note"), |_| {}).await.unwrap();
     let behind = Ctx::new(place.env.client(), "memo", ()).caching([made.into_object()]);
     ctx.create_or_update(wanted("note"), set_text("3")).await.unwrap();
@@ -226,8 +227,8 @@ async fn writers_at_once_meet_a_conflict(server: Server) {
     assert_eq!(place.copied("note").await.as_deref(), Some("3"));
 }
 
-/// An apply without `force` of a field that another manager has applied.
-async fn a_conflict_of_field_managers_is_told_from_others(server: Server) {
+/// Applies a field without `force` that another manager has applied.
+async fn field_manager_conflict_is_distinguishable(server: Server) {
     let place = Place::new(server).await;
     let maps = place.api::<ConfigMap>();
     let apply = |manager: &str, text: &str| {
@@ -252,8 +253,8 @@ async fn a_conflict_of_field_managers_is_told_from_others(server: Server) {
     );
 }
 
-/// In a manager: cached objects cost no request, and the object ends up in the desired state.
-async fn a_controller_keeps_what_it_updates_as_it_should_be(server: Server) {
+/// In a manager, cached objects cost no request, and the object reaches the desired state.
+async fn changes_of_updated_objects_are_reverted(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         let text = memo.spec.text.clone().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Credentials of other clusters: where they come from, and how they change.
+//! Credentials of other clusters: their sources, and how they change.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::support::{Gate, State, copied, mirror, to_memo};
 use crate::support::{Operator, Place, SOON, Seen, Server, copy, memo};
 
-/// The time between two reads after a rejection, and what a busy machine adds.
+/// The pause between two reads after a rejection, plus a margin for a busy machine.
 const REREAD: Duration = Duration::from_secs(30);
 
 impl Place {
@@ -34,7 +34,7 @@ impl Place {
     }
 }
 
-/// Starts a manager with this cluster, without controllers in it.
+/// Starts a manager with this cluster but without controllers in it.
 async fn start(place: &Place, config: ClusterConfig) -> (Operator, Cluster) {
     let mut manager = place.manager();
     let cluster = manager.cluster(config);
@@ -56,7 +56,7 @@ fn problem(cluster: &Cluster) -> String {
 }
 
 #[tokio::test]
-async fn a_secret_may_come_later_and_its_credentials_may_change() {
+async fn credentials_in_a_secret_may_appear_later_and_change() {
     let (place, edge) = (Place::new(Server::fake()).await, ApiServer::new());
     let gate = Gate::open(edge.client(), "first").await;
     let (operator, cluster) = start(&place, place.secret_config().allow_insecure()).await;
@@ -74,7 +74,7 @@ async fn a_secret_may_come_later_and_its_credentials_may_change() {
     eventually(REREAD, || can_list(&cluster)).await;
     assert!(cluster.check().is_ok());
 
-    // The server rejects the credentials before their successors are in the Secret.
+    // The server rejects the credentials before the Secret contains new ones.
     gate.set_token("second");
     assert!(!can_list(&cluster).await);
     let rejected = "the API server rejects the credentials (401 Unauthorized)";
@@ -85,7 +85,7 @@ async fn a_secret_may_come_later_and_its_credentials_may_change() {
     eventually(REREAD, || can_list(&cluster)).await;
     assert!(cluster.check().is_ok());
 
-    // A Secret that is gone takes nothing away.
+    // Deleting the Secret does not invalidate the credentials.
     place
         .api::<Secret>()
         .delete("edge", &DeleteParams::default())
@@ -96,14 +96,14 @@ async fn a_secret_may_come_later_and_its_credentials_may_change() {
 }
 
 #[tokio::test]
-async fn a_file_is_read_again_when_its_credentials_are_rejected() {
+async fn rejected_credentials_are_read_again_from_the_file() {
     let (place, edge) = (Place::new(Server::fake()).await, ApiServer::new());
     let gate = Gate::open(edge.client(), "first").await;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kubeconfig");
     let write = |token: &str| std::fs::write(&path, gate.kubeconfig(&json!({ "token": token }))).unwrap();
     write("first");
-    // The file is the operator's own, so an address without TLS needs no consent.
+    // The operator's own file may name an address without TLS; no consent is needed.
     let (operator, cluster) = start(&place, ClusterConfig::from_kubeconfig("edge", &path)).await;
     eventually(REREAD, || can_list(&cluster)).await;
     gate.set_token("second");
@@ -112,9 +112,10 @@ async fn a_file_is_read_again_when_its_credentials_are_rejected() {
     operator.stop().await.unwrap();
 }
 
-/// Whoever may write a Secret must not thereby run commands in the operator's pod, or read its files.
+/// Write access to a Secret must not allow running commands in the operator's pod or reading its
+/// files.
 #[tokio::test]
-async fn a_secret_runs_no_command_and_reads_no_file() {
+async fn kubeconfig_in_a_secret_runs_no_command_and_reads_no_file() {
     let (place, edge) = (Place::new(Server::fake()).await, ApiServer::new());
     let gate = Gate::open(edge.client(), "token").await;
     let folder = tempfile::tempdir().unwrap();
@@ -143,22 +144,22 @@ async fn a_secret_runs_no_command_and_reads_no_file() {
         operator.stop().await.unwrap();
     }
     assert!(!trace.exists());
-    // With consent, it is followed.
+    // With consent, the operator uses the files.
     let (operator, cluster) = start(&place, place.secret_config().allow_insecure().allow_files()).await;
     eventually(REREAD, || can_list(&cluster)).await;
     operator.stop().await.unwrap();
 }
 
-/// Two real API servers, one of which is suspended for a time.
+/// Uses two real API servers and suspends one of them for a while.
 #[rbuilder::envtest::test]
-async fn another_api_server_is_watched_through_its_kubeconfig(env: Environment) {
+async fn kubeconfig_in_a_secret_connects_to_a_real_server(env: Environment) {
     let place = Place::new(env).await;
     let edge = Environment::builder().start().await.unwrap();
     let namespace = edge.namespace("copies").await.unwrap();
     let kubeconfig = std::fs::read_to_string(edge.kubeconfig_path()).unwrap();
     place.write_secret(&kubeconfig).await;
     let mut manager = place.manager();
-    // The test environment's kubeconfig names the files of its certificates.
+    // The kubeconfig of the test environment names certificate files.
     let cluster = manager.cluster(place.secret_config().allow_files().namespaces([&*namespace]));
     let state = State {
         edge: cluster.clone(),

@@ -1,4 +1,4 @@
-//! Clusters that come and go while the manager runs.
+//! Clusters that are added and removed while the manager runs.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use rbuilder::{Action, Cluster, ClusterConfig, Controller, Ctx, ObjectRef, Resul
 
 use crate::support::{Memo, Operator, Place, SOON, Seen, Server, config_map, memo};
 
-/// An API server with a namespace of its own, as one of a fleet.
+/// An API server of the fleet, with a namespace.
 struct Member {
     server: ApiServer,
     namespace: String,
@@ -58,7 +58,7 @@ async fn start(place: &Place, seen: &Seen) -> (Operator, rbuilder::Clusters, rbu
 }
 
 #[tokio::test]
-async fn clusters_are_watched_from_when_they_are_added_until_they_are_removed() {
+async fn added_cluster_is_watched_until_it_is_removed() {
     let place = Place::new(Server::fake()).await;
     let (seen, [east, west]) = (Seen::default(), [Member::new(), Member::new()]);
     let (operator, clusters, metrics) = start(&place, &seen).await;
@@ -100,16 +100,17 @@ async fn clusters_are_watched_from_when_they_are_added_until_they_are_removed() 
         "{text}"
     );
 
-    // Another cluster of the name, with a cache of its own.
+    // Another cluster of the same name gets a new cache.
     let again = clusters.add(east.config("east"));
     assert_ne!(again, cluster);
     eventually(SOON, || async { seen.count("east has unseen") == 1 }).await;
     operator.stop().await.unwrap();
 }
 
-/// The name of a cluster may come to mean another one, whose resource versions have nothing to do with the first's.
+/// The name may be reused for another cluster, whose resource versions are unrelated to the first
+/// one's.
 #[tokio::test]
-async fn objects_of_another_server_are_listed_again() {
+async fn replaced_cluster_is_listed_again() {
     let place = Place::new(Server::fake()).await;
     let (seen, [old, new]) = (Seen::default(), [Member::new(), Member::new()]);
     let (operator, clusters, _) = start(&place, &seen).await;
@@ -131,9 +132,9 @@ async fn objects_of_another_server_are_listed_again() {
     operator.stop().await.unwrap();
 }
 
-/// A cluster without a manager, and a reconcile function called by a test.
+/// Calls a reconcile function directly, with a cluster that has no manager.
 #[tokio::test]
-async fn a_reconcile_function_is_tested_without_a_manager() {
+async fn reconcile_function_runs_without_a_manager() {
     let (own, member) = (ApiServer::new(), Member::new());
     let mut cached = config_map("cached", "");
     cached.metadata.namespace = Some(member.namespace.clone());

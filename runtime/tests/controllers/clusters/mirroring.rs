@@ -20,12 +20,13 @@ use crate::support::{
 };
 
 on_both_servers!(
-    copies_are_made_and_kept_in_another_cluster,
-    only_the_own_cluster_has_the_lease,
-    owners_of_another_cluster_are_refused,
+    copies_in_another_cluster_are_kept_up_to_date,
+    lease_is_only_in_the_own_cluster,
+    owners_in_another_cluster_are_refused,
 );
 
-/// Returns a manager with a controller that copies memos to this cluster, and what the controller has seen.
+/// Returns a manager whose controller copies memos to this cluster, and the counts of the
+/// controller.
 fn mirroring(place: &Place, edge: &ApiServer, namespace: &str) -> (Manager, Cluster, Seen) {
     let mut manager = place.manager();
     let cluster = manager.cluster(ClusterConfig::from_client("edge", edge.client()));
@@ -45,7 +46,7 @@ fn add_mirror(manager: Manager, edge: &Cluster, namespace: &str) -> (Manager, Se
     (manager.controller(controller), seen)
 }
 
-async fn copies_are_made_and_kept_in_another_cluster(server: Server) {
+async fn copies_in_another_cluster_are_kept_up_to_date(server: Server) {
     let (place, edge) = (Place::new(server).await, ApiServer::new());
     let namespace = edge.namespace("copies");
     let (manager, cluster, _) = mirroring(&place, &edge, &namespace);
@@ -66,7 +67,7 @@ async fn copies_are_made_and_kept_in_another_cluster(server: Server) {
     copies.delete("a", &DeleteParams::default()).await.unwrap();
     eventually(SOON, || is("second")).await;
 
-    // The server has the copy a moment before the cache of the process that wrote it.
+    // The server has the copy slightly earlier than the cache of the process that wrote it.
     let lines = [
         "rbuilder_cluster_connected{cluster=\"edge\"} 1\n",
         "rbuilder_cache_objects{kind=\"ConfigMap\",content=\"whole\",selection=\"\",cluster=\"edge\"} 1\n",
@@ -83,7 +84,7 @@ async fn copies_are_made_and_kept_in_another_cluster(server: Server) {
     operator.stop().await.unwrap();
 }
 
-async fn only_the_own_cluster_has_the_lease(server: Server) {
+async fn lease_is_only_in_the_own_cluster(server: Server) {
     let (place, edge) = (Place::new(server).await, ApiServer::new());
     let namespace = edge.namespace("copies");
     let args = ManagerArgs {
@@ -114,8 +115,9 @@ async fn only_the_own_cluster_has_the_lease(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Owner references do not reach other clusters: the garbage collector would delete what has one.
-async fn owners_of_another_cluster_are_refused(server: Server) {
+/// Owner references must not point to another cluster: the garbage collector would delete the
+/// child.
+async fn owners_in_another_cluster_are_refused(server: Server) {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<State>) -> Result {
         let edge = ctx.in_cluster(&ctx.edge);
         assert_eq!(edge.cluster(), Some(&ctx.edge));
@@ -177,9 +179,10 @@ async fn owners_of_another_cluster_are_refused(server: Server) {
     assert_eq!(place.copied("child").await, None);
 }
 
-/// While another cluster is lost, what needs only the own one goes on; what failed is done once the cluster is back.
+/// While another cluster is unreachable, work that needs only the own cluster continues. Failed
+/// work is done when the cluster is back.
 #[tokio::test(start_paused = true)]
-async fn the_loss_of_another_cluster_stops_nothing_else() {
+async fn unreachable_cluster_does_not_stop_other_work() {
     let (place, edge) = (Place::new(Server::fake()).await, ApiServer::new());
     let namespace = edge.namespace("copies");
     let (manager, cluster, seen) = mirroring(&place, &edge, &namespace);
@@ -196,7 +199,7 @@ async fn the_loss_of_another_cluster_stops_nothing_else() {
     place.create(memo("b", "text")).await;
     let hour = Duration::from_secs(3600);
     eventually(hour, || async { place.copied("b").await.is_some() }).await;
-    // Long enough for the longest back-off.
+    // Wait longer than the longest back-off.
     tokio::time::sleep(hour).await;
     let error = cluster.check().unwrap_err().to_string();
     assert!(
@@ -214,10 +217,10 @@ async fn the_loss_of_another_cluster_stops_nothing_else() {
     assert!(failed > 5, "retried with back-off: {failed}");
 
     edge.heal();
-    // Less than the back-off, which is 1000 s at that point: the longest delay of a watch is 30 s.
+    // Less than the back-off, which has grown to 1000 s: a watch is retried after at most 30 s.
     eventually(Duration::from_secs(60), || is_copied("b")).await;
     assert!(cluster.check().is_ok());
-    // Watches work again as well.
+    // Watches work again, too.
     change(edge.client(), &namespace, "a", "by somebody else").await;
     let text = async || copied(edge.client(), &namespace, "a").await;
     eventually(hour, || async { text().await.as_deref() == Some("text") }).await;
@@ -283,9 +286,9 @@ async fn debug_endpoints_show_other_clusters() {
     operator.stop().await.unwrap();
 }
 
-/// Until its caches are synced, another cluster must not look like one without objects.
+/// Until its caches are synced, another cluster must not look like an empty one.
 #[tokio::test(start_paused = true)]
-async fn a_manager_starts_without_its_other_clusters() {
+async fn manager_starts_without_its_other_clusters() {
     let (place, edge) = (Place::new(Server::fake()).await, ApiServer::new());
     let namespace = edge.namespace("copies");
     edge.inject(Fault::disconnect().always());
@@ -312,7 +315,7 @@ async fn a_manager_starts_without_its_other_clusters() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_required_cluster_that_is_not_there_is_an_error_that_names_it() {
+async fn missing_required_cluster_is_an_error_that_names_it() {
     let (place, edge) = (Place::new(Server::fake()).await, ApiServer::new());
     edge.inject(Fault::disconnect().always());
     let mut manager = place.manager();
@@ -328,7 +331,7 @@ async fn a_required_cluster_that_is_not_there_is_an_error_that_names_it() {
 }
 
 #[tokio::test]
-async fn two_clusters_of_one_name_are_an_error() {
+async fn duplicate_cluster_name_is_an_error() {
     let (place, edge) = (Place::new(Server::fake()).await, ApiServer::new());
     let mut manager = place.manager();
     for _ in 0..2 {
@@ -339,14 +342,14 @@ async fn two_clusters_of_one_name_are_an_error() {
     assert_eq!(error.to_string(), expected);
 }
 
-/// A watch that a reconcile adds can be in another cluster as well.
+/// A reconcile can add a watch in another cluster as well.
 #[tokio::test]
 async fn late_watches_can_be_in_another_cluster() {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<State>) -> Result {
         let edge = ctx.in_cluster(&ctx.edge);
         let watch = || Watch::mapped(to_memo);
         edge.watch("copies", watch())?;
-        // The same one.
+        // Adding the same watch differently changes nothing.
         ctx.watch("copies", watch().in_cluster(&ctx.edge))?;
         let owned = edge.watch("owned", Watch::<Secret>::owned()).unwrap_err();
         ctx.seen.note(&owned.to_string());

@@ -1,4 +1,4 @@
-//! Other clusters beside the manager's own.
+//! Other clusters next to the manager's own.
 
 mod credentials;
 mod fleet;

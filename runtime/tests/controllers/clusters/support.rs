@@ -1,4 +1,5 @@
-//! An operator that copies memos of its own cluster to ConfigMaps of another one, and a gate before that cluster.
+//! An operator that copies memos of its own cluster to ConfigMaps of another one, and a gate in
+//! front of that cluster.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -19,7 +20,7 @@ use tokio::task::JoinSet;
 
 use crate::support::{Memo, Seen, config_map};
 
-/// The state of the controller that copies.
+/// State of the mirroring controller.
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) edge: Cluster,
@@ -34,7 +35,7 @@ pub(super) async fn mirror(memo: Arc<Memo>, ctx: Ctx<State>) -> Result {
     let edge = ctx.in_cluster(&ctx.edge);
     let copies = edge.cached::<ConfigMap>()?;
     edge.apply(copy_of(&memo, &ctx.namespace)).await?;
-    // As in the own cluster, what was written is in the cache.
+    // As in the own cluster, the cache shows what was written.
     match copies.named(&ctx.namespace, &memo.name_any()) {
         Some(_) => Ok(Action::await_change()),
         None => Err(Error::new("the copy is not in the cache")),
@@ -50,7 +51,7 @@ pub(super) fn copy_of(memo: &Memo, namespace: &str) -> ConfigMap {
     copy
 }
 
-/// Reconciles the original of a copy.
+/// Maps a copy to its original.
 pub(super) fn to_memo(copy: &ConfigMap, ctx: &Ctx<State>) -> Vec<ObjectRef<Memo>> {
     assert!(
         ctx.cluster().is_none(),
@@ -74,7 +75,7 @@ pub(super) async fn change(client: Client, namespace: &str, name: &str, text: &s
     copies.patch(name, &PatchParams::default(), &patch).await.unwrap();
 }
 
-/// An HTTP server before the API server of a cluster, which asks for a token.
+/// An HTTP server in front of a cluster's API server, which requires a token.
 pub(super) struct Gate {
     address: String,
     token: Arc<Mutex<String>>,
@@ -100,7 +101,7 @@ impl Gate {
         token.clone_into(&mut self.token.lock().unwrap());
     }
 
-    /// A kubeconfig with this user.
+    /// Returns a kubeconfig with this user.
     pub(super) fn kubeconfig(&self, user: &Value) -> String {
         json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "edge",
@@ -126,7 +127,7 @@ async fn serve(stream: TcpStream, upstream: Client, token: Arc<Mutex<String>>) {
         async move { Ok::<_, Infallible>(forward(request, upstream, &token).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new();
-    // A connection that its client has closed is not an error of the test.
+    // A connection that the client has closed is no error.
     let _ = connection.serve_connection(TokioIo::new(stream), answer).await;
 }
 
