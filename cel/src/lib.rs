@@ -6,7 +6,26 @@
 //! on the defaults in a schema (see `defaults`) and on objects ([`RuleSet`]).
 //!
 //! The checks predict what the API server decides. Every error is one that the API server reports
-//! too. An expression that is too large to be checked is only a warning.
+//! too. An expression that is too large to be checked is only a warning. Functions are those of the
+//! newest Kubernetes minor that rbuilder knows; others are errors.
+//!
+//! | step | module | follows |
+//! |---|---|---|
+//! | tokens, tree, macros | `lexer`, `parser`, `macros`, `ast` | the language definition |
+//! | a schema as types with sizes | `types` | `apiserver/pkg/cel/common/schemas.go` |
+//! | functions and their signatures | `functions` | `apiserver/pkg/cel/environment/base.go` |
+//! | types of nodes | `check`, `unify`, `literals`, `mismatch` | cel-go's `checker/checker.go` |
+//! | cost of one run | `cost` | cel-go's `checker/cost.go`, `apiserver/pkg/cel/library/cost.go` |
+//! | all rules of a schema: number of runs, budgets | `rules`, `bounds`, `field_path` | `apiextensions/validation/validation.go` |
+//! | the rules of a value on an object | `rule_set` | `apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go` |
+//! | rules on defaults | `defaults`, `evaluate` | `apiextensions-apiserver/pkg/apiserver/schema/defaulting`, cel-go's `interpreter/` |
+//! | variables of match conditions | `admission` | `apiserver/pkg/admission/plugin/cel` |
+//!
+//! `tests/recorded.jsonl` contains rules with the verdicts and costs of kube-apiserver's own code,
+//! which `cargo xtask cel` records and the unit tests compare. To add a function, add it to
+//! `functions` and `cost::price`, and rules that call it to this file.
+//!
+//! Operators do not compile this crate.
 //!
 //! The crate knows schemas but neither Rust nor files: see [`RulePlace`].
 

@@ -1,5 +1,9 @@
 //! `derive(CrdSchema)`: emits the container as one JSON literal and the types of its fields as
 //! slots.
+//!
+//! The emitted `impl JsonSchema` passes both to `rbuilder_schema::private::json_schema`, which
+//! assembles the schema at run time. The slots are calls such as `slot::<T>()`, so the compiler
+//! resolves the types.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;

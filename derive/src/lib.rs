@@ -1,7 +1,8 @@
 //! The procedural macros of rbuilder. The `rbuilder` crate re-exports and documents them.
 //!
 //! `rbuilder-syntax` parses the items; this crate turns the result into tokens. The emitted code
-//! names the runtime by path, so this crate does not depend on it.
+//! names the runtime by path (`::rbuilder`, or the path in `#[crd(crate = "…")]`), so this crate
+//! does not depend on it.
 
 mod byte_string;
 mod crd_schema;

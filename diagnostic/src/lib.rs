@@ -1,9 +1,16 @@
 //! Errors, warnings and notes as data, so that rustc and the command line show the same messages.
 //!
-//! A [`Diagnostic`] is generic over its place, because each crate knows different places: a path in
-//! a schema, bytes of an expression, a span of a text, or a range in a named file. A crate reports
-//! diagnostics with its own type of place, and the caller converts them with
+//! A [`Diagnostic`] is generic over its place, because each crate knows different places. A crate
+//! reports diagnostics with its own type of place, and the caller converts them with
 //! [`Diagnostic::map_place`]. Printing is up to the caller too.
+//!
+//! | crate | place |
+//! |---|---|
+//! | `reader`, `syntax` | `Span`: a range of bytes of one text |
+//! | `schema` | `()` for the markers of a value, `Site` for a part of a container, a path for a value in a schema |
+//! | `cel` | a range of bytes of an expression; `RulePlace` for a rule of a schema |
+//! | `generator` | `Place`: the number of a file and a `Span`; `FileRange` in its results |
+//! | `cli` | `FileRange`; a flag, for an invalid name |
 
 pub mod suggest;
 

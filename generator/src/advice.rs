@@ -2,7 +2,8 @@
 //!
 //! Help texts are written for `derive(CrdSchema)`. Its attributes do not compile on other types, so
 //! this module replaces them by what schemars and kube accept. `generator/tests/advice.rs` follows
-//! each piece of advice.
+//! each piece of advice. `runtime/tests/advice.rs` compiles the result with the current kube, and
+//! `cargo xtask advice` with older releases.
 //!
 //! Older versions of kube lack some attributes and use an older schemars. [`for_kube`] replaces
 //! advice that the program's version of kube does not support.

@@ -3,6 +3,17 @@
 //! This crate does no I/O and reads neither clock nor environment: source text comes from
 //! [`Sources`] and manifests are returned as [`OutputFile`]s. Broken user code is expected input.
 //! It results in diagnostics, never in a panic.
+//!
+//! A run has these stages:
+//!
+//! | stage | result | may assume | must not contain |
+//! |---|---|---|---|
+//! | load | [`Sources`], read on demand | UTF-8 text by path | syntax trees |
+//! | collect | `syntax::Type`, `RbacRule`, `Handler` | markers are parsed and checked item by item | resolved names |
+//! | resolve | resolved slots | each path is resolved or reported | tokens |
+//! | schema | `Schema` | structural, inlined, without `$ref` | Rust types |
+//! | manifest | CRDs, roles and webhook configurations as objects | complete | file paths |
+//! | output | [`OutputFile`] | final bytes | options |
 
 mod advice;
 mod cargo;

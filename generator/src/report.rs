@@ -4,6 +4,8 @@
 //! affect that kind. Schemas are shared between kinds, so a cache stores the errors along with the
 //! schema ([`Report::errors_since`]) and adds them to each further kind that uses it
 //! ([`Report::charge`]).
+//!
+//! Finally, diagnostics are sorted by place, and duplicates are removed.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -5,6 +5,9 @@
 //! must have a diagnostic, and each correct case a manifest. Deviations are listed with a reason in
 //! [`EXCEPTIONS`](exceptions::EXCEPTIONS); unused entries fail the test. `cargo xtask mutations`
 //! records the responses.
+//!
+//! If rbuilder may reject a case, the tables contain the manifest to send. So the case can be sent
+//! again after rbuilder has learned to reject its source.
 
 #[path = "mutations/corpus/mod.rs"]
 mod corpus;

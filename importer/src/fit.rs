@@ -1,7 +1,10 @@
 //! Computes the markers with which a Rust type gets a given schema.
 //!
-//! This module does not predict the effect of markers. It runs the schema builder that both front
-//! ends use. If the result differs from the wanted schema, the schema is written out in source.
+//! This module does not predict the effect of markers. It proposes markers for the difference
+//! between two schemas and runs the schema builder that both front ends use. If the result differs
+//! from the wanted schema, the schema is written out in source (`schema = { … }`). If that differs
+//! too or has errors, the user is warned. So a change in the meaning of a marker makes the output
+//! longer but never wrong.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
 //! Imports definitions and generates them again: the manifests of this repository, and random
-//! schemas.
+//! schemas. `examples/survey.rs` does the same with a folder of published CRDs, none of which are
+//! committed.
 
 #![allow(clippy::disallowed_methods)] // reads the manifests of this repository
 

@@ -1,4 +1,6 @@
-//! //! Defaults of a schema from the values that serde fills in for absent fields.
+//! Defaults of a schema from the values that serde fills in for absent fields.
+//!
+//! The front ends compute the values. This module decides which of them the schema can have.
 
 use std::sync::Arc;
 

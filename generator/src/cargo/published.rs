@@ -1,8 +1,10 @@
 //! Packages from registries and from git, loaded when a kind needs one of their types.
 //!
 //! `Cargo.lock` pins the version and the checksum of each dependency, so the output depends on the
-//! repository alone. Any dependent of a package can enable its features, so the manifests of all
-//! dependents are read. The rest of the graph, often hundreds of packages, is not.
+//! repository alone. The paths of its files start with [`REGISTRY`], which is not a directory on
+//! disk, and [`join`] never leaves it. Any dependent of a package can enable its features, so the
+//! manifests of all dependents are read. The rest of the graph, often hundreds of packages, is not:
+//! it cannot enable features, so reading more of it later cannot change the result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;

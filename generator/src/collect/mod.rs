@@ -1,7 +1,8 @@
 //! Builds the model of a package from its source.
 //!
 //! Starting at the root of each target, the collector follows `mod` declarations and parses every
-//! item with `rbuilder-syntax`. It reports marker tokens that no parser has seen, so that no marker
+//! item with `rbuilder-syntax`. The lexer records the tokens `CustomResource`, `rbac` and `webhook`
+//! wherever they occur, and the collector reports those that no parser has seen, so that no marker
 //! is silently ignored.
 
 mod attributes;

@@ -1,5 +1,11 @@
 //! Finds the types that the kinds need, and reads only those modules of other packages that lead to
 //! them.
+//!
+//! | package | found in | source |
+//! |---|---|---|
+//! | path dependency | `Cargo.toml` (`cargo/graph.rs`), at the start | files, within the limits of the caller |
+//! | published package | `Cargo.lock` (`cargo/lock.rs`), when a schema needs one of its types (`cargo/published.rs`) | a vendored directory (`cargo/vendor.rs`), or an archive in Cargo's cache |
+//! | built-in package | its name (`resolve/external.rs`) | tables |
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,6 +4,9 @@
 //! No code is run and nothing is guessed. A value that takes more than looking up names is unknown,
 //! which is reported where the default is written. `derive(CrdSchema)` calls the same functions,
 //! and the twin test compares the results.
+//!
+//! A value never causes a package to be loaded from a registry. An unknown value is only a warning,
+//! so the result would otherwise depend on what a machine has downloaded.
 
 mod evaluate;
 mod leaf;

@@ -3,7 +3,8 @@
 //!
 //! Most of these functions write a schema as literals, reuse the schema of a type, or add to it.
 //! Those can be evaluated without running any code. The first unsupported statement is reported,
-//! and the schema is then unknown.
+//! and the schema is then unknown. `derive(CrdSchema)` calls the functions instead. Both front ends
+//! convert the result with `schema/src/import/`.
 
 mod evaluate;
 mod legacy;

@@ -1,4 +1,8 @@
-//! Checks rules against the package's own kinds.
+//! Checks rules against the package's own kinds. `rbuilder-syntax` checks them against the
+//! resources of Kubernetes.
+//!
+//! A rule that grants nothing is an error. A rule that may be meant for another project or version
+//! is a warning.
 
 use rbuilder_diagnostic::suggest;
 use rbuilder_syntax::{CustomResource, Diagnostic, RbacRule, resources};

@@ -1,4 +1,7 @@
 //! Reports webhooks that are never called, or called with objects that the handler does not take.
+//!
+//! Compares them with the resources of Kubernetes and with the package's own kinds. A webhook that
+//! matches nothing is an error. One that may be meant for another project or version is a warning.
 
 use rbuilder_diagnostic::{Severity, suggest};
 use rbuilder_syntax::{CustomResource, Diagnostic, resources};

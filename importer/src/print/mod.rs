@@ -1,7 +1,8 @@
 //! Prints Rust source in the layout of rustfmt's defaults.
 //!
 //! We do not run rustfmt: it may not be installed, and it would take seconds for the files of a
-//! large project. Instead, `attribute` implements its rules for the few forms that we print.
+//! large project. prettyplease would be another dependency of the command, and would parse what was
+//! just printed. Instead, `attribute` implements the rules for the few forms that we print.
 //! `cargo xtask import` compares thousands of attributes with rustfmt.
 
 mod attribute;

@@ -1,7 +1,12 @@
 //! Converts the schemas that `schemars` creates for leaf types to structural schemas.
 //!
-//! `schemars` writes JSON Schema, with references, `null` and its own formats. Parts without a
-//! structural form are errors with a reason.
+//! `schemars` writes JSON Schema, with references, `null` and its own formats. This module replaces
+//! what the API server rejects or warns about, such as unknown formats. Parts without a structural
+//! form are errors with a reason.
+//!
+//! Types of Kubernetes are recognized by the names of their schemas (`io.k8s.api.core.v1.PodSpec`),
+//! and the caller provides their structural schemas. The library takes them from the catalogue, for
+//! the minor for which k8s-openapi was compiled.
 
 mod alternatives;
 mod leaf;

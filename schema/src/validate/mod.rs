@@ -1,4 +1,10 @@
 //! Validates a literal value against a schema, like the API server validates a default.
+//!
+//! [`check_default`] checks types, bounds (in Go's arithmetic), patterns, formats, fields that
+//! would be pruned, embedded objects, and the rules that markers write. A default that makes every
+//! object invalid is an error too, although the API server accepts the CRD: a set with duplicates,
+//! or a rule that fails once the defaults of nested fields are set. Other CEL rules are evaluated
+//! by `rbuilder-cel`.
 
 mod default;
 mod number;

@@ -1,4 +1,4 @@
-//! Selects the serde defaults that become part of the schema.
+//! Selects the serde defaults that become part of the schema, for both front ends.
 //!
 //! schemars includes all of them, so types with schemars' derive do too. `derive(CrdSchema)` has
 //! its own marker for defaults: there, a bare `#[serde(default)]` only makes a field optional,

@@ -1,5 +1,8 @@
 //! The built-in kinds and resources of Kubernetes: groups, plurals and scopes, by the paths of
 //! their types in `k8s-openapi`.
+//!
+//! `cargo xtask catalogue` generates the table from the discovery documents that Kubernetes
+//! publishes. Roles and webhooks are checked against it, and `create` looks up kinds in it.
 
 pub mod resources;
 mod table;

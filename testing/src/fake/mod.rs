@@ -53,6 +53,13 @@
 //! pass instantly: [`tokio::time::sleep`] in the test first fires all timers that are due earlier,
 //! in order, and the clock does not advance while a task is ready to run.
 
+// The server is a state and functions on it. A request is parsed (`request`), its kind is looked up
+// (`kinds`, `builtin`), and it is answered under one lock (`routes`, `read`, `write`, `patch`,
+// `delete`). Changes are appended to a log, from which watches and lists of older versions read
+// (`store`, `watch`). Ownership of fields is split into sets of fields (`fields`), the entries of
+// managers (`managers`) and the merge (`apply`). There are no tasks or timers except for those of
+// watches, so a paused clock only advances when all watches are idle.
+
 mod apply;
 mod builtin;
 mod collect;
