@@ -4,6 +4,9 @@
 //! on commit. So a text that only differs in line endings counts as the same text: it is up to date
 //! and unchanged. A file that is rewritten keeps its line endings. Otherwise git would show every
 //! line as changed.
+//!
+//! This holds for plans, merges and the hashes of scaffolded files: compare texts of files with
+//! [`is_same_text`] instead of `==`.
 
 use std::borrow::Cow;
 

@@ -4,7 +4,10 @@
 //! A repository must not choose which program a command runs. So relative directories in `PATH` are
 //! ignored, and programs run outside of the project, where they do not find its configuration:
 //! rustup obeys the `rust-toolchain.toml` of the current directory, and Cargo reads
-//! `.cargo/config.toml`, which may be a pipe.
+//! `.cargo/config.toml`, which may be a pipe. Questions have a time limit.
+//!
+//! Only commands that build or deploy the project by definition run programs in it: `run`, `dev`,
+//! `install`, `deploy` and their inverses.
 
 use std::io::{Error, ErrorKind, Read, Result};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! `delete` removes what `create` added, and nothing else.
+//! `delete` removes what `create` added, and nothing else: after random sequences of both, the
+//! project has the same bytes as before.
 
 use crate::support;
 

@@ -1,5 +1,9 @@
 //! The scaffolded manifests as rendered by kustomize. Without kubectl, these tests print that they
 //! are skipped. In CI they fail instead.
+//!
+//! A scaffolded manifest adds to others by strategic merge and never replaces a list, so that parts
+//! can be combined. Names in fields that kustomize does not know are listed in
+//! `config/webhook/kustomizeconfig.yaml`.
 
 #![allow(clippy::disallowed_macros)] // a skipped test prints this
 #![allow(clippy::disallowed_methods)] // the tests create the kubectl that the command starts

@@ -6,7 +6,7 @@
 //!
 //! The input is manifests, generated or given. So a page documents what is applied to a cluster,
 //! and works for projects in any language. This module reads no files and knows no flags. The same
-//! manifests always give the same bytes.
+//! manifests always give the same bytes. Nothing in a manifest becomes markup: all text is escaped.
 
 mod anchors;
 mod compare;

@@ -4,6 +4,12 @@
 //! The input is the manifests in `config/`, read as for a chart, with the names that kustomize
 //! would assign. From the ClusterServiceVersion, the lifecycle manager creates the Deployment, the
 //! service account, the permissions and the webhooks. All other objects are files of their own.
+//!
+//! The catalog is generated last, from the merged ClusterServiceVersion, so that descriptions
+//! written by users are in both. Users usually edit the catalog, so a release is added to the
+//! existing file (`catalog/release.rs`). A catalog that the lifecycle manager would reject is not
+//! written: see `catalog/shape.rs` for the types of fields, `catalog/check.rs` for the rules across
+//! documents, and `catalog/channel.rs` for the upgrade graph.
 
 mod base;
 mod catalog;

@@ -3,6 +3,9 @@
 //! Follows kustomizations only as far as scaffolds use them: resources, components, and strategic
 //! merge patches. Reads the component of a feature even if `config/default` does not list it,
 //! because a chart value turns the feature on and off. Warns of every other field.
+//!
+//! Charts and bundles keep objects in the namespaces that the transformers in
+//! `config/rbac/namespaces` restore (`kept_namespaces`).
 
 use std::collections::BTreeSet;
 

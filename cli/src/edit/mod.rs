@@ -1,5 +1,8 @@
 //! Edits of files that belong to the user, from text to text. An edit changes only the necessary
 //! lines and is idempotent.
+//!
+//! If a file has changed beyond recognition, the command fails before anything is written, and
+//! shows the lines to add. Once they are in place, the command continues.
 
 pub mod dependency;
 pub mod kustomization;

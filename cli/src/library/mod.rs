@@ -5,6 +5,9 @@
 //! version, a commit of a git repository, or a path on this machine. `built.rs` determines which of
 //! them the command itself came from, `choose.rs` chooses one for a project, and `edit/library.rs`
 //! edits Cargo.toml.
+//!
+//! The package is `rbuilder-runtime`, because `rbuilder` on crates.io belongs to somebody else. A
+//! scaffold must never depend on that package.
 
 mod built;
 pub(crate) mod choose;

@@ -3,6 +3,10 @@
 //! A writing command creates the journal in the project directory and removes it again, and both
 //! change the status of the directory. If the status is the same before and after reading, and
 //! there was no journal before, no command wrote in between. So readers need no lock.
+//!
+//! An error, or the message that there is nothing to do, is only printed if no other command wrote
+//! in between. Otherwise the command starts over. Before a plan is applied, everything that was
+//! read, including source, is compared with the disk again under the lock.
 
 #![allow(clippy::disallowed_methods)] // the clock decides how long to wait, and does not affect output
 

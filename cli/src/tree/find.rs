@@ -1,5 +1,8 @@
 //! Finds the project of a directory: the nearest parent directory with a PROJECT file, like git
 //! finds its repository.
+//!
+//! The search stays in the repository and in directories of the user, because a file that somebody
+//! else left in /tmp must not decide anything.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

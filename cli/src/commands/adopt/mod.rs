@@ -1,6 +1,11 @@
 //! `rbuilder adopt`: reports which kinds of a repository can be generated and how their CRDs differ
 //! from the committed ones, and adds the settings with which `rbuilder manifests` updates these in
 //! place.
+//!
+//! It writes no manifests. It only adds to the settings in `Cargo.toml`, except that it updates the
+//! files of CRDs that have moved and removes the items of `skip` that it has added itself. A
+//! committed CRD is never generated in a second place, except in `config/crd/bases` of a project,
+//! from which it is deployed.
 
 mod committed;
 mod compare;

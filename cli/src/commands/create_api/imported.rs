@@ -1,4 +1,7 @@
 //! `create api --from-crd`: scaffolds a kind from its CRD, with all versions.
+//!
+//! The importer's types and sample replace those of the templates. PROJECT records that the kind is
+//! `imported`, so that `update` does not treat these files as scaffolded.
 
 use std::cmp::Reverse;
 use std::path::Path;

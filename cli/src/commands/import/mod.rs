@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The project is scaffolded in memory with the commands that a user would run, and then edited
-//! where the original differs.
+//! where the original differs. So `update` works on it like on any other project. What is not
+//! recognized is a row of the table and of MIGRATION.md; nothing is guessed.
 
 mod applied;
 mod compose;

@@ -3,7 +3,8 @@
 //! A project records it in `.rbuilder/` (see [`ScaffoldBase`]). If an older command did not record
 //! a file, its text is found by content: an unedited file has the recorded hash, and for an edited
 //! file the hash tells which former templates wrote it. The version in PROJECT only matters if the
-//! templates of that release are known, because builds with the same version differ.
+//! templates of that release are known, because builds with the same version differ. A file without
+//! a known base is reported and never counts as up to date.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};

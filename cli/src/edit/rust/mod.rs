@@ -1,5 +1,11 @@
 //! Additions to Rust files. Lines are inserted at the spans of existing items and nothing is
 //! reprinted, so comments and formatting stay. Additions go where rustfmt expects them.
+//!
+//! Additions cannot remove anything; `removal.rs` does, and `relocate/` replaces segments of paths.
+//! Whether a call, a module or a marker exists is decided by the syntax, never by the text.
+//!
+//! Only these edits use `syn`: they need function bodies, which `rbuilder-reader` skips, and they
+//! run once per command instead of once per file.
 
 mod calls;
 mod conversion;
@@ -42,7 +48,8 @@ pub fn format_chain(root: &str, calls: &[String]) -> String {
     format!("{root}\n        {}", calls.join("\n        "))
 }
 
-/// Parses a file. Spans are positions in the original text, including a byte order mark and a `#!` line.
+/// Parses a file. Spans are positions in the original text, including a byte order mark and a `#!`
+/// line.
 ///
 /// # Errors
 /// Fails with the syntax error and its line.
