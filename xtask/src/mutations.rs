@@ -20,7 +20,7 @@ pub(crate) struct Args {
 /// Sends all cases to the server, and writes or compares the responses.
 pub(crate) fn record_answers(args: &Args) -> Result<()> {
     let mut command = Cmd::new("cargo test --package rbuilder-runtime --test mutations --")
-        .args(["--exact", "the_server_says_what_is_recorded"])
+        .args(["--exact", "recorded_verdicts_match_the_server"])
         .env("KUBEBUILDER_ASSETS", assets::ensure_assets()?)
         .dir(repo::root());
     if !args.check {

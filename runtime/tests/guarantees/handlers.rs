@@ -11,9 +11,10 @@ use rbuilder::{Action, Controller, Ctx, ObjectRef, Result};
 
 use crate::support::{Memo, Operator, Place, SOON, config_map, memo};
 
-/// A change mapped to one object many times reconciles it once, however fast the workers are.
+/// A change that maps to the same object many times reconciles it once, however fast the workers
+/// are.
 #[rbuilder::envtest::test]
-async fn a_mapping_that_names_an_object_often_reconciles_it_once(env: Environment) {
+async fn repeatedly_mapped_object_is_reconciled_once(env: Environment) {
     let place = Place::new(env).await;
     async fn count(_: Arc<Memo>, ctx: Ctx<Arc<AtomicUsize>>) -> Result {
         ctx.fetch_add(1, SeqCst);

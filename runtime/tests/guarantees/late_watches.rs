@@ -1,4 +1,4 @@
-//! Guarantee 14: watches added while the controller is running.
+//! Guarantee 14: watches that are added while the controller is running.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use crate::support::{Memo, Operator, Place, SOON, Seen, copy, memo};
 
-/// A Secret about a memo.
+/// Returns a Secret that is mapped to a memo.
 fn secret(name: &str, about: &str) -> Secret {
     Secret {
         metadata: ObjectMeta {
@@ -44,17 +44,17 @@ impl Place {
     }
 }
 
-/// A watch delivers existing and new objects once, however often it is added; it lasts until the manager
-/// stops.
+/// A watch delivers existing and new objects once, however often it is added. It lasts until the
+/// manager stops.
 #[rbuilder::envtest::test]
-async fn a_watch_added_by_a_reconcile_hears_what_is_there_and_what_comes(env: Environment) {
+async fn late_watch_delivers_existing_and_new_objects(env: Environment) {
     let place = Place::new(env).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         let watching = ctx.watch("secrets", Watch::mapped(to_memo))?;
         let secrets = watching.synced(SOON).await?;
         assert!(watching.is_synced());
         ctx.note(&format!("{} with {}", memo.name_any(), secrets.len()));
-        // From now on it is cached like other kinds.
+        // From now on, the kind is cached like any other.
         assert_eq!(ctx.cached::<Secret>()?.len(), secrets.len());
         Ok(Action::await_change())
     }
@@ -85,9 +85,9 @@ async fn a_watch_added_by_a_reconcile_hears_what_is_there_and_what_comes(env: En
     assert_eq!(seen.count("mapped late"), after);
 }
 
-/// A watch that is removed delivers nothing more, and its cache is gone unless something else uses it.
+/// A removed watch delivers nothing, and its cache is dropped unless something else uses it.
 #[rbuilder::envtest::test]
-async fn a_watch_that_is_removed_delivers_nothing_and_can_be_added_again(env: Environment) {
+async fn removed_watch_can_be_added_again(env: Environment) {
     let place = Place::new(env).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         let text = memo.spec.text.clone().unwrap_or_default();
@@ -118,7 +118,7 @@ async fn a_watch_that_is_removed_delivers_nothing_and_can_be_added_again(env: En
     place.create_secret("unseen", "memo").await;
     place.change_text("memo", "again").await;
     eventually(SOON, || async { seen.count("again") >= 1 }).await;
-    // The new watch delivers all; the old one is gone.
+    // The new watch delivers all objects. The old one is gone.
     eventually(SOON, || async { seen.count("mapped unseen") == 1 }).await;
     assert_eq!(seen.count("mapped first"), 2);
     let objects = "rbuilder_cache_objects{kind=\"Secret\",content=\"whole\",selection=\"\",cluster=\"\"} 2\n";
@@ -126,7 +126,7 @@ async fn a_watch_that_is_removed_delivers_nothing_and_can_be_added_again(env: En
     operator.stop().await.unwrap();
 }
 
-/// Kinds known only at run time are owned like others; watches of one kind are distinguished by name.
+/// Dynamic kinds can be owned like others. Several watches of one kind are distinguished by name.
 #[rbuilder::envtest::test]
 async fn late_watches_of_dynamic_kinds_reconcile_owners(env: Environment) {
     let place = Place::new(env).await;
@@ -174,9 +174,10 @@ fn late_crd(group: &str) -> CustomResourceDefinition {
     serde_json::from_value(crd).unwrap()
 }
 
-/// Watching a kind that is not served is an error and is retried until its CRD is installed; the process continues.
+/// Watching a kind that is not served is an error, and is retried until its CRD is installed. The
+/// process keeps running.
 #[rbuilder::envtest::test]
-async fn a_late_watch_waits_for_its_crd(env: Environment) {
+async fn late_watch_waits_for_its_crd(env: Environment) {
     let place = Place::new(env).await;
     #[derive(Clone)]
     struct State {
@@ -233,10 +234,10 @@ async fn a_late_watch_waits_for_its_crd(env: Environment) {
         .unwrap();
 }
 
-/// Invalid watches are errors: a mapping to another kind, a watch added in a mapping function, a watch added while the
-/// manager is stopping.
+/// Invalid watches are errors: a mapping to another kind, a watch added by a mapping function, and
+/// a watch added while the manager is stopping.
 #[rbuilder::envtest::test]
-async fn late_watches_that_cannot_work_are_refused(env: Environment) {
+async fn invalid_late_watches_are_refused(env: Environment) {
     let place = Place::new(env).await;
     #[derive(Clone, Default)]
     struct State {

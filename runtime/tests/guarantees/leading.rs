@@ -39,9 +39,9 @@ async fn lease(place: &Place) -> Lease {
     place.api::<Lease>().get(LEASE).await.unwrap()
 }
 
-/// A candidate that is stopped withdraws: it neither takes nor writes the lease during shutdown.
+/// A stopped candidate withdraws. During shutdown, it neither acquires nor writes the lease.
 #[rbuilder::envtest::test]
-async fn a_manager_that_does_not_lead_stops_without_electing(env: Environment) {
+async fn stopped_candidate_does_not_acquire_the_lease(env: Environment) {
     let place = Place::new(env).await;
     place.create(memo("led", "")).await;
     let held = Lease {
@@ -65,10 +65,10 @@ async fn a_manager_that_does_not_lead_stops_without_electing(env: Environment) {
         "rest_client_requests_total{{code=\"200\",host=\"{}\",method=\"GET\"}}",
         place.env.real().config().cluster_url.authority().unwrap()
     );
-    // It has read the lease when its caches are synced and one more request has been answered.
+    // It has read the lease when its caches are synced and one more request was answered.
     eventually(SOON, || async { metrics.text().contains(&reads) }).await;
     operator.stop().await.unwrap();
-    // By now any remaining candidate would have taken it.
+    // By now, a remaining candidate would have acquired it.
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(
         lease(&place).await.meta().resource_version,
@@ -77,9 +77,10 @@ async fn a_manager_that_does_not_lead_stops_without_electing(env: Environment) {
     assert_eq!(seen.count("led"), 0);
 }
 
-/// The durations are configurable; a released lease is taken within a retry period and its jitter.
+/// The durations are configurable. A released lease is acquired within a retry period and its
+/// jitter.
 #[rbuilder::envtest::test]
-async fn a_released_lease_is_taken_within_a_retry_period_and_its_jitter(env: Environment) {
+async fn released_lease_is_acquired_within_a_retry_period_and_jitter(env: Environment) {
     let place = Place::new(env).await;
     place.create(memo("led", "")).await;
     let (first, second) = (Seen::default(), Seen::default());
@@ -100,7 +101,7 @@ async fn a_released_lease_is_taken_within_a_retry_period_and_its_jitter(env: Env
     let holder = spec.holder_identity.unwrap();
 
     let standby = Operator::start(manager(&second));
-    // Renewals follow each other at the retry period, and are counted like other requests.
+    // Renewals happen once per retry period and are counted like other requests.
     eventually(SOON, || async {
         let text = metrics.text();
         let renewed = text.lines().find_map(|line| {
@@ -121,7 +122,7 @@ async fn a_released_lease_is_taken_within_a_retry_period_and_its_jitter(env: Env
     leader.stop().await.unwrap();
     let released = lease(&place).await.spec.unwrap().holder_identity;
     assert_ne!(released, Some(holder));
-    // A lease that was not released would be respected for a minute.
+    // If the lease was not released, the standby would wait for a minute.
     eventually(SOON, || async { second.count("led") == 1 }).await;
     assert_eq!(first.count("led"), 1);
     standby.stop().await.unwrap();
@@ -132,7 +133,7 @@ async fn a_released_lease_is_taken_within_a_retry_period_and_its_jitter(env: Env
 }
 
 #[rbuilder::envtest::test]
-async fn lease_times_that_do_not_fit_together_are_refused(env: Environment) {
+async fn inconsistent_lease_durations_are_refused(env: Environment) {
     let place = Place::new(env).await;
     let manager = elected(&place, &Seen::default()).renew_deadline(Duration::from_secs(15));
     let error = manager.start_until(std::future::pending()).await.unwrap_err();
@@ -143,9 +144,10 @@ async fn lease_times_that_do_not_fit_together_are_refused(env: Environment) {
     );
 }
 
-/// The manager has the permissions that a scaffold gives it for leader election, and may otherwise only watch.
+/// For leader election, the manager has only the permissions that the scaffold grants. Besides, it
+/// may only watch.
 #[rbuilder::envtest::test]
-async fn the_role_of_the_scaffold_suffices_for_leader_election(env: Environment) {
+async fn scaffolded_role_suffices_for_leader_election(env: Environment) {
     let place = Place::new(env).await;
     place.create(memo("led", "")).await;
     let template = include_str!("../../../templates/files/init/config/rbac/leader_election_role.yaml.tera");

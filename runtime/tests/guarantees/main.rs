@@ -1,8 +1,9 @@
-//! The runtime's guarantees, and the tests that prove them.
+//! The guarantees of the runtime, and the tests that prove them.
 //!
-//! Each row is a guarantee that users of controller-runtime rely on, with the tests that prove it: a file of
-//! this crate and the name of the test. `every_test_of_the_index_exists` checks the table against the files. Tests with an
-//! API server are listed as ignored unless `KUBEBUILDER_ASSETS` is set.
+//! Each row is a guarantee that users of controller-runtime rely on, with the tests that prove it:
+//! a file of this crate and the name of the test. `every_listed_test_exists` checks the table
+//! against the files. Tests with an API server are listed as ignored unless `KUBEBUILDER_ASSETS` is
+//! set.
 //!
 //! | | guarantee | proved by |
 //! |---|---|---|
@@ -16,37 +17,37 @@
 //! | 5 | errors back off per object, until it succeeds | `src/queue/tests.rs: failures_back_off_per_key_and_success_resets`, `src/queue/model.rs: the_queue_behaves_like_the_model` |
 //! | 5 | terminal errors wait for a change | `tests/controllers/reconciling.rs: terminal_errors_wait_for_a_change` |
 //! | 5 | an error and a requeue are mutually exclusive | by type: `Result<Action, Error>` |
-//! | 6 | a panic is an error of its object: it is counted and retried, and other objects are not affected | `tests/guarantees/panics.rs: a_panic_is_counted_and_the_other_objects_are_reconciled`, `tests/controllers/reconciling.rs: panic_does_not_affect_other_objects` |
-//! | 6 | if configured, a panic stops the manager | `tests/guarantees/panics.rs: a_panic_ends_the_manager_where_that_is_asked_for` |
-//! | 7 | a reconcile that exceeds the timeout is cancelled, counted and retried | `tests/controllers/reconciling.rs: reconcile_that_times_out_is_cancelled_and_retried`, `tests/metrics/main.rs: metrics_are_counted_and_shown_to_those_the_cluster_lets_read` |
+//! | 6 | a panic is an error of its object: it is counted and retried, and other objects are not affected | `tests/guarantees/panics.rs: panic_is_counted_and_others_are_reconciled`, `tests/controllers/reconciling.rs: panic_does_not_affect_other_objects` |
+//! | 6 | if configured, a panic stops the manager | `tests/guarantees/panics.rs: panic_stops_the_manager_if_configured` |
+//! | 7 | a reconcile that exceeds the timeout is cancelled, counted and retried | `tests/controllers/reconciling.rs: reconcile_that_times_out_is_cancelled_and_retried`, `tests/metrics/main.rs: metrics_are_counted_and_require_permission` |
 //! | 8 | a cache that does not sync in time is an error with the last error of the watch | `tests/controllers/reconciling.rs: missing_crd_is_an_error_that_names_the_kind` |
 //! | 8 | until then, the manager waits for a missing CRD | `tests/controllers/caches.rs: operator_waits_for_a_missing_crd` |
 //! | 8 | a manager can be started only once | `src/manager/start.rs: compile_fail,E0382` |
 //! | 9 | the lease is released only after the work it protects has finished | `tests/process.rs: first_signal_lets_reconciles_finish` |
 //! | 9 | there is no grace period after the lease is lost | `tests/process.rs: leader_that_loses_its_lease_exits_with_an_error`, `src/leader_election/tests.rs: a_leader_without_responses_gives_up_before_its_lease_expires` |
-//! | 9 | nothing is reconciled and no write is sent without the lease | `src/leader_election/fenced_client.rs: writes_are_sent_only_while_the_lease_is_held`, `src/controller/worker.rs: a_key_taken_without_the_lease_goes_back_and_no_more_are_taken`, `tests/process/fencing.rs: a_leader_that_was_suspended_beyond_its_lease_writes_nothing_when_it_is_resumed`, `tests/process/fencing.rs: a_reconcile_that_cannot_be_stopped_writes_nothing_after_a_partition` |
-//! | 9 | a process that has lost its lease ends, whatever blocks it | `tests/process/fencing.rs: a_process_that_cannot_stop_is_gone_a_second_after_the_loss_of_its_lease` |
-//! | 9 | reconciles do not delay renewals | `tests/process/fencing.rs: reconciles_that_block_the_only_thread_do_not_cost_the_lease` |
+//! | 9 | nothing is reconciled and no write is sent without the lease | `src/leader_election/fenced_client.rs: writes_are_sent_only_while_the_lease_is_held`, `src/controller/worker.rs: a_key_taken_without_the_lease_goes_back_and_no_more_are_taken`, `tests/process/fencing.rs: leader_suspended_beyond_its_lease_writes_nothing_after_resuming`, `tests/process/fencing.rs: unstoppable_reconcile_writes_nothing_after_a_partition` |
+//! | 9 | a process that has lost its lease ends, whatever blocks it | `tests/process/fencing.rs: process_that_cannot_stop_exits_a_second_after_losing_its_lease` |
+//! | 9 | reconciles do not delay renewals | `tests/process/fencing.rs: blocked_thread_does_not_lose_the_lease` |
 //! | 9 | the wall clock decides nothing | `src/leader_election/tests.rs: jumps_of_the_wall_clock_change_nothing` |
-//! | 9 | a manager that is not the leader stops without acquiring the lease | `tests/guarantees/leading.rs: a_manager_that_does_not_lead_stops_without_electing` |
-//! | 9 | a released lease has no holder, and is taken within a retry period and its jitter | `src/leader_election/tests.rs: a_released_lease_is_free_at_once`, `tests/guarantees/leading.rs: a_released_lease_is_taken_within_a_retry_period_and_its_jitter`, `tests/controllers/reconciling.rs: standby_takes_over_when_the_leader_stops` |
-//! | 10 | nothing can be added to a manager that is running or stopping | `src/manager/start.rs: compile_fail,E0382`, `tests/guarantees/late_watches.rs: late_watches_that_cannot_work_are_refused` |
+//! | 9 | a manager that is not the leader stops without acquiring the lease | `tests/guarantees/leading.rs: stopped_candidate_does_not_acquire_the_lease` |
+//! | 9 | a released lease has no holder, and is taken within a retry period and its jitter | `src/leader_election/tests.rs: a_released_lease_is_free_at_once`, `tests/guarantees/leading.rs: released_lease_is_acquired_within_a_retry_period_and_jitter`, `tests/controllers/reconciling.rs: standby_takes_over_when_the_leader_stops` |
+//! | 10 | nothing can be added to a manager that is running or stopping | `src/manager/start.rs: compile_fail,E0382`, `tests/guarantees/late_watches.rs: invalid_late_watches_are_refused` |
 //! | 10 | a component that hangs is cancelled after the grace period, with an error that names it | `src/phase.rs: a_hanging_task_is_cancelled_after_the_grace_period_and_named`, `tests/controllers/reconciling.rs: hanging_reconcile_is_cancelled_after_the_grace_period` |
 //! | 10 | a clean shutdown is not an error | `tests/controllers/reconciling.rs: stopping_lets_reconciles_finish`, `src/phase.rs: tasks_that_exit_in_time_are_no_error` |
 //! | 11 | no reconcile is left behind | `tests/controllers/reconciling.rs: hanging_reconcile_is_cancelled_after_the_grace_period` |
 //! | 11 | no task, file, thread or connection is left behind, however the manager stops | `tests/leaks.rs: stopped_managers_leak_nothing` |
-//! | 12 | webhooks are served before caches sync, and caches are synced before the manager is ready | `tests/guarantees/starting.rs: objects_of_two_versions_that_only_the_manager_converts_do_not_keep_it_from_starting`, `tests/webhooks.rs: operator_starts_with_stored_objects_of_the_other_version` |
+//! | 12 | webhooks are served before caches sync, and caches are synced before the manager is ready | `tests/guarantees/starting.rs: manager_that_converts_its_own_kind_starts`, `tests/webhooks.rs: operator_starts_with_stored_objects_of_the_other_version` |
 //! | 13 | metrics exist from the start, with value zero | `src/metrics/tests.rs: names_types_and_labels_are_those_of_controller_runtime_and_start_at_zero` |
-//! | 13 | a port in use is an error that names the address | `tests/metrics/main.rs: a_port_in_use_ends_the_start_with_the_address`, `src/server/tests.rs: an_address_that_cannot_be_bound_is_named`, `tests/process.rs: startup_error_is_printed_on_one_line` |
+//! | 13 | a port in use is an error that names the address | `tests/metrics/main.rs: error_about_used_port_names_the_address`, `src/server/tests.rs: an_address_that_cannot_be_bound_is_named`, `tests/process.rs: startup_error_is_printed_on_one_line` |
 //! | 13 | a failing check is a 500 | `src/probes.rs: an_endpoint_runs_all_its_checks` |
-//! | 13 | liveness does not depend on caches | `tests/guarantees/starting.rs: a_manager_whose_caches_do_not_fill_is_alive_and_not_ready`, `tests/controllers/reconciling.rs: manager_is_live_before_it_is_ready` |
+//! | 13 | liveness does not depend on caches | `tests/guarantees/starting.rs: manager_with_unsynced_caches_is_live_but_not_ready`, `tests/controllers/reconciling.rs: manager_is_live_before_it_is_ready` |
 //! | 14 | creations and changes of an object, and all changes of objects it owns, reconcile it | `tests/controllers/reconciling.rs: changes_of_owned_objects_are_reverted` |
 //! | 14 | the controller receives deletions | `tests/controllers/reconciling.rs: deletions_are_delivered` |
-//! | 14 | watches can be added while the controller is running | `tests/guarantees/late_watches.rs: a_watch_added_by_a_reconcile_hears_what_is_there_and_what_comes`, `tests/guarantees/late_watches.rs: late_watches_of_dynamic_kinds_reconcile_owners`, `tests/guarantees/late_watches.rs: a_late_watch_waits_for_its_crd` |
+//! | 14 | watches can be added while the controller is running | `tests/guarantees/late_watches.rs: late_watch_delivers_existing_and_new_objects`, `tests/guarantees/late_watches.rs: late_watches_of_dynamic_kinds_reconcile_owners`, `tests/guarantees/late_watches.rs: late_watch_waits_for_its_crd` |
 //! | 14 | reading a kind without a cache is an error | `src/ctx/mod.rs: a_context_without_a_manager_has_no_caches`, `tests/controllers/caches.rs: reading_an_unwatched_kind_is_an_error_with_advice` |
 //! | 15 | when the owner of an object changes, the old and the new one are reconciled | `tests/controllers/reconciling.rs: owner_change_reconciles_both_owners` |
 //! | 15 | events from outside the cluster can trigger a reconcile | `tests/controllers/triggers.rs: trigger_reconciles_the_named_object` |
-//! | 15 | a mapping that returns an object repeatedly reconciles it once | `tests/guarantees/handlers.rs: a_mapping_that_names_an_object_often_reconciles_it_once` |
+//! | 15 | a mapping that returns an object repeatedly reconciles it once | `tests/guarantees/handlers.rs: repeatedly_mapped_object_is_reconciled_once` |
 //! | 16 | a defaulter that changes nothing sends no patch | `src/webhook/tests/mod.rs: an_unchanged_object_and_a_deleted_one_need_no_patch` |
 //! | 16 | a validator receives the object to be deleted | `src/webhook/tests/mod.rs: a_validator_allows_warns_and_denies`, `tests/webhooks.rs: admission_webhooks_run_before_storage` |
 //! | 16 | a panic is answered with status 500 | `src/webhook/tests/mod.rs: a_panic_is_answered_with_500_and_counted` |
@@ -64,7 +65,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Returns the rows of the table above: the group, and the third column.
+/// Returns the number and the third column of each row of the table above.
 fn rows() -> Vec<(u32, &'static str)> {
     let rows = include_str!("main.rs")
         .lines()
@@ -77,7 +78,8 @@ fn rows() -> Vec<(u32, &'static str)> {
     .collect()
 }
 
-/// Checks that the file has a test of this name, or a sample that must fail to compile with this error.
+/// Checks that the file has a test of this name, or an example that must fail to compile with this
+/// error.
 fn is_proved(file: &str, name: &str) -> Result<(), String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let text = std::fs::read_to_string(path).map_err(|error| format!("{file}: {error}"))?;
@@ -94,7 +96,7 @@ fn is_proved(file: &str, name: &str) -> Result<(), String> {
     };
     let attributes = lines[..at].iter().rev().take_while(|line| line.starts_with("#["));
     let is_test = |line: &&str| line.starts_with("#[test]") || line.contains("::test");
-    // `on_both_servers!` makes tests of the functions that it lists.
+    // `on_both_servers!` turns the functions that it lists into tests.
     let listed = lines
         .iter()
         .skip_while(|line| !line.starts_with("on_both_servers!("));
@@ -107,9 +109,9 @@ fn is_proved(file: &str, name: &str) -> Result<(), String> {
     }
 }
 
-/// Fails when a test in the table was renamed or removed.
+/// Fails if a test in the table was renamed or removed.
 #[test]
-fn every_test_of_the_index_exists() {
+fn every_listed_test_exists() {
     let rows = rows();
     let groups: BTreeSet<u32> = rows.iter().map(|(group, _)| *group).collect();
     assert_eq!(groups, (1..=16).collect());

@@ -15,7 +15,7 @@ async fn digest(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
 }
 
 #[rbuilder::envtest::test]
-async fn a_panic_is_counted_and_the_other_objects_are_reconciled(env: Environment) {
+async fn panic_is_counted_and_others_are_reconciled(env: Environment) {
     let place = Place::new(env).await;
     for name in ["poison", "good"] {
         place.create(memo(name, "")).await;
@@ -40,9 +40,10 @@ async fn a_panic_is_counted_and_the_other_objects_are_reconciled(env: Environmen
     operator.stop().await.unwrap();
 }
 
-/// `recover_panics(false)`: the manager stops with an error that names the controller and the object.
+/// With `recover_panics(false)`, the manager stops with an error that names the controller and the
+/// object.
 #[rbuilder::envtest::test]
-async fn a_panic_ends_the_manager_where_that_is_asked_for(env: Environment) {
+async fn panic_stops_the_manager_if_configured(env: Environment) {
     let place = Place::new(env).await;
     for name in ["good", "poison"] {
         place.create(memo(name, "")).await;

@@ -1,4 +1,4 @@
-//! Guarantees 12 and 13: the start order.
+//! Guarantees 12 and 13: the order in which a manager starts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,7 +85,7 @@ fn crd() -> CustomResourceDefinition {
     serde_json::from_value(crd).unwrap()
 }
 
-/// Returns the response to a GET, as HTTP text; empty if there is none.
+/// Returns the response to a GET as HTTP text, or an empty string if there is none.
 async fn get(address: &str, path: &str) -> String {
     let answer = async {
         let mut stream = TcpStream::connect(address).await?;
@@ -98,12 +98,11 @@ async fn get(address: &str, path: &str) -> String {
     answer.await.unwrap_or_default()
 }
 
-/// Both versions are watched, objects are stored in both, and only the manager itself can convert them: its webhooks
-/// must be served before its caches sync, and the caches synced before it is ready.
+/// Objects are stored in both versions, both versions are watched, and only the manager can convert
+/// them. So it must serve its webhooks before its caches sync, and sync the caches before it
+/// becomes ready.
 #[rbuilder::envtest::test]
-async fn objects_of_two_versions_that_only_the_manager_converts_do_not_keep_it_from_starting(
-    env: Environment,
-) {
+async fn manager_that_converts_its_own_kind_starts(env: Environment) {
     let place = Place::new(env).await;
     let crds: Api<CustomResourceDefinition> = Api::all(place.env.client());
     let name = "parcels.guarantees.example.com";
@@ -128,7 +127,7 @@ async fn objects_of_two_versions_that_only_the_manager_converts_do_not_keep_it_f
     let switched = crds.patch(name, &PatchParams::default(), &switch).await.unwrap();
     let stored = switched.status.and_then(|status| status.stored_versions);
     assert_eq!(stored, Some(vec!["v1".to_owned(), "v2".to_owned()]));
-    // It takes the server a moment to store objects in the other version.
+    // The server needs a moment until it stores objects in the other version.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let second = v2::Parcel::new(
         "second",
@@ -177,9 +176,9 @@ async fn objects_of_two_versions_that_only_the_manager_converts_do_not_keep_it_f
     operator.stop().await.unwrap();
 }
 
-/// A cache that cannot sync fails the readiness probe, not the liveness probe.
+/// A cache that cannot sync fails the readiness probe but not the liveness probe.
 #[rbuilder::envtest::test]
-async fn a_manager_whose_caches_do_not_fill_is_alive_and_not_ready(env: Environment) {
+async fn manager_with_unsynced_caches_is_live_but_not_ready(env: Environment) {
     #[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]
     #[kube(
         group = "nowhere.example.com",
@@ -218,9 +217,10 @@ async fn a_manager_whose_caches_do_not_fill_is_alive_and_not_ready(env: Environm
     operator.stop().await.unwrap();
 }
 
-/// An empty list of namespaces comes of a mistake in whatever makes it, and must not mean the whole cluster.
+/// An empty list of namespaces indicates a bug in the code that builds it. It must not select the
+/// whole cluster.
 #[tokio::test]
-async fn a_selection_of_no_namespace_is_an_error_that_names_the_kind() {
+async fn empty_list_of_namespaces_is_an_error() {
     async fn reconcile(_: Arc<Parcel>, _: Ctx<()>) -> Result {
         Ok(Action::await_change())
     }

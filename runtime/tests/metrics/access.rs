@@ -17,7 +17,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// A directory with certificate and key of `localhost`, for `--metrics-cert-path`.
+/// Returns a directory with a certificate and key for `localhost`, for `--metrics-cert-path`.
 pub(crate) fn certificate() -> (tempfile::TempDir, CertificateDer<'static>) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -46,7 +46,7 @@ pub(crate) async fn token(client: Client, namespace: &str, name: &str) -> String
     asked.unwrap().status.unwrap().token.unwrap()
 }
 
-/// Allows a service account requests to these paths: pairs of paths and a verb.
+/// Allows requests of a service account. Each rule has a list of paths and a verb.
 pub(crate) async fn allow(client: Client, namespace: &str, name: &str, rules: &[(&[&str], &str)]) {
     let role = format!("{namespace}-{name}");
     let rules = rules
@@ -77,14 +77,15 @@ where
         .unwrap();
 }
 
-/// A metrics server that serves HTTPS on a port of this machine.
+/// A metrics server that serves HTTPS on a local port.
 pub(crate) struct MetricsPort {
     pub(crate) number: u16,
     pub(crate) certificate: CertificateDer<'static>,
 }
 
 impl MetricsPort {
-    /// Returns the response to a client with this token that trusts only the certificate of the server.
+    /// Sends a request with this token, from a client that trusts only the server's certificate.
+    /// Returns the response.
     pub(crate) async fn ask(&self, method: &str, path: &str, token: Option<&str>) -> Result<String, String> {
         let mut roots = RootCertStore::empty();
         roots.add(self.certificate.clone()).unwrap();

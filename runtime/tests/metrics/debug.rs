@@ -1,4 +1,4 @@
-//! Who may use `/debug`: the API server decides for each path and verb.
+//! Access to `/debug`, which the API server authorizes for each path and verb.
 
 use rbuilder::envtest::{Environment, ReservedPort, eventually};
 use rbuilder::{Manager, ManagerArgs};
@@ -6,8 +6,8 @@ use rbuilder::{Manager, ManagerArgs};
 use crate::SOON;
 use crate::access::{MetricsPort, allow, certificate, token};
 
-/// Paths of `/debug`, with the status for those who may use them. The invalid duration shows that the profile would
-/// start, without the time that one takes.
+/// Paths of `/debug` with the status for an authorized client. The invalid duration proves that a
+/// profile would start without recording one.
 const PATHS: [(&str, u16); 8] = [
     ("/debug", 200),
     ("/debug/", 200),
@@ -19,7 +19,7 @@ const PATHS: [(&str, u16); 8] = [
     ("/debug/pprof/profile?seconds=0", 400),
 ];
 
-/// The status of an answer.
+/// Returns the status of a response.
 fn status(answer: &str) -> u16 {
     let code = answer.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3));
     code.and_then(|code| code.parse().ok())
@@ -34,7 +34,7 @@ fn body(answer: &str) -> &str {
 }
 
 #[rbuilder::envtest::test]
-async fn debug_endpoints_answer_those_whom_the_cluster_allows(env: Environment) {
+async fn debug_endpoints_require_permission(env: Environment) {
     let namespace = env.namespace("debug").await.unwrap();
     let (folder, certificate) = certificate();
     let reserved = ReservedPort::reserve().unwrap();
@@ -43,7 +43,7 @@ async fn debug_endpoints_answer_those_whom_the_cluster_allows(env: Environment) 
         certificate,
     };
     let args = ManagerArgs {
-        // The log that `Manager::new` sets up is the one that `/debug/log` changes.
+        // `/debug/log` changes the log that `Manager::new` sets up.
         kubeconfig: Some(env.kubeconfig_path().to_owned()),
         watch_namespace: namespace.clone(),
         metrics_bind_address: format!(":{}", port.number),
@@ -73,7 +73,8 @@ async fn debug_endpoints_answer_those_whom_the_cluster_allows(env: Environment) 
         &[read, (&["/debug/log"], "put")],
     )
     .await;
-    // The API server knows a new role a moment later, and a refusal is cached for half a minute.
+    // The API server needs a moment to observe a new role, and a refusal is cached for half a
+    // minute.
     eventually(SOON, || async { is_known(&env, &namespace, operator).await }).await;
 
     for (path, allowed) in PATHS {
@@ -116,7 +117,7 @@ async fn debug_endpoints_answer_those_whom_the_cluster_allows(env: Environment) 
     running.await.unwrap().unwrap();
 }
 
-/// Returns whether the API server allows the last of the roles.
+/// Returns `true` if the API server applies the last role.
 async fn is_known(env: &Environment, namespace: &str, name: &str) -> bool {
     use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 

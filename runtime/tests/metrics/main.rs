@@ -1,5 +1,5 @@
-//! The metrics of a manager and access to them, with a real API server. Listed as ignored unless `KUBEBUILDER_ASSETS`
-//! is set.
+//! The metrics of a manager, and access to them, with a real API server. Listed as ignored unless
+//! `KUBEBUILDER_ASSETS` is set.
 
 mod access;
 mod debug;
@@ -20,7 +20,7 @@ use access::{MetricsPort, allow, certificate, token};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// An operator's own metrics in addition to the built-in ones.
+/// Holds a metric that the operator adds to the built-in ones.
 struct State {
     seen: Counter,
 }
@@ -38,7 +38,7 @@ async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<State>) -> Result {
 }
 
 #[rbuilder::envtest::test]
-async fn metrics_are_counted_and_shown_to_those_the_cluster_lets_read(env: Environment) {
+async fn metrics_are_counted_and_require_permission(env: Environment) {
     let namespace = env.namespace("metrics").await.unwrap();
     let maps: Api<ConfigMap> = Api::namespaced(env.client(), &namespace);
     for name in ["fails", "fails-for-good", "panics", "hangs", "again", "succeeds"] {
@@ -144,7 +144,7 @@ async fn metrics_are_counted_and_shown_to_those_the_cluster_lets_read(env: Envir
 }
 
 #[rbuilder::envtest::test]
-async fn a_port_in_use_ends_the_start_with_the_address(env: Environment) {
+async fn error_about_used_port_names_the_address(env: Environment) {
     let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut args = ManagerArgs::for_tests();
     args.metrics_bind_address = taken.local_addr().unwrap().to_string();
@@ -161,7 +161,7 @@ async fn a_port_in_use_ends_the_start_with_the_address(env: Environment) {
     assert!(error.starts_with(&expected), "{error}");
 }
 
-/// Returns the value of a series.
+/// Returns the value of a metric series.
 fn value(text: &str, series: &str) -> f64 {
     let value = text
         .lines()

@@ -1,4 +1,4 @@
-//! CPU profiles, decoded as `go tool pprof` does.
+//! CPU profiles, decoded like `go tool pprof` does.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ fn burn_for_the_profile() -> u64 {
     state
 }
 
-/// Returns status and body of the answer.
+/// Returns the status and the body of the response.
 async fn ask(address: &str, path: &str) -> Result<(u16, Vec<u8>), String> {
     let answer = async {
         let mut stream = TcpStream::connect(address).await?;
@@ -42,10 +42,10 @@ async fn ask(address: &str, path: &str) -> Result<(u16, Vec<u8>), String> {
     Ok((status.parse().map_err(|_| "no status")?, body.to_vec()))
 }
 
-/// One profile at a time is recorded, with the functions and the threads that used the CPU; a client that leaves ends its
-/// profile, and so does the end of the manager.
+/// A profile contains the functions and threads that used the CPU. Only one can be recorded at a
+/// time, and it ends when its client disconnects or the manager stops.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_profile_contains_what_used_the_cpu() {
+async fn profile_shows_cpu_time_by_thread_and_function() {
     let reserved = ReservedPort::reserve().unwrap();
     let address = format!("127.0.0.1:{}", reserved.number());
     let args = ManagerArgs {
@@ -86,7 +86,7 @@ async fn a_profile_contains_what_used_the_cpu() {
 
     let address_of_first = address.clone();
     let first = tokio::spawn(async move {
-        // The other request may be the first one.
+        // The other request may have arrived first.
         eventually(SOON, || async {
             match ask(&address_of_first, "/debug/pprof/profile?seconds=120").await? {
                 (409, _) => Err("another is recorded".to_owned()),
@@ -113,11 +113,11 @@ async fn a_profile_contains_what_used_the_cpu() {
     burner.join().unwrap();
 }
 
-/// What the test looks at in a `perftools.profiles.Profile`.
+/// The parts of a `perftools.profiles.Profile` that the test reads.
 #[derive(Debug)]
 struct Profile {
     sample_types: Vec<String>,
-    /// Thread, functions from the leaf, nanoseconds.
+    /// Thread, functions starting at the leaf, nanoseconds.
     samples: Vec<(String, Vec<String>, u64)>,
     /// Nanoseconds.
     duration: u64,
@@ -169,7 +169,7 @@ impl Profile {
     }
 }
 
-/// The fields of a protocol buffer, in their order.
+/// The fields of a protocol buffer message, in order.
 struct Message<'a>(Vec<(u64, Field<'a>)>);
 
 enum Field<'a> {

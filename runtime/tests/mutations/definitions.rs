@@ -1,4 +1,4 @@
-//! Checks whether the server accepts CRDs and serves the kinds they define.
+//! Checks whether the server accepts CRDs and serves the kinds that they define.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use tokio::time::{Instant, sleep};
 use super::record::Verdict;
 use super::server::{Answer, DEFINITIONS, Server};
 
-/// Time for a kind to be served.
+/// How long to wait until a kind is served.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(40);
 
-/// Creates the definitions, waits until they are served or rejected, and deletes them.
+/// Creates the CRDs, waits until each is served or rejected, and deletes them.
 pub(crate) async fn judge(server: &Server, definitions: Vec<Value>) -> Option<Verdict> {
     if definitions.is_empty() {
         return None;
@@ -34,7 +34,7 @@ pub(crate) async fn judge(server: &Server, definitions: Vec<Value>) -> Option<Ve
     Some(verdict)
 }
 
-/// Creates a definition without deleting it. Returns the problem with it, if any.
+/// Creates a CRD without deleting it. Returns the problem, if any.
 pub(crate) async fn install(server: &Server, definition: &Value) -> Option<Verdict> {
     let verdict = one(server, definition).await;
     (verdict != Verdict::Served).then_some(verdict)
@@ -61,7 +61,8 @@ async fn one(server: &Server, definition: &Value) -> Verdict {
     }
 }
 
-/// Waits until the names are accepted and the kind is established. Returns the condition that prevents it, if any.
+/// Waits until the names are accepted and the kind is established. Returns the condition that
+/// prevents it, if any.
 async fn establish(server: &Server, path: &str) -> Result<(), String> {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -82,7 +83,7 @@ async fn establish(server: &Server, path: &str) -> Result<(), String> {
             ("Established", "False"),
         ] {
             if let Some(condition) = condition(name, status)
-                // Every new kind has these conditions for a moment.
+                // Each new CRD has these conditions for a moment.
                 && !["NotAccepted", "Installing"].iter().any(|reason| condition["reason"] == *reason)
             {
                 return Err(format!(
@@ -102,7 +103,7 @@ async fn establish(server: &Server, path: &str) -> Result<(), String> {
     }
 }
 
-/// Lists every version as kubectl does. Returns the differences from the definition.
+/// Lists all versions like kubectl. Returns a difference from the CRD, if any.
 async fn serve(server: &Server, definition: &Value) -> Option<String> {
     let spec = &definition["spec"];
     let (group, plural) = (spec["group"].as_str()?, spec["names"]["plural"].as_str()?);
@@ -133,7 +134,7 @@ async fn eventually_listed(server: &Server, path: &str) -> Answer {
     }
 }
 
-/// Returns a column of the version that is missing from the table.
+/// Returns a printer column of the version that the table lacks, if any.
 fn missing_column(version: &Value, table: &Value) -> Option<String> {
     let names = |columns: &Value| -> Vec<String> {
         let columns = columns.as_array().into_iter().flatten();

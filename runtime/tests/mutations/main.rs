@@ -1,7 +1,8 @@
-//! Compares kube-apiserver's verdict on every case of the mutation corpus with the record.
+//! Compares kube-apiserver's verdict on every case of the mutation corpus with the recorded one.
 //!
-//! The corpus and the record are `generator/tests/mutations`, where a test without a server holds rbuilder to them.
-//! `cargo xtask mutations` runs this and rewrites the record.
+//! The corpus and the record are in `generator/tests/mutations`, where a test without a server
+//! compares rbuilder with the record. `cargo xtask mutations` runs this test and rewrites the
+//! record.
 
 #[path = "../../../generator/tests/mutations/corpus/mod.rs"]
 mod corpus;
@@ -21,14 +22,14 @@ use corpus::{Case, GROUP};
 use record::{Recorded, Verdict};
 use server::Server;
 
-/// Number of cases sent to the server at a time.
+/// Number of cases sent to the server concurrently.
 const AT_ONCE: usize = 24;
 
 /// The environment variable that requests a new record.
 const OVERWRITE: &str = "SNAPSHOTS";
 
 #[rbuilder::envtest::test]
-async fn the_server_says_what_is_recorded(env: Environment) {
+async fn recorded_verdicts_match_the_server(env: Environment) {
     let server = Server::new(&env).await;
     let cases = corpus::cases();
     let answers = futures::stream::iter(cases.iter().enumerate().map(|(number, case)| {
@@ -70,7 +71,7 @@ fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../generator/tests/mutations/recorded.jsonl")
 }
 
-/// Returns the server's verdict on a case; `None` for one that is never sent.
+/// Returns the server's verdict on a case, or `None` if the case is never sent.
 async fn judge(case: &Case, number: usize, server: &Server) -> Result<Option<Verdict>, String> {
     let objects = case
         .objects()
@@ -99,7 +100,7 @@ async fn judge(case: &Case, number: usize, server: &Server) -> Result<Option<Ver
     })
 }
 
-/// Returns the two verdicts on a case where they differ.
+/// Returns each case with its two verdicts if they differ.
 fn differences(recorded: &[Recorded], answers: &[Recorded]) -> Vec<String> {
     let find = |list: &[Recorded], slug: &str| list.iter().find(|line| line.slug == slug).cloned();
     let show = |line: Option<Recorded>| line.map_or("nothing".into(), |line| line.verdict.to_string());
@@ -123,7 +124,7 @@ fn differences(recorded: &[Recorded], answers: &[Recorded]) -> Vec<String> {
     slugs.iter().filter_map(difference).collect()
 }
 
-/// Returns the verdict with the group that the case had on the server replaced by that of the base project.
+/// Replaces the group that the case had on the server by the group of the base project.
 fn renamed(verdict: Verdict, group: &str) -> Verdict {
     let rename = |why: String| why.replace(group, GROUP);
     match verdict {

@@ -1,4 +1,5 @@
-//! Checks whether the server accepts roles and webhook configurations and serves the resources they name.
+//! Checks whether the server accepts roles and webhook configurations and serves the resources that
+//! they name.
 
 use serde_json::Value;
 
@@ -30,7 +31,7 @@ pub(crate) async fn roles(server: &Server, roles: &[Value]) -> Option<Verdict> {
             Some(_) => format!("{ROLES}/namespaces/default/roles"),
             None => format!("{ROLES}/clusterroles"),
         };
-        // The namespace is replaced by kustomize; this server has no other.
+        // kustomize replaces the namespace. This server has only `default`.
         let mut sent = role.clone();
         if role["metadata"]["namespace"].is_string() {
             sent["metadata"]["namespace"] = "default".into();
@@ -60,7 +61,7 @@ fn texts(value: &Value) -> Vec<&str> {
     items.filter_map(Value::as_str).collect()
 }
 
-/// Returns a value of the rule that matches no request.
+/// Returns a value of the rule that matches no request, if any.
 fn idle_rule(server: &Server, rule: &Value) -> Option<String> {
     let [groups, resources, verbs] = ["apiGroups", "resources", "verbs"].map(|key| texts(&rule[key]));
     if !texts(&rule["nonResourceURLs"]).is_empty() {
@@ -91,7 +92,7 @@ fn idle_rule(server: &Server, rule: &Value) -> Option<String> {
                 .iter()
                 .any(|(_, verbs)| verbs.contains(&"*") || verbs.contains(&verb))
     };
-    // Custom verbs of custom kinds are valid: their own authorizer checks them.
+    // Custom verbs of custom kinds are valid, because their own authorizer checks them.
     let is_own = groups == [GROUP];
     let verb = verbs
         .iter()
@@ -108,7 +109,7 @@ fn is_domain(group: &str) -> bool {
     labels.len() > 1 && labels.iter().all(is_label)
 }
 
-/// Returns the verbs of requests for a resource of these groups; empty if there is no such resource.
+/// Returns the verbs for a resource of these groups, or nothing if the resource does not exist.
 fn verbs_of<'a>(server: &'a Server, groups: &[&str], resource: &str) -> Vec<&'a str> {
     if resource == "*" {
         return vec!["*"];
@@ -129,7 +130,8 @@ fn verbs_of<'a>(server: &'a Server, groups: &[&str], resource: &str) -> Vec<&'a 
         in_groups(group) && (*name == resource || name.ends_with('/') && resource.starts_with(name))
     });
     verbs.extend(asked.flat_map(|(_, _, verbs)| *verbs));
-    // Checked by the garbage collector's admission plugin; no request is for it.
+    // No request uses this subresource, but an admission plugin checks the permission for the
+    // garbage collector.
     if let Some(whole) = resource.strip_suffix("/finalizers")
         && server
             .resources
@@ -165,7 +167,8 @@ pub(crate) async fn webhooks(server: &Server, configurations: &[Value]) -> Optio
     (!configurations.is_empty()).then_some(Verdict::Served)
 }
 
-/// Each resource of a rule must receive admission requests, and one of them for objects of the handler's kind.
+/// Returns a value of the rule that matches nothing, if any. Each resource must receive admission
+/// requests, and one of them must receive objects of the handler's kind.
 fn idle_webhook(server: &Server, rule: &Value) -> Option<String> {
     let [groups, versions, resources] =
         ["apiGroups", "apiVersions", "resources"].map(|key| texts(&rule[key]));

@@ -1,4 +1,4 @@
-//! Requests to the server, and the evaluation of its responses.
+//! Requests to the server, and the interpretation of its responses.
 
 use http::Request;
 use kube::Client;
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::corpus;
 
-/// Maximum number of characters of a reason in the record.
+/// Maximum number of characters of a recorded reason.
 const REASON: usize = 160;
 
 pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// The server, and the resources it serves in addition to the cases.
+/// The server, and the resources that it serves besides those of the cases.
 pub(crate) struct Server {
     client: Client,
     /// Resources and subresources by group: name, verbs, versions and scope.
@@ -36,7 +36,7 @@ pub(crate) struct Answer {
 }
 
 impl Server {
-    /// Installs the base project's kind and discovers the served resources.
+    /// Installs the kind of the base project and discovers the served resources.
     pub(crate) async fn new(env: &Environment) -> Server {
         let mut server = Server {
             client: env.client(),
@@ -80,14 +80,14 @@ impl Server {
         self.send(Request::get(path), Vec::new()).await
     }
 
-    /// Requests a list as kubectl does.
+    /// Requests a list as a table, like kubectl.
     pub(crate) async fn table(&self, path: &str) -> Answer {
         let accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
         self.send(Request::get(path).header("accept", accept), Vec::new())
             .await
     }
 
-    /// Sends an object as `kubectl apply` does: unknown fields are rejected.
+    /// Creates an object like `kubectl apply`, rejecting unknown fields.
     pub(crate) async fn create(&self, path: &str, object: &Value, dry_run: bool) -> Answer {
         let dry_run = if dry_run { "&dryRun=All" } else { "" };
         let request = Request::post(format!("{path}?fieldValidation=Strict{dry_run}"))
@@ -122,7 +122,7 @@ impl Answer {
         (200..300).contains(&self.code)
     }
 
-    /// Returns the reason of a rejection: the server's message for the first field by name.
+    /// Returns the reason of a rejection: the server's message for the alphabetically first field.
     pub(crate) fn reason(&self) -> String {
         let causes = self.body["details"]["causes"].as_array();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -138,7 +138,7 @@ impl Answer {
         short(&reason)
     }
 
-    /// Returns the first warning in alphabetical order.
+    /// Returns the alphabetically first warning.
     pub(crate) fn warning(&self) -> Option<String> {
         self.warnings.iter().min().map(|warning| short(warning))
     }

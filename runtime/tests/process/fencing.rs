@@ -1,5 +1,5 @@
-//! Operators that cannot stop when they should: reconciles that block their threads, processes that were suspended. No
-//! two of them may act at a time, and none may lose a healthy lease.
+//! Operators that cannot stop in time, because a reconcile blocks its thread or the process was
+//! suspended. Two of them must never act at the same time, and none may lose a healthy lease.
 
 use std::path::PathBuf;
 
@@ -9,16 +9,18 @@ use super::*;
 use crate::operator::{BLOCK, WRITTEN};
 use crate::proxy::Proxy;
 
-/// The time after which an unrenewed lease has another holder: 15 s, a retry period with jitter, and some slack.
+/// How long it takes until somebody else holds an unrenewed lease: 15 s, a retry period with
+/// jitter, and some slack.
 const TAKEN_OVER: Duration = Duration::from_secs(30);
-/// The time after which a process that has lost its lease is gone: one second, and some slack for a busy machine.
+/// How long a process may live after losing its lease: one second, and some slack for a busy
+/// machine.
 const GONE: Duration = Duration::from_secs(5);
-/// More than a writer needs to see that it is to wait.
+/// Longer than a writer takes to notice that it must wait.
 const QUIET: Duration = Duration::from_secs(1);
 
 const FLAGS: [&str; 2] = ["--leader-elect", "--health-probe-bind-address=0"];
 
-/// A process of the operator behind a proxy that records its writes.
+/// An operator process behind a proxy that records its writes.
 struct Replica {
     program: Program,
     proxy: Proxy,
@@ -63,7 +65,8 @@ fn write_kubeconfig(folder: &TempDir, server: &str) -> PathBuf {
     path
 }
 
-/// A leader and a standby. The leader runs a reconcile that never lets go of its thread and writes all the time.
+/// A leader and a standby. A reconcile of the leader never yields its thread and writes
+/// continuously.
 struct Pair {
     place: Place,
     leader: Replica,
@@ -85,7 +88,7 @@ impl Pair {
         }
     }
 
-    /// The standby writes, and nothing of the former leader comes between.
+    /// Checks that the standby writes and that no write of the former leader comes in between.
     async fn has_changed_hands(&mut self) {
         self.standby.has_written(20).await;
         let ended = self.leader.program.ended(GONE).await;
@@ -96,15 +99,15 @@ impl Pair {
     }
 }
 
-/// With one thread, as `cpu: 500m` gives, and with the thread of `main` alone.
+/// Runs with one worker thread, as with `cpu: 500m`, and with only the thread of `main`.
 #[rbuilder::envtest::test]
-async fn reconciles_that_block_the_only_thread_do_not_cost_the_lease() {
+async fn blocked_thread_does_not_lose_the_lease() {
     tokio::join!(keeps_its_lease(0), keeps_its_lease(1));
 }
 
 async fn keeps_its_lease(threads: usize) {
     let place = Place::new().await;
-    // Longer than the lease and an attempt of the standby: 15 + 4.4 s.
+    // Longer than the lease and an attempt of the standby together: 15 + 4.4 s.
     place.create_with("blocking", &[(BLOCK, "22")]).await;
     let kubeconfig = place.env.kubeconfig_path();
     let mut leader = Program::start_on(threads, kubeconfig, place.flags(&FLAGS));
@@ -119,10 +122,10 @@ async fn keeps_its_lease(threads: usize) {
     assert_eq!(leader.ended(SOON).await, Ended::with(0), "{}", leader.log());
 }
 
-/// A thread that is blocked for ever does not keep the process: one of the runtime, all of them, or one of its blocking
-/// pool, for which `main` would wait.
+/// A thread that is blocked forever does not keep the process alive. It may be one of the runtime's
+/// threads, all of them, or one of the blocking pool, for which `main` would wait.
 #[rbuilder::envtest::test]
-async fn a_process_that_cannot_stop_is_gone_a_second_after_the_loss_of_its_lease() {
+async fn process_that_cannot_stop_exits_a_second_after_losing_its_lease() {
     tokio::join!(
         is_gone(0, "3600"),
         is_gone(1, "3600"),
@@ -145,24 +148,25 @@ async fn is_gone(threads: usize, block: &str) {
 }
 
 #[rbuilder::envtest::test]
-async fn a_reconcile_that_cannot_be_stopped_writes_nothing_after_a_theft_of_the_lease() {
+async fn unstoppable_reconcile_writes_nothing_after_the_lease_is_taken() {
     let mut pair = Pair::new().await;
     pair.place.steal_lease().await;
     pair.has_changed_hands().await;
 }
 
 #[rbuilder::envtest::test]
-async fn a_reconcile_that_cannot_be_stopped_writes_nothing_after_a_partition() {
+async fn unstoppable_reconcile_writes_nothing_after_a_partition() {
     let mut pair = Pair::new().await;
     pair.leader.proxy.fall_silent();
     pair.has_changed_hands().await;
 }
 
-/// The leader is stopped for longer than its lease. When it is continued, its first instruction may be the next write.
+/// The leader is suspended for longer than its lease lasts. When it resumes, the next write may be
+/// the first thing that it does.
 #[rbuilder::envtest::test]
-async fn a_leader_that_was_suspended_beyond_its_lease_writes_nothing_when_it_is_resumed() {
+async fn leader_suspended_beyond_its_lease_writes_nothing_after_resuming() {
     let mut pair = Pair::new().await;
-    // It waits, so that the signal does not fall between a write's check and its sending.
+    // Let it wait, so that the signal does not arrive between the check of a write and its sending.
     pair.place.hold("writer").await;
     eventually(SOON, || async {
         let before = pair.leader.proxy.writes().len();

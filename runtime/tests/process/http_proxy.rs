@@ -1,4 +1,4 @@
-//! Operators behind an HTTP proxy, which the environment names.
+//! Operators behind an HTTP proxy that environment variables configure.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,10 +9,11 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 
-/// A name of the API server that only the proxy resolves.
+/// A host name of the API server that only the proxy can resolve.
 const NAME: &str = "kubernetes.nowhere.example";
 
-/// A proxy that answers each request with this status line, and connects to the API server if that is a success.
+/// A proxy that responds to each request with this status line. On success, it connects to the API
+/// server.
 struct HttpProxy {
     url: String,
     /// The heads of the requests.
@@ -56,7 +57,7 @@ async fn forward(mut client: TcpStream, heads: Arc<Mutex<Vec<String>>>, status: 
     }
 }
 
-/// Writes a kubeconfig that knows the API server by [`NAME`].
+/// Writes a kubeconfig that refers to the API server by [`NAME`].
 fn hide_server(place: &Place) -> NamedTempFile {
     let mut kubeconfig = Kubeconfig::read_from(place.env.kubeconfig_path()).unwrap();
     let cluster = kubeconfig.clusters[0].cluster.as_mut().unwrap();
@@ -68,7 +69,7 @@ fn hide_server(place: &Place) -> NamedTempFile {
     file
 }
 
-/// Without what the test's own environment says.
+/// Returns all proxy variables, so that those of the test's own environment have no effect.
 fn variables(set: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
     let names = ["HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"];
     let value = |name| set.iter().find(|(other, _)| *other == name);
@@ -82,9 +83,9 @@ fn variables(set: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
         .to_vec()
 }
 
-/// Everything that an operator asks the API server goes through the proxy, also what leader election asks.
+/// The operator sends all requests through the proxy, including those of leader election.
 #[rbuilder::envtest::test]
-async fn an_operator_reaches_the_api_server_through_a_proxy() {
+async fn operator_reaches_the_api_server_through_a_proxy() {
     let place = Place::new().await;
     let kubeconfig = hide_server(&place);
     for variable in ["HTTPS_PROXY", "https_proxy"] {
@@ -103,7 +104,7 @@ async fn an_operator_reaches_the_api_server_through_a_proxy() {
         place.create(&name, &[]).await;
         place.marked_by(&name, ENDED, &program).await;
         let heads = proxy.heads();
-        // The manager's client and that of the lease.
+        // One connection of the manager's client, and one of the lease's.
         assert!(heads.len() >= 2, "{heads:?}");
         for head in heads {
             assert!(head.starts_with(&format!("CONNECT {NAME}:")), "{head}");
@@ -116,7 +117,7 @@ async fn an_operator_reaches_the_api_server_through_a_proxy() {
 }
 
 #[rbuilder::envtest::test]
-async fn a_proxy_that_refuses_is_named_with_its_variable() {
+async fn error_about_refusing_proxy_names_the_variable() {
     let place = Place::new().await;
     let kubeconfig = hide_server(&place);
     let proxy = HttpProxy::start(&place, "403 Forbidden").await;
@@ -136,9 +137,10 @@ async fn a_proxy_that_refuses_is_named_with_its_variable() {
     assert!(!log.contains("secret"), "{log}");
 }
 
-/// As with Go, what is on the machine itself or in `NO_PROXY` is reached without the proxy, even if that is unusable.
+/// As in Go, addresses on this machine or in `NO_PROXY` are reached without the proxy, even if it
+/// is unusable.
 #[rbuilder::envtest::test]
-async fn an_excluded_api_server_is_reached_without_the_proxy() {
+async fn no_proxy_bypasses_the_proxy() {
     let place = Place::new().await;
     let flags = || place.flags(&["--health-probe-bind-address=0"]);
     let unusable = [
@@ -157,14 +159,14 @@ async fn an_excluded_api_server_is_reached_without_the_proxy() {
         ("no_proxy", "a.com, *.nowhere.example"),
     ]);
     let mut excluded = Program::start_with(kubeconfig.path(), flags(), set);
-    // The name exists for the proxy only.
+    // Only the proxy can resolve the name.
     assert_eq!(excluded.ended(SOON).await, Ended::with(1), "{}", excluded.log());
     assert!(excluded.log().contains("dns error"), "{}", excluded.log());
     assert_eq!(proxy.heads(), [""; 0]);
 }
 
 #[rbuilder::envtest::test]
-async fn a_variable_that_names_no_proxy_ends_the_process() {
+async fn invalid_proxy_variable_is_fatal() {
     let place = Place::new().await;
     let kubeconfig = hide_server(&place);
     let flags = place.flags(&["--health-probe-bind-address=0"]);

@@ -1,4 +1,5 @@
-//! The operator that the tests start: it reconciles the ConfigMaps of its namespace as their data instruct it.
+//! The operator that the tests start. It reconciles the ConfigMaps of its namespace as their data
+//! instructs.
 
 use std::io::{Read, Write};
 use std::process::Termination;
@@ -19,32 +20,35 @@ use tokio::runtime::Handle;
 
 /// Name of the lease.
 pub(crate) const LEASE: &str = "process.example.com";
-/// A reconcile waits while this key is in the data.
+/// Data key that makes reconciles wait until it is removed.
 pub(crate) const HOLD: &str = "hold";
-/// A reconcile never lets go of its thread when this key is in the data: a number of seconds to sleep,
-/// `write` to [write](WRITTEN) for ever, or `pool` to wait for ever for a thread of the blocking pool.
+/// Data key that makes a reconcile block its thread: a number of seconds to sleep, `write` to
+/// [write](WRITTEN) forever, or `pool` to wait forever for a thread of the blocking pool.
 pub(crate) const BLOCK: &str = "block";
-/// A reconcile fails when this key is in the data.
+/// Data key that makes reconciles fail.
 pub(crate) const FAIL: &str = "fail";
-/// The first reconcile of an object panics when this key is in the data: by itself, or with `thread`, in a thread of
-/// its own that is called `helper`.
+/// Data key that makes the first reconcile of an object panic: in the reconcile itself, or with
+/// `thread`, in a thread named `helper`.
 pub(crate) const PANIC: &str = "panic";
-/// Annotation that a reconcile sets first, to the id of its process.
+/// Annotation that a reconcile sets first, to the ID of its process.
 pub(crate) const STARTED: &str = "process.example.com/started";
-/// Annotation that a reconcile sets last, to the id of its process.
+/// Annotation that a reconcile sets last, to the ID of its process.
 pub(crate) const ENDED: &str = "process.example.com/ended";
 
-/// Annotation that a reconcile with `block: write` sets over and over, except while [`HOLD`] is in the data.
+/// Annotation that a reconcile with `block: write` sets continuously, except while [`HOLD`] is in
+/// the data.
 pub(crate) const WRITTEN: &str = "process.example.com/written";
 
-/// Environment variable with the number of the runtime's threads; with 0, `main` is the only one.
+/// Environment variable with the number of worker threads. With 0, `main` is the only thread.
 pub(crate) const THREADS: &str = "RBUILDER_TEST_THREADS";
-/// Environment variable with what is set up before the manager: `subscriber` for a subscriber of the operator's own,
-/// `hook` for a panic hook that prints [`HOOKED`], `traces` for a tracer provider.
+/// Environment variable that selects what to set up before the manager: `subscriber` for a tracing
+/// subscriber of the operator, `hook` for a panic hook that prints [`HOOKED`], `traces` for a
+/// tracer provider.
 pub(crate) const BEFORE: &str = "RBUILDER_TEST_BEFORE";
 /// The line that the operator's own panic hook prints.
 pub(crate) const HOOKED: &str = "the crash was reported\n";
-/// Environment variable with the operator's flags, one per line, if this program is to run as the operator.
+/// Environment variable with the operator's flags, one per line. If it is set, this program runs as
+/// the operator.
 pub(crate) const FLAGS: &str = "RBUILDER_TEST_OPERATOR";
 
 static HAS_PANICKED: AtomicBool = AtomicBool::new(false);
@@ -63,7 +67,7 @@ pub(crate) fn is_this_process() -> bool {
     std::env::var_os(FLAGS).is_some()
 }
 
-/// Runs the operator and exits like its `main` would.
+/// Runs the operator and exits as its `main` would.
 pub(crate) async fn run() {
     end_with_parent();
     let flags = std::env::var(FLAGS).unwrap();
@@ -85,12 +89,12 @@ pub(crate) async fn run() {
         Err(_) => operate(args.manager).await,
     };
     let status = i32::from(ended.is_err());
-    // Prints what a `main` that returns this error prints.
+    // Print the error as a `main` that returns it would.
     let _ = ended.report();
     std::process::exit(status)
 }
 
-/// Runs the operator on a runtime of its own, and waits for the runtime's threads like `#[tokio::main]` does.
+/// Runs the operator on its own runtime. Waits for the runtime's threads, like `#[tokio::main]`.
 fn run_on_threads(threads: usize, args: ManagerArgs) -> Result<()> {
     let mut runtime = match threads {
         0 => tokio::runtime::Builder::new_current_thread(),
@@ -104,7 +108,8 @@ fn run_on_threads(threads: usize, args: ManagerArgs) -> Result<()> {
     runtime.block_on(operate(args))
 }
 
-/// Resolves when standard input is closed, which happens only when the test that started this process has ended.
+/// Exits when standard input is closed, which happens only when the test that started this process
+/// has ended.
 fn end_with_parent() {
     std::thread::spawn(|| {
         let _ = std::io::stdin().read(&mut [0]);
@@ -161,7 +166,7 @@ fn panic_in(place: &str) {
     }
 }
 
-/// Blocks a thread.
+/// Blocks the thread as the value of [`BLOCK`] says.
 async fn block(kind: &str, map: &ConfigMap, ctx: &Ctx<()>) {
     const FOR_EVER: Duration = Duration::from_secs(3600);
     match kind {

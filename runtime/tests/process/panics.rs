@@ -1,10 +1,10 @@
-//! Panics in the log of a process.
+//! How panics appear in the log of a process.
 
 use super::*;
 use crate::operator::{BEFORE, HOOKED, PANIC};
 
-/// Starts an operator with these environment variables, lets one of its reconciles panic in that place, and returns its
-/// log once the object is reconciled.
+/// Starts an operator with these environment variables and makes one of its reconciles panic at the
+/// given place. Returns the log when the object is reconciled.
 async fn log_of_panic(panics_in: &str, flag: &str, variables: &[(&'static str, &str)]) -> String {
     let place = Place::new().await;
     let flags = place.flags(&["--health-probe-bind-address=0", flag]);
@@ -27,7 +27,7 @@ fn find_json_line(log: &str, message: &str) -> Value {
 }
 
 #[rbuilder::envtest::test]
-async fn a_panic_is_one_line_of_json_with_its_place_and_object() {
+async fn panic_logs_one_json_line_with_location_and_object() {
     let log = log_of_panic("reconcile", "--log-format=json", &[]).await;
     let line = find_json_line(&log, "panicked");
     assert_eq!(line["level"], "ERROR", "{line}");
@@ -43,7 +43,7 @@ async fn a_panic_is_one_line_of_json_with_its_place_and_object() {
 }
 
 #[rbuilder::envtest::test]
-async fn a_panic_in_a_thread_names_the_thread() {
+async fn panic_in_a_thread_names_the_thread() {
     let log = log_of_panic("thread", "--log-format=json", &[]).await;
     let line = find_json_line(&log, "panicked");
     assert_eq!(line["thread"], "helper", "{line}");
@@ -51,7 +51,7 @@ async fn a_panic_in_a_thread_names_the_thread() {
 }
 
 #[rbuilder::envtest::test]
-async fn a_panic_is_one_line_of_text() {
+async fn panic_logs_one_text_line() {
     let log = log_of_panic("reconcile", "--log-format=text", &[]).await;
     let line = log.lines().find(|line| line.contains(": panicked "));
     let line = line.unwrap_or_else(|| panic!("{log}"));
@@ -70,30 +70,30 @@ async fn a_panic_is_one_line_of_text() {
     );
 }
 
-/// No panic is silent.
+/// No panic stays silent.
 #[rbuilder::envtest::test]
-async fn a_panic_that_the_filter_leaves_out_is_printed_by_rust() {
+async fn panic_hidden_by_the_log_filter_is_printed_by_rust() {
     let log = log_of_panic("reconcile", "--log-level=off", &[]).await;
     assert!(log.contains("a page is missing\nbetween 3 and 5"), "{log}");
 }
 
 #[rbuilder::envtest::test]
-async fn an_operator_with_a_subscriber_of_its_own_keeps_its_handling_of_panics() {
+async fn panic_output_is_unchanged_with_a_custom_subscriber() {
     let log = log_of_panic("reconcile", "--log-format=json", &[(BEFORE, "subscriber")]).await;
     assert!(log.contains("a page is missing\nbetween 3 and 5"), "{log}");
     assert!(!log.contains(": panicked "), "{log}");
 }
 
-/// A hook that reports crashes goes on to do so.
+/// A hook that reports crashes keeps running.
 #[rbuilder::envtest::test]
-async fn the_hook_of_an_operator_runs_beside_the_line() {
+async fn custom_panic_hook_still_runs() {
     let log = log_of_panic("reconcile", "--log-format=text", &[(BEFORE, "hook")]).await;
     assert_eq!(log.matches(HOOKED).count(), 1, "{log}");
     assert_eq!(log.matches(": panicked ").count(), 1, "{log}");
 }
 
 #[rbuilder::envtest::test]
-async fn a_backtrace_is_in_the_line_if_the_environment_asks_for_it() {
+async fn panic_line_includes_a_requested_backtrace() {
     let log = log_of_panic("reconcile", "--log-format=json", &[("RUST_BACKTRACE", "1")]).await;
     let line = find_json_line(&log, "panicked");
     assert!(line["backtrace"].as_str().unwrap().contains("panic_in"), "{line}");

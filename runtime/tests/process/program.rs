@@ -37,7 +37,7 @@ impl Ended {
     }
 }
 
-/// A running operator; dropping it kills it.
+/// A running operator. Dropping it kills the process.
 pub(crate) struct Program {
     child: Child,
     log: NamedTempFile,
@@ -59,7 +59,7 @@ impl Program {
         variables: impl IntoIterator<Item = (&'static str, String)>,
     ) -> Self {
         let log = NamedTempFile::new().unwrap();
-        // Compiled without a control plane the entry is ignored, like every test here.
+        // A build without a control plane ignores this test, as all others.
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--include-ignored", "--exact", ENTRY, "--nocapture"])
             .env("KUBECONFIG", kubeconfig)

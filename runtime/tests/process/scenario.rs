@@ -1,5 +1,5 @@
-//! Typical operations on the pods of an operator: scale to two, roll, read probes and metrics, renew
-//! certificates.
+//! Typical operations on the pods of an operator: scaling to two replicas, rolling out, reading
+//! probes and metrics, and renewing certificates.
 
 use std::fs;
 use std::net::TcpListener;
@@ -14,13 +14,15 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 use super::*;
 use crate::operator::PANIC;
 
-/// Time for another process to take a released lease; the retry period with its jitter is 4.4 s.
+/// How long another process takes to acquire a released lease. The retry period with its jitter is
+/// 4.4 s.
 const HANDED_OVER: Duration = Duration::from_secs(5);
-/// The period of checks for replaced certificates, plus some time for a busy machine.
+/// The period at which certificates are checked for replacement, plus some slack for a busy
+/// machine.
 const RELOADED: Duration = Duration::from_secs(30);
 
 #[rbuilder::envtest::test]
-async fn of_two_replicas_one_works_and_the_other_takes_over_at_once() {
+async fn second_replica_takes_over_immediately() {
     let place = Place::new().await;
     let start = |[probes, metrics]: [u16; 2]| {
         place.start(&[
@@ -64,7 +66,7 @@ async fn of_two_replicas_one_works_and_the_other_takes_over_at_once() {
     assert!(value(&second, ports[3], reconciled).await >= 1.0);
 }
 
-/// Returns the value of a series.
+/// Returns the value of a metric series.
 async fn value(program: &Program, port: u16, series: &str) -> f64 {
     let scraped = program.get(port, "/metrics").await.unwrap();
     let line = scraped.lines().find_map(|line| line.strip_prefix(series));
@@ -73,7 +75,7 @@ async fn value(program: &Program, port: u16, series: &str) -> f64 {
 }
 
 #[rbuilder::envtest::test]
-async fn a_panic_is_counted_and_tried_again_and_the_process_lives() {
+async fn panic_is_counted_and_retried() {
     let place = Place::new().await;
     let reserved = ReservedPort::reserve().unwrap();
     let metrics = reserved.number();
@@ -93,9 +95,9 @@ async fn a_panic_is_counted_and_tried_again_and_the_process_lives() {
     );
 }
 
-/// The health of the operator does not depend on the API server.
+/// The liveness of the operator does not depend on the API server.
 #[rbuilder::envtest::test]
-async fn a_process_is_alive_but_not_ready_before_its_caches_are_filled() {
+async fn process_is_live_but_not_ready_before_its_caches_sync() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
@@ -121,9 +123,9 @@ async fn a_process_is_alive_but_not_ready_before_its_caches_are_filled() {
     assert_eq!(program.ended(AT_ONCE).await, Ended::with(0), "{}", program.log());
 }
 
-/// Replaces the certificate, as cert-manager does before the old one expires.
+/// Replaces the certificate, as cert-manager does before it expires.
 #[rbuilder::envtest::test]
-async fn a_replaced_certificate_is_served_by_the_running_process() {
+async fn replaced_certificate_is_served_without_a_restart() {
     let place = Place::new().await;
     let folder = tempfile::tempdir().unwrap();
     let old = write_certificate(folder.path());

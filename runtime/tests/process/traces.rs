@@ -1,9 +1,9 @@
-//! The id of the trace in the log of a process with a tracer provider.
+//! The trace ID in the log of a process with a tracer provider.
 
 use super::*;
 use crate::operator::BEFORE;
 
-/// Returns the line of a failed reconcile.
+/// Returns the log line of a failed reconcile.
 async fn log_failure(format: &str, before: &str) -> String {
     let place = Place::new().await;
     let flags = place.flags(&["--health-probe-bind-address=0", format]);
@@ -21,7 +21,7 @@ fn is_trace_id(id: &str) -> bool {
 }
 
 #[rbuilder::envtest::test]
-async fn log_lines_in_json_have_the_id_of_the_trace() {
+async fn json_log_lines_have_a_trace_id() {
     let line = log_failure("--log-format=json", "traces").await;
     let parsed: Value = serde_json::from_str(&line).unwrap();
     let id = parsed["spans"][0]["trace_id"].as_str().unwrap_or_default();
@@ -29,14 +29,14 @@ async fn log_lines_in_json_have_the_id_of_the_trace() {
 }
 
 #[rbuilder::envtest::test]
-async fn log_lines_in_text_have_the_id_of_the_trace() {
+async fn text_log_lines_have_a_trace_id() {
     let line = log_failure("--log-format=text", "traces").await;
     let (_, after) = line.split_once("trace_id=\"").unwrap_or_else(|| panic!("{line}"));
     assert!(is_trace_id(after.split('"').next().unwrap()), "{line}");
 }
 
 #[rbuilder::envtest::test]
-async fn without_a_tracer_provider_there_is_no_id() {
+async fn no_trace_id_without_a_tracer_provider() {
     let line = log_failure("--log-format=text", "").await;
     assert!(!line.contains("trace_id"), "{line}");
 }

@@ -1,4 +1,5 @@
-//! The API servers that tests run on: always the fake one, and the real one if its binaries are available.
+//! The API servers that tests run on: always the fake one, and the real one if its binaries are
+//! available.
 
 use std::path::Path;
 
@@ -32,7 +33,7 @@ impl Server {
         }
     }
 
-    /// The real API server, for tests that the fake one does not support.
+    /// Returns the real API server, for tests that the fake one does not support.
     #[track_caller]
     pub(crate) fn real(&self) -> &Environment {
         match self {
@@ -58,8 +59,9 @@ impl Server {
     }
 }
 
-/// Turns each named function, which takes a [`Server`], into a test on the fake and a test on the real server. The
-/// latter is listed as ignored unless `KUBEBUILDER_ASSETS` is set. `Server` must be in scope.
+/// Turns each named function, which takes a [`Server`], into two tests: one on the fake server and
+/// one on the real server. The latter is listed as ignored unless `KUBEBUILDER_ASSETS` is set.
+/// `Server` must be in scope.
 #[allow(unused_macros)]
 macro_rules! on_both_servers {
     ($($name:ident),+ $(,)?) => {

@@ -1,5 +1,5 @@
-//! Certificates that managers issue for their webhooks, with a real API server that calls them through a Service. Listed as
-//! ignored unless `KUBEBUILDER_ASSETS` is set.
+//! Certificates that managers issue for their webhooks. A real API server calls the webhooks
+//! through a Service. Listed as ignored unless `KUBEBUILDER_ASSETS` is set.
 
 mod replica;
 
@@ -24,7 +24,8 @@ use replica::{CRD, Note, Place, Replica, SECRET, SERVICE};
 /// A timeout longer than anything here takes on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 
-/// A kind is converted by one service only, so tests with conversions need their own servers.
+/// Starts a control plane for one test. A kind is converted by only one service, so tests with
+/// conversions cannot share a server.
 async fn own_environment() -> Environment {
     Environment::builder().start().await.unwrap()
 }
@@ -33,7 +34,7 @@ fn certificate(place: &Place) -> ManagedCertificate {
     ManagedCertificate::for_service(SERVICE).namespace(&place.namespace)
 }
 
-/// Returns the CA bundles in all objects that refer to the service.
+/// Returns the CA bundles of all objects that refer to the service.
 async fn bundles(place: &Place) -> BTreeSet<Option<ByteString>> {
     let client = || place.env.client();
     let mutating: Api<MutatingWebhookConfiguration> = Api::all(client());
@@ -68,7 +69,7 @@ async fn until_injected(place: &Place) {
 
 /// The operator has exactly the permissions that the documentation of `ManagedCertificate` lists.
 #[rbuilder::envtest::test]
-async fn the_api_server_asks_through_the_service_and_trusts_what_the_manager_made() {
+async fn api_server_trusts_the_issued_certificate() {
     let place = Place::new(own_environment().await, "made", 1).await;
     place.install().await;
     let secrets = json!([
@@ -121,10 +122,10 @@ async fn the_api_server_asks_through_the_service_and_trusts_what_the_manager_mad
     replica.stop().await;
 }
 
-/// As after a `namePrefix` that the configurations have and the operator does not know of.
+/// The configurations may have a `namePrefix` that the operator does not know.
 #[rbuilder::envtest::test]
-async fn a_process_that_nobody_refers_to_is_not_ready_and_names_what_is_missing() {
-    // The CRD is shared by all tests of an environment.
+async fn unreferenced_service_keeps_the_process_unready() {
+    // All tests of an environment share the CRD.
     let place = Place::new(own_environment().await, "unreferenced", 1).await;
     let named = certificate(&place).mutating_configuration("renamed");
     let replica = Replica::start(&place, place.env.client(), named, 0).await;
@@ -154,7 +155,7 @@ async fn a_process_that_nobody_refers_to_is_not_ready_and_names_what_is_missing(
 }
 
 #[rbuilder::envtest::test]
-async fn what_others_take_away_is_put_back_and_no_new_certificate_is_made(env: Environment) {
+async fn ca_bundles_and_secret_are_restored_with_the_same_certificate(env: Environment) {
     let place = Place::new(env, "restored", 1).await;
     place.install().await;
     let replica = Replica::start(&place, place.env.client(), certificate(&place), 0).await;
@@ -163,7 +164,7 @@ async fn what_others_take_away_is_put_back_and_no_new_certificate_is_made(env: E
     let before = replica.served(&place).await;
     let written = place.text("tls.crt").await;
 
-    // The manifests are applied again, as they are in the repository.
+    // Apply the manifests again, without a CA bundle as in the repository.
     place.install().await;
     until_injected(&place).await;
 
@@ -179,10 +180,10 @@ async fn what_others_take_away_is_put_back_and_no_new_certificate_is_made(env: E
     replica.stop().await;
 }
 
-/// Guarantee 16. Two replicas watch one Secret; certificates are valid for seconds, and are rotated while both replicas
-/// are called, each through its own webhooks.
+/// Guarantee 16: certificates are rotated while the API server calls the webhooks. Two replicas
+/// share one Secret, each has its own webhooks, and the certificates are valid for seconds.
 #[rbuilder::envtest::test]
-async fn replicas_share_a_certificate_and_renewing_it_fails_no_request() {
+async fn rotation_of_a_shared_certificate_fails_no_request() {
     let place = Place::new(own_environment().await, "renewed", 2).await;
     place.install().await;
     let client = || place.env.client();
@@ -235,7 +236,7 @@ async fn replicas_share_a_certificate_and_renewing_it_fails_no_request() {
 }
 
 #[rbuilder::envtest::test]
-async fn a_secret_of_somebody_else_is_left_alone_and_named(env: Environment) {
+async fn foreign_secret_is_left_alone_and_named(env: Environment) {
     let place = Place::new(env, "foreign", 1).await;
     let secrets: Api<Secret> = Api::namespaced(place.env.client(), &place.namespace);
     let mut secret = Secret::default();
@@ -255,7 +256,7 @@ async fn a_secret_of_somebody_else_is_left_alone_and_named(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn missing_rights_are_named_and_the_process_is_not_ready(env: Environment) {
+async fn missing_permissions_are_named_in_the_error(env: Environment) {
     let place = Place::new(env, "forbidden", 1).await;
     let nobody = place.env.user("nobody", &[]).unwrap().client();
     let replica = Replica::start(&place, nobody, certificate(&place), 0).await;
@@ -270,7 +271,8 @@ async fn missing_rights_are_named_and_the_process_is_not_ready(env: Environment)
         "{said}"
     );
 
-    // With permission to write the Secret but not the configurations, the operator serves and is not ready.
+    // If the operator may write the Secret but not the configurations, it serves without becoming
+    // ready.
     let rule = json!([{ "apiGroups": [""], "resources": ["secrets"], "verbs": ["*"] }]);
     let half = place.user(rule, json!([])).await;
     let replica = Replica::start(&place, half, certificate(&place), 0).await;

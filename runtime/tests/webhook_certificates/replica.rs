@@ -89,21 +89,21 @@ fn validate(note: &Note, _: Option<&Note>, _: &AdmissionRequest) -> Result<(), D
     }
 }
 
-/// A namespace with a webhook service that resolves to this machine.
+/// A namespace whose webhook service resolves to this machine.
 pub(crate) struct Place {
     pub(crate) env: Environment,
     pub(crate) namespace: String,
-    /// The port of each replica.
+    /// One port for each replica.
     ports: Vec<ReservedPort>,
 }
 
 impl Place {
-    /// Creates a namespace for this many replicas, each with its own webhooks in the configurations.
+    /// Creates a namespace for this many replicas. Each has its own webhooks in the configurations.
     pub(crate) async fn new(env: Environment, prefix: &str, replicas: usize) -> Self {
         let namespace = env.namespace(prefix).await.unwrap();
         let ports = (0..replicas).map(|_| ReservedPort::reserve().unwrap()).collect();
-        // The API server calls services of this type at their external name, and others at their
-        // address, which is not routed here.
+        // The API server calls a service of this type at its external name. It would call others at
+        // their cluster IP, which is not routed here.
         let service = json!({
             "apiVersion": "v1", "kind": "Service", "metadata": { "name": SERVICE, "namespace": namespace },
             "spec": { "type": "ExternalName", "externalName": "localhost" },
@@ -117,12 +117,12 @@ impl Place {
         place
     }
 
-    /// Returns the name of both webhook configurations.
+    /// Returns the name that both webhook configurations have.
     pub(crate) fn configuration(&self) -> String {
         format!("{}-configuration", self.namespace)
     }
 
-    /// Applies the manifests as in a repository, without a CA bundle.
+    /// Applies the manifests as in the repository, without a CA bundle.
     pub(crate) async fn install(&self) {
         for (kind, path) in [("Mutating", "mutate"), ("Validating", "validate")] {
             let webhooks: Vec<Value> = self
@@ -224,7 +224,7 @@ impl Place {
         Api::namespaced(self.env.client(), &self.namespace)
     }
 
-    /// Stores a note, which succeeds once the API server has observed all webhook configurations.
+    /// Stores a note, which succeeds when the API server has observed all webhook configurations.
     pub(crate) async fn store(&self, name: &str) {
         let notes = self.notes();
         eventually(Duration::from_secs(60), || async {
@@ -319,12 +319,12 @@ impl Replica {
         }
     }
 
-    /// Returns the number of calls of the defaulter.
+    /// Returns how often the defaulter was called.
     pub(crate) fn asked(&self) -> usize {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Returns the response of `/readyz`; empty if there is none.
+    /// Returns the response of `/readyz`, or an empty string if there is none.
     pub(crate) async fn readyz(&self) -> String {
         self.get("/readyz?verbose").await
     }
@@ -354,7 +354,8 @@ impl Replica {
         .await;
     }
 
-    /// Returns the served certificate in PEM, as seen by a client that trusts the bundle of the Secret.
+    /// Returns the served certificate as DER, from a client that trusts the CA bundle of the
+    /// Secret.
     pub(crate) async fn served(&self, place: &Place) -> CertificateDer<'static> {
         let bundle = place.text("ca.crt").await.unwrap();
         let mut roots = RootCertStore::empty();
@@ -372,7 +373,7 @@ impl Replica {
         stream.get_ref().1.peer_certificates().unwrap()[0].clone()
     }
 
-    /// Waits until the operator stops by itself and returns its result.
+    /// Waits until the operator stops by itself. Returns its result.
     pub(crate) async fn ended(self, timeout: Duration) -> Result<()> {
         let _stop = self.stop;
         tokio::time::timeout(timeout, self.ended).await.unwrap().unwrap()

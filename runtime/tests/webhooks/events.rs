@@ -1,4 +1,4 @@
-//! Events that a webhook records.
+//! Events that webhooks record.
 
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{Letter, SOON, default, letter, serve, status_of, validate};
 
-/// The validator of the letters, which records each change that it denies on the stored letter.
+/// Returns a validator of letters that records each denied change on the stored letter.
 fn recording(
     events: EventRecorder,
 ) -> impl Fn(&Letter, Option<&Letter>, &AdmissionRequest) -> Result<Warnings, Denied> + Send + Sync + 'static
@@ -50,7 +50,7 @@ async fn until_recorded(client: Client, namespace: &str, stored: &Letter) {
 }
 
 #[rbuilder::envtest::test]
-async fn a_webhook_records_events_about_what_it_denies(env: Environment) {
+async fn webhook_records_events_about_denied_changes(env: Environment) {
     let served = serve(env, |mut manager: Manager| {
         let events = manager.events("letters");
         manager.webhook(
@@ -71,9 +71,9 @@ async fn a_webhook_records_events_about_what_it_denies(env: Environment) {
     served.stop().await;
 }
 
-/// The function of a webhook is called by a test, with a recorder that has no manager.
+/// The test calls the function of a webhook directly, with a recorder that has no manager.
 #[tokio::test]
-async fn a_webhook_records_events_in_a_test_without_a_manager() {
+async fn webhook_records_events_without_a_manager() {
     let server = ApiServer::new().kind::<Letter>();
     let namespace = server.namespace("letters");
     let letters: Api<Letter> = Api::namespaced(server.client(), &namespace);

@@ -1,4 +1,4 @@
-//! An operator that loses a permission while it runs.
+//! An operator that loses a permission while it is running.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ async fn note(letter: Arc<Letter>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Ends watches after a second: the API server asks for the permission when one begins.
+/// Limits watches to a second, because the API server checks the permission when a watch starts.
 fn shorten_watch(mut request: Request<Body>) -> Request<Body> {
     const NAME: &str = "timeoutSeconds=";
     let target = request.uri().to_string();
@@ -79,7 +79,7 @@ async fn readiness(address: &str) -> String {
 }
 
 #[rbuilder::envtest::test]
-async fn a_role_binding_that_is_removed_leaves_the_process_ready_and_webhooks_served(env: Environment) {
+async fn removed_role_binding_does_not_affect_readiness_or_webhooks(env: Environment) {
     env.install_crds("tests/webhooks/crd.yaml").await.unwrap();
     let (kept, lost) = (
         env.namespace("kept").await.unwrap(),
