@@ -4,14 +4,15 @@ use std::time::Duration;
 
 /// Decides when an object is reconciled again after a successful reconcile.
 ///
-/// The constructors match those of [`kube::runtime::controller::Action`], whose fields are private to kube.
+/// The constructors mirror [`kube::runtime::controller::Action`], whose fields are private.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Action {
     requeue_after: Option<Duration>,
 }
 
 impl Action {
-    /// Requeues the object after `delay`; a change of the object or of a watched one reconciles it earlier.
+    /// Requeues the object after `delay`. A change to the object or to a watched object triggers an
+    /// earlier reconcile.
     #[must_use]
     pub const fn requeue(delay: Duration) -> Self {
         Self {
@@ -19,7 +20,7 @@ impl Action {
         }
     }
 
-    /// Waits for the next change of the object or of anything the controller watches for it.
+    /// Waits for the next change to the object or to anything the controller watches for it.
     #[must_use]
     pub const fn await_change() -> Self {
         Self { requeue_after: None }

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use crate::deadline::scale;
 
-/// The shortest delay after a failure: without one, what fails would be repeated without a pause.
+/// The shortest delay after a failure, so that a failing operation is never retried in a busy loop.
 const SHORTEST_DELAY: Duration = Duration::from_millis(1);
 
-/// The delays after failures in a row: `min` after the first, doubling up to `max`. Any durations are valid.
+/// The delays after consecutive failures: `min` after the first, doubling up to `max`. Any
+/// durations are valid.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Backoff {
     pub(crate) min: Duration,
@@ -25,7 +26,7 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// Returns the delay after a failure that follows `failures` earlier ones.
+    /// Returns the delay after a failure that was preceded by `failures` others.
     pub(crate) fn delay_after(self, failures: u32) -> Duration {
         let doublings = i32::try_from(failures).unwrap_or(i32::MAX);
         scale(self.min.max(SHORTEST_DELAY), 2_f64.powi(doublings))

@@ -1,7 +1,7 @@
 //! Status conditions, following the Kubernetes API conventions.
 //!
-//! [`set`] maintains what clients rely on: one condition per type, and a `lastTransitionTime` that changes only when the
-//! status of the condition does.
+//! [`set`] maintains what clients rely on: one condition per type, and a `lastTransitionTime` that
+//! changes only when the status of the condition does.
 //!
 //! ```
 //! use rbuilder::conditions::{self, Status};
@@ -11,7 +11,7 @@
 //! assert!(conditions::is_true(&list, "Available"));
 //! ```
 //!
-//! [`set_health`] reports the health of an object to tools that know nothing of its kind.
+//! [`set_health`] reports the health of an object to tools that do not know its kind.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::Resource;
@@ -131,10 +131,11 @@ impl Health {
     }
 }
 
-/// Sets the condition `Ready`, and beside it `Stalled` if the object has failed. Returns `true` if the list changed.
+/// Sets the `Ready` condition, and `Stalled` if the object has failed. Returns `true` if the list
+/// changed.
 ///
-/// These are the conditions of [kstatus], by which Flux, kpt and other tools judge objects of any kind; the Lua scripts
-/// that rbuilder scaffolds make Argo CD judge by them as well:
+/// [kstatus] defines these conditions. Flux, kpt and other tools use them to judge objects of any
+/// kind, and the Lua scripts that rbuilder scaffolds make Argo CD use them as well:
 ///
 /// | health | `Ready` | `Stalled` | kstatus | Argo CD |
 /// |---|---|---|---|---|
@@ -142,9 +143,9 @@ impl Health {
 /// | [`InProgress`](Health::InProgress) | `False` | absent | `InProgress` | `Progressing` |
 /// | [`Failed`](Health::Failed) | `False` | `True` | `Failed` | `Degraded` |
 ///
-/// Both have the reason, the message and the generation of `object`. A tool cannot tell that conditions are about an
-/// earlier spec, or that there are none yet, unless the kind has `status.observedGeneration`: set it as well, and let it be
-/// -1 by default.
+/// Both conditions carry the reason, the message and the generation of `object`. Tools can only
+/// tell that the conditions are missing or belong to an earlier spec if the kind has
+/// `status.observedGeneration`, so set that field as well and default it to -1.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -285,7 +286,7 @@ mod tests {
         assert!(check(Health::InProgress, &[("Ready", "False")]));
         assert!(check(Health::Failed, &[("Ready", "False"), ("Stalled", "True")]));
         assert!(!check(Health::Failed, &[("Ready", "False"), ("Stalled", "True")]));
-        // The condition `Ready` is the same, and `Stalled` is not.
+        // `Ready` stays the same; only `Stalled` goes away.
         assert!(check(Health::InProgress, &[("Ready", "False")]));
         assert!(check(Health::Ready, &[("Ready", "True")]));
     }

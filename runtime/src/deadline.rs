@@ -1,19 +1,20 @@
-//! Arithmetic on durations that users choose. Any of them is valid: one that no clock can hold means "never".
+//! Arithmetic on user-supplied durations. Every duration is valid; one that no clock can represent
+//! means "never".
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The longest wait, 30 years, as for tokio's own timers.
+/// The longest wait, 30 years, like tokio's own timers.
 const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
-/// Returns the time `delay` after `start`, at most 30 years later: the clocks of some systems end not much later, and an
-/// addition beyond the end panics.
+/// Returns the time `delay` after `start`, capped at 30 years. On some systems the clock ends not
+/// much later, and adding past its end panics.
 pub(crate) fn deadline_after(start: Instant, delay: Duration) -> Instant {
     start + delay.min(FAR_FUTURE)
 }
 
-/// Multiplies a duration with a factor that is not negative; returns the longest duration where the result is longer.
+/// Multiplies a duration by a non-negative factor, saturating at `Duration::MAX`.
 pub(crate) fn scale(duration: Duration, factor: f64) -> Duration {
     Duration::try_from_secs_f64(duration.as_secs_f64() * factor).unwrap_or(Duration::MAX)
 }

@@ -23,8 +23,9 @@ pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
 /// An error of any type, marked as terminal or retryable.
 ///
-/// `?` converts every `std::error::Error` into it. It does not implement `std::error::Error` itself, because a type
-/// cannot have both properties; `?` also converts it into a `Box<dyn Error>`.
+/// `?` converts every `std::error::Error` into it. It does not implement `std::error::Error`
+/// itself, because that would conflict with this conversion; `?` also converts it into a `Box<dyn
+/// Error>`.
 ///
 /// `Debug` prints the message and its causes, so a `main` that returns it reports both.
 pub struct Error {
@@ -60,26 +61,29 @@ impl Error {
 
     /// Returns `true` if one of the causes is the API server's "the object has been modified" (409 Conflict).
     ///
-    /// Such an error usually means that the cache lagged behind, and the next attempt reads the newer object. A
-    /// controller therefore retries it without an error in the log, up to the fourth in a row for an object; from the
-    /// fifth on it is an error like others. [Conflicts of field managers](Self::is_field_manager_conflict) are included.
+    /// Such an error usually means that the cache lagged behind, and the next attempt reads the
+    /// newer object. A controller therefore retries up to four conflicts in a row for an object
+    /// without logging an error; from the fifth on it treats them like any other error. [Conflicts
+    /// of field managers](Self::is_field_manager_conflict) are included.
     pub fn is_conflict(&self) -> bool {
         self.conflicts().next().is_some()
     }
 
-    /// Returns `true` if one of the causes is a server-side apply that was refused because another field manager owns a
-    /// field (409 Conflict with causes `FieldManagerConflict`).
+    /// Returns `true` if one of the causes is a server-side apply that the API server rejected
+    /// because another field manager owns a field (409 Conflict with causes
+    /// `FieldManagerConflict`).
     ///
-    /// A retry does not help until the other manager gives the field up, so a controller logs it as an error at once.
-    /// Applies with `force`, such as those of a [`Ctx`](crate::Ctx) unless it is
-    /// [`without_force`](crate::Ctx::without_force), do not fail so. For the managers and fields, downcast to
-    /// [`FieldManagerConflict`].
+    /// A retry does not help until the other manager gives up the field, so a controller logs it as
+    /// an error at once. Applies with `force` never fail this way; a [`Ctx`](crate::Ctx) forces by
+    /// default, unless it is [`without_force`](crate::Ctx::without_force). For the managers and
+    /// fields, downcast to [`FieldManagerConflict`].
     pub fn is_field_manager_conflict(&self) -> bool {
         self.conflicts()
             .any(|status| field_conflicts_of(status).next().is_some())
     }
 
-    /// Returns `true` if one of the causes is that the API server refused a request as malformed or invalid (400 or 422).
+    /// Returns `true` if one of the causes is an API server response that rejects a request as
+    /// malformed or invalid (400 or 422).
     pub(crate) fn is_refused(&self) -> bool {
         self.causes().any(|cause| {
             matches!(cause.downcast_ref(), Some(kube::Error::Api(status)) if [400, 422].contains(&status.code))
@@ -106,7 +110,8 @@ impl Error {
         self.terminating_owners().next().is_some()
     }
 
-    /// Returns the uids of the owners that are being deleted or gone according to the causes of this error.
+    /// Returns the UIDs of the owners that are being deleted or gone, according to the causes of
+    /// this error.
     pub(crate) fn terminating_owners(&self) -> impl Iterator<Item = &str> {
         self.causes().filter_map(|cause| match cause.downcast_ref()? {
             OwnershipError::OwnerTerminating { uid, .. } | OwnershipError::OwnerGone { uid, .. } => {
@@ -126,7 +131,7 @@ impl Error {
     }
 }
 
-/// Returns an error, its cause, the cause of that, and so on.
+/// Iterates over an error and its chain of sources.
 pub(crate) fn causes_of<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
@@ -135,7 +140,8 @@ pub(crate) fn causes_of<'a>(
     })
 }
 
-/// Returns the messages of an error and of all its causes, without those that the one before contains.
+/// Joins the messages of an error and its causes, skipping a message that the previous one already
+/// contains.
 pub(crate) fn describe_causes(error: &(dyn StdError + 'static)) -> String {
     let mut said = Vec::<String>::new();
     for message in causes_of(error).map(ToString::to_string) {
@@ -231,23 +237,24 @@ pub enum ManagerError {
         reason: String,
     },
 
-    /// There is neither a kubeconfig nor a pod's service account to find the cluster with.
+    /// Neither a kubeconfig nor a pod's service account was found.
     #[error(
         "no cluster configuration found; set KUBECONFIG to the path of a kubeconfig, or run in a pod: {0}"
     )]
     NoCluster(#[from] kube::config::InferConfigError),
 
-    /// The API server did not answer when the manager started outside of a pod. In a pod, its caches retry until
-    /// [`cache_sync_timeout`](crate::Manager::cache_sync_timeout).
+    /// The API server did not answer when the manager started outside of a pod. Inside a pod, the
+    /// caches retry until [`cache_sync_timeout`](crate::Manager::cache_sync_timeout) instead.
     #[error("{0}")]
     Unreachable(
         /// The address of the API server, and all causes, such as `Connection refused`.
         String,
     ),
 
-    /// A controller selects objects in no namespace, see [`Selection::namespaces`](crate::Selection::namespaces), or has a
-    /// finalizer on objects that can leave its selection, see
-    /// [`Controller::when_unselected`](crate::Controller::when_unselected).
+    /// A controller selects objects in no namespace (see
+    /// [`Selection::namespaces`](crate::Selection::namespaces)), or has a finalizer on objects that
+    /// can leave its selection (see
+    /// [`Controller::when_unselected`](crate::Controller::when_unselected)).
     #[error("invalid selection of {kind}: {reason}")]
     Selection {
         /// Kind and API version, such as `Memcached (cache.example.com/v1alpha1)`.
@@ -283,8 +290,8 @@ pub enum ManagerError {
         last_error: String,
     },
 
-    /// A cluster that the manager [requires](crate::ClusterConfig::required) was not connected, or its caches not synced, in
-    /// time. No controller was started.
+    /// A [required](crate::ClusterConfig::required) cluster was not connected in time, or its
+    /// caches did not sync in time. No controller was started.
     #[error("timed out after {} s waiting for the cluster `{cluster}`: {reason}", timeout.as_secs())]
     ClusterSync {
         /// The name of the cluster.
@@ -339,8 +346,9 @@ pub enum OwnershipError {
         owner: String,
     },
 
-    /// The object exists and is owned by an object of the same kind and name but another uid: one that was deleted and
-    /// created again. The garbage collector deletes what the deleted one owned; a retry succeeds after that.
+    /// The object exists and is owned by an object of the same kind and name but with another UID,
+    /// which was deleted and created again. A retry succeeds once the garbage collector has deleted
+    /// the object.
     #[error(
         "{object} is owned by a deleted {owner} with uid {uid}; it was not changed, and can be created again once the \
          garbage collector has deleted it"
@@ -372,8 +380,9 @@ pub enum OwnershipError {
         owner: String,
     },
 
-    /// The owner is being deleted. The garbage collector deletes its objects or releases them (`kubectl delete
-    /// --cascade=orphan`), so it gets no others, and what was released is not adopted again.
+    /// The owner is being deleted. The garbage collector deletes or orphans (`kubectl delete
+    /// --cascade=orphan`) its dependents, so it gets no new ones, and orphaned objects are not
+    /// adopted again.
     #[error("{owner} is being deleted and cannot own {object}, which was not changed")]
     OwnerTerminating {
         /// Kind, namespace and name of the object.
@@ -384,8 +393,8 @@ pub enum OwnershipError {
         uid: String,
     },
 
-    /// The owner was deleted, and another object of its name may have been created since. The caches did not show that
-    /// yet.
+    /// The owner was deleted, and another object with its name may exist by now. The caches had not
+    /// caught up yet.
     #[error("{owner} with uid {uid} was deleted and cannot own {object}, which was not changed")]
     OwnerGone {
         /// Kind, namespace and name of the object.
@@ -396,14 +405,14 @@ pub enum OwnershipError {
         uid: String,
     },
 
-    /// The owner is of a kind known only at run time, and does not tell it.
+    /// The owner is of a kind known only at run time and has no `apiVersion` or `kind`.
     #[error(
         "`{0}` has no API version and kind and cannot be an owner; use the object that the API server returned"
     )]
     NoKind(String),
 
-    /// The owner is in another cluster than the object. Owner references do not reach other clusters: the garbage collector
-    /// would take the owner for deleted, and delete the object.
+    /// The owner is in a different cluster than the object. Owner references do not reach across
+    /// clusters: the garbage collector would conclude that the owner is gone and delete the object.
     #[error(
         "{owner} of {owner_cluster} cannot own {object} in {cluster}: owner references do not reach other clusters; apply \
          it without an owner and with a label or an annotation that names {owner}, map it back with `Watch::in_cluster`, \
@@ -425,21 +434,23 @@ pub enum OwnershipError {
     NoUid(String),
 }
 
-/// A server-side apply without `force` that was refused because other field managers own fields of the object, as in
-/// `kubectl apply --server-side` without `--force-conflicts`. The object was not changed.
+/// A server-side apply without `force` that the API server rejected because other field managers
+/// own some of the fields, like `kubectl apply --server-side` without `--force-conflicts`. The
+/// object was not changed.
 #[derive(Debug, thiserror::Error)]
 #[error("{object} was not applied, other field managers own its fields: {}", describe_fields(.fields))]
 #[non_exhaustive]
 pub struct FieldManagerConflict {
     /// Kind, namespace and name of the object.
     pub object: String,
-    /// The fields with their owners, in the order of the API server. A field with several owners is there for each.
+    /// The conflicting fields and their managers, in the API server's order. A field with several
+    /// managers appears once for each.
     pub fields: Vec<OwnedField>,
     /// The response of the API server.
     pub status: Box<Status>,
 }
 
-/// A field of an object, with a field manager that owns it.
+/// A field of an object and a field manager that owns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OwnedField {
@@ -450,7 +461,8 @@ pub struct OwnedField {
 }
 
 impl FieldManagerConflict {
-    /// Describes the response to an apply of `object`, if field managers are the reason for it.
+    /// Builds the error from the API server's response to an apply of `object`. Returns `None` if
+    /// the response has other causes than field manager conflicts.
     pub(crate) fn find(object: String, status: &Status) -> Option<Self> {
         let fields: Vec<OwnedField> = field_conflicts_of(status).collect();
         (!fields.is_empty()).then(|| Self {
@@ -461,7 +473,7 @@ impl FieldManagerConflict {
     }
 }
 
-/// Returns the fields that the API server names as the reasons for refusing an apply.
+/// Returns the conflicting fields listed in the API server's response to an apply.
 fn field_conflicts_of(status: &Status) -> impl Iterator<Item = OwnedField> {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let causes = causes.filter(|cause| cause.reason == "FieldManagerConflict");
@@ -471,7 +483,8 @@ fn field_conflicts_of(status: &Status) -> impl Iterator<Item = OwnedField> {
     })
 }
 
-/// Returns the name in a message such as `conflict with "kubectl" using v1`, which is quoted as in Go.
+/// Parses the manager from a message such as `conflict with "kubectl" using v1`. The name is quoted
+/// with Go's `%q`.
 fn parse_manager(message: &str) -> Option<String> {
     let quoted = message.strip_prefix("conflict with ")?;
     let mut strings = serde_json::Deserializer::from_str(quoted).into_iter::<String>();
@@ -544,7 +557,7 @@ mod tests {
 
     #[test]
     fn conflicts_of_field_managers_are_told_from_others() {
-        // As kube-apiserver 1.36 answers.
+        // The response of kube-apiserver 1.36.
         let refused = serde_json::json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 409,
             "message": "Apply failed with 1 conflict: conflict with \"kubectl\" using v1: .data.text",

@@ -1,8 +1,9 @@
-//! Plurals and scopes of the kinds that are known only at run time.
+//! Plurals and scopes of kinds that are only known at run time.
 //!
-//! It is the part of client-go's RESTMapper that operators need. A kind is looked up in the API server's discovery once.
-//! Failures are not remembered, because a CRD may be installed at any time, and a kind that the API server no longer
-//! serves is forgotten, because the CRD may come back with another scope or plural.
+//! This is the part of client-go's RESTMapper that operators need. Each kind is looked up once in
+//! the API server's discovery. Failures are not cached, because a CRD may be installed at any time.
+//! A kind that the API server no longer serves is forgotten, because its CRD may come back with a
+//! different scope or plural.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,20 +15,20 @@ use kube::core::GroupVersionKind;
 use crate::error::Error;
 use crate::object::DynamicKind;
 
-/// The kinds that a manager knows. Clones share them.
+/// The kinds that a manager has resolved, shared by all clones.
 #[derive(Clone, Default)]
 pub(crate) struct Kinds(Arc<Mutex<HashMap<GroupVersionKind, DynamicKind>>>);
 
 impl Kinds {
-    /// Adds a kind that the operator has named, so that it is not looked up.
+    /// Adds a kind that the operator declares itself, so that it needs no discovery.
     pub(crate) fn add(&self, kind: DynamicKind) {
         self.lock().insert(kind.group_version_kind(), kind);
     }
 
-    /// Returns a kind, from the API server's discovery on first use.
+    /// Returns a kind, looking it up in the API server's discovery on first use.
     ///
     /// # Errors
-    /// When the API server does not serve the kind, or does not respond.
+    /// Fails when the API server does not serve the kind, or does not respond.
     pub(crate) async fn find(&self, client: &Client, kind: &GroupVersionKind) -> Result<DynamicKind, Error> {
         let known = self.lock().get(kind).cloned();
         if let Some(known) = known {
@@ -38,16 +39,16 @@ impl Kinds {
         Ok(found)
     }
 
-    /// [`find`](Self::find) by the types of an object.
+    /// Resolves the kind of an object from its `TypeMeta`, like [`find`](Self::find).
     ///
     /// # Errors
-    /// Those of `find`; a terminal one for an API version that is none.
+    /// Fails like `find`, and with a terminal error when `apiVersion` is malformed.
     pub(crate) async fn find_types(&self, client: &Client, types: TypeMeta) -> Result<DynamicKind, Error> {
         let kind = GroupVersionKind::try_from(types);
         self.find(client, &kind.map_err(Error::terminal)?).await
     }
 
-    /// Forgets a kind whose resource the API server has not found.
+    /// Forgets a kind after the API server responded 404 to its resource.
     pub(crate) fn forget(&self, kind: &DynamicKind) {
         self.lock().remove(&kind.group_version_kind());
     }

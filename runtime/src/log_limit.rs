@@ -1,4 +1,4 @@
-//! A limit on log messages that clients can cause at any rate.
+//! A rate limit for log messages that clients can trigger.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,13 +6,13 @@ use tokio::time::Instant;
 
 use crate::token_bucket::TokenBucket;
 
-/// Messages that may be logged at once.
+/// Number of messages that may be logged at once.
 const BURST: f64 = 10.0;
-/// Messages in a second after that.
+/// Messages per second once the burst is used up.
 const RATE: f64 = 1.0;
 
-/// Limits the messages about one thing to a burst of 10 and one in a second, and counts those left
-/// out.
+/// Limits the messages about one topic to a burst of 10 and then one per second, and counts the
+/// suppressed ones.
 pub(crate) struct LogLimit(Mutex<State>);
 
 struct State {
@@ -30,7 +30,8 @@ impl Default for LogLimit {
 }
 
 impl LogLimit {
-    /// Returns the number of messages left out since the last one if another may be logged now.
+    /// Returns whether another message may be logged now: `Some` with the number of messages
+    /// suppressed since the last one.
     pub(crate) fn permit(&self) -> Option<u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.bucket.fill(RATE, BURST, Instant::now());

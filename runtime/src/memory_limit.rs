@@ -1,10 +1,11 @@
-//! The memory that this process may use: the limit of its container, or that of the machine.
+//! The amount of memory this process may use: the limit of its container or the memory of the
+//! machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the memory limit of the process in bytes: the least of the limits of its cgroups,
-/// version 2 or 1, and the memory of the machine. `None` where there is no procfs.
+/// Returns the memory limit of the process in bytes: the smallest of the limits of its cgroups
+/// (version 2 or 1) and the memory of the machine. `None` on systems without procfs.
 pub(crate) fn find() -> Option<u64> {
     find_below(Path::new("/"))
 }
@@ -18,11 +19,11 @@ fn find_below(root: &Path) -> Option<u64> {
     limits.chain(machine).min()
 }
 
-/// Returns the files with the limits of one line of `/proc/self/cgroup`, from the process's own
-/// group to the root.
+/// Returns the limit files for one line of `/proc/self/cgroup`, from the process's own cgroup up to
+/// the root.
 ///
-/// In a container, the path is often that of the host while only the container's own group is
-/// mounted, at the root. So the root is always among the files.
+/// In a container, the path is often the path on the host, while only the container's own cgroup is
+/// mounted, at the root. The root is therefore always included.
 fn limit_files(line: &str) -> Vec<PathBuf> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
@@ -55,7 +56,7 @@ mod tests {
 
     const MEBIBYTE: u64 = 1024 * 1024;
 
-    /// Checks the limit that is found below a directory with these files.
+    /// Creates `files` in a temporary directory and checks the limit found below it.
     #[track_caller]
     fn check(files: &[(&str, &str)], expected: Option<u64>) {
         let root = tempfile::tempdir().unwrap();

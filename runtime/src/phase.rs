@@ -8,12 +8,12 @@ use tokio::time::Instant;
 
 use crate::error::{Error, ManagerError};
 
-/// The running tasks of one startup phase, by name. Dropping it cancels them.
+/// The running tasks of one startup phase, by name. Dropping the phase cancels them.
 #[derive(Default)]
 pub(crate) struct Phase {
     tasks: JoinSet<Result<(), Error>>,
     names: HashMap<Id, String>,
-    /// The tasks that may exit at any time.
+    /// Tasks that may exit at any time.
     finite: HashSet<Id>,
 }
 
@@ -27,7 +27,7 @@ impl Phase {
         self.names.insert(id, name.into());
     }
 
-    /// [`spawn`](Self::spawn) for a task that may exit at any time.
+    /// Spawns a task that may exit at any time.
     pub(crate) fn spawn_finite(
         &mut self,
         name: impl Into<String>,
@@ -38,7 +38,8 @@ impl Phase {
         self.finite.insert(id);
     }
 
-    /// Resolves when a task fails, or exits that should not do so before [`finish`](Self::finish); pending while all run.
+    /// Resolves when a task fails, or exits before [`finish`](Self::finish) although it is not
+    /// finite. Pending while all run.
     pub(crate) async fn failed(&mut self) -> ManagerError {
         loop {
             let Some(ended) = self.tasks.join_next_with_id().await else {
@@ -58,10 +59,10 @@ impl Phase {
         }
     }
 
-    /// Waits until `deadline` for tasks that were asked to stop, then cancels the rest.
+    /// Waits until `deadline` for tasks that were asked to stop, then cancels the remaining ones.
     ///
     /// # Errors
-    /// The first failure of a task, otherwise the names of the tasks that were cancelled.
+    /// Returns the first failure of a task, or else the names of the cancelled tasks.
     pub(crate) async fn finish(&mut self, deadline: Instant, grace: Duration) -> Result<(), ManagerError> {
         let mut first = Ok(());
         loop {
@@ -88,7 +89,7 @@ impl Phase {
         self.tasks.shutdown().await;
     }
 
-    /// Returns the failure of an exited task, or as `Err` the name of a task that exited without one.
+    /// Returns the failure of an exited task, or its name as `Err` if it exited without a failure.
     fn failure_of(
         &mut self,
         ended: Result<(Id, Result<(), Error>), JoinError>,

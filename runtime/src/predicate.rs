@@ -69,8 +69,8 @@ impl<K: Watchable> Predicate<K> {
     }
 }
 
-/// Passes creations, deletions, and updates for which `differ` returns `true`. A new deletion timestamp always passes:
-/// finalizers wait for it.
+/// Passes creations, deletions, and updates for which `differ` returns `true`. An update that sets
+/// the deletion timestamp always passes, because finalizers wait for it.
 fn metadata_changed<K: Watchable>(
     differ: impl Fn(&ObjectMeta, &ObjectMeta) -> bool + Send + Sync + 'static,
 ) -> Predicate<K> {
@@ -85,8 +85,9 @@ fn metadata_changed<K: Watchable>(
     })
 }
 
-/// Passes updates that change `metadata.generation`, which means the spec: for kinds with a status subresource, the
-/// generation does not change with the status or metadata. Creations, deletions and deletion requests always pass.
+/// Passes updates that change `metadata.generation`, which means the spec: for kinds with a status
+/// subresource, changes to the status or the metadata leave the generation alone. Creations,
+/// deletions and deletion requests always pass.
 ///
 /// A controller that also acts on labels or annotations adds `.or(labels_changed())`. Updates of kinds without a
 /// generation, such as ConfigMap, never pass.

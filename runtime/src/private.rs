@@ -10,21 +10,21 @@ use schemars::{JsonSchema, SchemaGenerator};
 pub use rbuilder_schema::private::{
     Held, Serialized, Site, Unserialized, is_option, json_schema, json_schema_with_defaults,
 };
-/// The crate whose trait the derive implements, so that the user's program need not depend on it.
+/// Re-exported so that the user's crate does not have to depend on it.
 pub use schemars;
 
 /// Returns the schema of a type used in a container.
 ///
 /// # Panics
-/// When its `JsonSchema` has no structural schema.
+/// Panics if the `JsonSchema` of the type is not structural.
 pub fn slot<T: JsonSchema + ?Sized>() -> Slot {
     rbuilder_schema::private::slot_with::<T>(&|path| KUBERNETES.schema(path))
 }
 
-/// Returns the schema that a function of the program returns.
+/// Returns the schema that a user-supplied function returns.
 ///
 /// # Panics
-/// When that schema is not structural.
+/// Panics if that schema is not structural.
 pub fn slot_of(function: impl FnOnce(&mut SchemaGenerator) -> schemars::Schema) -> Slot {
     rbuilder_schema::private::slot_of(function, &|path| KUBERNETES.schema(path))
 }
@@ -44,8 +44,9 @@ impl JsonSchema for Bytes {
 
 /// A type `T`, and the same type `S` with [`Bytes`] in place of every type named `ByteString`.
 ///
-/// `(&Probe::<T, S>::new()).slot()` is the schema of `T` if it has one, which a user-defined `ByteString` may, otherwise
-/// that of `S`: method resolution tries [`Substituted`] last.
+/// `(&Probe::<T, S>::new()).slot()` returns the schema of `T` if it has one, as a user-defined
+/// `ByteString` may. Otherwise it returns the schema of `S`, because method resolution tries
+/// [`Substituted`] last.
 pub struct Probe<T: ?Sized, S: ?Sized>(PhantomData<T>, PhantomData<S>);
 
 impl<T: ?Sized, S: ?Sized> Probe<T, S> {

@@ -1,7 +1,8 @@
 //! Liveness and readiness probes for the kubelet.
 //!
-//! Paths, parameters and responses are those of controller-runtime. `/healthz` and `/readyz` return 200 `ok`, or 500 when
-//! a check fails; `?verbose` lists the checks, `?exclude=<name>` excludes one, `/healthz/<name>` runs one alone.
+//! Paths, parameters and responses match controller-runtime's. `/healthz` and `/readyz` return 200
+//! `ok`, or 500 when a check fails; `?verbose` lists the checks, `?exclude=<name>` excludes one,
+//! and `/healthz/<name>` runs a single one.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -194,7 +195,8 @@ impl Endpoint {
     }
 }
 
-/// Returns the values of a query parameter, without percent-decoding, which names of checks do not need.
+/// Returns the values of a query parameter. Names of checks contain nothing that needs
+/// percent-decoding.
 fn query_values<'q>(query: &'q str, name: &'static str) -> impl Iterator<Item = &'q str> {
     query.split('&').filter_map(move |pair| {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -209,7 +211,7 @@ mod tests {
     use super::*;
     use crate::server;
 
-    /// `/healthz` has no checks; `/readyz` has `caches`, which passes, and `webhook`, which does not.
+    /// `/healthz` has no checks; `/readyz` has `caches`, which passes, and `webhook`, which fails.
     fn probes() -> Probes {
         let mut probes = Probes::default();
         probes.add_readyz("caches", || async { Ok::<_, String>(()) });

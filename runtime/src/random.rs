@@ -1,10 +1,10 @@
-//! Random numbers for identities and for jitter, where no secret depends on them.
+//! Random numbers for identities and jitter. Not suitable for secrets.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
-/// Returns a random number. The standard library seeds hashers with random numbers of the operating system and makes each
-/// differ from the one before, which is sufficient here.
+/// Returns a random number. The standard library seeds hashers from the operating system's random
+/// numbers and gives each a different seed, which is sufficient here.
 pub(crate) fn random_u64() -> u64 {
     RandomState::new().hash_one(0)
 }

@@ -1,8 +1,8 @@
 //! Delays before failed objects are reconciled again.
 //!
 //! A controller uses [exponential back-off](ExponentialBackoff) for each object, unless
-//! [`Controller::rate_limiter`](crate::Controller::rate_limiter) sets another [`RateLimiter`]. The trait and the limiters
-//! are those of client-go's `workqueue` package:
+//! [`Controller::rate_limiter`](crate::Controller::rate_limiter) sets another [`RateLimiter`]. The
+//! trait and the limiters mirror client-go's `workqueue` package:
 //!
 //! | client-go | here |
 //! |---|---|
@@ -12,8 +12,8 @@
 //! | `TypedMaxOfRateLimiter` | [`MaxOf`] |
 //!
 //! # Example
-//! The limiter that client-go calls its default: exponential back-off for each object, and at most ten retries of all
-//! objects in a second, after a burst of a hundred.
+//! client-go's default limiter: exponential back-off for each object, and at most ten retries per
+//! second across all objects after a burst of a hundred.
 //!
 //! ```no_run
 //! # use std::sync::Arc;
@@ -43,23 +43,25 @@ use crate::backoff::Backoff;
 use crate::object::{Key, Kind, Watchable};
 use crate::token_bucket;
 
-/// The longest delay of a [`TokenBucket`], controller-runtime's longest back-off.
+/// The longest delay of a [`TokenBucket`], equal to controller-runtime's longest back-off.
 const LONGEST_QUEUE: Duration = Duration::from_secs(1000);
 
 /// Decides how long a failed object waits until it is reconciled again.
 ///
-/// A controller calls it from several workers, outside of its own locks. The methods must not block. If one panics, the
-/// panic is logged and the delay is that of the default back-off.
+/// A controller calls it from several workers, without holding its own locks. The methods must not
+/// block. If a method panics, the controller logs the panic and falls back to the delay of the
+/// default back-off.
 pub trait RateLimiter<T>: Send + Sync + 'static {
     /// Counts a failure of `key`, and returns the delay until the next attempt.
     ///
-    /// A controller takes a delay of less than 1 ms for 1 ms, and one of more than a day for a day.
+    /// A controller clamps the delay to between 1 ms and one day.
     fn when(&self, key: &T) -> Duration;
 
     /// Forgets the failures of `key`: it has succeeded, or failed with a [terminal](crate::Error::terminal) error.
     fn forget(&self, key: &T);
 
-    /// Returns the number of failures of `key` that are not forgotten, which `/debug/queues` shows.
+    /// Returns the number of failures of `key` since it was last forgotten, as shown by
+    /// `/debug/queues`.
     fn num_requeues(&self, key: &T) -> u32;
 }
 
@@ -77,7 +79,7 @@ impl<T, L: RateLimiter<T> + ?Sized> RateLimiter<T> for Box<L> {
     }
 }
 
-/// A delay for each key that doubles with each failure.
+/// A delay per key that doubles with each failure.
 #[derive(Debug)]
 pub struct ExponentialBackoff<T> {
     backoff: Backoff,
@@ -87,7 +89,8 @@ pub struct ExponentialBackoff<T> {
 impl<T: Hash + Eq> ExponentialBackoff<T> {
     /// Creates a back-off of `min` after the first failure, doubling up to `max`.
     ///
-    /// Any durations are valid: no delay is shorter than 1 ms, and none is longer than `max`, even if `min` is.
+    /// Any durations are valid. A delay is never shorter than 1 ms and never longer than `max`,
+    /// even if `min` is.
     pub fn new(min: Duration, max: Duration) -> Self {
         Self {
             backoff: Backoff { min, max },
@@ -101,7 +104,7 @@ impl<T: Hash + Eq> ExponentialBackoff<T> {
 }
 
 impl<T: Hash + Eq> Default for ExponentialBackoff<T> {
-    /// Returns a back-off from 5 ms to 1000 s, as controllers have by default.
+    /// Returns the default back-off of controllers, from 5 ms to 1000 s.
     fn default() -> Self {
         let Backoff { min, max } = Backoff::default();
         Self::new(min, max)
@@ -129,10 +132,10 @@ impl<T: Clone + Hash + Eq + Send + 'static> RateLimiter<T> for ExponentialBackof
     }
 }
 
-/// A limit for the rate of all retries, whatever the key: a token bucket.
+/// A limit on the rate of all retries, regardless of the key: a token bucket.
 ///
-/// By itself it has no back-off, so that a single object that fails is retried at this rate; combine it with
-/// [`ExponentialBackoff`] by [`MaxOf`].
+/// It does not back off by itself: a single failing object is retried at the full rate. Combine it
+/// with [`ExponentialBackoff`] using [`MaxOf`].
 #[derive(Debug)]
 pub struct TokenBucket {
     rate: f64,
@@ -141,10 +144,11 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// Creates a bucket for `rate` retries in a second, after a burst of `burst`, at least one.
+    /// Creates a bucket for `rate` retries per second, after a burst of `burst` (at least one).
     ///
-    /// A rate that is not a positive number is not a limit. A retry waits no longer than 1000 s for its turn, so that after a
-    /// great many failures, or with a very low rate, objects come back faster than `rate` rather than never.
+    /// A rate that is not a positive number means no limit. A retry never waits longer than 1000 s.
+    /// After a great many failures, or with a very low rate, objects are therefore retried faster
+    /// than `rate` rather than never.
     pub fn new(rate: f64, burst: u32) -> Self {
         let burst = f64::from(burst.max(1));
         Self {
@@ -164,21 +168,22 @@ impl<T> RateLimiter<T> for TokenBucket {
         bucket.fill(self.rate, self.burst, Instant::now());
         let most_in_advance = self.rate * LONGEST_QUEUE.as_secs_f64();
         bucket.tokens = (bucket.tokens - 1.0).max(-most_in_advance);
-        // Zero, and not a number in case of an infinite rate, are no wait.
+        // The wait is zero, or NaN if the rate is infinite.
         let wait = Duration::try_from_secs_f64(-bucket.tokens / self.rate).unwrap_or_default();
         wait.min(LONGEST_QUEUE)
     }
 
-    /// Does nothing: the bucket does not know keys.
+    /// Does nothing: the bucket does not track keys.
     fn forget(&self, _: &T) {}
 
-    /// Returns zero: the bucket does not know keys.
+    /// Returns zero: the bucket does not track keys.
     fn num_requeues(&self, _: &T) -> u32 {
         0
     }
 }
 
-/// The longer delay of two limiters, both of which count each failure. For more than two, nest them.
+/// Returns the longer of the delays of two limiters, both of which count each failure. Nest it to
+/// combine more than two.
 #[derive(Debug)]
 pub struct MaxOf<A, B> {
     first: A,
@@ -207,7 +212,7 @@ impl<T, A: RateLimiter<T>, B: RateLimiter<T>> RateLimiter<T> for MaxOf<A, B> {
     }
 }
 
-/// A limiter for the keys of a queue that asks one for references.
+/// Adapts a limiter of object references to the keys of a queue.
 pub(crate) struct ByReference<K: Watchable> {
     pub(crate) kind: Kind<K>,
     pub(crate) limiter: Box<dyn RateLimiter<ObjectRef<K>>>,

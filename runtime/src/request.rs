@@ -10,7 +10,8 @@ use crate::queue::{LOW, Priority, Workqueue};
 /// A request to reconcile an object, for a [`Trigger`](crate::trigger::Trigger) or a
 /// [mapping function](crate::Watch::mapped_changes).
 ///
-/// Made from an [`ObjectRef`] alone, it is due at once and has the priority of its source.
+/// A request converted from a plain [`ObjectRef`] is due at once and has the priority of its
+/// source.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -37,24 +38,26 @@ impl<K: Watchable> Request<K> {
         }
     }
 
-    /// Sets the priority. Changes and triggers have 0, and the objects of a first list and of a resync -100.
+    /// Sets the priority. The default is 0 for changes and triggers, and -100 for the initial list
+    /// and resyncs.
     ///
-    /// A higher priority comes first, but one second of waiting makes up for one point, so that nothing waits for ever.
-    /// A retry keeps the priority of its request. If an object is requested several times before it is reconciled, the
-    /// highest priority counts. The metric `workqueue_depth` has a series for each of the first 25 priorities.
+    /// A higher priority is reconciled first. One second of waiting counts as one point of
+    /// priority, so that no object waits forever. A retry keeps the priority of its request. If an
+    /// object is requested several times before it is reconciled, the highest priority wins. The
+    /// metric `workqueue_depth` has a series for each of the first 25 priorities.
     #[must_use]
     pub fn priority(mut self, priority: i32) -> Self {
         self.priority = Some(priority);
         self
     }
 
-    /// Sets the priority of a resync, -100, for work that may wait behind changes.
+    /// Sets the priority to -100, like a resync, for work that may wait behind changes.
     #[must_use]
     pub fn low_priority(self) -> Self {
         self.priority(LOW)
     }
 
-    /// Makes the request due after `delay`. An earlier request for the same object takes its place.
+    /// Makes the request due after `delay`. An earlier request for the same object replaces it.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
@@ -94,7 +97,7 @@ impl KeyRequest {
         queue.add_after(self.key, self.delay, self.priority.unwrap_or(default_priority));
     }
 
-    /// Merges requests for the same key: the earliest time and the highest priority.
+    /// Merges requests for the same key, keeping the earliest time and the highest priority.
     pub(crate) fn deduplicate(requests: &mut Vec<Self>, default_priority: Priority) {
         if requests.len() < 2 {
             return;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Handlers of SIGTERM and SIGINT; signals are queued from the time this is created.
+/// Handlers of SIGTERM and SIGINT. Signals are queued from the moment of creation.
 pub(crate) struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,

@@ -9,14 +9,15 @@ use crate::shutdown::Shutdown;
 /// The function of a task.
 type Work = Box<dyn FnOnce(Shutdown) -> BoxFuture<'static, Result<(), Error>> + Send>;
 
-/// A background task that a [`Manager`](crate::Manager) runs next to its controllers; controller-runtime's `Runnable`.
+/// A background task that a [`Manager`](crate::Manager) runs next to its controllers, like
+/// controller-runtime's `Runnable`.
 ///
-/// It starts once the caches are synced and this process is the leader (or leader election is off), and is asked to stop
-/// together with the controllers, with the same grace period. A task may finish early; one that fails or panics stops
-/// the manager with an error that names it.
+/// It starts once the caches are synced and this process is the leader (or leader election is off).
+/// It is asked to stop together with the controllers, with the same grace period. A task may finish
+/// early; one that fails or panics stops the manager with an error that names it.
 ///
-/// A task that writes to the cluster does so with [`Manager::leader_client`](crate::Manager::leader_client), which refuses
-/// writes once the lease is lost.
+/// To write to the cluster, use [`Manager::leader_client`](crate::Manager::leader_client), which
+/// refuses writes once the lease is lost.
 ///
 /// ```no_run
 /// # use std::time::Duration;

@@ -1,8 +1,9 @@
-//! Text for log lines.
+//! Text helpers for log lines.
 
 use std::any::Any;
 
-/// Joins the lines of `text` with spaces: log collectors treat each line as a record.
+/// Joins the lines of `text` with spaces, because log collectors treat each line as a separate
+/// record.
 pub(crate) fn join_lines(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join(" ")

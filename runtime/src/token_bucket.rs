@@ -1,18 +1,18 @@
-//! Token buckets, which limit the rate of something that may come in bursts.
+//! Token buckets, which limit a rate but allow bursts.
 
 use tokio::time::Instant;
 
-/// The tokens of a bucket at one moment.
+/// A token bucket, as of its last update.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TokenBucket {
-    /// Negative while tokens have been taken in advance.
+    /// Negative when tokens were taken in advance.
     pub(crate) tokens: f64,
-    /// The time of `tokens`.
+    /// When `tokens` was last updated.
     at: Instant,
 }
 
 impl TokenBucket {
-    /// Creates a bucket with `burst` tokens, which is full.
+    /// Creates a full bucket of `burst` tokens.
     pub(crate) fn full(burst: f64, now: Instant) -> Self {
         Self {
             tokens: burst,
@@ -20,7 +20,7 @@ impl TokenBucket {
         }
     }
 
-    /// Adds the tokens since the last call, `rate` in a second, up to `burst` in all.
+    /// Adds the tokens accrued since the last call, at `rate` per second, up to `burst`.
     pub(crate) fn fill(&mut self, rate: f64, burst: f64, now: Instant) {
         let elapsed = now.saturating_duration_since(self.at).as_secs_f64();
         self.tokens = (self.tokens + elapsed * rate).min(burst);

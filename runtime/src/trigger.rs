@@ -14,9 +14,10 @@ const CAPACITY: usize = 1024;
 
 /// Creates a channel through which other parts of a program enqueue objects for a controller.
 ///
-/// Pass the [`Triggers`] to [`Controller::triggers`](crate::Controller::triggers), and the [`Trigger`] or clones of it to
-/// the source of events: an HTTP server, a poller, another controller's state. What is sent is an
-/// [`ObjectRef`](crate::ObjectRef), or a [`Request`] with a priority and a delay.
+/// Pass the [`Triggers`] to [`Controller::triggers`](crate::Controller::triggers), and the
+/// [`Trigger`] or clones of it to the source of events: an HTTP server, a poller, another
+/// controller's state. Send an [`ObjectRef`](crate::ObjectRef), or a [`Request`] with a priority
+/// and a delay.
 ///
 /// ```no_run
 /// # use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! AdmissionReviews: decoding of requests into typed objects, encoding of responses.
+//! AdmissionReviews: decodes requests into typed objects and encodes responses.
 
 use std::sync::Arc;
 
@@ -34,12 +34,13 @@ pub(super) type Validator<K> = Box<
 pub(crate) type RawHandler =
     Box<dyn Fn(AdmissionRequest) -> BoxFuture<'static, AdmissionResponse> + Send + Sync>;
 
-/// The supported versions of AdmissionReview, which have the same fields.
+/// Supported versions of AdmissionReview. Both have the same fields.
 const API_VERSIONS: [&str; 2] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
 
-/// How many times the estimated size of a review its decoding needs: as it was sent, and as objects of their type.
+/// Memory to decode a review, as a multiple of its estimated size: the parsed JSON and the typed
+/// objects.
 const DECODED: usize = 2;
-/// The same with a patch, for which the type serializes the object before and after.
+/// Memory to default an object: also the JSON serialized from the type before and after the change.
 const DEFAULTED: usize = 4;
 
 /// A decoded AdmissionReview, with its objects separated from the request.
@@ -81,7 +82,7 @@ impl Review {
         })
     }
 
-    /// Returns the body of the response.
+    /// Serializes the response.
     fn respond(&self, decision: Decision) -> Vec<u8> {
         let request = &self.request;
         let mut response = json!({ "uid": request.uid, "allowed": true });
@@ -108,7 +109,8 @@ impl Review {
         serde_json::to_vec(&review).unwrap_or_default()
     }
 
-    /// Returns the name of the object; empty if the API server has not generated one yet.
+    /// Returns the name of the object, or an empty string if the API server has not generated one
+    /// yet.
     fn name(&self) -> &str {
         let objects = self.object.iter().chain(&self.old_object);
         let mut names = objects.filter_map(|object| object["metadata"]["name"].as_str());
@@ -143,32 +145,34 @@ impl<K: Object> Old<K> {
     }
 }
 
-/// An object of a request that cannot be given to a function.
+/// An object in a request that cannot be passed to a webhook function.
 struct Unreadable {
-    /// Why it does not match the Rust type, in the version in which it was written.
+    /// Why the object does not match the Rust type, in the version in which the user wrote it.
     error: FieldError,
 }
 
 /// Decodes the new object of a request.
 fn decode_new<K: Object>(object: &Value) -> Result<K, Unreadable> {
     let decoded = decode_value(object);
-    // An object that was not converted is not one of this version, even if it happens to decode.
+    // An object that was not converted belongs to another version, even if it happens to decode as
+    // this one.
     match Mark::of(object) {
         Some(Mark { error, .. }) => Err(Unreadable { error }),
         None => decoded.map_err(|error| Unreadable { error }),
     }
 }
 
-/// Returns the warning for a request that is let through although the stored object does not match the Rust type.
+/// Returns the warning for a request that is allowed although the stored object does not match the
+/// Rust type.
 ///
-/// Denying it would make the object immortal: it could be neither deleted, nor released by the removal of its finalizers,
-/// nor repaired.
+/// Denying the request would make the object immortal: users could not delete it, remove its
+/// finalizers or repair it.
 fn warn_undecodable<K: Object>(error: &FieldError, consequence: &str) -> String {
     let kind = K::kind(&());
     format!("the stored {kind} cannot be decoded, {consequence}: {error}")
 }
 
-/// Returns `true` if two objects differ in metadata and status at most.
+/// Returns `true` if two objects are equal apart from metadata and status.
 fn have_same_content(new: &Value, old: &Value) -> bool {
     let content = |object: &Value| {
         let mut fields = object.as_object().cloned().unwrap_or_default();
@@ -178,8 +182,8 @@ fn have_same_content(new: &Value, old: &Value) -> bool {
     content(new) == content(old)
 }
 
-/// Returns the warning if the update of an undecodable object is let through: the stored object is undecodable too, and
-/// only metadata or status change, as when a finalizer is removed.
+/// Returns a warning if the update of an undecodable object should be allowed: the stored object is
+/// undecodable too, and only metadata or status change, for example when a finalizer is removed.
 fn allow_undecodable<K: Object>(review: &Review, error: &FieldError) -> Option<Warnings> {
     let (new, old) = (review.object.as_ref()?, review.old_object.as_ref()?);
     let is_stored = matches!(Old::<K>::decode(Some(old)), Old::Undecodable(_));
@@ -192,7 +196,7 @@ fn allow_undecodable<K: Object>(review: &Review, error: &FieldError) -> Option<W
     })
 }
 
-/// Waits for the memory to answer a review, which is this many times its estimated size, and decodes it.
+/// Reserves the memory to answer a review, `copies` times its estimated size, and then decodes it.
 async fn read_review(received: &Received, copies: usize) -> Result<(Review, Reservation), Rejection> {
     let work = received
         .reserve(copies * estimate_decoded(&received.body))
@@ -228,8 +232,8 @@ async fn default<K: Object + Serialize>(
     let failed = |error: serde_json::Error| Denied::with_status(500, "InternalError", error.to_string());
     let typed: K = match decode_new(object) {
         Ok(typed) => typed,
-        // The API server validates next, and reports all invalid fields. A denial would report one of
-        // them, and hide the others.
+        // The API server validates next and reports all invalid fields. A denial here would report
+        // only one and hide the others.
         Err(Unreadable { error }) => {
             let kind = K::kind(&());
             let warning = format!("defaults are not set, the {kind} cannot be decoded: {error}");
@@ -255,7 +259,7 @@ pub(super) fn validating_endpoint<K: Object>(validator: Validator<K>) -> Endpoin
             let (review, work) = read_review(&received, DECODED).await?;
             let result = match review.request.operation {
                 Operation::Delete => validate_deletion(&*validator, &review).await,
-                // The object of a CONNECT request (such as PodExecOptions) is not of this kind.
+                // The object of a CONNECT request, such as PodExecOptions, is of a different kind.
                 Operation::Connect => Ok(Warnings::new()),
                 _ => validate(&*validator, &review).await,
             };
@@ -266,8 +270,9 @@ pub(super) fn validating_endpoint<K: Object>(validator: Validator<K>) -> Endpoin
     })
 }
 
-/// Validates a deletion, whose request has the object as the old one only. The validator receives it as both: the first
-/// argument is never absent, and a validator that takes an absent old object for a creation is right.
+/// Validates a deletion. Its request carries only the old object, which the validator receives as
+/// both arguments. The first argument is therefore always present, and a missing old object always
+/// means a creation.
 async fn validate_deletion<K: Object>(validator: &Validator<K>, review: &Review) -> Result<Warnings, Denied> {
     match Old::decode(review.old_object.as_ref()) {
         Old::Absent => Ok(Warnings::new()),
@@ -279,7 +284,8 @@ async fn validate_deletion<K: Object>(validator: &Validator<K>, review: &Review)
     }
 }
 
-/// Validates a creation or update. An update that repairs an undecodable object is validated without the old object.
+/// Validates a creation or update. If an update repairs an undecodable object, the validator gets
+/// no old object.
 async fn validate<K: Object>(validator: &Validator<K>, review: &Review) -> Result<Warnings, Denied> {
     let Some(object) = &review.object else {
         return Ok(Warnings::new());

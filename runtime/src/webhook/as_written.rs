@@ -1,16 +1,24 @@
-//! Values that a conversion does not change stay as users wrote them.
+//! Restores the user's notation of values that a conversion does not change.
 //!
-//! A type can read several forms of a value and write only one. For example, the object `{"every": "24h", "on": "a"}` decodes
-//! into a type with a duration, which the conversion copies into that of another version, and this one serializes as
-//! `{"every": "86400s", "on": "b"}`. `kubectl diff` would never end, and clients that apply the object again would conflict
-//! with themselves. The object as its own type serializes it, `{"every": "86400s", "on": "a"}`, says which values were copied:
-//! `every` is the same there and after the conversion, so it becomes `24h` again.
+//! A type can accept several notations of a value but serializes only one. Suppose `{"every":
+//! "24h", "on": "a"}` decodes into a type with a duration. The conversion copies the duration into
+//! the other version, which serializes as `{"every": "86400s", "on": "b"}`. `kubectl diff` would
+//! report a difference forever, and clients that apply the object again would conflict with
+//! themselves.
+//!
+//! To find the values that were only copied, compare the converted object with the original as its
+//! own type serializes it, `{"every": "86400s", "on": "a"}`. `every` is equal in both, so it
+//! becomes `24h` again.
 
 use serde_json::Value;
 
-/// Returns an object with scalars as they were `written`, where the conversion has them as the type of the original
-/// serializes them. Values under other names, or at other places of a list, are not found. `serialize` returns an object as
-/// the type of the converted one serializes it: that type may read another value, or none, and then the value stays.
+/// Restores the scalars of `written` wherever the converted object equals `serialized`, which is
+/// the original as its own type serializes it. Values that moved to another field or list index are
+/// not restored.
+///
+/// `serialize` decodes and serializes an object with the type of the converted object. That type
+/// may read the original notation as a different value or reject it, and then the converted value
+/// stays.
 pub(super) fn keep_as_written(
     converted: Value,
     written: &Value,
@@ -47,7 +55,7 @@ pub(super) fn keep_as_written(
     kept
 }
 
-/// Calls a function with the strings and numbers that three values have at the same place.
+/// Calls a function for each path at which all three values have a string or number.
 fn for_each_scalar(
     value: &mut Value,
     one: &Value,
@@ -81,7 +89,8 @@ mod tests {
 
     use super::*;
 
-    /// Checks what stays of an object for a type that reads `24h` and `1h` as others do, except under `text`.
+    /// Checks the result for a type that normalizes `24h` and `1.0` like the other types, except
+    /// under `text`.
     #[track_caller]
     fn check(written: Value, serialized: Value, converted: Value, expected: Value) {
         let serialize = |object: &Value| {

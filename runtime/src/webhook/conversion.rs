@@ -1,4 +1,4 @@
-//! Conversion of objects from one version of a kind to another, through the hub.
+//! Conversion of objects between versions of a kind, through the hub version.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::as_written::keep_as_written;
 use crate::object::{FieldError, Object, decode_value};
 
-/// The reason why an object cannot be converted.
+/// Why an object cannot be converted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unconvertible {
-    /// It does not match the Rust type of its version.
+    /// The object does not match the Rust type of its version.
     #[error("{0}")]
     Undecodable(FieldError),
     /// The version is unknown, or the conversion failed.
@@ -27,17 +27,17 @@ impl From<String> for Unconvertible {
     }
 }
 
-/// Converts objects of a spoke to the hub and back.
+/// Converts objects of a spoke version to the hub and back.
 struct Spoke<K> {
     to_hub: ToHub<K>,
     from_hub: Box<dyn Fn(K) -> Result<Value, String> + Send + Sync>,
     serialize: SerializeAgain,
 }
 
-/// Returns the hub, and the object as its own type serializes it.
+/// Decodes an object into the hub, and also returns the object as its own type serializes it.
 type ToHub<K> = Box<dyn Fn(&Value) -> Result<(K, Value), Unconvertible> + Send + Sync>;
 
-/// Returns an object as its type serializes it.
+/// Decodes an object and serializes it again with the same type.
 type SerializeAgain = Box<dyn Fn(&Value) -> Result<Value, String> + Send + Sync>;
 
 /// The hub `K` and its spokes, by API version.
@@ -157,8 +157,8 @@ impl<K: Object + Serialize> AnyConverter for Converter<K> {
     }
 }
 
-/// Restores the metadata of the original object, except for labels and annotations. The API server rejects a conversion
-/// that changes other metadata.
+/// Restores the original metadata except for labels and annotations. The API server rejects
+/// conversions that change any other metadata.
 fn keep_metadata(object: &Value, converted: &mut Value) {
     let mut metadata = object["metadata"].clone();
     let returned = converted["metadata"].take();

@@ -1,5 +1,5 @@
-//! ConversionReviews, answered object by object: of a list of any length, one object at a time is
-//! decoded.
+//! ConversionReviews. Objects are decoded one at a time, so that memory use does not depend on the
+//! length of the list.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use crate::metrics::ConversionMetrics;
 
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 
-/// Bytes of objects after which other tasks of the thread run.
+/// Bytes of objects after which to yield to other tasks on the thread.
 const YIELD_AFTER: usize = 64 * 1024;
 
-/// How many times the estimated size of an object its conversion needs: as it was written, as each
-/// of the two types serializes it, and twice to compare these.
+/// Memory to convert an object, as a multiple of its estimated size: the object as written, as each
+/// of the two types serializes it, and two more copies to compare them.
 const COPIES: usize = 5;
 
-/// Room of an answer beyond its objects.
+/// Space in a response for everything but its objects.
 const ENVELOPE: usize = 4096;
 
-/// Answers the reviews of all kinds that have conversions.
+/// Serves ConversionReviews for all kinds that have conversions.
 pub(super) struct ConversionEndpoint {
     /// By group and kind.
     converters: BTreeMap<(String, String), Box<dyn AnyConverter>>,
@@ -54,7 +54,7 @@ struct Request<'a> {
     uid: String,
     #[serde(rename = "desiredAPIVersion")]
     to: String,
-    /// A list, of which each item is decoded by itself.
+    /// The raw list. Each item is decoded separately.
     #[serde(borrow)]
     objects: &'a RawValue,
 }
@@ -84,7 +84,7 @@ impl<'a> Request<'a> {
         Items(self.objects.get().strip_prefix('[').unwrap_or_default())
     }
 
-    /// Estimates the memory of the answer, and of the conversion of the largest object.
+    /// Estimates the memory for the response and for converting the largest object.
     fn estimate(&self) -> usize {
         let sizes = self
             .objects()
@@ -93,14 +93,15 @@ impl<'a> Request<'a> {
         self.room() + COPIES * sizes.max().unwrap_or_default()
     }
 
-    /// Returns the room for an answer with objects that are about as large as these.
+    /// Returns the capacity for a response whose objects are about as large as the requested ones.
     fn room(&self) -> usize {
         let objects = self.objects.get().len();
         objects + objects / 8 + ENVELOPE
     }
 }
 
-/// The items of a list that is known to be JSON, without its opening bracket.
+/// Iterates over the items of a list that is known to be valid JSON. Starts after the opening
+/// bracket.
 struct Items<'a>(&'a str);
 
 impl<'a> Iterator for Items<'a> {
@@ -138,8 +139,8 @@ impl ConversionEndpoint {
         })
     }
 
-    /// Answers a review. If one object cannot be converted, the whole review fails, as the API
-    /// server expects.
+    /// Answers a review. If one object fails to convert, the whole review fails, as the API server
+    /// expects.
     async fn answer(&self, received: &Received) -> Result<Answer, Rejection> {
         let request = Request::parse(&received.body)?;
         let mut work = received.reserve(request.estimate()).await?;
@@ -158,7 +159,7 @@ impl ConversionEndpoint {
         Ok(Answer::new(body, work))
     }
 
-    /// Returns the answer with all objects converted, or the reason why one cannot be converted.
+    /// Returns the response with all objects converted, or the reason why one of them cannot be.
     async fn convert_all(
         &self,
         request: &Request<'_>,
@@ -182,7 +183,7 @@ impl ConversionEndpoint {
             if let Err(message) = converted {
                 return Ok(Err(message));
             }
-            // The separator, and the end of the answer.
+            // Eight bytes for the separator and the end of the response.
             make_room(&mut answer, text.len() + 8, received, work)?;
             if index > 0 {
                 answer.push(b',');
@@ -199,7 +200,7 @@ impl ConversionEndpoint {
         Ok(Ok(answer))
     }
 
-    /// Appends the text of a converted object to `text`.
+    /// Converts an object and appends its JSON to `text`.
     fn convert(&self, object: &RawValue, to: &str, text: &mut Vec<u8>) -> Result<(), String> {
         let written: Value = serde_json::from_str(object.get()).map_err(|error| error.to_string())?;
         let string = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -219,7 +220,7 @@ impl ConversionEndpoint {
     }
 }
 
-/// Makes room in an answer for more bytes than were expected, if the memory is free.
+/// Grows a response beyond its expected size, provided that enough memory is free.
 fn make_room(
     answer: &mut Vec<u8>,
     bytes: usize,
@@ -237,8 +238,8 @@ fn make_room(
     Ok(())
 }
 
-/// Converts an object. One that its type cannot decode is returned as it was written if it is only
-/// being admitted.
+/// Converts an object. If the object does not decode and is only being admitted, returns it as
+/// written with a mark (see [`unconverted`](super::unconverted)).
 fn convert_or_relabel(
     converter: &dyn AnyConverter,
     written: Value,
@@ -247,8 +248,8 @@ fn convert_or_relabel(
     let mark = Mark::of(&written).filter(|_| is_being_admitted(&written));
     match (converter.convert(&written, to), mark) {
         (Ok(converted), None) => Ok(converted),
-        // What another webhook has patched may have become an object of the version that the label
-        // says. Converting it would drop what the user wrote.
+        // Another webhook's patch may have turned the object into a valid one of the version in its
+        // label. Converting it would drop what the user wrote.
         (Ok(_), Some(mark)) => Err(Unconvertible::Failed(format!(
             "the annotation {ANNOTATION} is set: {}",
             mark.error
@@ -263,7 +264,7 @@ fn convert_or_relabel(
     }
 }
 
-/// Returns the name of an object with its namespace.
+/// Returns the name of an object, prefixed with its namespace if it has one.
 fn describe_name(object: &Value) -> String {
     let metadata = &object["metadata"];
     let name = metadata["name"].as_str().unwrap_or_default();

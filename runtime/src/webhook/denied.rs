@@ -39,8 +39,8 @@ impl Denied {
         Self::of(Box::new(status)).and(field, message)
     }
 
-    /// Denies the request because of a field that does not match the Rust type of the object. As in the API server's errors, a
-    /// missing field is named by its own path.
+    /// Denies the request because a field does not match the Rust type of the object. Like the API
+    /// server, reports a missing field by its own path rather than its parent's.
     pub(super) fn undecodable(error: &FieldError) -> Self {
         let parent = error.field.strip_prefix('.').unwrap_or(&error.field);
         let missing = error
@@ -66,7 +66,7 @@ impl Denied {
         self.and_cause("FieldValueInvalid", &field.into(), &message.into())
     }
 
-    /// Adds an invalid field with the reason of the API server.
+    /// Adds an invalid field with one of the API server's cause types.
     fn and_cause(mut self, reason: &str, field: &str, message: &str) -> Self {
         if !self.status.message.is_empty() {
             self.status.message.push_str("; ");
@@ -88,8 +88,8 @@ impl Denied {
         self
     }
 
-    /// Denies the request because of all these fields, or allows it when there are none; [`invalid`](Self::invalid) for a
-    /// validator that checks several fields.
+    /// Denies the request if there are any invalid fields, and allows it otherwise. Like
+    /// [`invalid`](Self::invalid), but for validators that check several fields.
     ///
     /// ```
     /// # use rbuilder::Denied;
@@ -109,7 +109,7 @@ impl Denied {
     /// ```
     ///
     /// # Errors
-    /// When `errors` is not empty.
+    /// Returns the denial if `errors` is not empty.
     pub fn if_any<F, M>(errors: impl IntoIterator<Item = (F, M)>) -> Result<(), Self>
     where
         F: Into<String>,
@@ -144,8 +144,9 @@ impl Denied {
 
     /// Returns the status for a request about an object of this group, kind and name.
     ///
-    /// Clients such as kubectl take the kind and name of an invalid object from the details of the status, and print only
-    /// "The request is invalid" without them. A status from the API server, which has them already, keeps its own.
+    /// Clients such as kubectl read the kind and name of an invalid object from the status details.
+    /// Without them, kubectl only prints "The request is invalid". A status that came from the API
+    /// server already has details and keeps them.
     pub(super) fn status_of(&self, group: &str, kind: &str, name: &str) -> Status {
         let mut status = self.status();
         let Some(details) = status.details.as_mut().filter(|_| status.reason == "Invalid") else {
@@ -183,7 +184,7 @@ impl Denied {
     }
 }
 
-/// Returns the invalid fields in the format of the API server.
+/// Formats the invalid fields like the API server.
 fn format_causes(details: &StatusDetails, otherwise: &str) -> String {
     let errors: Vec<String> = details
         .causes
@@ -217,7 +218,7 @@ impl From<String> for Denied {
     }
 }
 
-/// An error response of the API server is returned to the client with its status.
+/// Forwards an error response of the API server to the client, with its status.
 impl From<kube::Error> for Denied {
     fn from(error: kube::Error) -> Self {
         match error {
@@ -329,7 +330,7 @@ mod tests {
             group,
             ["the cluster is frozen", "", "", ""],
         );
-        // A status of the API server about another object is unchanged.
+        // An API server status about another object is unchanged.
         let mut other = Denied::invalid("spec.c", "is gone");
         let details = other.status.details.as_mut().unwrap();
         (details.kind, details.name) = ("Pod".into(), "other".into());

@@ -1,15 +1,16 @@
-//! The items of a list that a defaulting function has changed, matched with those that were there before.
+//! Matches the items of a list before and after a defaulting function.
 //!
-//! # Example: why the position is not enough
-//! The list `[a, b]` becomes `[sidecar, a, b]`. By position, `a` would get what the type does not know of `sidecar`'s
-//! place, which was `a`'s: `sidecar` would keep the unknown fields of `a`, `a` those of `b`, and `b` none.
+//! # Example: why matching by position is not enough
+//! The function changes `[a, b]` to `[sidecar, a, b]`. When matched by position, `sidecar` would
+//! inherit the fields of `a` that the type does not know, `a` would inherit those of `b`, and `b`
+//! would lose its own.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-/// Sets of fields that identify the items of Kubernetes' lists, the first that fits a list counts. These are the
-/// `x-kubernetes-list-map-keys` of Kubernetes' own types, and what custom resources take most often.
+/// Sets of fields that identify list items; the first set that fits a list is used. These are the
+/// `x-kubernetes-list-map-keys` of built-in types and the most common ones in custom resources.
 const KEYS: [&[&str]; 11] = [
     &["name"],
     &["type"],
@@ -24,14 +25,15 @@ const KEYS: [&[&str]; 11] = [
     &["ip"],
 ];
 
-/// Maximum number of comparisons of two items; in longer lists, equal items are matched one after the other, and similar
-/// ones not at all.
+/// Maximum number of pairwise comparisons. In longer lists, each item is matched with the next
+/// equal one, and similar items are not matched.
 const MAX_COMPARISONS: usize = 1_000_000;
 
-/// Returns for each item of `after` the index of the item of `before` that it was, if it was there.
+/// Returns, for each item of `after`, the index of the corresponding item of `before`, if any.
 ///
-/// Items with keys are matched by them. Others are matched by the longest common subsequence of equal items; between
-/// those, by that of similar ones; and what is left between two matches in order, if the numbers are equal.
+/// Items with keys are matched by key. Otherwise, equal items are matched by their longest common
+/// subsequence, then similar items in the gaps between them. Items that remain in a gap are matched
+/// in order if both sides have the same number.
 pub(super) fn match_items(before: &[Value], after: &[Value]) -> Vec<Option<usize>> {
     if let Some(matched) = KEYS.iter().find_map(|keys| match_by_keys(keys, before, after)) {
         return matched;
@@ -49,7 +51,8 @@ pub(super) fn match_items(before: &[Value], after: &[Value]) -> Vec<Option<usize
     matched
 }
 
-/// Matches the items by these keys; `None` if an item lacks one, or two items have the same.
+/// Matches items by these keys. Returns `None` if an item lacks a key or two items have the same
+/// keys.
 fn match_by_keys(keys: &[&str], before: &[Value], after: &[Value]) -> Option<Vec<Option<usize>>> {
     let (before, after) = (identities(keys, before)?, identities(keys, after)?);
     let places: HashMap<&String, usize> = before.iter().zip(0..).collect();
@@ -61,13 +64,15 @@ fn match_by_keys(keys: &[&str], before: &[Value], after: &[Value]) -> Option<Vec
     )
 }
 
-/// Returns what identifies each item, if each has all keys and no two are equal.
+/// Returns an identity for each item, or `None` if an item lacks a key or identities are not
+/// unique.
 fn identities(keys: &[&str], items: &[Value]) -> Option<Vec<String>> {
     let identity = |item: &Value| {
         let values: Option<Vec<&Value>> = keys.iter().map(|key| item.get(key)).collect();
         let values = values?;
         let are_scalars = values.iter().all(|value| value.is_string() || value.is_number());
-        // As JSON, a string differs from a number, and several values from one that contains a comma.
+        // Compare as JSON, so that strings differ from numbers and several values differ from one
+        // that contains a comma.
         are_scalars.then(|| Value::from_iter(values.into_iter().cloned()).to_string())
     };
     let identities: Vec<String> = items.iter().map(identity).collect::<Option<_>>()?;
@@ -75,7 +80,7 @@ fn identities(keys: &[&str], items: &[Value]) -> Option<Vec<String>> {
     (distinct.len() == identities.len()).then_some(identities)
 }
 
-/// Returns `true` if at least half of the fields of the larger object are equal.
+/// Returns `true` if at least half of the fields of the larger object are equal in both.
 fn are_similar(old: &Value, new: &Value) -> bool {
     let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else {
         return false;
@@ -87,7 +92,7 @@ fn are_similar(old: &Value, new: &Value) -> bool {
     equal > 0 && equal * 2 >= old.len().max(new.len())
 }
 
-/// Neighbouring items without a match: start and end in both lists.
+/// A run of unmatched items between two matches, as start and end in both lists.
 #[derive(Clone, Copy)]
 struct Gap {
     before: (usize, usize),
@@ -103,7 +108,7 @@ impl Gap {
     }
 }
 
-/// Matches the longest common subsequence of a gap, and returns the gaps that are left.
+/// Matches the longest common subsequence within a gap and returns the remaining gaps.
 fn match_subsequence(
     gap: Gap,
     before: &[Value],
@@ -133,7 +138,7 @@ fn match_subsequence(
     gaps
 }
 
-/// Returns the places of a longest common subsequence of two lists.
+/// Returns the index pairs of a longest common subsequence of two lists.
 fn common_subsequence(
     old: &[Value],
     new: &[Value],
@@ -162,7 +167,8 @@ fn common_subsequence(
     places
 }
 
-/// The textbook's table: `lengths[i][j]` is the length of the longest subsequence of `old[i..]` and `new[j..]`.
+/// The textbook algorithm: `lengths[i][j]` is the length of the longest common subsequence of
+/// `old[i..]` and `new[j..]`.
 fn longest(old: &[Value], new: &[Value], are_same: impl Fn(&Value, &Value) -> bool) -> Vec<(usize, usize)> {
     let mut lengths = vec![vec![0usize; new.len() + 1]; old.len() + 1];
     for i in (0..old.len()).rev() {
@@ -188,7 +194,8 @@ fn longest(old: &[Value], new: &[Value], are_same: impl Fn(&Value, &Value) -> bo
     places
 }
 
-/// Matches each new item with the next equal old one, which is close to the longest subsequence where few items repeat.
+/// Matches each new item with the next equal old one. This approximates the longest common
+/// subsequence if few items repeat.
 fn next_equal(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
     let mut places: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, item) in old.iter().enumerate() {
@@ -253,7 +260,7 @@ mod tests {
             ]),
             &[None, Some(0), Some(1), Some(2)],
         );
-        // One of them is another now.
+        // One of them was replaced.
         check(
             json!([{ "a": 1 }, { "b": 1 }]),
             json!([{ "a": 1 }, { "c": 1 }]),

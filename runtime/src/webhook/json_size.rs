@@ -1,23 +1,23 @@
-//! An estimate of the memory that a JSON text needs when it is decoded.
+//! Estimates the memory that JSON text takes once decoded.
 //!
-//! A text can need a hundred times its length: `{"a":0}` has 7 bytes, and as a [`Value`] more than
-//! 600, because a map has room for eleven fields from the start. Without the estimate, a body of 2
-//! MiB could use up the memory of a container.
+//! Decoding can multiply the size by a hundred: `{"a":0}` is 7 bytes of text but more than 600
+//! bytes as a [`Value`], because a map allocates space for eleven fields at once. Without the
+//! estimate, a body of 2 MiB could exhaust the memory of a container.
 
 use serde_json::Value;
 
-/// Memory of a map with up to eleven fields: a node of a B-tree.
+/// Size of a map with up to eleven fields, which is one B-tree node.
 const MAP: usize = 11 * (size_of::<String>() + size_of::<Value>()) + 16;
-/// Memory of each field of a larger map, whose nodes are half full.
+/// Size per field of a larger map, assuming half-full nodes.
 const FIELD: usize = MAP / 6;
-/// Memory of a list, which has room for four items from the start.
+/// Size of a list, which initially allocates space for four items.
 const LIST: usize = 4 * size_of::<Value>();
-/// Memory of each item of a longer list, whose room has doubled.
+/// Size per item of a longer list, whose capacity may just have doubled.
 const ITEM: usize = 2 * size_of::<Value>();
-/// Memory of a string besides its bytes, which is what an allocator adds to it and rounds it up by.
+/// Size of a string in addition to its bytes: the overhead and rounding of the allocator.
 const STRING: usize = 24;
 
-/// Returns about as many bytes as the text needs as a [`Value`], rather more than less.
+/// Estimates the size in bytes of the text as a [`Value`], erring on the high side.
 pub(super) fn estimate_decoded(text: &[u8]) -> usize {
     let (mut maps, mut fields, mut lists, mut commas, mut strings) = (0usize, 0usize, 0, 0, 0);
     let mut bytes = text.iter();
@@ -38,7 +38,7 @@ pub(super) fn estimate_decoded(text: &[u8]) -> usize {
     text.len() + maps * MAP + beyond_first_node * FIELD + lists * LIST + commas * ITEM + strings * STRING
 }
 
-/// Skips the rest of a string and its closing quote.
+/// Skips the rest of a string including the closing quote.
 fn skip_string<'a>(bytes: &mut impl Iterator<Item = &'a u8>) {
     while let Some(byte) = bytes.next() {
         match byte {

@@ -1,14 +1,14 @@
-//! The memory that reviews may hold: a share of the memory of the process, in two pools.
+//! The memory that reviews may use: a share of the process's memory, split into two pools.
 //!
-//! Bodies are held in one pool while they arrive and until they are answered. Decoding them, and
-//! answers until they are sent, need the other. A complete body therefore never waits for one that
-//! is incomplete, and two of them cannot wait for each other.
+//! One pool holds bodies from their first byte until the response. The other is for decoding them
+//! and for responses until they are sent. Because the pools are separate, a complete body never
+//! waits for an incomplete one, and two complete bodies cannot deadlock.
 //!
-//! # Example: clients that hold memory and do nothing
-//! The pool of bodies has 20 MiB. Three clients send 6 MiB each and stop. A review of 4 MiB then
-//! finds 2 MiB, so the connection of the client that has kept the server waiting for longest is
-//! closed, if that is more than a second. Without that second, a busy process would close
-//! connections whose bytes it has not read yet.
+//! # Example: clients that hold memory and send nothing
+//! The pool for bodies has 20 MiB. Three clients each send 6 MiB and stall. When a review of 4 MiB
+//! arrives, only 2 MiB are free, so the server closes the connection of the client that has stalled
+//! the longest, provided that it has stalled for more than a second. Without that grace second, a
+//! busy process would close connections whose bytes it has not read yet.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,35 +24,34 @@ use crate::memory_limit;
 use crate::server::Connection;
 
 const MEBIBYTE: usize = 1024 * 1024;
-/// Bytes of a permit: a semaphore hands out at most `u32::MAX` at once.
+/// Bytes per semaphore permit. A permit per byte would not do: `acquire_many` takes at most
+/// `u32::MAX`.
 const UNIT: usize = 1024;
-/// Time in which a client must react before its connection may be closed for the memory that it
-/// holds.
+/// How long a client may stall before its connection may be closed to reclaim memory.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Time that a review waits for memory, within the 10 s for which the API server waits for most
-/// webhooks.
+/// How long a review waits for memory. The API server waits 10 s for most webhooks.
 const MAX_WAIT: Duration = Duration::from_secs(8);
-/// The most memory for reviews by default. It is what the largest ConversionReview needs.
+/// Upper bound of the default memory for reviews: what the largest ConversionReview needs.
 const MAX_DEFAULT: usize = 1024 * MEBIBYTE;
-/// The memory for reviews where the memory of the machine is unknown.
+/// Default memory for reviews if the memory of the machine is unknown.
 const UNKNOWN_DEFAULT: usize = 512 * MEBIBYTE;
-/// The least memory for reviews: enough for a small one.
+/// Minimum memory for reviews, enough for a small one.
 const MIN_TOTAL: usize = MEBIBYTE;
 
-/// Returns the memory that reviews may hold by default, in bytes: half of the memory limit of the
-/// process, at most 1 GiB.
+/// Returns the default memory for reviews in bytes: half of the memory limit of the process, up to
+/// 1 GiB.
 pub(super) fn default_total() -> usize {
     memory_limit::find().map_or(UNKNOWN_DEFAULT, |limit| {
         usize::try_from(limit / 2).map_or(MAX_DEFAULT, |half| half.min(MAX_DEFAULT))
     })
 }
 
-/// The memory that the reviews of a server may hold.
+/// The memory available to the reviews of a server.
 pub(super) struct Memory {
     total: usize,
-    /// Bodies, from their first byte to the answer: a third.
+    /// For bodies, from the first byte to the response. One third of the total.
     pub(super) bodies: Arc<Pool>,
-    /// Decoded objects, and answers until they are sent: two thirds.
+    /// For decoded objects, and for responses until they are sent. Two thirds of the total.
     pub(super) work: Arc<Pool>,
 }
 
@@ -67,7 +66,7 @@ impl Memory {
         }
     }
 
-    /// Returns the rejection of a review that never fits, for this reason.
+    /// Returns the rejection of a review that can never fit.
     pub(super) fn too_large(&self, reason: &str) -> Rejection {
         let total = self.total.div_ceil(MEBIBYTE);
         Rejection::new(
@@ -80,7 +79,7 @@ impl Memory {
     }
 }
 
-/// A number of bytes that reviews share. Reviews that need more than is free wait in order.
+/// A number of bytes shared by reviews. Reviews that need more than is free wait in FIFO order.
 pub(super) struct Pool {
     size: usize,
     free: Arc<Semaphore>,
@@ -92,11 +91,12 @@ pub(super) struct Pool {
 struct Holder {
     connection: Connection,
     units: usize,
-    /// It waits for more, and may hold this part for as long as others wait for it.
+    /// Whether the review waits for more memory. While it does, it may keep its part for as long as
+    /// others wait for it.
     is_waiting: bool,
 }
 
-/// A part of a pool. Dropping it returns the part.
+/// A part of a pool, returned to the pool on drop.
 pub(super) struct Reservation {
     pool: Arc<Pool>,
     id: u64,
@@ -118,7 +118,7 @@ impl Pool {
         self.size
     }
 
-    /// Returns an empty part for a request on this connection.
+    /// Creates an empty reservation for a request on this connection.
     pub(super) fn enter(self: &Arc<Self>, connection: Connection) -> Reservation {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let holder = Holder {
@@ -138,8 +138,7 @@ impl Pool {
         self.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes connections whose clients have kept the server waiting for longest, until they return
-    /// `units`.
+    /// Closes the connections of the slowest clients, longest wait first, until they free `units`.
     fn close_slow(&self, units: usize) {
         let now = Instant::now();
         let holders = self.holders();
@@ -160,7 +159,7 @@ impl Pool {
         }
     }
 
-    /// Returns `true` if everything that is held is held by reviews that wait for more.
+    /// Returns `true` if every review that holds memory is waiting for more.
     fn is_stuck(&self) -> bool {
         let holders = self.holders();
         let mut holding = holders.values().filter(|holder| holder.units > 0).peekable();
@@ -169,10 +168,10 @@ impl Pool {
 }
 
 impl Reservation {
-    /// Adds bytes, waiting for them in order if they are not free.
+    /// Adds bytes, waiting in order until they are free.
     ///
     /// # Errors
-    /// After eight seconds, and at once if all others who hold a part wait as well.
+    /// Fails after eight seconds, or at once if all other holders are waiting as well.
     pub(super) async fn grow(&mut self, bytes: usize) -> Result<(), Rejection> {
         let units = bytes.div_ceil(UNIT);
         self.set_waiting(true);
@@ -186,7 +185,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// Adds bytes if they are free.
+    /// Adds bytes if they are free, without waiting.
     #[must_use]
     pub(super) fn try_grow(&mut self, bytes: usize) -> bool {
         let units = u32::try_from(bytes.div_ceil(UNIT));
@@ -197,7 +196,7 @@ impl Reservation {
         permit.map(|permit| self.add(permit)).is_some()
     }
 
-    /// Returns everything but these bytes.
+    /// Returns all but `bytes` to the pool.
     pub(super) fn shrink_to(&mut self, bytes: usize) {
         let units = bytes.div_ceil(UNIT);
         let Some(permit) = &mut self.permit else { return };
@@ -256,7 +255,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        // In this order, so that what is in use always has a holder.
+        // Release the permit first, so that memory in use always has a registered holder.
         self.permit = None;
         self.pool.holders().remove(&self.id);
     }

@@ -1,10 +1,11 @@
-//! Applying the changes of a typed defaulting function to the object that the API server sent.
+//! Applies the changes of a typed defaulting function to the object that the API server sent.
 //!
-//! The type may lack fields of the object, and may serialize fields that the object omits. For example, the object
-//! `{"size": 1, "new": true}` decodes into a type without `new` but with a field `on` that defaults to `false`, and a
-//! defaulter sets `size` to 2. Comparing the result, `{"size": 2, "on": false}`, with the object sent would remove `new`
-//! and add `on`. So the typed object is serialized before and after the function, `{"size": 1, "on": false}` and
-//! `{"size": 2, "on": false}`, and only the difference between the two is applied.
+//! The type may lack fields of the object, and may serialize fields that the object omits. For
+//! example, the object `{"size": 1, "new": true}` decodes into a type without `new` but with a
+//! field `on` that defaults to `false`, and a defaulter sets `size` to 2. Diffing the result,
+//! `{"size": 2, "on": false}`, against the original object would remove `new` and add `on`.
+//! Instead, the typed object is serialized both before and after the call, as `{"size": 1, "on":
+//! false}` and `{"size": 2, "on": false}`, and only the difference between these two is applied.
 
 use serde_json::{Map, Value};
 
@@ -54,7 +55,7 @@ fn carry_over_map(
     carried
 }
 
-/// Returns the JSON patch (RFC 6902) from one object to another; `None` if they are equal.
+/// Returns the JSON patch (RFC 6902) from one object to another, or `None` if they are equal.
 pub(super) fn json_patch_between(from: &Value, to: &Value) -> Option<Vec<u8>> {
     let patch = json_patch::diff(from, to);
     // Serializing paths and JSON values cannot fail.

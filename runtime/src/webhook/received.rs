@@ -1,4 +1,4 @@
-//! The body of a review as it is received, and the answer, with the memory that they hold.
+//! The body of a received review and its response, with the memory that they hold.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,28 +13,27 @@ use super::memory::{Memory, Reservation};
 use super::routes::Rejection;
 use crate::server::{Connection, RequestBody};
 
-/// Time for the body of a review to arrive; the API server waits no longer than this for the whole
+/// Timeout for receiving the body of a review. The API server waits at most this long for the whole
 /// response.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A complete body.
+/// A completely received body.
 pub(super) struct Received {
     pub(super) body: Vec<u8>,
-    /// Returned when the review has been answered.
+    /// Released once the review has been answered.
     _held: Reservation,
     connection: Connection,
     memory: Arc<Memory>,
 }
 
-/// The body of a response, which holds memory until it has been sent.
+/// A response body, which holds memory until it has been sent.
 pub(super) struct Answer {
     body: Vec<u8>,
     _held: Reservation,
 }
 
 impl Received {
-    /// Receives the body of a review of at most `max` bytes, checking method, content type and
-    /// size.
+    /// Receives the body of a review of at most `max` bytes. Checks method, content type and size.
     pub(super) async fn receive(
         request: Request<RequestBody>,
         max: usize,
@@ -60,10 +59,11 @@ impl Received {
         })
     }
 
-    /// Waits, in order, for the memory to decode and answer the review.
+    /// Waits in order for the memory to decode and answer the review.
     ///
     /// # Errors
-    /// If it is more than all reviews may hold, or is not free in time.
+    /// Fails if the review needs more than all reviews together may hold, or if the memory does not
+    /// become free in time.
     pub(super) async fn reserve(&self, bytes: usize) -> Result<Reservation, Rejection> {
         let work = &self.memory.work;
         if bytes > work.size() {
@@ -74,7 +74,7 @@ impl Received {
         Ok(reservation)
     }
 
-    /// Returns the rejection of a review that needs more memory than all reviews may hold.
+    /// Returns the rejection of a review that needs more memory than all reviews together may hold.
     pub(super) fn too_large(&self, bytes: usize) -> Rejection {
         const MEBIBYTE: usize = 1024 * 1024;
         let needed = bytes.div_ceil(MEBIBYTE);
@@ -86,13 +86,13 @@ impl Received {
 }
 
 impl Answer {
-    /// Creates an answer that holds as much of the reserved memory as it needs.
+    /// Creates a response and releases the reserved memory that it does not need.
     pub(super) fn new(body: Vec<u8>, mut held: Reservation) -> Self {
         held.shrink_to(body.capacity());
         Self { body, _held: held }
     }
 
-    /// Returns the bytes. They return the memory when the last reference to them is dropped.
+    /// Returns the bytes. The memory is released when the last reference to them is dropped.
     pub(super) fn into_bytes(self) -> Bytes {
         Bytes::from_owner(self)
     }
@@ -131,7 +131,7 @@ async fn receive_body(
     held: &mut Reservation,
 ) -> Result<Vec<u8>, Rejection> {
     let limit = max.min(memory.bodies.size());
-    // A body of unknown length may be as long as the limit.
+    // Assume the maximum if the length is unknown.
     let declared = body.size_hint().exact().map(usize::try_from);
     let declared = declared.map_or(limit, |length| length.unwrap_or(usize::MAX));
     let too_large = || match limit == max {
@@ -161,8 +161,8 @@ async fn receive_body(
     Ok(received)
 }
 
-/// Makes room for a body of this length. What a client has declared and not sent costs it nothing,
-/// so the room at most doubles.
+/// Grows the buffer to hold `length` bytes, at most doubling it. A client must therefore send bytes
+/// to hold memory; merely declaring a length reserves none.
 async fn reserve_room(
     received: &mut Vec<u8>,
     length: usize,

@@ -1,4 +1,4 @@
-//! Dispatch of webhook requests by path, with limits on their size.
+//! Routes webhook requests by path and limits their size.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
@@ -23,14 +23,17 @@ use crate::object::Object;
 use crate::server::{Reply, RequestBody, text_reply};
 use crate::traces::Trace;
 
-/// The largest AdmissionReview accepted, as in controller-runtime. The API server accepts objects of up to 3 MiB, and an
-/// update contains two of them.
+/// The largest AdmissionReview accepted, as in controller-runtime. The API server accepts objects
+/// of up to 3 MiB, and an update contains two.
 const MAX_ADMISSION: usize = 7 * 1024 * 1024;
 
-/// The largest ConversionReview accepted. One contains all objects of a list that are stored in another version: 500 for
-/// kubectl and clients that list in pages, the whole kind for those that list from the API server's watch cache. Only etcd
-/// limits an object, to 1.5 MiB. Rejecting a review makes the list fail for everybody, so the limit is one that is met
-/// by mistake only: 10,000 objects of 25 KiB, or 170 of the largest. controller-runtime has none.
+/// The largest ConversionReview accepted, whereas controller-runtime sets no limit.
+///
+/// A review contains all objects of a list that are stored in another version: 500 for kubectl and
+/// other clients that list in pages, but the whole kind for lists from the API server's watch
+/// cache. Each object may be as large as etcd's limit of 1.5 MiB. Rejecting a review breaks the
+/// list for every client, so the limit must be out of reach of legitimate use: 10,000 objects of 25
+/// KiB, or 170 of the largest.
 const MAX_CONVERSION: usize = 256 * 1024 * 1024;
 
 const CONVERT: &str = "/convert";
@@ -53,7 +56,8 @@ impl Rejection {
     }
 }
 
-/// Returns the path of a kind's webhook as in controller-runtime, such as `/mutate-batch-example-com-v1-cronjob`.
+/// Returns the default path of a kind's webhook in controller-runtime, such as
+/// `/mutate-batch-example-com-v1-cronjob`.
 pub(super) fn default_path<K: Object>(verb: &str) -> String {
     let group = K::group(&()).replace('.', "-");
     format!(
@@ -68,7 +72,7 @@ pub(super) fn default_path<K: Object>(verb: &str) -> String {
 pub(crate) struct Routes {
     /// Admission webhooks by path.
     endpoints: BTreeMap<String, Endpoint>,
-    /// The configurations that must refer to the endpoints.
+    /// Kinds of webhook configurations that must refer to the endpoints.
     needed: BTreeSet<ConfigurationKind>,
     /// Conversions by group and kind.
     converters: BTreeMap<(String, String), Box<dyn AnyConverter>>,
@@ -76,7 +80,8 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// Adds an admission webhook. The kind of its configuration is `None` if either may refer to it.
+    /// Adds an admission webhook. `kind` is `None` if a configuration of either kind may refer to
+    /// it.
     pub(super) fn add(&mut self, path: String, kind: Option<ConfigurationKind>, endpoint: Endpoint) {
         self.needed.extend(kind);
         if !path.starts_with('/') || path == CONVERT {
@@ -129,7 +134,8 @@ impl Routes {
         self.errors.first().map(String::as_str)
     }
 
-    /// Returns the request handler, which also counts the requests. All reviews together hold about `memory` bytes at most.
+    /// Returns the request handler, which also counts requests. All reviews together hold at most
+    /// about `memory` bytes.
     pub(crate) fn into_handler(
         self,
         metrics: &Metrics,
@@ -226,7 +232,7 @@ impl Route {
         reply
     }
 
-    /// Logs a rejection, unless there have been many: any client can cause them.
+    /// Logs a rejection, at a limited rate because any client can trigger one.
     fn log_rejection(&self, path: &str, status: StatusCode, reason: &str) {
         if let Some(left_out) = self.rejections.permit() {
             tracing::warn!(path, %status, reason, left_out, "rejected webhook request");

@@ -1,30 +1,32 @@
-//! Objects that are admitted in another version than that in which they were written, and cannot be
+//! Objects that are admitted in a different version than they were written in, and that cannot be
 //! converted to it.
 //!
 //! # Example: a typo, and a webhook for the other version
-//! The webhook is registered for `v1`. A user creates an object of `v2` with `mode: Wekly`.
-//! kube-apiserver asks `/convert` for the object in `v1`, calls the mutating webhooks with it,
-//! converts it back if they have patched it, and only then validates it with the schema of `v2`. A
-//! failed conversion would be status 500 instead of 422 with all invalid fields, and clients retry
-//! 500. So the object is returned as it was written, relabeled as `v1` and with an annotation that
-//! says so. The defaulting webhooks of this operator leave it unchanged. If another webhook has
-//! patched it, the conversion back restores the label and removes the annotation, and the schema of
-//! `v2` judges the object.
+//! The webhook is registered for `v1`. A user creates a `v2` object with `mode: Wekly`.
+//! kube-apiserver asks `/convert` for the object in `v1`, calls the mutating webhooks with it, and
+//! converts it back if they have patched it. Only then does it validate the object against the `v2`
+//! schema. Failing the conversion would produce a status 500, which clients retry, instead of a 422
+//! that lists all invalid fields.
 //!
-//! Nothing that is read from storage or written to it is treated in this way: clients would read an
-//! object of the wrong shape, or one would be stored. kube-apiserver stores objects without their
-//! resource version, and assigns a uid to each new object after the mutating webhooks. So an object
-//! without a uid, or with a resource version, is neither read from storage nor written to it.
+//! The conversion therefore returns the object as written, relabeled as `v1` and annotated to
+//! record this. This operator's defaulting webhooks leave it unchanged. If another webhook has
+//! patched it, the conversion back restores the label and removes the annotation. In the end, the
+//! `v2` schema rejects the object.
+//!
+//! Objects read from or written to storage never get this treatment, since clients would read or
+//! store objects of the wrong shape. kube-apiserver stores objects without their resource version,
+//! and assigns a UID to each new object after the mutating webhooks. An object without a UID, or
+//! with a resource version, is therefore not on its way from or to storage.
 
 use serde_json::Value;
 
 use crate::object::FieldError;
 
-/// The annotation of an object that was not converted: the version in which it was written, and
-/// why.
+/// The annotation that marks an unconverted object. Its value is the version in which the object
+/// was written, and why it was not converted.
 pub(super) const ANNOTATION: &str = "rbuilder/unconverted";
 
-/// The contents of the annotation.
+/// The parsed annotation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Mark {
     /// The version in which the object was written.
@@ -34,7 +36,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// Returns the mark of an object, if it has one.
+    /// Returns the mark of an object, or `None` if it has none.
     pub(super) fn of(object: &Value) -> Option<Self> {
         let text = object["metadata"]["annotations"][ANNOTATION].as_str()?;
         let (version, reason) = text.split_once(' ')?;
@@ -46,7 +48,7 @@ impl Mark {
         })
     }
 
-    /// Relabels an object as one of another version, marked.
+    /// Relabels an object with another version, and marks it.
     pub(super) fn relabel(&self, mut object: Value, to: &str) -> Value {
         object["apiVersion"] = to.into();
         let Mark { version, error } = self;
@@ -62,7 +64,7 @@ impl Mark {
         object
     }
 
-    /// Returns the object in the version in which it was written, without the mark.
+    /// Returns the object in its original version, without the mark.
     pub(super) fn restore(&self, mut object: Value) -> Value {
         object["apiVersion"] = self.version.as_str().into();
         if let Some(metadata) = object["metadata"].as_object_mut()
@@ -77,7 +79,8 @@ impl Mark {
     }
 }
 
-/// Returns `true` if the object is neither read from storage nor written to it.
+/// Returns `true` if the object is being admitted, as opposed to being read from or written to
+/// storage.
 pub(super) fn is_being_admitted(object: &Value) -> bool {
     let is_empty = |field: &str| object["metadata"][field].as_str().is_none_or(str::is_empty);
     is_empty("uid") || !is_empty("resourceVersion")

@@ -9,12 +9,13 @@
 //! | 60 + 1 min | all API servers have observed the bundle; A and B switch | `c2`; `ca2`, `ca1` | `c2` |
 //! | 90 | `ca1` has expired and is removed from the bundle | `c2`; `ca2` | `c2` |
 //!
-//! Serving `c2` immediately would be simpler, but an API server that has not observed the new bundle would reject it. The
-//! same goes for dropping `ca1` from the bundle on day 60: B may still serve `c1`.
+//! Serving `c2` immediately would be simpler, but API servers that have not observed the new bundle
+//! yet would reject it. Dropping `ca1` from the bundle on day 60 would break replica B, which may
+//! still serve `c1`.
 //!
-//! If somebody deletes the Secret on day 30, it is not a reason for a new certificate either: the first replica to notice
-//! writes back `c1`, which it serves. Only a replica that has just started, and serves nothing, issues a new one; the CA
-//! that the other replicas serve is then added to the bundle by them.
+//! If somebody deletes the Secret on day 30, no new certificate is needed either: the first replica
+//! to notice writes back `c1`, which it is serving. Only a replica that has just started and serves
+//! nothing yet issues a new one. The other replicas then add the CA that they serve to the bundle.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ use k8s_openapi::api::core::v1::Secret;
 use super::Settings;
 use crate::tls::issued::{Authority, Issued};
 
-/// The annotation with the service that the certificate was issued for; a non-empty Secret without it is not ours.
+/// The annotation with the service that the certificate was issued for. A non-empty Secret without
+/// it belongs to somebody else.
 pub(super) const ANNOTATION: &str = "rbuilder/webhook-service";
 
 const CERTIFICATE: &str = "tls.crt";
@@ -38,20 +40,21 @@ const BUNDLE: &str = "ca.crt";
 #[derive(Clone, Debug)]
 pub(super) struct Contents {
     pub(super) issued: Arc<Issued>,
-    /// The CA of the certificate, and those of earlier certificates that some replica may still serve.
+    /// The CA of the certificate, and the CAs of earlier certificates that some replica may still
+    /// serve.
     bundle: Vec<Authority>,
 }
 
 /// The contents of an existing Secret.
 #[derive(Debug)]
 pub(super) struct StoredContents {
-    /// The certificate, or the reason for which it cannot be used.
+    /// The certificate, or why it cannot be used.
     issued: Result<Arc<Issued>, String>,
     bundle: Vec<Authority>,
 }
 
 impl StoredContents {
-    /// Reads a Secret; `None` if it holds data not written for this service.
+    /// Reads a Secret. Returns `None` if it holds data that was not written for this service.
     pub(super) fn read(secret: &Secret, service: &str) -> Option<Self> {
         let text = |key: &str| {
             let value = secret.data.as_ref().and_then(|data| data.get(key));
@@ -82,9 +85,10 @@ impl Contents {
     /// Returns the desired contents of the Secret, given its stored contents and the certificate that this process
     /// serves.
     ///
-    /// A valid certificate stays until it is due for renewal. One that is due or invalid is replaced by the one being
-    /// served if that is still valid, otherwise by a new one. CAs stay in the bundle until they expire, so that replicas
-    /// that still serve an earlier certificate stay trusted.
+    /// A valid certificate stays until it is due for renewal. A certificate that is due or invalid
+    /// is replaced by the one being served if that is still valid, otherwise by a new one. CAs stay
+    /// in the bundle until they expire, so that clients keep trusting replicas that still serve an
+    /// earlier certificate.
     pub(super) fn desired(
         stored: Option<&StoredContents>,
         serving: Option<&Arc<Issued>>,
@@ -109,10 +113,10 @@ impl Contents {
         Ok(Self { issued, bundle })
     }
 
-    /// Compares with the stored contents.
+    /// Compares the desired contents with the stored contents.
     ///
     /// # Errors
-    /// The difference, as a reason to write the Secret.
+    /// Returns the difference as the reason to write the Secret.
     pub(super) fn matches(&self, stored: Option<&StoredContents>) -> Result<(), String> {
         let Some(stored) = stored else {
             return Err("the Secret does not exist".to_owned());
@@ -132,7 +136,7 @@ impl Contents {
         self.bundle.iter().map(Authority::pem).collect()
     }
 
-    /// Returns the time at which the contents must change: a renewal or the expiry of a CA.
+    /// Returns when the contents must change next: at a renewal or when a CA expires.
     pub(super) fn next_change(&self) -> Timestamp {
         let expiries = self.bundle.iter().map(|authority| authority.expires);
         expiries.fold(self.issued.due(), Timestamp::min)
@@ -179,7 +183,7 @@ mod tests {
         }
     }
 
-    /// A Secret that replicas reconcile at given times.
+    /// Simulates replicas that reconcile the Secret at given times.
     struct Timeline {
         start: Timestamp,
         secret: Option<Secret>,
@@ -197,8 +201,8 @@ mod tests {
                 .map(|secret| StoredContents::read(secret, SERVICE).expect("the Secret is ours"))
         }
 
-        /// Reconciles the Secret by a replica with the served certificate. Returns the contents, and `true` if they were
-        /// changed.
+        /// Reconciles the Secret as a replica that serves this certificate. Returns the contents,
+        /// and whether they changed.
         fn reconcile(&mut self, seconds: i64, serving: Option<&Arc<Issued>>) -> (Contents, bool) {
             let now = self.start + SignedDuration::from_secs(seconds);
             let stored = self.stored();
@@ -248,7 +252,7 @@ mod tests {
         );
         assert_eq!(first.time_until_age(age, timeline.start), Duration::ZERO);
         assert_eq!(second.time_until_age(age, now).as_secs(), 1);
-        // Other replicas notice, while the certificate they serve is still valid.
+        // Other replicas notice while the certificate they serve is still valid.
         let (same, changed) = timeline.reconcile(61, Some(&first.issued));
         assert!(!changed && same.issued.is(&second.issued));
         let (later, changed) = timeline.reconcile(90, Some(&second.issued));

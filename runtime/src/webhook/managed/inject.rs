@@ -1,4 +1,5 @@
-//! Injection of the CA bundle into the webhook configurations and CRDs that refer to the operator's service.
+//! Injects the CA bundle into the webhook configurations and CRDs that refer to the operator's
+//! service.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -24,7 +25,7 @@ use crate::list_watch::{ListLimit, ListWatch};
 
 use super::{KeeperError, Settings, post_params};
 
-/// Timeout of one request to the API server.
+/// Timeout of a single API request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Prefix of the annotations that make cert-manager inject its CA bundle.
 const CERT_MANAGER: &str = "cert-manager.io/inject-";
@@ -52,9 +53,9 @@ impl ConfigurationKind {
 pub(crate) struct Targets {
     /// `true` if webhook configurations are included.
     pub(crate) admission: bool,
-    /// The kinds of configurations without which a webhook is never called.
+    /// Kinds of configurations that must exist for all webhooks to be called.
     pub(crate) needed: BTreeSet<ConfigurationKind>,
-    /// The names of the CRDs whose objects this operator converts.
+    /// Names of the CRDs whose objects this operator converts.
     pub(crate) crds: Vec<String>,
 }
 
@@ -63,14 +64,16 @@ pub(crate) struct Targets {
 pub(super) struct InjectionCounts {
     /// Number of objects that refer to the service.
     pub(super) found: usize,
-    /// Number of them that were changed.
+    /// Number of these objects that were changed.
     pub(super) changed: usize,
-    /// Reasons why the API server does not call some of the webhooks, such as an object that does not exist.
+    /// Reasons why the API server does not call some of the webhooks, such as a missing
+    /// configuration.
     pub(super) unreferenced: Vec<String>,
 }
 
 impl Targets {
-    /// Injects the bundle wherever the service is referenced. Continues after a failure, and returns the first error.
+    /// Injects the bundle wherever the service is referenced. Continues after a failure and returns
+    /// the first error.
     pub(super) async fn inject(
         &self,
         client: &Client,
@@ -102,7 +105,8 @@ impl Targets {
         result.map(|()| counts)
     }
 
-    /// Returns the kinds of configurations to look for: either may refer to a raw webhook.
+    /// Returns the kinds of configurations to look for. Always both, because either may refer to a
+    /// raw webhook.
     fn configurations(&self) -> impl Iterator<Item = ConfigurationKind> {
         let kinds = ConfigurationKind::ALL.into_iter();
         kinds.filter(|_| self.admission)
@@ -137,7 +141,7 @@ impl Targets {
     }
 }
 
-/// Describes a kind of which no configuration refers to the service.
+/// Reports that no configuration of this kind refers to the service.
 fn missing_configuration(kind: ConfigurationKind, settings: &Settings) -> String {
     let (kind_name, place) = (kind.resource().kind, settings.place());
     match settings.configuration(kind) {
@@ -148,7 +152,8 @@ fn missing_configuration(kind: ConfigurationKind, settings: &Settings) -> String
     }
 }
 
-/// Returns a watcher configuration for one object, which a role restricted to its name allows.
+/// Returns a watcher configuration for a single object. RBAC rules with `resourceNames` permit such
+/// a watch.
 pub(super) fn only_named(name: &str) -> watcher::Config {
     watcher::Config::default().fields(&format!("metadata.name={name}"))
 }
@@ -225,7 +230,7 @@ async fn inject_configurations(
     };
     let mut result = Ok(());
     for mut object in objects {
-        // The items of a list have no `apiVersion` and `kind`.
+        // List items have no `apiVersion` and `kind`.
         object.types.get_or_insert_with(|| TypeMeta {
             api_version: kind.api_version.clone(),
             kind: kind.kind.clone(),
@@ -238,7 +243,7 @@ async fn inject_configurations(
     result
 }
 
-/// Injects the bundle into a CRD. If it does not exist, its watch reports when it is created.
+/// Injects the bundle into a CRD. If the CRD does not exist, its watch reports when it is created.
 async fn inject_crd(
     client: &Client,
     name: &str,
@@ -297,8 +302,8 @@ fn set_bundle<'a>(
     change
 }
 
-/// Updates an object if it was changed. The update carries the resource version that was read, so it does not undo changes
-/// by others.
+/// Updates an object if it was changed. The update carries the resource version that was read, so
+/// that it cannot overwrite concurrent changes.
 async fn update_object(
     api: &Api<DynamicObject>,
     kind: &ApiResource,

@@ -19,13 +19,13 @@ use crate::metrics::Metrics;
 use crate::tls::Certificates;
 use crate::tls::issued::Issued;
 
-/// Period after which everything is checked even if no watch has reported a change.
+/// Interval of full checks, in case a watch missed a change.
 const RESYNC: Duration = Duration::from_secs(60);
-/// The shortest and the longest back-off after a failure.
+/// Minimum and maximum back-off after a failure.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 /// Delay after a change, because changes often come in groups.
 const DEBOUNCE: Duration = Duration::from_millis(50);
-/// Number of attempts to write the Secret in spite of conflicts.
+/// Number of attempts to write the Secret after conflicts.
 const WRITE_ATTEMPTS: usize = 5;
 
 /// The state of the CA bundle injection.
@@ -33,11 +33,11 @@ const WRITE_ATTEMPTS: usize = 5;
 pub(crate) enum Injection {
     /// Not injected yet, with the last error.
     Pending(Option<String>),
-    /// The API server does not call all webhooks, with the reason: an object that does not exist or does not refer to
-    /// the service. Everything else is injected.
+    /// The API server does not call all webhooks, with the reason: an object is missing or does not
+    /// refer to the service. Everything else is injected.
     Unreferenced(String),
-    /// Injected everywhere at least once. It stays so when somebody deletes a configuration later: a process that is not
-    /// ready any more could not convert either.
+    /// Injected everywhere at least once. Deleting a configuration later does not reset this,
+    /// because a process that becomes unready could no longer serve conversions either.
     Done,
 }
 
@@ -50,9 +50,10 @@ pub(crate) struct Keeper {
     metrics: Metrics,
     serving: Arc<Issued>,
     certificates: Arc<Certificates>,
-    /// The certificate whose CA bundle is injected everywhere, and the time since when.
+    /// The certificate whose CA bundle is injected everywhere, and since when.
     injected: Option<(Arc<Issued>, Instant)>,
-    /// Number of objects that referred to the service at the last check, and the reasons why some webhooks are not called.
+    /// Number of objects that referred to the service at the last check, and why some webhooks are
+    /// not called.
     found: Option<(usize, Vec<String>)>,
     injection: watch::Sender<Injection>,
 }
@@ -140,7 +141,7 @@ impl Keeper {
                         }
                         Injection::Unreferenced(_) | Injection::Done => false,
                     });
-                    // The back-off also applies when something changes meanwhile.
+                    // Back off even if something changes in the meantime.
                     sleep(backoff).await;
                     backoff = (backoff * 2).min(BACKOFF.1);
                     continue;
@@ -153,7 +154,7 @@ impl Keeper {
         }
     }
 
-    /// Checks everything once and corrects it. Returns the time until the next check is due.
+    /// Checks and corrects everything once. Returns the time until the next check.
     async fn reconcile(&mut self) -> Result<Duration, KeeperError> {
         let contents = reconcile_secret(&self.secrets, &self.settings, Some(&self.serving)).await?;
         let injected = self
@@ -172,8 +173,8 @@ impl Keeper {
         if propagation.is_zero() {
             self.serve(&contents.issued);
         }
-        // A replica that starts during a rotation serves the new certificate already, and becomes ready only once the API
-        // servers have had time to observe its CA.
+        // A replica that starts during a rotation serves the new certificate at once. It becomes
+        // ready only after the API servers have had time to observe the new CA.
         let aging = contents.time_until_age(self.settings.propagation_delay(), now);
         if aging.is_zero() {
             self.set_injected(unreferenced);
@@ -197,7 +198,7 @@ impl Keeper {
         });
     }
 
-    /// Returns the time until all API servers have had time to observe the CA of this certificate.
+    /// Returns how long to wait until all API servers have observed the CA of this certificate.
     fn remaining_propagation(&mut self, issued: &Arc<Issued>, changed: bool) -> Duration {
         let since = match &self.injected {
             Some((of, since)) if !changed && of.is(issued) => *since,
@@ -221,7 +222,8 @@ impl Keeper {
         }
     }
 
-    /// Logs the number of objects that refer to the service, and those that are missing, when they have changed.
+    /// Logs the number of objects that refer to the service and the missing ones, if either has
+    /// changed.
     fn log_found(&mut self, found: usize, unreferenced: Vec<String>) {
         let seen = (found, unreferenced);
         if self.found.as_ref() == Some(&seen) {
@@ -242,7 +244,7 @@ impl Keeper {
     }
 }
 
-/// Returns the contents of the Secret after correcting them, so that all replicas use the same certificate.
+/// Corrects the Secret and returns its contents, so that all replicas use the same certificate.
 async fn reconcile_secret(
     secrets: &Api<Secret>,
     settings: &Settings,
@@ -293,8 +295,8 @@ async fn reconcile_secret(
     Err(KeeperError::RepeatedConflicts(full_name()))
 }
 
-/// Returns `true` if a write succeeded, and `false` if it failed with one of these status codes: another replica has
-/// created, changed or deleted the object.
+/// Returns `true` if a write succeeded, and `false` if it failed with one of these status codes
+/// because another replica has created, changed or deleted the object.
 async fn tolerate_status<T>(
     codes: &[u16],
     write: impl Future<Output = kube::Result<T>>,

@@ -1,9 +1,11 @@
-//! Webhook certificates issued and rotated by the operator itself, without cert-manager or files.
+//! Webhook certificates that the operator itself issues and rotates, without cert-manager or files.
 //!
-//! The certificate is stored in a Secret, so that all replicas serve the same one. A replica that finds the Secret empty
-//! or the certificate due for renewal writes a new one; of two that do so at the same time, one gets a conflict. Every
-//! replica watches the Secret, and keeps the CA bundle in the webhook configurations and CRDs that refer to the operator's
-//! service. [`contents`] decides what the Secret should hold, [`inject`] writes the CA bundle, and [`keeper`] runs both.
+//! The certificate is stored in a Secret, so that all replicas serve the same one. A replica that
+//! finds the Secret empty or the certificate due for renewal writes a new one; if two replicas do
+//! so at the same time, one of them gets a conflict. Every replica watches the Secret, and
+//! maintains the CA bundle in the webhook configurations and CRDs that refer to the operator's
+//! service. [`contents`] decides what the Secret should hold, [`inject`] writes the CA bundle, and
+//! [`keeper`] runs both.
 
 mod contents;
 mod inject;
@@ -19,9 +21,9 @@ use crate::leader_election::pod_namespace;
 pub(super) use inject::{ConfigurationKind, Targets};
 pub(super) use keeper::{Injection, Keeper};
 
-/// Default name of the Secret, as kubebuilder names cert-manager's.
+/// Default name of the Secret. kubebuilder's scaffolds use it for cert-manager.
 const SECRET: &str = "webhook-server-cert";
-/// The field manager of the Secret and of the CA bundles.
+/// Field manager for the Secret and the CA bundles.
 const FIELD_MANAGER: &str = "rbuilder-webhook-certificate";
 /// Default lifetime of a certificate, as in cert-manager.
 const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
@@ -36,12 +38,15 @@ const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// # }
 /// ```
 ///
-/// The certificate is stored in a Secret, so that all replicas serve the same one. Its CA is written as `caBundle` into
-/// each webhook configuration that refers to the service and into the CRDs of converted kinds, and restored whenever it
-/// is removed, for example by a `kubectl apply` of the manifests. Until the objects exist and refer to the service,
-/// `/readyz` fails and names them. The certificate is rotated after two thirds of its
-/// lifetime: the new CA is trusted in addition to the old one until that expires, and the new certificate is served once
-/// the API servers have had time to learn about it. No request fails and no restart is needed.
+/// The certificate is stored in a Secret, so that all replicas serve the same one. The manager
+/// writes its CA as `caBundle` into each webhook configuration that refers to the service and into
+/// the CRDs of converted kinds. If somebody removes it, for example with a `kubectl apply` of the
+/// manifests, the manager restores it. Until the objects exist and refer to the service, `/readyz`
+/// fails and names them.
+///
+/// The certificate is rotated after two thirds of its lifetime. The new CA is trusted in addition
+/// to the old one until the old one expires, and the new certificate is served once the API servers
+/// have had time to observe the new CA. No request fails and no restart is needed.
 ///
 /// # Permissions
 /// ```
@@ -78,8 +83,8 @@ const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// )]
 /// # fn rights() {}
 /// ```
-/// Without `create`, the Secret must exist; an empty one is filled. If it holds data that the manager did not write, it is
-/// not changed and the manager does not start.
+/// Without `create`, the Secret must exist; the manager fills an empty one. If the Secret holds
+/// data that the manager did not write, the manager leaves it unchanged and does not start.
 #[derive(Clone, Debug)]
 #[must_use = "pass it to `Manager::webhook_certificate`"]
 pub struct ManagedCertificate {
@@ -90,7 +95,7 @@ pub struct ManagedCertificate {
     configurations: Configurations,
 }
 
-/// The names of the webhook configurations; `None` for all that refer to the service.
+/// Names of the webhook configurations; `None` for all that refer to the service.
 #[derive(Clone, Debug, Default)]
 struct Configurations {
     mutating: Option<String>,
@@ -109,15 +114,15 @@ impl ManagedCertificate {
         }
     }
 
-    /// Sets the name of the `MutatingWebhookConfiguration`, so that the manager needs no permission for others. Defaults
-    /// to all that refer to the service.
+    /// Sets the name of the `MutatingWebhookConfiguration`, so that the manager needs no permission
+    /// for others. By default, the manager maintains all that refer to the service.
     pub fn mutating_configuration(mut self, name: impl Into<String>) -> Self {
         self.configurations.mutating = Some(name.into());
         self
     }
 
-    /// Sets the name of the `ValidatingWebhookConfiguration`, so that the manager needs no permission for others. Defaults
-    /// to all that refer to the service.
+    /// Sets the name of the `ValidatingWebhookConfiguration`, so that the manager needs no
+    /// permission for others. By default, the manager maintains all that refer to the service.
     pub fn validating_configuration(mut self, name: impl Into<String>) -> Self {
         self.configurations.validating = Some(name.into());
         self
@@ -169,7 +174,7 @@ impl ManagedCertificate {
     }
 }
 
-/// Returns the parameters of the writes.
+/// Returns the parameters for writes.
 fn post_params() -> PostParams {
     PostParams {
         field_manager: Some(FIELD_MANAGER.to_owned()),
@@ -189,7 +194,8 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Returns the name of the configuration of a kind; `None` for all that refer to the service.
+    /// Returns the name of the configuration of this kind, or `None` for all that refer to the
+    /// service.
     fn configuration(&self, kind: ConfigurationKind) -> Option<&str> {
         match kind {
             ConfigurationKind::Mutating => self.configurations.mutating.as_deref(),
@@ -218,13 +224,13 @@ impl Settings {
         ]
     }
 
-    /// Returns the time to wait until all replicas of the API server have observed a new CA bundle.
+    /// Returns how long to wait until all API server replicas have observed a new CA bundle.
     fn propagation_delay(&self) -> Duration {
         (self.lifetime / 30).min(Duration::from_secs(60))
     }
 }
 
-/// The error of maintaining the certificate or its CA bundle.
+/// An error while maintaining the certificate or its CA bundle.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum KeeperError {
     #[error("failed to {verb} {what}: {reason}{}", permission_hint(reason))]
@@ -232,7 +238,7 @@ pub(super) enum KeeperError {
         verb: &'static str,
         what: String,
         reason: String,
-        /// `true` if the API server could not be reached, which the client has logged.
+        /// Whether the API server could not be reached. The client has already logged this.
         is_unreachable: bool,
     },
     #[error(
@@ -252,7 +258,7 @@ pub(super) enum KeeperError {
 }
 
 impl KeeperError {
-    /// Returns `true` if the API server could not be reached, which the client has logged.
+    /// Returns `true` if the API server could not be reached, which the client has already logged.
     fn is_unreachable(&self) -> bool {
         matches!(
             self,
@@ -269,7 +275,7 @@ impl KeeperError {
     }
 }
 
-/// Returns a hint to append to an error with this reason.
+/// Returns a hint for errors caused by missing permissions, or an empty string.
 fn permission_hint(reason: &str) -> &'static str {
     if reason.contains("forbidden") {
         "; the documentation of `ManagedCertificate` lists the permissions it needs"

@@ -1,4 +1,4 @@
-//! The webhook server: its certificate, start and readiness.
+//! The webhook server: certificate, startup and readiness.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ use crate::tls::{CertificateError, Certificates, Files, check_handshake};
 /// Name of the server in errors.
 pub(crate) const NAME: &str = "the webhook server";
 
-/// Configuration of the server in addition to its routes.
+/// Configuration of the server, apart from its routes.
 pub(crate) struct Setup<'a> {
     pub(crate) args: &'a ManagerArgs,
     /// The managed certificate configured in code, if any.
@@ -34,10 +34,10 @@ pub(crate) struct Setup<'a> {
     pub(crate) client_authorities: Option<&'a Path>,
     pub(crate) client: Client,
     pub(crate) metrics: Metrics,
-    /// Time to obtain a managed certificate, and to inject its CA bundle.
+    /// Timeout for obtaining a managed certificate and for injecting its CA bundle.
     pub(crate) timeout: Duration,
     pub(crate) max_connections: usize,
-    /// The memory that all reviews together may hold, in bytes; `None` for the default.
+    /// Memory in bytes that all reviews together may hold; `None` for the default.
     pub(crate) memory: Option<usize>,
 }
 
@@ -59,7 +59,7 @@ struct Listening {
     injection: Option<watch::Receiver<Injection>>,
 }
 
-/// Obtains the certificate and starts to listen.
+/// Obtains the certificate and starts listening.
 pub(crate) async fn start_server(
     routes: Routes,
     setup: Setup<'_>,
@@ -111,7 +111,7 @@ fn bind_address(args: &ManagerArgs) -> String {
     }
 }
 
-/// The certificate, with the task that keeps it up to date.
+/// A certificate and the task that keeps it up to date.
 struct Source {
     certificates: Arc<Certificates>,
     /// Reloads or rotates the certificate; never resolves.
@@ -119,8 +119,8 @@ struct Source {
     injection: Option<watch::Receiver<Injection>>,
 }
 
-/// Returns the certificate from, in this order, the files set by flags, the managed certificate set by flags or code, or
-/// the default files of controller-runtime.
+/// Returns the certificate from the first configured source: the files set by flags, the managed
+/// certificate set by flags or code, or controller-runtime's default files.
 async fn find_certificate(routes: &Routes, setup: &Setup<'_>) -> Result<Source, ManagerError> {
     let args = setup.args;
     let asked = ManagedCertificate::from_args(args);
@@ -167,7 +167,8 @@ async fn find_certificate(routes: &Routes, setup: &Setup<'_>) -> Result<Source, 
     })
 }
 
-/// Returns what to do about a certificate that is not there, which it is in a cluster and rarely on a development machine.
+/// Returns advice for a missing certificate. In a cluster the file usually exists; on a development
+/// machine it rarely does.
 fn advice_for(error: &CertificateError) -> &'static str {
     match error {
         CertificateError::Read { source, .. } if source.kind() == ErrorKind::NotFound => {
@@ -187,8 +188,9 @@ fn certificate_files(args: &ManagerArgs, folder: Option<PathBuf>) -> Files {
 }
 
 impl Started {
-    /// Waits until the CA bundle is injected wherever the service is referenced. Until then the API server does not trust the server, and cannot call the
-    /// conversion webhooks that the caches may need. [`serving`](Self::serving) must be polled meanwhile.
+    /// Waits until the CA bundle is injected wherever the service is referenced. Until then, the
+    /// API server does not trust this server and cannot call the conversion webhooks that the
+    /// caches may need. [`serving`](Self::serving) must be polled in the meantime.
     pub(crate) fn injected(&self, limit: Duration) -> impl Future<Output = Result<(), ManagerError>> + use<> {
         let injection = self.injection.clone();
         async move {
@@ -197,7 +199,8 @@ impl Started {
             };
             let done = injection.wait_for(|injection| !matches!(injection, Injection::Pending(_)));
             if timeout(limit, done).await.is_ok() {
-                // This includes a keeper that has exited, which the manager reports like any component that exits.
+                // Also reached when the keeper has exited. The manager reports that like the exit
+                // of any component.
                 return Ok(());
             }
             let reason = match &*injection.borrow() {

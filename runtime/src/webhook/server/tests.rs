@@ -69,7 +69,7 @@ async fn a_missing_certificate_names_what_to_run_instead() {
     let advice = "; on a development machine, run `rbuilder dev`, which issues a certificate, or set ENABLE_WEBHOOKS=false";
     assert!(said.ends_with(advice), "{said}");
 
-    // A certificate that is there and wrong is another mistake.
+    // An existing but invalid certificate is a different mistake.
     std::fs::write(folder.path().join("tls.crt"), "").unwrap();
     std::fs::write(folder.path().join("tls.key"), "").unwrap();
     let said = refused(setup(&args, cluster(500))).await;
@@ -98,7 +98,7 @@ async fn the_server_is_ready_while_the_handshake_succeeds() {
     assert!(said.starts_with("cannot connect to "), "{said}");
 }
 
-/// The readiness check needs no client certificate, although webhook clients do.
+/// The readiness check works without a client certificate, although webhook clients need one.
 #[tokio::test]
 async fn the_server_is_ready_although_clients_need_certificates() {
     let (certificate, key) = localhost_pem();
@@ -116,7 +116,7 @@ async fn the_server_is_ready_although_clients_need_certificates() {
     readiness.check().await.unwrap();
 }
 
-/// Only HTTP/1.1 is offered, unless HTTP/2 is enabled.
+/// Only HTTP/1.1 is offered unless HTTP/2 is enabled.
 #[tokio::test]
 async fn http2_is_offered_when_enabled() {
     for (enabled, offered, expected) in [

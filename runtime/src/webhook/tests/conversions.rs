@@ -135,7 +135,7 @@ async fn a_value_that_is_not_converted_stays_as_it_was_written() {
     let served = served().await;
     let mut object = old("1 2 3 4 5");
     object["spec"]["every"] = "24h".into();
-    // A string in the other version, where each form is another value.
+    // A string in the other version, where every notation is a distinct value.
     object["spec"]["limit"] = "1h".into();
     let there = convert(&served, "v2", json!([object])).await;
     let converted = &there["convertedObjects"];
@@ -145,7 +145,7 @@ async fn a_value_that_is_not_converted_stays_as_it_was_written() {
     assert_eq!(back["convertedObjects"][0]["spec"]["every"], "24h");
 }
 
-/// A review has all objects of a list, unlike an AdmissionReview, which has two.
+/// A ConversionReview contains all objects of a list; an AdmissionReview contains two at most.
 #[tokio::test]
 async fn a_conversion_review_may_be_larger_than_an_admission_review() {
     let served = served().await;
@@ -188,7 +188,7 @@ async fn results_are_counted() {
     assert!(served.count(requests), "{}", served.metrics.text());
 }
 
-/// Neither the order of the fields nor white space matters, and no object is lost.
+/// Field order and white space do not matter, and no object is lost.
 #[tokio::test]
 async fn reviews_of_other_clients_are_read() {
     let served = served().await;
@@ -227,7 +227,7 @@ async fn requests_that_are_not_conversion_reviews_are_rejected() {
     check(review(request), &format!("{invalid}`objects` is not a list")).await;
 }
 
-/// What an object that is not decodable does to its review, with this metadata.
+/// Converts an undecodable object with this metadata.
 async fn convert_typo(metadata: Value) -> Value {
     let object = json!({
         "apiVersion": "batch.example.com/v1", "kind": "Job", "metadata": metadata, "spec": { "schedule": 5 },
@@ -235,7 +235,7 @@ async fn convert_typo(metadata: Value) -> Value {
     convert(&served().await, "v2", json!([object])).await
 }
 
-/// Objects on their way from storage or to it have a uid and no resource version.
+/// Objects on their way from or to storage have a UID and no resource version.
 #[tokio::test]
 async fn a_stored_object_that_cannot_be_decoded_fails_the_review_by_its_field() {
     let answer = convert_typo(json!({ "name": "a", "namespace": "b", "uid": "1" })).await;
@@ -277,7 +277,7 @@ async fn an_admitted_object_that_cannot_be_decoded_is_returned_as_it_was_written
     }
 }
 
-/// The annotation of a client does not make an object of one version pass as one of the other.
+/// A client's own annotation cannot pass off an object of one version as another.
 #[tokio::test]
 async fn the_annotation_of_a_client_does_not_prevent_the_conversion() {
     let served = served().await;

@@ -1,4 +1,4 @@
-//! Clients that send slowly, much or often.
+//! Clients that send slowly, too much or too often.
 
 use std::time::Duration;
 
@@ -34,8 +34,8 @@ async fn assert_answered(served: &Served) {
     assert_eq!(served.ask(VALIDATE, request).await["allowed"], true);
 }
 
-/// The clock stands still while anything can proceed, so a review that waited for one of the
-/// timeouts would see it move.
+/// Paused time only advances when all tasks are idle, so a review that had to wait for a timeout
+/// would show up as elapsed time.
 #[tokio::test(start_paused = true)]
 async fn bodies_that_arrive_slowly_do_not_delay_reviews() {
     let served = serve(validating()).await;
@@ -58,14 +58,13 @@ async fn bodies_that_arrive_slowly_do_not_delay_reviews() {
     }
 }
 
-/// Bodies that are held and never complete are given up for others, from the one whose client takes
-/// longest.
+/// Incomplete bodies are dropped in favor of other reviews, starting with the slowest client.
 #[tokio::test(start_paused = true)]
 async fn incomplete_bodies_do_not_use_up_the_memory_for_reviews() {
     let served = serve_within(validating(), 24 * MEBIBYTE).await;
     let spaces = vec![b' '; 3 * MEBIBYTE];
     let mut held = Vec::new();
-    // As many as the memory has room for, and one more, which does not fit.
+    // As many as fit into the memory, and one more that does not.
     for _ in 0..3 {
         held.push(begin_review(&served, 7_000_000, &spaces).await);
         sleep(Duration::from_millis(100)).await;
@@ -86,7 +85,8 @@ async fn incomplete_bodies_do_not_use_up_the_memory_for_reviews() {
     assert_eq!(String::from_utf8_lossy(&rest), "", "closed without a response");
 }
 
-/// Without the memory that a review declares, it is refused before it is received.
+/// A review is rejected before its body is received if there is not enough memory for the declared
+/// length.
 #[tokio::test]
 async fn a_review_that_does_not_fit_is_refused_with_what_to_do() {
     let served = serve_within(validating(), 6 * MEBIBYTE).await;
@@ -102,7 +102,7 @@ async fn a_review_that_does_not_fit_is_refused_with_what_to_do() {
     assert!(answer.contains(advice), "{answer}");
 }
 
-/// Decoded, a map of seven bytes has more than 500.
+/// A map of seven bytes takes more than 500 once decoded.
 #[tokio::test]
 async fn a_review_that_needs_too_much_memory_when_decoded_is_refused() {
     let served = serve_within(validating(), 24 * MEBIBYTE).await;
@@ -118,8 +118,8 @@ async fn a_review_that_needs_too_much_memory_when_decoded_is_refused() {
     assert_answered(&served).await;
 }
 
-/// The memory is returned: many more reviews than fit at once are answered, one after the other and
-/// at once.
+/// Memory is returned: many more reviews than fit at once are answered, both sequentially and
+/// concurrently.
 #[tokio::test]
 async fn reviews_wait_for_the_memory_of_others() {
     let served = Arc::new(serve_within(validating(), 12 * MEBIBYTE).await);
@@ -144,7 +144,7 @@ async fn reviews_wait_for_the_memory_of_others() {
     }
 }
 
-/// Any client can cause rejections, at any rate.
+/// Any client can trigger rejections, at any rate.
 #[tokio::test(start_paused = true)]
 async fn rejected_reviews_are_logged_at_a_limited_rate() {
     let (log, _guard) = LogBuffer::start();

@@ -1,4 +1,4 @@
-//! Admission through a server: what is asked, what is answered, what is counted.
+//! Admission through a real server: requests, responses and metrics.
 
 use std::net::SocketAddr;
 
@@ -21,14 +21,14 @@ struct Served {
     metrics: Metrics,
 }
 
-/// Memory for reviews that none of them uses up.
+/// More memory than any review needs.
 const AMPLE: usize = 1 << 30;
 
 async fn serve(routes: Routes) -> Served {
     serve_within(routes, AMPLE).await
 }
 
-/// Serves webhooks whose reviews may hold this many bytes.
+/// Serves webhooks with this many bytes of memory for reviews.
 async fn serve_within(routes: Routes, memory: usize) -> Served {
     assert_eq!(routes.first_error(), None);
     let metrics = Metrics::new();
@@ -54,7 +54,7 @@ impl Served {
             body.len()
         );
         stream.write_all(head.as_bytes()).await.unwrap();
-        // A server that rejects a large body may close the connection before it has read all of it.
+        // A server that rejects a large body may close the connection before reading all of it.
         let _ = stream.write_all(body).await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
@@ -255,7 +255,7 @@ async fn a_validator_allows_warns_and_denies() {
     );
 }
 
-/// An API error is returned to the client with its status, and so are warnings.
+/// The client receives an API error with its original status, and also the warnings.
 #[tokio::test]
 async fn a_denial_keeps_its_status_and_warnings() {
     async fn ask(
@@ -300,7 +300,8 @@ async fn a_body_that_does_not_arrive_times_out_after_30_seconds() {
     assert_eq!(started.elapsed().as_secs(), 30);
 }
 
-/// The validator receives the object to be deleted as the old one, too: a missing old object means a creation.
+/// For a deletion, the validator receives the object as the old one too, since a missing old object
+/// means a creation.
 #[tokio::test]
 async fn the_validator_of_a_deletion_receives_the_old_object() {
     fn validate(

@@ -1,13 +1,14 @@
-//! Objects that do not match their type.
+//! Objects that do not match their Rust type.
 
 use super::*;
 
-/// An object that is stored although it does not match its type, with this finalizer.
+/// A stored object with this finalizer that may not match its type.
 fn stored(text: Value, finalizer: Option<&str>) -> Value {
     json!({ "metadata": { "name": "a", "finalizers": finalizer.as_slice() }, "data": { "text": text } })
 }
 
-/// Asks both endpoints, which must allow the request, and returns the warnings of the validating one.
+/// Sends the request to both endpoints, which must allow it, and returns the warnings of the
+/// validating one.
 async fn assert_let_through(operation: &str, new: Value, old: Value) -> Vec<String> {
     let webhooks = Webhook::<ConfigMap>::new().validator(validate).defaulter(default);
     let served = webhook(webhooks).await;
@@ -47,7 +48,7 @@ async fn an_undecodable_object_can_be_repaired() {
     );
 }
 
-/// The API server validates the object next, and reports all invalid fields.
+/// The API server validates the object next and reports all invalid fields.
 #[tokio::test]
 async fn a_new_object_that_cannot_be_decoded_is_admitted_without_defaults() {
     let served = webhook(Webhook::<ConfigMap>::new().defaulter(default)).await;
@@ -87,7 +88,7 @@ async fn a_validator_denies_what_leaves_or_makes_an_object_undecodable() {
     }
 }
 
-/// An object of another version that was not converted is not one of this version, even if it happens to decode.
+/// An unconverted object belongs to another version, even if it happens to decode.
 #[tokio::test]
 async fn an_object_that_was_not_converted_is_neither_defaulted_nor_valid() {
     let served = webhook(Webhook::<ConfigMap>::new().validator(validate).defaulter(default)).await;
