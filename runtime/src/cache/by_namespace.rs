@@ -1,12 +1,12 @@
-//! A map by key that finds the entries of one namespace without looking at the others.
+//! A map by key that can iterate over a single namespace without visiting the others.
 
 use std::collections::HashMap;
 
 use crate::object::Key;
 
-/// Values by namespace and name. Objects of cluster-scoped kinds are under `None`.
+/// Values by namespace and name. Cluster-scoped objects have the namespace `None`.
 ///
-/// It takes less memory than a map by [`Key`], which would store the namespace with each name.
+/// Takes less memory than a map by [`Key`], which would store the namespace with every name.
 pub(super) struct ByNamespace<V> {
     namespaces: HashMap<Option<Box<str>>, HashMap<Box<str>, V>>,
     len: usize,
@@ -26,7 +26,7 @@ impl<V> ByNamespace<V> {
         self.namespaces.get(&key.namespace)?.get(&key.name)
     }
 
-    /// Returns the value that was there before.
+    /// Inserts a value and returns the previous one, if any.
     pub(super) fn insert(&mut self, key: Key, value: V) -> Option<V> {
         let names = self.namespaces.entry(key.namespace).or_default();
         let before = names.insert(key.name, value);
@@ -34,7 +34,7 @@ impl<V> ByNamespace<V> {
         before
     }
 
-    /// Removes a value. A namespace without values takes no memory.
+    /// Removes a value, and the map of its namespace if that becomes empty.
     pub(super) fn remove(&mut self, key: &Key) -> Option<V> {
         let names = self.namespaces.get_mut(&key.namespace)?;
         let removed = names.remove(&key.name)?;
@@ -49,7 +49,7 @@ impl<V> ByNamespace<V> {
         self.len
     }
 
-    /// Returns all values with namespace and name, in no particular order.
+    /// Iterates over all values with namespace and name, in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Option<&str>, &str, &V)> {
         self.namespaces.iter().flat_map(|(namespace, names)| {
             let entries = names.iter();
@@ -57,19 +57,20 @@ impl<V> ByNamespace<V> {
         })
     }
 
-    /// Returns the values of a namespace with their names, in no particular order.
+    /// Iterates over the values of a namespace with their names, in no particular order.
     pub(super) fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = (&str, &V)> {
         let names = self.namespaces.get(&Some(namespace.into()));
         let entries = names.into_iter().flatten();
         entries.map(|(name, value)| (&**name, value))
     }
 
-    /// Returns the keys of a namespace, or all if it is `None`.
+    /// Returns the keys in a namespace, or all keys if `namespace` is `None`.
     pub(super) fn keys(&self, namespace: Option<&str>) -> Vec<Key> {
         self.keys_where(namespace, |_| true)
     }
 
-    /// Returns the keys of a namespace, or all if it is `None`, whose values are wanted.
+    /// Returns the keys whose values match `is_wanted` in a namespace, or in all if `namespace` is
+    /// `None`.
     pub(super) fn keys_where(&self, namespace: Option<&str>, is_wanted: impl Fn(&V) -> bool) -> Vec<Key> {
         let key = |namespace: Option<&str>, name: &str| Key {
             namespace: namespace.map(Into::into),

@@ -14,16 +14,18 @@ use crate::object::{Undecodable, Watchable};
 
 /// The cached objects of a kind, read without a request to the API server.
 ///
-/// A cache may lag behind the cluster, but not behind this process's own writes through a [`Ctx`](crate::Ctx): the object
-/// that `apply`, `apply_status` and similar methods return is in the cache when they return, except while the kind is
-/// listed again in its namespace, or if a field decides whether it is selected. Each call returns the objects as of that
-/// moment.
+/// A cache may lag behind the cluster, but not behind this process's own writes through a
+/// [`Ctx`](crate::Ctx): when `apply`, `apply_status` or a similar method returns, the returned
+/// object is in the cache. Exceptions are a relist of the namespace in progress, and selections
+/// whose outcome depends on a field. Each call returns the objects as of that moment.
 ///
-/// Whole objects are shared: each call returns the same `Arc` until the object changes. Caches of metadata
-/// ([`PartialObjectMeta`](kube::core::PartialObjectMeta)) keep it in a compact form, an eighth of its size, and make an
-/// object of it for each call, which takes about two microseconds; keep the `Arc` where you need the object repeatedly.
+/// Whole objects are shared: calls return the same `Arc` until the object changes. Caches of
+/// metadata ([`PartialObjectMeta`](kube::core::PartialObjectMeta)) store it in a compact form, at
+/// an eighth of its size, and build an object for each call. This takes about two microseconds, so
+/// hold on to the `Arc` if you need an object repeatedly.
 ///
-/// A stored object that cannot be decoded into `K` is left out; [`undecodable`](Self::undecodable) returns those.
+/// Stored objects that cannot be decoded into `K` are left out; see
+/// [`undecodable`](Self::undecodable).
 pub struct Cached<K: Watchable> {
     cache: Arc<Cache<K>>,
 }
@@ -55,7 +57,7 @@ impl<K: Watchable> Cached<K> {
         &self.cache
     }
 
-    /// Returns the referenced object, if it is cached.
+    /// Returns the referenced object if it is cached.
     pub fn get(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
         self.note_reader();
         self.cache.get(&self.cache.kind.key_of(reference))
@@ -72,12 +74,13 @@ impl<K: Watchable> Cached<K> {
         self.list_matching(None, None)
     }
 
-    /// Returns the objects of a namespace, ordered by name. Other namespaces cost nothing.
+    /// Returns the objects in a namespace, ordered by name, without visiting other namespaces.
     pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
         self.list_matching(Some(namespace), None)
     }
 
-    /// Returns the objects of a namespace that match a label selector, ordered by name. Other namespaces cost nothing.
+    /// Returns the objects in a namespace that match a label selector, ordered by name, without
+    /// visiting other namespaces.
     ///
     /// The [`LabelSelector`](k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector) of a workload converts into a
     /// `Selector` with `try_into`.
@@ -85,11 +88,13 @@ impl<K: Watchable> Cached<K> {
         self.list_matching(Some(namespace), Some(selector))
     }
 
-    /// Returns the objects for which the function of this index returned `value`, ordered by namespace and name.
+    /// Returns the objects for which the index function returned `value`, ordered by namespace and
+    /// name.
     ///
     /// # Errors
-    /// A terminal error when the cache has no such index; add it with [`Controller::index`](crate::Controller::index). The
-    /// same when called from an index function of this cache, whose objects are not indexed yet.
+    /// Returns a terminal error if the cache has no such index; add it with
+    /// [`Controller::index`](crate::Controller::index). Also fails when called from an index
+    /// function of this cache, whose objects are not indexed yet.
     pub fn by(&self, index: &str, value: &str) -> Result<Vec<Arc<K>>, Error> {
         let kind = || self.cache.kind.name();
         if is_indexing(self.cache.address()) {
@@ -115,7 +120,7 @@ impl<K: Watchable> Cached<K> {
 
     /// Returns the stored objects that cannot be decoded into `K`, ordered by namespace and name.
     ///
-    /// A function that creates what is missing may find one of these in its way.
+    /// Check these before creating a missing object: one of them may already have its name.
     pub fn undecodable(&self) -> Vec<Undecodable> {
         let objects = self.cache.read();
         let mut found: Vec<_> = objects.undecodable.iter().collect();
@@ -123,10 +128,10 @@ impl<K: Watchable> Cached<K> {
         found.into_iter().map(|(_, entry)| entry.object.clone()).collect()
     }
 
-    /// Returns `true` once the objects that existed at the start are in the cache. It stays `true` if the watch receives
-    /// no data any more.
+    /// Returns `true` once the cache contains the objects that existed at startup. Stays `true` if
+    /// the watch stops receiving data.
     ///
-    /// Controllers start after all their caches are filled, except for those of
+    /// Controllers start after all their caches have synced, except those of
     /// [optional](crate::Watch::optional) watches.
     pub fn is_synced(&self) -> bool {
         self.cache.is_synced()
@@ -153,8 +158,8 @@ impl<K: Watchable> Cached<K> {
         found.open(&self.cache.unpacker)
     }
 
-    /// Logs, once, that an index function reads the cache that it indexes. It sees the objects as they were before the one
-    /// that is being indexed.
+    /// Logs once that an index function reads the cache that it indexes. Such a read does not see
+    /// the object being indexed.
     fn note_reader(&self) {
         let cache = &self.cache;
         if is_indexing(cache.address()) && !cache.reads_itself.swap(true, Ordering::Relaxed) {
@@ -163,6 +168,6 @@ impl<K: Watchable> Cached<K> {
     }
 }
 
-/// What to do instead of reading a cache in its own index function.
+/// Advice for index functions that read their own cache.
 const ADVICE: &str =
     "its values are not updated when other objects change: return values of the given object alone";

@@ -1,7 +1,8 @@
 //! The time at which a watch last received data.
 //!
-//! A watch without events says nothing about its connection, so each watch has a client that notes every response and every
-//! piece of its body, bookmarks included. kube-apiserver sends a bookmark to each watch about every minute.
+//! The absence of events does not mean that the connection is healthy. Each watch therefore has its
+//! own client, which records every response and every chunk of a body, including bookmarks.
+//! kube-apiserver sends each watch a bookmark about every minute.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::client::wrap_client;
 
-/// The time of the last data that a watch received. Clones share it.
+/// When a watch last received data, shared by all clones.
 #[derive(Clone, Debug)]
 pub(super) struct Contact(Arc<Times>);
 
@@ -28,7 +29,7 @@ struct Times {
 }
 
 impl Contact {
-    /// Creates the contact of a watch that is about to start.
+    /// Creates a contact for a watch that is about to start.
     pub(super) fn new() -> Self {
         Self(Arc::new(Times {
             created: Instant::now(),
@@ -36,19 +37,19 @@ impl Contact {
         }))
     }
 
-    /// Returns the time since the last data, or since the creation if there was none.
+    /// Returns the time since the last data, or since creation if none was received.
     pub(super) fn age(&self) -> Duration {
         let last = Duration::from_millis(self.0.last.load(Ordering::Relaxed));
         self.0.created.elapsed().saturating_sub(last)
     }
 
     pub(super) fn note(&self) {
-        // Half a billion years fit.
+        // `u64` is enough for half a billion years.
         let now = self.0.created.elapsed().as_millis() as u64;
         self.0.last.store(now, Ordering::Relaxed);
     }
 
-    /// Returns a client that notes what it receives with status 2xx.
+    /// Returns a client that records the data of 2xx responses.
     pub(super) fn observe(&self, client: Client) -> Client {
         let contact = self.clone();
         wrap_client(client, move |client, request| {
@@ -63,10 +64,10 @@ impl Contact {
     }
 }
 
-/// A response body that notes its data.
+/// A response body that records when data arrives.
 struct ObservedBody {
     body: Body,
-    /// `None` for an error, which says nothing about the objects.
+    /// `None` for error responses, which say nothing about the objects.
     contact: Option<Contact>,
 }
 

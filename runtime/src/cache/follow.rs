@@ -1,4 +1,4 @@
-//! The watch behind a cache: a [`ListWatch`] whose events are applied, with explained errors.
+//! Drives a cache: applies the events of a [`ListWatch`] and explains its errors.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::object::{Decoded, Key, Kind, Trimmed, Watchable};
 type Events<K> = BoxStream<'static, Result<watcher::Event<Decoded<K>>, WatchError>>;
 
 impl<K: Watchable> Cache<K> {
-    /// Watches the objects of one namespace, or of all, for as long as it is polled.
+    /// Watches the objects of one namespace, or of all, for as long as the future is polled.
     pub(super) async fn follow(self: Arc<Self>, client: Client, namespace: Option<String>) {
         let (watch, health) = self.add_watch(namespace.clone());
         let client = health.contact.observe(client);
@@ -45,7 +45,7 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Returns the events of a watch, with trimmed objects unless the manager keeps their metadata.
+    /// Returns the events of a watch. Objects are trimmed unless the manager keeps their metadata.
     fn watch_events(&self, client: Client, namespace: Option<&str>) -> Events<K> {
         let options = self.options();
         let config = self.selection.watcher_config(&options.lists);
@@ -60,8 +60,8 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Applies an event of the watch of `namespace` (`None`: all namespaces) to the cache. `list` is the list in
-    /// progress; `synced` is `true` after the first complete list.
+    /// Applies an event of the watch of `namespace` (`None`: all namespaces) to the cache. `list`
+    /// is the list in progress. `synced` becomes `true` after the first complete list.
     fn handle_event(
         &self,
         event: watcher::Event<Decoded<K>>,
@@ -133,9 +133,9 @@ fn unwrap_trimmed<K>(event: watcher::Event<Decoded<Trimmed<K>>>) -> watcher::Eve
 /// A list in progress.
 struct PartialList {
     watch: WatchId,
-    /// The keys of the objects so far that cannot be decoded.
+    /// Keys of the objects listed so far that cannot be decoded.
     undecodable: HashSet<Key>,
-    /// The keys of the unseen objects when the list was requested.
+    /// Keys of the objects that were unseen when the list was requested.
     expected: HashSet<Key>,
 }
 
@@ -149,7 +149,7 @@ impl PartialList {
     }
 }
 
-/// Returns the error of a watch with its likely cause, such as a missing CRD or permission.
+/// Describes the error of a watch and its likely cause, such as a missing CRD or permission.
 fn explain_watch_error<K: Watchable>(kind: &Kind<K>, error: &WatchError) -> String {
     let cause = match error {
         WatchError::List(cause) | WatchError::Start(cause) | WatchError::Read(cause) => cause,

@@ -1,4 +1,5 @@
-//! The health of each watch: the time of its last data, its errors, and whether the operator can work without it.
+//! The health of each watch: when it last received data, its errors, and whether the operator can
+//! work without it.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,14 +8,14 @@ use std::time::Duration;
 
 use super::contact::Contact;
 
-/// What a watch without data means for the process.
+/// How the process depends on a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Need {
-    /// The process starts without the watch.
+    /// The process starts without waiting for the watch.
     Optional,
-    /// The process waits for the first list, and then goes on without data.
+    /// The process waits for the first list, but keeps going if the watch becomes stale.
     AtStart,
-    /// As [`AtStart`](Self::AtStart), and the process is not ready while the watch is stale.
+    /// Like [`AtStart`](Self::AtStart), but the process is unready while the watch is stale.
     Always,
 }
 
@@ -28,7 +29,7 @@ pub(super) struct WatchHealth {
     lists: AtomicU64,
     errors: AtomicU64,
     last_error: Mutex<Option<String>>,
-    /// `true` once the log says that the watch receives no data.
+    /// Whether the missing data has already been logged.
     reported: AtomicBool,
 }
 
@@ -50,7 +51,7 @@ impl WatchHealth {
         self.lists.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Records that the first list was delivered to all subscribers.
+    /// Records that all subscribers have received the first list.
     pub(super) fn note_synced(&self) {
         self.synced.store(true, Ordering::Relaxed);
     }
@@ -68,7 +69,7 @@ impl WatchHealth {
         self.errors.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of lists after the first.
+    /// Returns the number of lists, not counting the first.
     pub(super) fn relists(&self) -> u64 {
         self.lists.load(Ordering::Relaxed).saturating_sub(1)
     }
@@ -77,7 +78,8 @@ impl WatchHealth {
         self.lock_last_error().clone()
     }
 
-    /// Logs that the watch has received no data for `limit`, once, and that it receives data again.
+    /// Logs once that the watch has received no data for `limit`, and once when it receives data
+    /// again.
     pub(super) fn report(&self, kind: &str, selection: &str, limit: Duration) {
         let age = self.contact.age();
         let is_stale = age >= limit;
@@ -106,10 +108,10 @@ impl WatchHealth {
     }
 }
 
-/// The last error of a watch that has had none.
+/// The error to report for a watch that has not failed yet.
 pub(super) const NO_RESPONSE: &str = "no response from the API server yet";
 
-/// The state of one watch at one moment, for people who look for the cause of a problem.
+/// A snapshot of the state of a watch, for troubleshooting.
 #[derive(Clone, Debug)]
 pub(crate) struct WatchStatus {
     /// Kind and group, such as `Deployment.apps`.
@@ -121,22 +123,22 @@ pub(crate) struct WatchStatus {
     /// `None` for all namespaces.
     pub(crate) namespace: Option<String>,
     pub(crate) need: Need,
-    /// `true` once the first list was delivered to all subscribers.
+    /// Whether all subscribers have received the first list.
     pub(crate) synced: bool,
-    /// Time since the watch received data, events and bookmarks alike, or since it started.
+    /// Time since the watch last received data (events or bookmarks), or since it started.
     pub(crate) since_contact: Duration,
-    /// The last error, also if the watch has recovered from it.
+    /// The last error, even if the watch has recovered.
     pub(crate) last_error: Option<String>,
-    /// Number of objects of the watch in the cache.
+    /// Number of cached objects from this watch.
     pub(crate) objects: usize,
-    /// Number of lists after the first.
+    /// Number of lists, not counting the first.
     pub(crate) relists: u64,
     /// Number of failed lists and watches.
     pub(crate) errors: u64,
 }
 
 impl WatchStatus {
-    /// Returns what the states of several watches are ordered by.
+    /// Returns the sort key for a list of watches.
     pub(super) fn order(&self) -> (&str, &str, &str, Option<&str>) {
         (
             &self.kind,
@@ -146,7 +148,7 @@ impl WatchStatus {
         )
     }
 
-    /// Describes a watch that receives no data.
+    /// Describes a stale watch and its last error.
     pub(super) fn describe_staleness(&self) -> String {
         let (seconds, error) = (self.since_contact.as_secs(), self.last_error.as_deref());
         let error = error.unwrap_or(NO_RESPONSE);
@@ -155,7 +157,8 @@ impl WatchStatus {
 }
 
 impl fmt::Display for WatchStatus {
-    /// Writes the kind, and selection and namespace if there are any, such as `Secret in namespace shop`.
+    /// Writes the kind, followed by selection and namespace if set, such as `Secret in namespace
+    /// shop`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.kind)?;
         if !self.selection.is_empty() {

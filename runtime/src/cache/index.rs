@@ -1,4 +1,4 @@
-//! Indexes: the objects of a cache by the values that a function returns for each.
+//! Indexes, which find the objects of a cache by values that a function computes for each.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
@@ -7,10 +7,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::object::{Key, Watchable};
 
-/// Returns the values of an object.
+/// The user's function that returns the values of an object.
 type Values<K> = Box<dyn Fn(&K) -> Vec<String> + Send + Sync>;
 
-/// An index: its name, and the function that returns the values of an object.
+/// The definition of an index: its name and its function.
 pub(crate) struct Index<K> {
     name: String,
     values: Values<K>,
@@ -26,8 +26,8 @@ impl<K: Watchable> Index<K> {
         &self.name
     }
 
-    /// Returns the values of an object of a cache, in order. The caller holds no lock that readers need: the function is
-    /// the user's, and may read caches.
+    /// Returns the values of a cached object, sorted. The caller must not hold a lock that readers
+    /// need, because the user's function may read caches.
     pub(super) fn values(&self, cache: CacheAddress, object: &K) -> Vec<String> {
         let _indexing = Indexing::begin(cache);
         // A panic would stop the watch for all users of the cache.
@@ -46,11 +46,11 @@ impl<K: Watchable> Index<K> {
     }
 }
 
-/// The keys of a cache's objects by the values of an index.
+/// The keys of cached objects by index value.
 pub(super) struct IndexedKeys {
     name: String,
     keys: HashMap<String, BTreeSet<Key>>,
-    /// The values of each object, to remove its entries when it changes.
+    /// The values of each object, used to remove its entries when it changes.
     values_by_key: HashMap<Key, Vec<String>>,
 }
 
@@ -67,12 +67,12 @@ impl IndexedKeys {
         &self.name
     }
 
-    /// Returns the keys of the objects with a value, in order.
+    /// Returns the keys of the objects with this value, sorted.
     pub(super) fn keys(&self, value: &str) -> impl Iterator<Item = &Key> {
         self.keys.get(value).into_iter().flatten()
     }
 
-    /// Sets the values of an object, as the [`Index`] returns them.
+    /// Sets the values of an object, as returned by [`Index::values`].
     pub(super) fn insert(&mut self, key: &Key, values: Vec<String>) {
         if self.values_by_key.get(key) == Some(&values) {
             return;
@@ -98,7 +98,7 @@ impl IndexedKeys {
     }
 }
 
-/// Distinguishes a cache from others that are there at the same time.
+/// Identifies a cache among those alive at the same time.
 pub(super) type CacheAddress = NonZeroUsize;
 
 thread_local! {
@@ -110,7 +110,7 @@ pub(super) fn is_indexing(cache: CacheAddress) -> bool {
     INDEXED.get() == Some(cache)
 }
 
-/// The time in which an index function runs.
+/// A guard that marks the index function of a cache as running on this thread.
 struct Indexing;
 
 impl Indexing {

@@ -1,14 +1,15 @@
-//! What the caches of a kind, together, know about one object.
+//! Combines what the caches of a kind know about an object.
 //!
-//! A kind may have several caches: of whole objects and of metadata, and of selections. They are not synchronized: a
-//! controller may be notified of a change by one before another has it, and must not decide on the older version. So an
-//! object counts as known only if no cache may know a newer version. A cache that does not have the object says:
+//! A kind may have several caches: of whole objects, of metadata only, and of different selections.
+//! They are not synchronized. One cache may notify a controller of a change before another has seen
+//! it, and the controller must not act on the older version. An object therefore only counts as
+//! known if no cache can know a newer version. This is what a cache without the object tells:
 //!
-//! | the cache | what it says |
+//! | cache | conclusion |
 //! |---|---|
-//! | does not watch the namespace, or has not listed yet | nothing |
-//! | selects the object, as far as its labels and its name tell | the object is gone, or is not there yet |
-//! | does not select the object, or a field decides that | nothing, unless its watch is ahead of the one that has the object |
+//! | does not watch the namespace, or has not listed yet | none |
+//! | selects the object, judging by its labels and name | the object is gone, or does not exist yet |
+//! | does not select the object, or a field decides | none, unless its watch is ahead of the watch that has the object |
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -20,19 +21,19 @@ use super::registry::AnyCache;
 use super::{Cache, Caches};
 use crate::object::{Key, Kind, Watchable};
 
-/// What the caches know about an object, which may lag behind the cluster.
+/// What the caches know about an object. They may lag behind the cluster.
 #[derive(Debug)]
 pub(crate) enum KnownObject {
     /// The metadata of the newest version.
     Found(Box<ObjectMeta>),
-    /// A cache that would have the object does not.
+    /// A cache that would contain the object does not.
     Missing,
-    /// No cache would have the object.
+    /// No cache would contain the object.
     NotCached,
 }
 
 impl Caches {
-    /// Looks up the metadata of an object. `wanted` is the metadata that it would have.
+    /// Looks up the metadata of an object. `wanted` is the metadata that the object would have.
     pub(crate) fn look_up<K: Watchable>(&self, kind: &Kind<K>, wanted: &ObjectMeta) -> KnownObject {
         let (key, caches) = (Key::of_meta(wanted), self.of_kind(kind));
         let version = |cache: &Arc<dyn AnyCache>| cache.version_of(&key)?.parse::<u64>().ok();
@@ -56,7 +57,7 @@ impl Caches {
         })
     }
 
-    /// Returns `true` if a cache shows an object in this version, and none may know a newer one.
+    /// Returns `true` if a cache shows an object in this version and no cache may know a newer one.
     pub(crate) fn shows_version<K: Watchable>(&self, kind: &Kind<K>, key: &Key, version: &str) -> bool {
         let caches = self.of_kind(kind);
         let mut sources = caches
@@ -65,7 +66,7 @@ impl Caches {
         sources.any(|source| is_latest(source, &caches, key, || source.meta_of(key)))
     }
 
-    /// Returns the object from a cache that has it whole and in this version.
+    /// Returns the object from a cache of whole objects if it has this version.
     pub(crate) fn get_version<K: Watchable>(
         &self,
         kind: &Kind<K>,
@@ -78,7 +79,8 @@ impl Caches {
         found.next()
     }
 
-    /// Returns `true` if a cache of whole objects has, or soon has, the object with this metadata.
+    /// Returns `true` if a cache of whole objects contains the object with this metadata, or soon
+    /// will.
     pub(crate) fn keeps_whole<K: Watchable>(&self, kind: &Kind<K>, meta: &ObjectMeta) -> bool {
         let key = Key::of_meta(meta);
         let of_kind = self.of_kind(kind);
@@ -86,7 +88,8 @@ impl Caches {
         whole.any(|cache| would_have(&**cache, &key, meta))
     }
 
-    /// Records an object that may just have been created, so that its deletion is delivered even if the watches have a gap.
+    /// Records an object that may just have been created, so that its deletion is delivered even if
+    /// the watches have a gap.
     pub(crate) fn record_created<K: Watchable>(&self, kind: &Kind<K>, created: &K) {
         for cache in self.of_kind(kind) {
             match cache.into_any().downcast::<Cache<K>>() {
@@ -111,12 +114,14 @@ fn downcast<K: Watchable>(cache: &Arc<dyn AnyCache>) -> Option<Arc<Cache<K>>> {
     Arc::clone(cache).into_any().downcast().ok()
 }
 
-/// Returns `true` if a cache has the object with this metadata once its watch has caught up.
+/// Returns `true` if a cache will contain the object with this metadata once its watch has caught
+/// up.
 fn would_have(cache: &dyn AnyCache, key: &Key, meta: &ObjectMeta) -> bool {
     cache.passed(key).is_some() && cache.selects(meta) == Selects::Yes
 }
 
-/// Returns `true` if no cache may know a newer version of an object than `source`, whose metadata `meta` returns.
+/// Returns `true` if no cache can know a newer version of an object than `source`. `meta` returns
+/// its metadata there.
 fn is_latest(
     source: &Arc<dyn AnyCache>,
     caches: &[Arc<dyn AnyCache>],

@@ -1,22 +1,22 @@
-//! Whether a selection has an object, decided as the API server does, as far as the metadata of the object tells.
+//! Evaluates selections like the API server does, as far as an object's metadata allows.
 
 use kube::core::{Expression, ObjectMeta, Selector, SelectorExt};
 
 use super::Selection;
 
-/// Whether a selection has an object.
+/// Whether a selection includes an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Selects {
     Yes,
     No,
-    /// A field decides that is not in the metadata.
+    /// The outcome depends on a field outside of the metadata.
     Unknown,
 }
 
 /// The parsed selectors of a [`Selection`].
 #[derive(Debug)]
 pub(super) struct Matcher {
-    /// `None` if only the API server can read the selector.
+    /// `None` if only the API server can interpret the selector.
     labels: Option<Selector>,
     fields: Vec<FieldRequirement>,
 }
@@ -25,7 +25,7 @@ pub(super) struct Matcher {
 struct FieldRequirement {
     field: Field,
     value: String,
-    /// `false` if the field must have another value.
+    /// Whether the field must equal the value or differ from it.
     equal: bool,
 }
 
@@ -46,7 +46,8 @@ impl Matcher {
         }
     }
 
-    /// Returns whether an object with this metadata is selected, by label and field: namespaces are the watches'.
+    /// Evaluates the label and field selectors for an object with this metadata. The watches take
+    /// care of namespaces.
     pub(super) fn selects(&self, meta: &ObjectMeta) -> Selects {
         let labels = self.labels.as_ref().map(|labels| match &meta.labels {
             Some(found) => labels.matches(found),
@@ -62,7 +63,7 @@ impl Matcher {
             })
     }
 
-    /// Returns `true` if a change of an object can take it out of the selection.
+    /// Returns `true` if a change to an object can remove it from the selection.
     pub(super) fn can_lose_objects(&self) -> bool {
         let is_fixed = |field: &FieldRequirement| !matches!(field.field, Field::Other);
         !self.labels.as_ref().is_some_and(Selector::selects_all) || !self.fields.iter().all(is_fixed)
@@ -88,7 +89,7 @@ impl FieldRequirement {
         Self { field, value, equal }
     }
 
-    /// Returns `None` if the metadata does not tell.
+    /// Returns `None` if the metadata does not decide.
     fn matches(&self, meta: &ObjectMeta) -> Option<bool> {
         let found = match self.field {
             Field::Name => meta.name.as_deref(),
@@ -99,7 +100,8 @@ impl FieldRequirement {
     }
 }
 
-/// Parses a label selector; `None` for what kube's expressions cannot express, such as `>`, and for what is invalid.
+/// Parses a label selector. Returns `None` if it is invalid, or uses operators that kube's
+/// expressions lack, such as `>`.
 fn parse_labels(text: &str) -> Option<Selector> {
     let mut depth = 0;
     let terms = text.split(|found: char| {

@@ -1,8 +1,8 @@
-//! Caches: the objects of a kind, kept in memory by a watch, with subscribers that receive each change.
+//! Caches, which keep the objects of a kind in memory and notify subscribers of each change.
 //!
-//! A manager has one cache for each kind and [`Selection`], shared by all controllers. A cache stores the objects itself
-//! instead of using kube's `Store`: its subscribers receive the old object with the new one, its indexes are updated
-//! together with the objects, and a relist does not hold every object twice.
+//! A manager has one cache for each kind and [`Selection`], shared by all controllers. Caches do
+//! not use kube's `Store`, because subscribers need the old object along with the new one, indexes
+//! must be updated together with the objects, and a relist should not hold every object twice.
 
 mod by_namespace;
 mod cached;
@@ -53,7 +53,7 @@ use stored::Unpacker;
 use unseen::UnseenObjects;
 use writer::Writer;
 
-/// Default limit in bytes of what each controller remembers of its applies.
+/// Default limit in bytes for what each controller remembers of its applies.
 const APPLIED_BYTES: usize = 64 << 20;
 
 /// An event of a watch: an object was created, updated or deleted.
@@ -65,7 +65,7 @@ pub enum Change<K> {
         old: Option<Arc<K>>,
         /// The object after the change.
         new: Arc<K>,
-        /// `true` if the object comes from the first list and has not necessarily changed.
+        /// Whether the object comes from the initial list and has not necessarily changed.
         initial: bool,
     },
     /// The object was deleted; this is its last known state.
@@ -82,24 +82,25 @@ impl<K> Change<K> {
     }
 }
 
-/// An event for the handlers of a cache.
+/// An event for the subscribers of a cache.
 pub(crate) enum CacheEvent<K> {
     Change(Change<K>),
-    /// The object was created or updated and cannot be decoded. `old` is the object before, if that could be.
+    /// The object was created or updated and cannot be decoded. `old` is the previous version if
+    /// that could be decoded.
     Undecodable {
         old: Option<Arc<K>>,
         new: Arc<UndecodableEntry>,
-        /// As in [`Change::Applied`].
+        /// See [`Change::Applied`].
         initial: bool,
     },
-    /// An object was deleted that could not be decoded.
+    /// An undecodable object was deleted.
     UndecodableDeleted(Arc<UndecodableEntry>),
 }
 
-/// Receives each event in order, before the next one is read from the watch; it must not block.
+/// Receives each event in order, before the next one is read from the watch. Must not block.
 pub(crate) type Handler<K> = Box<dyn Fn(&CacheEvent<K>) + Send + Sync>;
 
-/// Identifies a handler among those of all caches.
+/// Identifies a handler across all caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HandlerId(u64);
 
@@ -110,14 +111,14 @@ impl HandlerId {
     }
 }
 
-/// The options that all caches of a manager have.
+/// Options shared by all caches of a manager.
 #[derive(Clone, Debug)]
 pub(crate) struct CacheOptions {
     pub(crate) trim: Trim,
     pub(crate) lists: ListOptions,
     /// Shared by all caches of a manager.
     pub(crate) list_limit: ListLimit,
-    /// Limit in bytes of what each controller remembers of its applies.
+    /// Limit in bytes for what each controller remembers of its applies.
     pub(crate) applied_bytes: usize,
 }
 
@@ -132,29 +133,29 @@ impl Default for CacheOptions {
     }
 }
 
-/// The objects of one kind that match a selection.
+/// The cached objects of one kind that match a selection.
 pub(crate) struct Cache<K: Watchable> {
     kind: Kind<K>,
     selection: Selection,
     matcher: Matcher,
     /// Set before the watches start.
     options: OnceLock<CacheOptions>,
-    /// Locked before `objects`, by those who store objects.
+    /// Serializes writers. Lock it before `objects`.
     writer: Mutex<Writer<K>>,
     unpacker: Unpacker<K>,
     objects: RwLock<Objects<K>>,
-    /// `true` once the log says that an index function reads the cache.
+    /// Whether the log has already reported that an index function reads this cache.
     reads_itself: AtomicBool,
     handlers: RwLock<Vec<(HandlerId, Handler<K>)>>,
     /// `true` once the watches are no longer needed.
     stopped: watch::Sender<bool>,
-    /// Sent to when the watches are to list the objects again.
+    /// Notified when the watches must relist.
     restarted: watch::Sender<()>,
     unseen: UnseenObjects<K>,
-    /// Number of watches that have not delivered their first list.
+    /// Number of watches that have not delivered their first list yet.
     unsynced: AtomicUsize,
     synced: watch::Sender<bool>,
-    /// The number of users to whom each [`Need`] applies.
+    /// Number of users with each [`Need`].
     needs: [AtomicUsize; 3],
 }
 
@@ -179,7 +180,7 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Sets the options, if none are set yet.
+    /// Sets the options unless they are already set.
     fn configure(&self, options: &CacheOptions) {
         self.options.get_or_init(|| options.clone());
     }
@@ -205,7 +206,7 @@ impl<K: Watchable> Cache<K> {
         self.unpacker.open(key, &form)
     }
 
-    /// Returns the object with this key if it is stored and cannot be decoded.
+    /// Returns the entry for this key if the stored object cannot be decoded.
     pub(crate) fn undecodable(&self, key: &Key) -> Option<Arc<UndecodableEntry>> {
         self.read().undecodable.get(key).cloned()
     }
@@ -215,18 +216,19 @@ impl<K: Watchable> Cache<K> {
         self.read().by_key.keys(None)
     }
 
-    /// Adds a handler, which first receives each existing object as an initial event.
+    /// Adds a handler and delivers each existing object to it as an initial event.
     pub(crate) fn subscribe(&self, handler: Handler<K>) -> HandlerId {
         let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
-        // No change is dispatched while the lock is held, so the handler misses none. A change that is in the cache but
-        // not dispatched yet is delivered twice: here as an initial event, then as a change. A deletion that is not
-        // dispatched yet is delivered without an initial event before it.
+        // No change is dispatched while the lock is held, so the handler misses none. A change that
+        // is in the cache but not yet dispatched is delivered twice: here as an initial event, and
+        // later as a change. A deletion that is not yet dispatched is delivered without a preceding
+        // initial event.
         let (existing, undecodable) = {
             let objects = self.read();
             let undecodable: Vec<_> = objects.undecodable.values().cloned().collect();
             (objects.by_key.keys(None), undecodable)
         };
-        // One by one, because those that are packed take several times their memory while a handler has them.
+        // One at a time: packed objects take several times their memory while a handler uses them.
         for new in existing.iter().filter_map(|key| self.get(key)) {
             handler(&CacheEvent::Change(Change::Applied {
                 old: None,
@@ -246,20 +248,21 @@ impl<K: Watchable> Cache<K> {
         id
     }
 
-    /// Removes a handler. No event is delivered to it once this has returned.
+    /// Removes a handler. It receives no events after this method has returned.
     pub(crate) fn unsubscribe(&self, id: HandlerId) {
         let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
         handlers.retain(|(handler, _)| *handler != id);
     }
 
-    /// Adds an object as if it had been watched.
+    /// Adds an object as if a watch had delivered it.
     pub(crate) fn put(&self, object: K) {
         self.apply(None, object, true);
     }
 
-    /// Records an object created by this process until the watch delivers it, so that its deletion is delivered even if
-    /// the watch never shows the object; see [`UnseenObjects`]. `copy` makes the object of
-    /// which `meta` is the metadata; mostly the cache has it already.
+    /// Records an object created by this process until the watch delivers it, so that its deletion
+    /// is delivered even if the watch never shows the object; see [`UnseenObjects`]. `copy` returns
+    /// the object with the metadata `meta`. It is rarely called, because the cache usually has the
+    /// object already.
     pub(crate) fn record_created(&self, meta: &ObjectMeta, copy: impl FnOnce() -> K) {
         let key = Key::of_meta(meta);
         let Some(version) = resource_version(meta) else {
@@ -272,13 +275,14 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Returns `true` if the watch has not delivered this version of an object, and may still do so.
+    /// Returns `true` if the watch has not delivered this version of an object but may still do so.
     fn is_unseen(&self, key: &Key, version: u64) -> bool {
         let objects = self.read();
         objects.form(key).is_none() && objects.is_undecided(key, version)
     }
 
-    /// Forgets the unseen objects about which the watch has decided, when it has delivered an event of an object.
+    /// After an event for an object, forgets the unseen objects that the watch has now either
+    /// delivered or skipped.
     fn settle_unseen(&self, key: &Key) {
         self.unseen
             .settle(key, |key, version| self.read().is_undecided(key, version));
@@ -288,13 +292,13 @@ impl<K: Watchable> Cache<K> {
         self.apply_received(watch, object, 0, initial);
     }
 
-    /// `bytes` is the size of the object as received.
+    /// Stores an object from a watch. `bytes` is its size as received.
     fn apply_received(&self, watch: Option<WatchId>, mut object: K, bytes: usize, initial: bool) {
         self.kind.set_types(&mut object);
         self.trim().apply(object.meta_mut());
         if !K::metadata_api() {
-            // serde's vectors have capacity for four entries, of which mostly one is used; those of a copy have none
-            // to spare. What is packed takes the same either way.
+            // serde allocates vectors with capacity for four entries, of which usually one is used.
+            // Cloning drops the excess. Packed objects have no such overhead.
             object = object.clone();
         }
         let (key, new) = (Key::of(&object), Arc::new(object));
@@ -308,9 +312,9 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Keeps metadata and reason of an object that cannot be decoded, in place of the object.
+    /// Stores metadata and error of an undecodable object, in place of the object.
     ///
-    /// An older version that could be decoded is removed: acting on it would undo what was written since.
+    /// An older, decodable version is removed: acting on it would undo later writes.
     fn apply_undecodable(&self, watch: Option<WatchId>, mut object: Undecodable, initial: bool) {
         self.trim().apply(object.meta_mut());
         if self.kind.is_confidential() {
@@ -350,9 +354,9 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Deletes the objects missing from the last list of a watch of `namespace` (`None`: all namespaces). `undecodable` are
-    /// the keys of the listed objects that cannot be decoded, `expected` those of the unseen objects when the list was
-    /// requested.
+    /// Deletes the objects missing from the last list of a watch of `namespace` (`None`: all
+    /// namespaces). `undecodable` has the keys of the listed objects that cannot be decoded, and
+    /// `expected` the keys of the objects that were unseen when the list was requested.
     fn delete_unlisted(
         &self,
         watch: WatchId,
@@ -390,40 +394,40 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Returns `true` once the first list has been delivered to all subscribers.
+    /// Returns `true` once all subscribers have received the first list.
     pub(crate) fn is_synced(&self) -> bool {
         *self.synced.borrow()
     }
 
-    /// Resolves once the first list has been delivered to all subscribers.
+    /// Resolves once all subscribers have received the first list.
     pub(crate) async fn synced(&self) {
         // The cache owns the sender, so the wait cannot fail.
         let _ = self.synced.subscribe().wait_for(|synced| *synced).await;
     }
 
-    /// Marks the cache as synced although no watch fills it.
+    /// Marks the cache as synced without a watch.
     pub(crate) fn assume_synced(&self) {
         self.synced.send_replace(true);
     }
 
-    /// Adds a user with this need.
+    /// Registers a user with this need.
     pub(crate) fn need(&self, need: Need) {
         self.needs[need as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Removes a user with this need.
+    /// Unregisters a user with this need.
     pub(crate) fn release_need(&self, need: Need) {
         self.needs[need as usize].fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Returns the greatest need of all users.
+    /// Returns the highest need among all users.
     fn greatest_need(&self) -> Need {
         let all = [Need::Always, Need::AtStart];
         let has_users = |need: &Need| self.needs[*need as usize].load(Ordering::Relaxed) > 0;
         all.into_iter().find(has_users).unwrap_or(Need::Optional)
     }
 
-    /// Returns the last error of a watch, of one that has not listed yet if there is one.
+    /// Returns the last error of a watch, preferably of one that has not listed yet.
     pub(crate) fn last_error(&self) -> String {
         let objects = self.read();
         let failed = objects

@@ -1,9 +1,11 @@
 //! The objects of a cache: those delivered by its watches, and newer ones written by this process.
 //!
-//! A watch lags behind the writes of its own process. A reconcile that runs again before the watch has caught up would
-//! not see its own writes, and would repeat them: create a second child, or count a status up twice. So the object that
-//! the API server returns for a write is stored in the cache immediately, and *readers* see it. *Subscribers* do not:
-//! they receive exactly the events of the watch, in its order, with the object of the previous event as the old one.
+//! A watch lags behind writes by its own process. A reconcile that runs again before the watch has
+//! caught up would miss its own writes and repeat them: create a second child, or increment a
+//! counter in the status twice. Therefore, the object that the API server returns for a write is
+//! stored in the cache immediately, where *readers* see it. *Subscribers* do not: they receive
+//! exactly the events of the watch, in its order, and as the old object the one from the previous
+//! event.
 //!
 //! # Example: an update
 //! The Deployment `web` is cached at version 5; all controllers have received version 5.
@@ -15,38 +17,44 @@
 //! | 3 | the watch delivers version 9 | 9 | 7 → 9 |
 //! | 4 | the watch delivers version 11 | 11 | 9 → 11 |
 //!
-//! Storing the write and nothing else would be simpler, but wrong in two ways. In step 2 the older event would overwrite
-//! the newer object, so that readers see the write undone. And without the other writer, step 3 would change 9 to 9,
-//! which is not a change at all: the controllers that watch `web` would never be notified of the change from 5. So
-//! `delivered` remembers, for each object stored ahead of the watch, the object that subscribers know; an event older
-//! than the stored object only replaces the former.
+//! Merely storing the write would be wrong in two ways. In step 2, the older event would overwrite
+//! the newer object, and readers would see the write undone. And if there were no other writer,
+//! step 3 would replace 9 with 9, which is no change, so controllers that watch `web` would never
+//! hear about the change from 5. Therefore, `delivered` remembers the object that subscribers know
+//! for each object stored ahead of the watch. An event older than the stored object only updates
+//! `delivered`.
 //!
 //! # Example: a creation that must not be stored
-//! A write may be stored only if the watch will deliver it or something newer; otherwise nothing would ever remove it.
+//! A write may be stored only if the watch will deliver it or something newer. Otherwise nothing
+//! would ever remove it.
 //!
 //! 1. A reconcile sends a create of `c`. Meanwhile the watch gets 410 Gone and starts to relist.
 //! 2. The server creates `c` at version 60, and somebody deletes it at version 61.
-//! 3. The list is made at version 62, without `c`; the watch will deliver events after 62 only.
-//! 4. The response to the create arrives: `c` at version 60. Stored now, it would stay in the cache forever.
+//! 3. The list is taken at version 62, without `c`. The watch will only deliver events after 62.
+//! 4. The response to the create arrives: `c` at version 60. If stored now, it would stay in the
+//!    cache forever.
 //!
-//! So [`WriteStart`] notes the time when the request is sent, counted in lists, and
-//! [`put_own_write`](Objects::put_own_write) drops the object if the watch of its namespace is listing, or has listed
-//! since then; lists of other namespaces do not matter. It also drops the object if its namespace is not watched, if a
-//! selector may exclude the object and it is not in the cache already, or if the watch has delivered a newer version of
-//! *any* object: events come in the order of resource versions, so the watch has passed this write.
+//! Therefore, [`WriteStart`] records the logical time at which the request is sent, counted in
+//! lists. [`put_own_write`](Objects::put_own_write) drops the object if the watch of its namespace
+//! is listing, or has listed since then; lists of other namespaces do not matter. It also drops the
+//! object if its namespace is not watched, or if a selector may exclude it and it is not in the
+//! cache yet. Finally, it drops the object if the watch has delivered a newer version of *any*
+//! object: events arrive in the order of resource versions, so the watch is already past this
+//! write.
 //!
 //! # Example: a deletion
-//! A reconcile deletes the Job `j`, which is cached at version 5 with uid `u`. The answer says that it is gone, but has no
-//! version to compare with events.
+//! A reconcile deletes the Job `j`, which is cached at version 5 with UID `u`. The response says
+//! that it is gone, but contains no version to compare with events.
 //!
 //! | step | what happens | readers see | subscribers receive |
 //! |---|---|---|---|
-//! | 1 | the server answers that `j` is gone | nothing | |
+//! | 1 | the server responds that `j` is gone | nothing | |
 //! | 2 | the watch delivers version 7, by another writer before the deletion | nothing | 5 → 7 |
 //! | 3 | the watch delivers the deletion | nothing | 7 → deleted |
 //!
-//! The uid says which events precede the deletion: an object that is created again has another one. So `deleted` holds `u`
-//! from step 1 to step 3, and an object with this uid is shown to nobody in between, unless a list contains it.
+//! The UID tells which events precede the deletion, because an object that is created again has a
+//! different one. From step 1 to step 3, `deleted` holds `u`, and an object with this UID stays
+//! hidden unless a list contains it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -63,38 +71,40 @@ use crate::object::{Key, Undecodable, Watchable};
 
 /// The objects and their indexes, which are updated together.
 ///
-/// A cache has them behind a lock that all its readers wait for. So nothing here decodes an object or calls a function
-/// of the user: objects come packed, with the values for all indexes, and leave as copies of what is stored.
+/// All readers of a cache contend for the lock around this. Nothing in here decodes objects or
+/// calls user functions: objects arrive packed, along with their values for all indexes, and leave
+/// as copies of the packed form.
 pub(super) struct Objects<K> {
     pub(super) by_key: ByNamespace<Stored<K>>,
     /// Sum of the sizes in `by_key`.
     bytes: u64,
-    /// The stored objects that cannot be decoded; none of them is in `by_key`.
+    /// Stored objects that cannot be decoded. None of them is in `by_key`.
     pub(super) undecodable: HashMap<Key, Arc<UndecodableEntry>>,
     pub(super) indexes: Vec<IndexedKeys>,
-    /// For each object stored ahead of the watch, the object last delivered to subscribers (`None`: they know none).
+    /// For each object stored ahead of the watch, the object last delivered to subscribers (`None`
+    /// if they know none).
     delivered: HashMap<Key, Option<Form<K>>>,
-    /// The uids of objects that this process has deleted and the watch has not. None is in `by_key`, and each is in
-    /// `delivered`.
+    /// UIDs of objects that this process has deleted and whose deletion the watch has not delivered
+    /// yet. None of them is in `by_key`, all of them are in `delivered`.
     deleted: HashMap<Key, String>,
     watches: Vec<WatchState>,
-    /// Number of lists begun so far by all watches.
+    /// Number of lists started so far by all watches.
     lists: u64,
     now: Tick,
 }
 
-/// An object that cannot be decoded, as a cache keeps it.
+/// The cache entry of an object that cannot be decoded.
 #[derive(Debug)]
 pub(crate) struct UndecodableEntry {
     pub(crate) object: Undecodable,
-    /// `true` if an earlier version of the object failed for the same reason.
+    /// Whether the previous version of the object failed for the same reason.
     repeated: bool,
-    /// `true` once an event was recorded about this reason.
+    /// Whether an event was recorded for this reason.
     recorded: AtomicBool,
 }
 
 impl UndecodableEntry {
-    /// Creates the entry that follows `before`.
+    /// Creates the entry that replaces `before`.
     fn after(before: Option<&Self>, object: Undecodable) -> Self {
         let same = before.filter(|before| before.object.has_reason_of(&object));
         let recorded = same.is_some_and(|before| before.recorded.load(Ordering::Relaxed));
@@ -110,7 +120,7 @@ impl UndecodableEntry {
         !self.repeated
     }
 
-    /// Returns `true` for the first caller, who is to record an event about the object.
+    /// Returns `true` to the first caller, who must then record an event about the object.
     pub(crate) fn claim_event(&self) -> bool {
         !self.recorded.swap(true, Ordering::Relaxed)
     }
@@ -123,24 +133,24 @@ impl UndecodableEntry {
 /// An object that is about to be stored.
 pub(super) struct NewObject<K> {
     pub(super) form: Form<K>,
-    /// Size of the object as received, in JSON.
+    /// Size of the object as received, in bytes of JSON.
     pub(super) bytes: u32,
     /// The values for each index.
     pub(super) values: Vec<Vec<String>>,
 }
 
-/// An object removed from a cache, as subscribers know it.
+/// An object removed from a cache, in the version that subscribers know.
 pub(super) enum Deleted<K> {
     Object(Form<K>),
     Undecodable(Arc<UndecodableEntry>),
 }
 
-/// The progress of a watch of one namespace, or of all.
+/// The progress of a watch of one namespace or of all.
 struct WatchState {
     namespace: Option<String>,
-    /// The time at which its last list ended; `None` while it is listing.
+    /// When its last list ended; `None` while it is listing.
     listed: Option<Tick>,
-    /// Number of its last list, among those of all watches.
+    /// Number of its last list, counting the lists of all watches.
     list: u32,
     /// The newest resource version delivered since the last list began.
     newest: u64,
@@ -150,13 +160,13 @@ struct WatchState {
 }
 
 impl WatchState {
-    /// Returns `true` if the watch delivers the object with this key, if it is selected.
+    /// Returns `true` if the watch delivers the object with this key, provided that it is selected.
     fn covers(&self, key: &Key) -> bool {
         self.namespace.is_none() || self.namespace.as_deref() == key.namespace.as_deref()
     }
 }
 
-/// A time, counted in beginnings and ends of lists of one cache.
+/// A logical time, counted in starts and ends of lists of one cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Tick(u64);
 
@@ -164,7 +174,7 @@ struct Tick(u64);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WatchId(usize);
 
-/// The time at which a write request was sent.
+/// The logical time at which a write request was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WriteStart(Tick);
 
@@ -185,7 +195,7 @@ impl<K> Default for Objects<K> {
 }
 
 impl<K: Watchable> Objects<K> {
-    /// Adds a watch, which starts with a list.
+    /// Adds a watch, which starts by listing.
     pub(super) fn add_watch(&mut self, namespace: Option<String>) -> WatchId {
         self.watches.push(WatchState {
             health: Arc::new(WatchHealth::new(namespace.clone())),
@@ -213,16 +223,17 @@ impl<K: Watchable> Objects<K> {
         self.watches[watch.0].listed = Some(self.now);
     }
 
-    /// Returns the keys of the objects of a namespace, or of all, that the list of this watch did not have.
+    /// Returns the keys of the objects, in one namespace or all, that were missing from the last
+    /// list of this watch.
     ///
-    /// Each object has the number of its list: a set of the listed keys would take as much again as the objects' own keys,
-    /// and leave holes in the memory between them.
+    /// Each object stores the number of its list. A set of listed keys would take as much memory as
+    /// the keys of the objects themselves, and fragment the heap.
     pub(super) fn unlisted(&self, watch: WatchId, namespace: Option<&str>) -> Vec<Key> {
         let list = self.watches[watch.0].list;
         self.by_key.keys_where(namespace, |stored| stored.list < list)
     }
 
-    /// Stores an object with this metadata that a watch has delivered. Returns the object that subscribers know.
+    /// Stores an object delivered by a watch. Returns the object that subscribers know.
     pub(super) fn put(
         &mut self,
         watch: Option<WatchId>,
@@ -251,9 +262,9 @@ impl<K: Watchable> Objects<K> {
         }
     }
 
-    /// Stores an object delivered by a watch that cannot be decoded, in place of an older version. Returns the object that
-    /// subscribers know and the new entry, or `None` if this process has written a newer version meanwhile, or the entry
-    /// has this version already.
+    /// Stores an undecodable object delivered by a watch, in place of an older version. Returns the
+    /// object that subscribers know and the new entry. Returns `None` if this process has written a
+    /// newer version in the meantime, or if the entry already has this version.
     pub(super) fn put_undecodable(
         &mut self,
         watch: Option<WatchId>,
@@ -295,8 +306,8 @@ impl<K: Watchable> Objects<K> {
                 self.delivered.insert(key.clone(), None);
                 delivered
             }
-            // Subscribers also receive the deletion of an object that this process created and they do not know yet: its
-            // owner may be waiting for it.
+            // Subscribers also receive the deletion of an object that this process created, even if
+            // they have not seen it yet: its owner may be waiting for the deletion.
             Some(delivered) => delivered.or(self.remove(key)),
             None => self.remove(key),
         };
@@ -307,9 +318,9 @@ impl<K: Watchable> Objects<K> {
         WriteStart(self.now)
     }
 
-    /// Stores an object with this metadata written by this process, unless the watch may not deliver it; see the example
-    /// above. `is_selected` is `false` if a selector may exclude the object; it is then stored only if it is in the cache
-    /// already.
+    /// Stores an object written by this process, unless the watch may not deliver it; see the
+    /// example above. If a selector may exclude the object (`is_selected` is `false`), it is stored
+    /// only if the cache already contains it.
     pub(super) fn put_own_write(
         &mut self,
         start: WriteStart,
@@ -338,8 +349,8 @@ impl<K: Watchable> Objects<K> {
         }
     }
 
-    /// Hides an object that this process has deleted until the watch delivers the deletion. Nothing is hidden if the watch
-    /// has delivered it already, or a list may have shown it.
+    /// Hides an object that this process has deleted until the watch delivers the deletion. Does
+    /// nothing if the watch has already delivered it, or a list may have shown it.
     pub(super) fn put_own_deletion(&mut self, start: WriteStart, key: &Key, uid: &str) {
         let is_stored = self.form(key).is_some_and(|form| form.has_uid(&key.name, uid));
         if is_stored && self.find_current_watch(start, key).is_some() {
@@ -349,7 +360,8 @@ impl<K: Watchable> Objects<K> {
         }
     }
 
-    /// Returns the keys of the objects that this process has deleted and the watch has not.
+    /// Returns the keys of the objects that this process has deleted and whose deletion the watch
+    /// has not delivered yet.
     pub(super) fn own_deletions(&self) -> impl Iterator<Item = &Key> {
         self.deleted.keys()
     }
@@ -359,14 +371,14 @@ impl<K: Watchable> Objects<K> {
         !self.deleted.is_empty() && self.deleted.get(key) == meta.uid.as_ref() && meta.uid.is_some()
     }
 
-    /// Returns the watch that delivers the object, unless it has listed since the start of a write.
+    /// Returns the watch that delivers the object, unless it has listed since the write started.
     fn find_current_watch(&self, WriteStart(start): WriteStart, key: &Key) -> Option<&WatchState> {
         let watch = self.find_watch(key)?;
         watch.listed.filter(|listed| *listed <= start)?;
         Some(watch)
     }
 
-    /// Returns the watch that delivers the object with this key, if it is selected.
+    /// Returns the watch that delivers the object with this key, provided that it is selected.
     fn find_watch(&self, key: &Key) -> Option<&WatchState> {
         self.watches.iter().find(|watch| watch.covers(key))
     }
@@ -376,20 +388,22 @@ impl<K: Watchable> Objects<K> {
         !self.watches.is_empty()
     }
 
-    /// Returns the newest resource version that the watch of an object has delivered, if that has listed once.
+    /// Returns the newest resource version delivered by the watch that covers an object, or `None`
+    /// before its first list.
     pub(super) fn passed(&self, key: &Key) -> Option<u64> {
         let watch = self.find_watch(key)?;
         watch.health.is_synced().then_some(watch.passed)
     }
 
-    /// Returns `true` if it is not known yet whether the watch of an object delivers this version: it will, or a list
-    /// will have the object or not.
+    /// Returns `true` if the watch of an object may still deliver this version, or a list in
+    /// progress may contain the object.
     pub(super) fn is_undecided(&self, key: &Key, version: u64) -> bool {
         let watch = self.find_watch(key);
         watch.is_some_and(|watch| watch.listed.is_none() || watch.newest < version)
     }
 
-    /// Records the newest version that a watch has delivered. Returns `true` if the watch is listing.
+    /// Records the version of an event as the newest of its watch. Returns `true` if the watch is
+    /// listing.
     fn record_progress(&mut self, watch: Option<WatchId>, version: Option<u64>) -> bool {
         let Some(watch) = watch.and_then(|watch| self.watches.get_mut(watch.0)) else {
             return false;
@@ -428,12 +442,12 @@ impl<K: Watchable> Objects<K> {
         Some(removed.form)
     }
 
-    /// Returns what is stored of the object with this key.
+    /// Returns the stored form of the object with this key.
     pub(super) fn form(&self, key: &Key) -> Option<&Form<K>> {
         self.by_key.get(key).map(|stored| &stored.form)
     }
 
-    /// Copies the objects of a namespace, or all, in no particular order.
+    /// Copies the objects in a namespace, or all, in no particular order.
     pub(super) fn copy(&self, namespace: Option<&str>) -> Copies<K> {
         let mut copies = Copies::with_capacity(self.len_in(namespace));
         match namespace {
@@ -449,7 +463,7 @@ impl<K: Watchable> Objects<K> {
         copies
     }
 
-    /// Copies the objects with these keys that are stored, in their order.
+    /// Copies the stored objects among these keys, in the order of the keys.
     pub(super) fn copy_keys<'a>(&self, keys: impl Iterator<Item = &'a Key>) -> Copies<K> {
         let mut copies = Copies::with_capacity(0);
         for key in keys {
@@ -469,7 +483,7 @@ impl<K: Watchable> Objects<K> {
         self.version_of(key)?.parse().ok()
     }
 
-    /// Returns the size of all objects as received, in bytes of JSON.
+    /// Returns the total size of all objects as received, in bytes of JSON.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -491,13 +505,14 @@ impl<K: Watchable> Objects<K> {
         }
     }
 
-    /// Returns the number of own writes that the watches have not delivered.
+    /// Returns the number of own writes that the watches have not delivered yet.
     pub(super) fn own_writes(&self) -> usize {
         self.delivered.len()
     }
 }
 
-/// Returns the resource version as a number, which it is for all objects stored by the API server itself.
+/// Parses the resource version, which is a number for all objects that the API server itself
+/// stores.
 ///
 /// Resource versions are
 /// [ordered](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions) within a kind.

@@ -1,4 +1,4 @@
-//! Writes by this process, applied to its caches when the API server responds.
+//! Applies writes by this process to its caches as soon as the API server responds.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use super::objects::WriteStart;
 use super::registry::AnyCache;
 use crate::object::{Key, Kind, Watchable};
 
-/// Returns an object as JSON, for caches of another Rust type; `None` if that is not possible.
+/// Converts an object to JSON for caches of other Rust types, or returns `None` if that is
+/// impossible.
 pub(crate) type ToJson<K> = fn(&K) -> Option<Value>;
 
 /// A [`ToJson`] for every type that can be serialized.
@@ -21,25 +22,26 @@ pub(crate) fn to_json<K: Serialize>(object: &K) -> Option<Value> {
     serde_json::to_value(object).ok()
 }
 
-/// A [`ToJson`] for types that may not be serializable: only objects of a kind known at run time are returned.
+/// A [`ToJson`] for types that may not be serializable. Only converts objects of kinds known at run
+/// time.
 pub(crate) fn dynamic_to_json<K: Any>(object: &K) -> Option<Value> {
     let object: &dyn Any = object;
     object.downcast_ref::<DynamicObject>().and_then(to_json)
 }
 
-/// A request that writes an object of kind `K` and has not been answered.
+/// A write request for an object of kind `K` that awaits its response.
 pub(crate) struct PendingWrite<K: Watchable> {
     whole: Vec<(Arc<Cache<K>>, WriteStart)>,
     metadata: Vec<(Arc<Cache<PartialObjectMeta<K>>>, WriteStart)>,
-    /// Caches of the kind with another Rust type, such as `DynamicObject`.
+    /// Caches of the kind with a different Rust type, such as `DynamicObject`.
     others: Vec<(Arc<dyn AnyCache>, WriteStart)>,
     to_json: ToJson<K>,
-    /// `true` for namespaces, which finalizers in their spec hold as well.
+    /// `true` for namespaces, whose deletion also waits for the finalizers in their spec.
     is_namespace: bool,
 }
 
 impl<K: Watchable> PendingWrite<K> {
-    /// Notes the state of the caches of a kind before the request is sent.
+    /// Records the state of the caches of a kind before the request is sent.
     pub(super) fn begin(
         kind: &Kind<K>,
         caches: impl IntoIterator<Item = Arc<dyn AnyCache>>,
@@ -65,8 +67,8 @@ impl<K: Watchable> PendingWrite<K> {
         pending
     }
 
-    /// Adds the object that the API server returned to the caches, or hides it if the write was the last that it took to
-    /// delete the object.
+    /// Adds the object that the API server returned to the caches, or hides it if this write
+    /// completed its deletion.
     ///
     /// Returns `true` if the object still exists.
     pub(crate) fn finish(self, object: &mut K) -> bool {
@@ -82,7 +84,7 @@ impl<K: Watchable> PendingWrite<K> {
         }
     }
 
-    /// Hides a deleted object from readers of the caches.
+    /// Hides a deleted object from the readers of the caches.
     pub(crate) fn finish_deletion(self, key: &Key, uid: &str) {
         for (cache, start) in self.whole {
             cache.write().put_own_deletion(start, key, uid);
@@ -103,7 +105,8 @@ impl<K: Watchable> PendingWrite<K> {
                 .into_iter()
                 .for_each(|(cache, start)| cache.put_own_json(start, &json));
         }
-        // Taken out because copying them would cost more than the rest, and most caches drop them.
+        // Taken out because copying them would cost more than everything else, and most caches drop
+        // them.
         let managed_fields = object.meta_mut().managed_fields.take();
         for (cache, start) in self.whole {
             let mut copy = object.clone();
@@ -123,8 +126,8 @@ impl<K: Watchable> PendingWrite<K> {
     }
 }
 
-/// Returns `true` for an object that is deleted and held by neither finalizers nor a grace period. The API server returns
-/// it for the write that removed the last finalizer.
+/// Returns `true` for an object that is deleted and not held back by finalizers or a grace period.
+/// The API server returns such an object from the write that removes the last finalizer.
 fn is_gone(meta: &ObjectMeta) -> bool {
     meta.deletion_timestamp.is_some()
         && meta.finalizers.as_ref().is_none_or(Vec::is_empty)

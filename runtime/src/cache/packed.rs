@@ -1,15 +1,17 @@
-//! Metadata in one block of bytes.
+//! Metadata packed into one block of bytes.
 //!
-//! The metadata of a Deployment takes some 2 kB as an [`ObjectMeta`]: each of its maps has a node of 544 bytes, and each
-//! of its twenty strings an allocation. A cache that keeps nothing else packs it into a block of some 100 bytes, and
-//! makes an `ObjectMeta` of that for each reader.
+//! As an [`ObjectMeta`], the metadata of a Deployment takes about 2 kB: each of its maps has a
+//! B-tree node of 544 bytes, and each of its twenty strings is an allocation. A cache that stores
+//! only metadata packs it into a block of about 100 bytes, and builds an `ObjectMeta` from it for
+//! each reader.
 //!
 //! # Layout
-//! A number with a bit for each field that is set, then these fields in a fixed order; the first ones are those that are
-//! read alone. Numbers are in LEB128. A string has its length plus one in front, or is a zero if it is the name of the
-//! object, as many labels and the names of owners are. A UID is 16 bytes. Keys of labels and annotations, finalizers, and
-//! the types of owners are the same in most objects of a kind, so they are [`Words`], with a single byte each. The name and
-//! the namespace are left out: they are the object's key.
+//! The block starts with a bit set of the fields that are present. The fields follow in a fixed
+//! order, starting with those that are also read individually. Numbers are in LEB128. A string is
+//! prefixed with its length plus one; a zero stands for the name of the object, since many labels
+//! and names of owners repeat it. A UID takes 16 bytes. Most objects of a kind have the same label
+//! and annotation keys, finalizers and owner types, so these are [`Words`] of a single byte each.
+//! The object's name and namespace are omitted, because they are its key.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -18,15 +20,16 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use k8s_openapi::jiff::Timestamp;
 use kube::core::ObjectMeta;
 
-/// The longest string in bytes that becomes a word.
+/// Maximum length in bytes of a string that becomes a word.
 const MAX_WORD: usize = 320;
-/// The number of words: code 0 is that of other strings.
+/// Number of words. Code 0 marks strings that are not words.
 const MAX_WORDS: usize = u8::MAX as usize;
 
-/// The strings that objects of one cache have in common, as many as a byte can number.
+/// Strings that the objects of a cache have in common, as many as fit into one byte.
 ///
-/// None is removed or changed, so that they are read without a lock. The first ones stay: they come from the first objects
-/// of a list. However many different strings the objects have, the memory is bounded by 80 kB.
+/// Words are never removed or changed, so they can be read without a lock. The first ones win; they
+/// come from the first objects of a list. Whatever strings the objects contain, the memory is
+/// bounded by 80 kB.
 pub(super) struct Words([OnceLock<Arc<str>>; MAX_WORDS]);
 
 impl Words {
@@ -39,15 +42,15 @@ impl Words {
     }
 }
 
-/// The words for readers of fields that have none.
+/// For readers of fields that contain no words.
 static NO_WORDS: Words = Words::new();
 
-/// Packs metadata, and gives words their codes.
+/// Packs metadata and assigns codes to words.
 pub(super) struct Packer {
     words: Arc<Words>,
-    /// The codes of the words so far; the word with code 1 is the first.
+    /// Code of each word so far, starting with 1.
     codes: HashMap<Arc<str>, u8>,
-    /// The block that is being written, kept for the next one.
+    /// Output buffer, reused for the next block.
     scratch: Vec<u8>,
 }
 
@@ -62,12 +65,12 @@ impl Default for Packer {
 }
 
 impl Packer {
-    /// Returns the words, for readers of what is packed.
+    /// Returns the words, which readers need to unpack metadata.
     pub(super) fn words(&self) -> &Arc<Words> {
         &self.words
     }
 
-    /// Returns the code of a word, adding it if there is a code left; 0 if there is none.
+    /// Returns the code of a word, assigning one if any is left. Returns 0 if there is none.
     fn code(&mut self, word: &str) -> u8 {
         if let Some(code) = self.codes.get(word) {
             return *code;
@@ -85,7 +88,7 @@ impl Packer {
     }
 }
 
-/// The bit of each field, in the order of the layout.
+/// The bit of each field, in layout order.
 mod bit {
     pub(super) const RESOURCE_VERSION: u64 = 1;
     pub(super) const LABELS: u64 = 1 << 1;
@@ -104,13 +107,14 @@ mod bit {
     pub(super) const SELF_LINK: u64 = 1 << 14;
 }
 
-/// The metadata of an object, without its name and namespace.
+/// The packed metadata of an object, without its name and namespace.
 #[derive(Clone)]
 pub(super) struct PackedMeta(Box<[u8]>);
 
 impl PackedMeta {
     pub(super) fn pack(meta: &ObjectMeta, packer: &mut Packer) -> Self {
-        // All fields are named, so that one of a newer Kubernetes does not compile until it is packed.
+        // Destructure exhaustively, so that a field added by a newer Kubernetes version is a
+        // compile error until it is packed.
         let ObjectMeta {
             annotations,
             creation_timestamp,
@@ -171,7 +175,7 @@ impl PackedMeta {
             .iter()
             .for_each(|generation| writer.signed(*generation));
         if let Some(fields) = managed_fields {
-            // They are rarely kept, and rarely read.
+            // Managed fields are rarely kept and rarely read, so JSON will do.
             writer.string(&serde_json::to_string(fields).unwrap_or_default());
         }
         if let Some(owners) = owner_references {
@@ -192,7 +196,7 @@ impl PackedMeta {
     }
 }
 
-/// Packed metadata that is stored elsewhere.
+/// Borrowed packed metadata.
 #[derive(Clone, Copy)]
 pub(super) struct PackedView<'a>(pub(super) &'a [u8]);
 
@@ -201,11 +205,11 @@ impl<'a> PackedView<'a> {
         self.0
     }
 
-    /// Returns the metadata of the object with this key.
+    /// Unpacks the metadata of the object with this key.
     pub(super) fn unpack(self, namespace: Option<&str>, name: &str, words: &Words) -> ObjectMeta {
         let (mut reader, bits) = Reader::new(self, words, name);
         let has = |bit: u64| bits & bit != 0;
-        // The fields are read in this order.
+        // Fields must be read in layout order.
         ObjectMeta {
             resource_version: has(bit::RESOURCE_VERSION).then(|| reader.string()),
             labels: has(bit::LABELS).then(|| reader.map()),
@@ -232,13 +236,15 @@ impl<'a> PackedView<'a> {
         }
     }
 
-    /// Returns the resource version of the object with this name, without unpacking the rest.
+    /// Returns the resource version of the object with this name, without unpacking the other
+    /// fields.
     pub(super) fn resource_version(self, name: &'a str) -> Option<&'a str> {
         let (mut reader, bits) = Reader::new(self, &NO_WORDS, name);
         (bits & bit::RESOURCE_VERSION != 0).then(|| reader.str())
     }
 
-    /// Returns `true` if the object with this name has this UID, without unpacking the rest.
+    /// Returns `true` if the object with this name has this UID, without unpacking the other
+    /// fields.
     pub(super) fn has_uid(self, name: &str, uid: &str) -> bool {
         let (mut reader, bits) = Reader::new(self, &NO_WORDS, name);
         if bits & bit::RESOURCE_VERSION != 0 {
@@ -253,7 +259,8 @@ impl<'a> PackedView<'a> {
         bits & bit::UID != 0 && reader.uid() == uid
     }
 
-    /// Returns the labels of the object with this name, without unpacking the rest; none if the field is absent.
+    /// Returns the labels of the object with this name, without unpacking the other fields. Empty
+    /// if it has none.
     pub(super) fn labels(self, name: &str, words: &Words) -> BTreeMap<String, String> {
         let (mut reader, bits) = Reader::new(self, words, name);
         if bits & bit::RESOURCE_VERSION != 0 {
@@ -340,7 +347,8 @@ impl Writer<'_> {
     }
 }
 
-/// Returns the bytes of a UID in the form in which Kubernetes writes them: lower case, with four hyphens.
+/// Parses a UID in the form that Kubernetes writes, lower case with four hyphens. Returns `None`
+/// for other forms.
 fn parse_uid(uid: &str) -> Option<[u8; 16]> {
     let mut digits = uid.bytes();
     let mut bytes = [0; 16];
@@ -374,7 +382,7 @@ fn format_uid(bytes: &[u8]) -> String {
     uid
 }
 
-/// Returns `true` for a byte of a UID that follows a hyphen.
+/// Returns `true` if a hyphen precedes this byte of a UID.
 fn is_after_hyphen(index: usize) -> bool {
     matches!(index, 4 | 6 | 8 | 10)
 }
@@ -387,7 +395,7 @@ fn coded_option(code: u8) -> Option<bool> {
     (code > 0).then_some(code == 2)
 }
 
-/// Reads a block. One that is cut off, which none is, reads as zeros and empty strings.
+/// Reads a block. A truncated block, which never occurs, would read as zeros and empty strings.
 struct Reader<'a> {
     bytes: &'a [u8],
     words: &'a Words,
@@ -396,7 +404,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Returns a reader of the fields, and the bits of those that are set.
+    /// Returns a reader for the fields, and the bit set of those that are present.
     fn new(packed: PackedView<'a>, words: &'a Words, name: &'a str) -> (Self, u64) {
         let mut reader = Self {
             bytes: packed.0,
@@ -611,7 +619,7 @@ mod tests {
             (packer.code("0"), packer.code("299"), packer.codes.len()),
             (1, 0, 255)
         );
-        // Those without a code are written in full.
+        // Strings without a code are written in full.
         let label = |number: u32| (number.to_string(), "x".to_owned());
         let meta = ObjectMeta {
             labels: Some((0..300).map(label).collect()),
@@ -632,7 +640,7 @@ mod tests {
         meta.name = Some("sample".to_owned());
         let label = |name: &str, value: &str| (format!("app.kubernetes.io/{name}"), value.to_owned());
         meta.labels = Some([label("instance", "sample"), label("name", "abc")].into());
-        // Bits, version, the number of labels, the two of them, and UID.
+        // Bit set, resource version, number of labels, two labels, and UID.
         let expected = 2 + 7 + 1 + 2 + 5 + 17;
         assert_eq!(PackedMeta::pack(&meta, &mut packer).0.len(), expected);
     }

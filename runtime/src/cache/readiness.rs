@@ -1,4 +1,5 @@
-//! What the caches of a manager say about its state: whether they are filled and receive data, and their numbers.
+//! Aggregated state of a manager's caches: whether they are synced and receive data, and their
+//! statistics.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,12 +7,12 @@ use std::time::Duration;
 use super::registry::AnyCache;
 use super::{CacheStats, Caches, Need, WatchStatus};
 
-/// Bounds of the period between two looks for watches without data.
+/// Minimum and maximum period between checks for stale watches.
 const MIN_REPORT_PERIOD: Duration = Duration::from_millis(100);
 const MAX_REPORT_PERIOD: Duration = Duration::from_secs(10);
 
 impl Caches {
-    /// Waits until every cache that somebody needs at the start has delivered its first list to all its subscribers.
+    /// Waits until all caches needed at startup have delivered their first list to all subscribers.
     pub(crate) async fn synced(&self) {
         let needed: Vec<_> = self.all().into_iter().filter(is_needed).collect();
         for cache in needed {
@@ -20,7 +21,7 @@ impl Caches {
         }
     }
 
-    /// Returns the kind of a needed cache that is not synced, with the last error of its watch.
+    /// Returns the kind of a needed cache that has not synced, and the last error of its watch.
     pub(crate) fn first_unsynced(&self) -> Option<(String, String)> {
         let unsynced = self.all().into_iter().filter(is_needed);
         let unsynced = unsynced.filter(|cache| !*cache.watch_synced().borrow());
@@ -28,13 +29,14 @@ impl Caches {
         Some((first.kind(), first.last_error()))
     }
 
-    /// Returns a function that returns the numbers of all caches, for as long as there are some.
+    /// Returns a function that collects the statistics of all caches that are still alive.
     pub(crate) fn stats(&self) -> impl Fn() -> Vec<CacheStats> + Send + Sync + 'static {
         let all = self.weakly_all();
         move || all().iter().map(|cache| cache.stats()).collect()
     }
 
-    /// Returns a function that returns the state of each watch, ordered by kind, selection and namespace.
+    /// Returns a function that collects the state of each watch, ordered by kind, selection and
+    /// namespace.
     pub(crate) fn status(&self) -> impl Fn() -> Vec<WatchStatus> + Send + Sync + 'static {
         let all = self.weakly_all();
         move || {
@@ -44,8 +46,9 @@ impl Caches {
         }
     }
 
-    /// Returns a function that returns the reason why the process is not ready, if there is one: a watch that somebody
-    /// always needs has received no data for `limit`, or, with `any_counts`, all watches have.
+    /// Returns a function that reports why the process is not ready, if it is not. The reason is an
+    /// always needed watch that has received no data for `limit`. If `any_counts`, the process is
+    /// also unready when no watch at all has received data.
     pub(crate) fn find_unready(
         &self,
         limit: Duration,
@@ -56,7 +59,7 @@ impl Caches {
             let watches = status();
             let needed = watches.iter().filter(|watch| watch.need == Need::Always);
             let oldest = needed.max_by_key(|watch| watch.since_contact);
-            // While any watch receives data, the process can do some of its work.
+            // While any watch receives data, the process can still do some of its work.
             let newest = watches.iter().min_by_key(|watch| watch.since_contact);
             let stale = oldest.into_iter().chain(newest.filter(|_| any_counts));
             let mut stale = stale.filter(|watch| watch.since_contact >= limit);
@@ -64,7 +67,8 @@ impl Caches {
         }
     }
 
-    /// Logs watches that receive no data for `limit`, and those that receive data again, for as long as it is polled.
+    /// Logs watches that have received no data for `limit` and those that receive data again, for
+    /// as long as it is polled.
     pub(crate) async fn report_stale(self, limit: Duration) {
         let period = (limit / 10).clamp(MIN_REPORT_PERIOD, MAX_REPORT_PERIOD);
         loop {

@@ -1,4 +1,4 @@
-//! All caches of a manager, with the watches that fill them.
+//! All caches of a manager and the watches that fill them.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -20,16 +20,16 @@ use super::{Cache, CacheOptions, CacheStats, Need, PendingWrite, Selection, Watc
 use crate::error::Error;
 use crate::object::{Key, Kind, Watchable};
 
-/// A watch that fills a cache, with a name for messages.
+/// A watch that fills a cache, with its name for messages.
 pub(crate) type NamedWatch = (String, RunWatch);
 
-/// Runs a watch until its cache is no longer used. It fails if the watch ends before.
+/// Runs a watch until its cache is no longer used. Fails if the watch ends earlier.
 type RunWatch = BoxFuture<'static, Result<(), Error>>;
 
 /// A cache with its kind erased.
 pub(super) trait AnyCache: Send + Sync {
     fn kind(&self) -> String;
-    /// Checks the selection.
+    /// Checks the selection of the cache.
     fn check(&self) -> Result<(), &'static str>;
     fn watches(self: Arc<Self>, client: &Client, namespaces: &[String]) -> Vec<RunWatch>;
     fn watch_synced(&self) -> watch::Receiver<bool>;
@@ -38,27 +38,28 @@ pub(super) trait AnyCache: Send + Sync {
     fn stats(&self) -> CacheStats;
     /// Returns the state of each watch.
     fn status(&self) -> Vec<WatchStatus>;
-    /// Logs each watch that has received no data for `limit`, or receives data again.
+    /// Logs each watch that has received no data for `limit` or receives data again.
     fn report_stale(&self, limit: Duration);
-    /// Returns the greatest need of all users.
+    /// Returns the highest need among all users.
     fn greatest_need(&self) -> Need;
     /// Returns the resource version of a cached object.
     fn version_of(&self, key: &Key) -> Option<String>;
     /// Returns the metadata of a cached object.
     fn meta_of(&self, key: &Key) -> Option<ObjectMeta>;
-    /// Returns the newest resource version that the watch of an object has delivered; `None` if there is no such watch,
-    /// or it has not listed yet.
+    /// Returns the newest resource version delivered by the watch that covers an object. `None` if
+    /// there is no such watch, or if it has not listed yet.
     fn passed(&self, key: &Key) -> Option<u64>;
     /// Returns whether an object with this metadata is selected.
     fn selects(&self, meta: &ObjectMeta) -> Selects;
-    /// Lets the watches list the objects again.
+    /// Makes the watches list the objects again.
     fn restart(&self);
     fn remove_handlers(&self);
-    /// Lets the watches exit.
+    /// Makes the watches exit.
     fn stop_watches(&self);
-    /// Notes the state before an object of the kind is written.
+    /// Records the state before an object of the kind is written.
     fn begin_write(&self) -> WriteStart;
-    /// Adds an object written by this process as another Rust type, unless it cannot be decoded as the type of this cache.
+    /// Adds an object that this process wrote as a different Rust type. Ignores it if this cache's
+    /// type cannot decode it.
     fn put_own_json(&self, start: WriteStart, object: &Value);
     /// Hides an object deleted by this process.
     fn put_own_deletion(&self, start: WriteStart, key: &Key, uid: &str);
@@ -77,7 +78,8 @@ impl<K: Watchable> Cache<K> {
 }
 
 impl<K: Watchable> Cache<K> {
-    /// Returns the namespace of each watch, given those of the manager; `None` is for all namespaces.
+    /// Returns the namespace of each watch, where `defaults` are the manager's namespaces. `None`
+    /// means all namespaces.
     fn namespaces(&self, defaults: &[String]) -> Vec<Option<String>> {
         let namespaces = self.selection.namespaces_or(defaults);
         match namespaces.is_empty() || !self.kind.namespaced {
@@ -149,7 +151,7 @@ impl<K: Watchable> AnyCache for Cache<K> {
         let objects = self.read();
         match objects.is_watched() {
             true => objects.passed(key),
-            // In a test of the operator, the cache has what the test has added.
+            // In an operator's unit tests, the cache contains what the test has added.
             false => self.is_synced().then_some(0),
         }
     }
@@ -179,7 +181,7 @@ impl<K: Watchable> AnyCache for Cache<K> {
 
     fn put_own_json(&self, start: WriteStart, object: &Value) {
         let decoded = match K::metadata_api() {
-            // As a watch of metadata receives it.
+            // In the form in which a metadata watch receives it.
             true => K::deserialize(json!({
                 "apiVersion": "meta.k8s.io/v1",
                 "kind": "PartialObjectMetadata",
@@ -201,7 +203,7 @@ impl<K: Watchable> AnyCache for Cache<K> {
     }
 }
 
-/// Identifies a cache by type, resource and selection.
+/// Identifies a cache by Rust type, resource and selection.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct CacheId {
     rust_type: TypeId,
@@ -221,7 +223,7 @@ impl CacheId {
     }
 }
 
-/// Caches that are created before the manager starts, and with it before its options are complete.
+/// Caches created before the manager starts, when its options are still incomplete.
 #[derive(Default)]
 pub(crate) struct EarlyCaches(HashMap<CacheId, Arc<dyn AnyCache>>);
 
@@ -240,12 +242,12 @@ impl EarlyCaches {
     }
 }
 
-/// All caches of a manager. Clones share them.
+/// All caches of a manager, shared by all clones.
 #[derive(Clone)]
 pub(crate) struct Caches(Arc<Registry>);
 
 struct Registry {
-    /// The name of another cluster; `None` for the manager's own.
+    /// Name of another cluster; `None` for the manager's own.
     cluster: Option<String>,
     client: Client,
     namespaces: Vec<String>,
@@ -259,17 +261,17 @@ struct Registry {
 #[derive(Default)]
 struct State {
     caches: HashMap<CacheId, Arc<dyn AnyCache>>,
-    /// The number of late watches of each cache that nobody else uses.
+    /// Number of late watches for each cache that has no other users.
     late_users: HashMap<CacheId, usize>,
-    /// `true` once watches are run as soon as their cache is created.
+    /// Whether watches run as soon as their cache is created.
     started: bool,
-    /// `true` once new caches are no longer kept.
+    /// Whether new caches are no longer stored.
     closed: bool,
 }
 
 impl Caches {
-    /// Creates the caches for these namespaces (all, if empty), with a receiver of the watches to run once
-    /// [started](Self::start).
+    /// Creates the caches for these namespaces (all if empty), and a receiver of the watches to run
+    /// once [started](Self::start).
     pub(crate) fn new(
         client: Client,
         namespaces: Vec<String>,
@@ -280,7 +282,8 @@ impl Caches {
         (caches, watches)
     }
 
-    /// [`new`](Self::new) for another cluster, whose options are [set](Self::configure) before it is started.
+    /// Creates the caches of another cluster. [`configure`](Self::configure) sets their options
+    /// before they start.
     pub(crate) fn of_cluster(
         name: &str,
         client: Client,
@@ -306,25 +309,25 @@ impl Caches {
         (Self(Arc::new(registry)), watches)
     }
 
-    /// Sets the options of all caches, if none are set yet.
+    /// Sets the options of all caches unless they are already set.
     pub(crate) fn configure(&self, options: &CacheOptions) {
         let options = self.0.options.get_or_init(|| options.clone());
         self.all().iter().for_each(|cache| cache.configure(options));
     }
 
-    /// Adds caches that were created before; there must be no others yet.
+    /// Adds caches that were created earlier. There must be no other caches yet.
     pub(crate) fn add_early(&self, EarlyCaches(early): EarlyCaches) {
         early.values().for_each(|cache| cache.configure(self.options()));
         self.lock().caches.extend(early);
     }
 
-    /// Returns the cache of a kind and selection, creating it on first use. It is kept for as long as the manager, which
-    /// waits for its first list.
+    /// Returns the cache of a kind and selection, creating it on first use. The manager waits for
+    /// its first list and keeps the cache until it stops.
     pub(crate) fn of<K: Watchable>(&self, kind: &Kind<K>, selection: &Selection) -> Arc<Cache<K>> {
         self.of_needed(kind, selection, Need::AtStart)
     }
 
-    /// [`of`](Self::of) for a user with another need.
+    /// Like [`of`](Self::of), for a user with a different need.
     pub(crate) fn of_needed<K: Watchable>(
         &self,
         kind: &Kind<K>,
@@ -339,7 +342,8 @@ impl Caches {
         cache
     }
 
-    /// [`of_needed`](Self::of_needed) for a late watch, which ends with a [`release`](Self::release).
+    /// Like [`of_needed`](Self::of_needed), for a late watch, which must later
+    /// [`release`](Self::release) the cache.
     pub(crate) fn retain<K: Watchable>(
         &self,
         kind: &Kind<K>,
@@ -357,7 +361,7 @@ impl Caches {
         cache
     }
 
-    /// Ends a use by a late watch. A cache that nobody uses is no longer watched.
+    /// Releases a cache retained by a late watch. The watches of a cache without users stop.
     pub(crate) fn release<K: Watchable>(&self, cache: &Cache<K>, need: Need) {
         cache.release_need(need);
         let id = CacheId::of(&cache.kind, &cache.selection);
@@ -398,7 +402,7 @@ impl Caches {
         cache
     }
 
-    /// Returns the cache of a kind and selection, if there is one.
+    /// Returns the cache of a kind and selection, if it exists.
     pub(crate) fn find<K: Watchable>(&self, kind: &Kind<K>, selection: &Selection) -> Option<Arc<Cache<K>>> {
         self.lock().find(&CacheId::of(kind, selection))
     }
@@ -407,12 +411,12 @@ impl Caches {
         self.0.options.get_or_init(CacheOptions::default)
     }
 
-    /// Returns the namespace of each watch of a cache; `None` is for all namespaces.
+    /// Returns the namespace of each watch of a cache; `None` means all namespaces.
     pub(crate) fn namespaces_of<K: Watchable>(&self, cache: &Cache<K>) -> Vec<Option<String>> {
         cache.namespaces(&self.0.namespaces)
     }
 
-    /// Returns the caches of a kind, whatever their Rust type and selection.
+    /// Returns the caches of a kind, regardless of Rust type and selection.
     pub(super) fn of_kind<K: Watchable>(&self, kind: &Kind<K>) -> Vec<Arc<dyn AnyCache>> {
         let resource = CacheId::of(kind, &Selection::all()).resource;
         let state = self.lock();
@@ -420,7 +424,7 @@ impl Caches {
         of_kind.map(|(_, cache)| Arc::clone(cache)).collect()
     }
 
-    /// Begins a request that writes an object of a kind.
+    /// Starts a write request for an object of a kind.
     pub(crate) fn begin_write<K: Watchable>(&self, kind: &Kind<K>, to_json: ToJson<K>) -> PendingWrite<K> {
         PendingWrite::begin(kind, self.of_kind(kind), to_json)
     }
@@ -428,7 +432,7 @@ impl Caches {
     /// Checks the selections of all caches.
     ///
     /// # Errors
-    /// The kind of the first invalid one, and the reason.
+    /// Returns the kind of the first invalid selection, and the reason.
     pub(crate) fn check(&self) -> Result<(), (String, &'static str)> {
         let state = self.lock();
         let invalid = state.caches.values().filter_map(|cache| {
@@ -438,7 +442,8 @@ impl Caches {
         invalid.min().map_or(Ok(()), Err)
     }
 
-    /// Runs the watches of all caches, including those created later. Nothing happens if they run already.
+    /// Runs the watches of all caches, including caches created later. Does nothing if they are
+    /// already running.
     pub(crate) fn start(&self) {
         let mut state = self.lock();
         if std::mem::replace(&mut state.started, true) {
@@ -449,18 +454,18 @@ impl Caches {
         }
     }
 
-    /// Lets all watches list their objects again, as another server has others.
+    /// Makes all watches list their objects again, because another server has different ones.
     pub(crate) fn restart(&self) {
         self.all().iter().for_each(|cache| cache.restart());
     }
 
-    /// Returns `true` if a cache of any kind has an object with this key and uid.
+    /// Returns `true` if a cache of any kind contains an object with this key and UID.
     pub(crate) fn has_object(&self, key: &Key, uid: &str) -> bool {
         let has = |meta: ObjectMeta| meta.uid.as_deref() == Some(uid);
         self.all().iter().any(|cache| cache.meta_of(key).is_some_and(has))
     }
 
-    /// Returns a function that returns all caches, and keeps none of them.
+    /// Returns a function that returns all caches without keeping them alive.
     pub(super) fn weakly_all(&self) -> impl Fn() -> Vec<Arc<dyn AnyCache>> + Send + Sync + 'static {
         let registry = Arc::downgrade(&self.0);
         move || {
@@ -475,17 +480,17 @@ impl Caches {
         self.lock().caches.values().cloned().collect()
     }
 
-    /// Returns the name of the cluster, unless it is the manager's own.
+    /// Returns the name of the cluster, or `None` for the manager's own.
     pub(crate) fn cluster(&self) -> Option<&str> {
         self.0.cluster.as_deref()
     }
 
-    /// Returns `true` once new watches are no longer run.
+    /// Returns `true` once new watches no longer run.
     pub(crate) fn is_stopping(&self) -> bool {
         self.0.run.is_closed()
     }
 
-    /// Drops all caches and their handlers, which refer to each other.
+    /// Drops all caches and handlers, breaking the reference cycles between them.
     pub(crate) fn close(&self) {
         let caches = {
             let mut state = self.lock();
@@ -496,7 +501,7 @@ impl Caches {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No code that can panic runs while the lock is held, so a poisoned state is consistent.
+        // Nothing can panic while the lock is held, so even a poisoned state is consistent.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -505,7 +510,8 @@ impl Registry {
     fn run(&self, cache: Arc<dyn AnyCache>) {
         let name = format!("cache of {}", cache.kind());
         for watch in cache.watches(&self.client, &self.namespaces) {
-            // The receiver is closed while the manager is stopping; the watch is not needed then.
+            // While the manager is stopping, the receiver is closed and the watch is no longer
+            // needed.
             let _ = self.run.send((name.clone(), watch));
         }
     }

@@ -1,4 +1,4 @@
-//! The selection of the objects that a cache holds, and the metadata it drops.
+//! Which objects a cache holds, and which metadata it drops.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use crate::object::LAST_APPLIED;
 
 /// A selection of the objects of a kind by label, field and namespace.
 ///
-/// The API server evaluates it, so that other objects take neither memory nor bandwidth. Controllers with equal
-/// selections share a cache.
+/// The API server evaluates the selection, so other objects take neither memory nor bandwidth.
+/// Controllers with equal selections share a cache.
 ///
 /// ```
 /// use rbuilder::Selection;
@@ -53,8 +53,8 @@ impl Selection {
 
     /// Selects objects in these namespaces instead of the manager's. Ignored for cluster-scoped kinds.
     ///
-    /// Without any, or with an empty name, the manager does not start: an empty list is likely to be a mistake, and must
-    /// not mean all namespaces.
+    /// The manager refuses to start if the list is empty or contains an empty name: either is
+    /// likely a mistake, and must not mean all namespaces.
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let mut namespaces: Vec<String> = namespaces.into_iter().map(Into::into).collect();
         namespaces.sort_unstable();
@@ -63,15 +63,15 @@ impl Selection {
         self
     }
 
-    /// Returns the selected namespaces, or `defaults` if none were selected.
+    /// Returns the selected namespaces, or `defaults` if the selection does not set any.
     pub(super) fn namespaces_or<'a>(&'a self, defaults: &'a [String]) -> &'a [String] {
         self.namespaces.as_deref().unwrap_or(defaults)
     }
 
-    /// Checks that each selected namespace has a name, and that there is one.
+    /// Checks that at least one namespace is selected and that none has an empty name.
     ///
     /// # Errors
-    /// The problem, and what to do about it.
+    /// Returns the problem and how to fix it.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         match self.namespaces.as_deref() {
             Some([]) => Err("no namespace is selected; omit `.namespaces(…)` to select those of the manager"),
@@ -82,7 +82,7 @@ impl Selection {
         }
     }
 
-    /// Returns the label and the field selector; empty if there is none.
+    /// Returns the label selector and the field selector, empty if unset.
     pub(super) fn selectors(&self) -> (&str, &str) {
         (
             self.labels.as_deref().unwrap_or_default(),
@@ -90,13 +90,13 @@ impl Selection {
         )
     }
 
-    /// Returns the configuration of a [`ListWatch`](crate::list_watch::ListWatch).
-    /// Returns `true` if a change of an object can take it out of the selection.
+    /// Returns `true` if a change to an object can remove it from the selection.
     pub(crate) fn can_lose_objects(&self) -> bool {
         Matcher::of(self).can_lose_objects()
     }
 
-    /// Returns the parameters of a list of the selected objects to which a field selector applies as well.
+    /// Returns the parameters to list the selected objects that also match the field selector
+    /// `field`.
     pub(crate) fn list_params(&self, field: &str) -> ListParams {
         let fields = match &self.fields {
             Some(fields) => format!("{fields},{field}"),
@@ -107,6 +107,7 @@ impl Selection {
         list
     }
 
+    /// Returns the configuration of a [`ListWatch`](crate::list_watch::ListWatch).
     pub(super) fn watcher_config(&self, lists: &ListOptions) -> watcher::Config {
         let mut config = watcher::Config {
             page_size: lists.page_size,
@@ -121,7 +122,8 @@ impl Selection {
 }
 
 impl fmt::Display for Selection {
-    /// Writes the parts that are set, such as `labels app=web; namespaces a,b`; nothing for all objects.
+    /// Writes the parts that are set, such as `labels app=web; namespaces a,b`, and nothing for all
+    /// objects.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [
             self.labels.as_ref().map(|labels| format!("labels {labels}")),
@@ -135,10 +137,10 @@ impl fmt::Display for Selection {
     }
 }
 
-/// The way in which caches list the objects of a kind.
+/// How caches list the objects of a kind.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ListOptions {
-    /// Number of objects in a page; `None` for all in one response.
+    /// Number of objects per page; `None` to get all in one response.
     pub(crate) page_size: Option<u32>,
     pub(crate) semantic: ListSemantic,
     pub(crate) strategy: InitialListStrategy,
@@ -158,8 +160,9 @@ impl Default for ListOptions {
 
 /// The metadata that a cache drops from each object.
 ///
-/// Both parts are often larger than the rest of the object, and a controller that applies or patches objects needs
-/// neither. A controller that replaces whole objects must not start from a cached object without them.
+/// Both parts are often larger than the rest of the object. Controllers that apply or patch objects
+/// need neither. A controller that replaces whole objects must not start from a cached object,
+/// because it would remove the dropped parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Trim {
     pub(crate) managed_fields: bool,
@@ -185,7 +188,8 @@ impl Trim {
         {
             annotations.remove(LAST_APPLIED);
         }
-        // serde allocates capacity for four entries, mostly there is one, and an owner reference is large.
+        // serde allocates capacity for four entries. Usually there is only one, and an owner
+        // reference is large.
         if let Some(owners) = &mut meta.owner_references {
             owners.shrink_to_fit();
         }

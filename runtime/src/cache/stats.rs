@@ -1,4 +1,4 @@
-//! The numbers of a cache, for metrics and readiness.
+//! Statistics of a cache, for metrics and readiness.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::{Cache, WatchStatus};
 use crate::object::{Key, Watchable};
 
-/// The numbers of one cache at one moment.
+/// The statistics of one cache at one moment.
 pub(crate) struct CacheStats {
-    /// The name of another cluster; empty for the manager's own.
+    /// Name of another cluster; empty for the manager's own.
     pub(crate) cluster: String,
     /// Kind and group, such as `Deployment.apps`.
     pub(crate) kind: String,
@@ -19,14 +19,14 @@ pub(crate) struct CacheStats {
     pub(crate) objects: usize,
     /// Size of the objects as received, in bytes of JSON.
     pub(crate) bytes: u64,
-    /// Time since the watch that has waited longest for data received some.
+    /// Time since the least recently updated watch received data.
     pub(crate) since_contact: Duration,
-    /// Number of lists after the first of each watch.
+    /// Number of lists of all watches, not counting the first of each.
     pub(crate) relists: u64,
     pub(crate) watch_errors: u64,
-    /// Number of objects written by this process that the watch has not delivered.
+    /// Number of objects written by this process that the watch has not delivered yet.
     pub(crate) own_writes: usize,
-    /// The objects that cannot be decoded.
+    /// Keys of the objects that cannot be decoded.
     pub(crate) undecodable: HashSet<Key>,
 }
 
@@ -68,7 +68,7 @@ impl<K: Watchable> Cache<K> {
         watches.collect()
     }
 
-    /// Logs each watch that has received no data for `limit`, or receives data again.
+    /// Logs each watch that has received no data for `limit` or receives data again.
     pub(super) fn report_stale(&self, limit: Duration) {
         let watches: Vec<_> = self.read().watches().cloned().collect();
         for watch in watches {

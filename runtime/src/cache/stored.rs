@@ -1,4 +1,4 @@
-//! The form in which a cache keeps an object.
+//! The form in which a cache stores an object.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,17 +10,19 @@ use crate::object::{Key, Watchable};
 /// An object in a cache.
 pub(super) struct Stored<K> {
     pub(super) form: Form<K>,
-    /// Size of the object as received, in JSON; an own write has that of the version before.
+    /// Size of the object as received, in bytes of JSON. An own write inherits the size of the
+    /// previous version.
     pub(super) bytes: u32,
-    /// Number of the list that had it, if a list was the last to have it.
+    /// Number of the last list that contained it, if the object last came from a list.
     pub(super) list: u32,
 }
 
-/// What is kept of an object. Copying it is cheap; an object is made of the copy by the [`Unpacker`] of its cache.
+/// The stored form of an object. Cheap to copy; the [`Unpacker`] of the cache turns copies into
+/// objects.
 pub(super) enum Form<K> {
-    /// The object, shared with its readers.
+    /// The object itself, shared with its readers.
     Whole(Arc<K>),
-    /// The metadata of an object that has nothing else; each reader gets a new object.
+    /// The metadata of an object that has nothing else. Each reader gets a newly built object.
     Packed(PackedMeta),
 }
 
@@ -51,10 +53,11 @@ impl<K: Watchable> Form<K> {
     }
 }
 
-/// Makes objects of what a cache keeps. It needs no lock.
+/// Builds objects from their stored form, without taking a lock.
 ///
-/// A type of the metadata API consists of type and metadata, because the API server sends no more for it. So one such
-/// object without its metadata, the shell, serves all objects of the cache.
+/// Objects of the metadata API consist of type and metadata only, because the API server sends
+/// nothing else. A single object without its metadata, the shell, therefore serves as the template
+/// for all objects of the cache.
 pub(super) struct Unpacker<K> {
     /// `None` until the first object is packed.
     packed: OnceLock<(Arc<Words>, K)>,
@@ -69,7 +72,7 @@ impl<K> Default for Unpacker<K> {
 }
 
 impl<K: Watchable> Unpacker<K> {
-    /// Returns what is kept of an object.
+    /// Returns the form in which to store an object.
     pub(super) fn pack(&self, object: &Arc<K>, packer: &mut Packer) -> Form<K> {
         if !K::metadata_api() {
             return Form::Whole(Arc::clone(object));
@@ -94,13 +97,13 @@ impl<K: Watchable> Unpacker<K> {
         }
     }
 
-    /// Returns the words and the shell of packed objects.
+    /// Returns the words and the shell for packed objects.
     pub(super) fn packed(&self) -> Option<(&Words, &K)> {
         self.packed.get().map(|(words, shell)| (&**words, shell))
     }
 }
 
-/// Returns an object with this metadata.
+/// Returns a copy of the shell with this metadata.
 pub(super) fn fill<K: Watchable>(shell: &K, meta: ObjectMeta) -> Arc<K> {
     let mut object = shell.clone();
     *object.meta_mut() = meta;

@@ -18,7 +18,7 @@ fn object(namespace: &str, name: &str, version: &str) -> ConfigMap {
     object
 }
 
-/// Returns the object `a/<name>` as it is kept if it cannot be decoded.
+/// Returns the cache entry of the undecodable object `a/<name>`.
 fn undecodable(name: &str, version: &str) -> Undecodable {
     let text = format!(
         r#"{{"metadata":{{"namespace":"a","name":"{name}","resourceVersion":"{version}"}},"data":1}}"#
@@ -29,7 +29,7 @@ fn undecodable(name: &str, version: &str) -> Undecodable {
     }
 }
 
-/// Creates a cache with a subscriber that logs the events it receives.
+/// Creates a cache with a subscriber that logs its events.
 fn new_recorded_cache() -> (Cache<ConfigMap>, Arc<Mutex<Vec<String>>>) {
     let cache = Cache::new(Kind::of_type(), Selection::all());
     let log = Arc::new(Mutex::new(Vec::new()));
@@ -40,7 +40,7 @@ fn new_recorded_cache() -> (Cache<ConfigMap>, Arc<Mutex<Vec<String>>>) {
     (cache, log)
 }
 
-/// Returns the key of an event's object, with the versions before and after it.
+/// Formats an event as the object's key and the versions before and after.
 fn describe(event: &CacheEvent<ConfigMap>) -> String {
     let version = |meta: &ObjectMeta| meta.resource_version.clone().unwrap_or_default();
     let before = |old: &Option<Arc<ConfigMap>>| {
@@ -137,7 +137,8 @@ fn an_object_created_and_deleted_within_a_watch_gap_is_delivered_as_deleted() {
     assert_eq!(*log.lock().unwrap(), ["a/gone 4>-", "a/late 1>-"]);
 }
 
-/// Otherwise, an object that the watch never shows would be kept for as long as the process runs.
+/// Otherwise an object that the watch never shows would be remembered for as long as the process
+/// runs.
 #[test]
 fn a_created_object_is_remembered_until_its_watch_has_decided() {
     let (cache, _) = new_recorded_cache();
@@ -164,15 +165,15 @@ fn a_created_object_is_remembered_until_its_watch_has_decided() {
         record_created(&cache, object(namespace, name, version));
     }
     unseen(&["a/one", "a/two", "b/three"]);
-    // Something else, after the creation of the first one.
+    // Another object, after the creation of the first one.
     cache.apply(Some(watches[0]), object("a", "x", "8"), false);
     unseen(&["a/two", "b/three"]);
-    // Its answer came after its events.
+    // Its response arrives after its events.
     record_created(&cache, object("a", "late", "8"));
     unseen(&["a/two", "b/three"]);
     cache.delete(Some(watches[1]), &Key::of(&object("b", "x", "")), Some(6));
     unseen(&["a/two"]);
-    // Objects of a list come in the order of their names.
+    // A list delivers objects ordered by name.
     cache.write().begin_list(watches[0]);
     cache.apply(Some(watches[0]), object("a", "x", "10"), false);
     unseen(&["a/two"]);
@@ -186,7 +187,7 @@ fn a_created_object_is_remembered_until_its_watch_has_decided() {
     assert!(labelled.unseen.keys().is_empty());
 }
 
-/// The list of another namespace may fail for as long as its permission is missing.
+/// The list of another namespace may keep failing while a permission is missing.
 #[test]
 fn own_writes_are_read_while_another_namespace_is_listed() {
     let (cache, _) = new_recorded_cache();
@@ -206,7 +207,7 @@ fn own_writes_are_read_while_another_namespace_is_listed() {
     assert_eq!(write("a", "8"), None);
     cache.write().end_list(listing);
     assert_eq!(write("a", "9").as_deref(), Some("9"));
-    // A list that begins and ends while the request is sent counts for its own namespace.
+    // A list that starts and ends while the request is in flight only affects its own namespace.
     let start = cache.read().begin_write();
     cache.write().begin_list(listing);
     cache.write().end_list(listing);
@@ -223,7 +224,7 @@ fn own_writes_are_read_while_another_namespace_is_listed() {
     assert!(cache.get(&key).is_some(), "its list has the last word");
 }
 
-/// A selector that the labels of an object decide about is known here.
+/// A selector can be evaluated locally if the labels of the object decide.
 #[test]
 fn own_writes_that_are_selected_are_stored() {
     let cache = Cache::<ConfigMap>::new(Kind::of_type(), Selection::all().labels("team=red"));
@@ -262,7 +263,7 @@ fn an_object_that_stops_being_decodable_is_not_read_in_its_old_version() {
     cache.apply_undecodable(None, undecodable("x", "2"), false);
     assert!(cache.get(&key).is_none());
     assert!(cache.undecodable(&key).is_some());
-    // A relist repeats the version that is known.
+    // A relist repeats the known version.
     cache.apply_undecodable(None, undecodable("x", "2"), false);
     cache.apply(None, object("a", "x", "3"), false);
     assert!(cache.get(&key).is_some());
@@ -309,7 +310,7 @@ fn an_own_write_replaces_an_undecodable_object() {
     let start = cache.read().begin_write();
     cache.put_own_write(start, object("a", "bad", "9"));
     assert!(cache.get(&key).is_some() && cache.undecodable(&key).is_none());
-    // By another writer, before ours.
+    // From another writer, before ours.
     cache.apply_undecodable(watch, undecodable("bad", "7"), false);
     assert!(cache.get(&key).is_some());
     cache.apply(watch, object("a", "bad", "9"), false);
@@ -326,7 +327,7 @@ fn an_older_own_write_does_not_replace_an_undecodable_object() {
     assert!(cache.undecodable(&Key::of(&object("a", "bad", ""))).is_some());
 }
 
-/// Creates a cache with one watch, which has listed.
+/// Creates a cache with one watch that has listed.
 fn new_watched_cache() -> (Cache<ConfigMap>, Arc<Mutex<Vec<String>>>, Option<WatchId>) {
     let (cache, log) = new_recorded_cache();
     let watch = cache.write().add_watch(None);
@@ -355,7 +356,7 @@ fn readers_see_own_writes_at_once_and_subscribers_the_events_of_the_watch() {
     assert_eq!(stored(&cache, "x").as_deref(), Some("9"));
     assert_eq!(*log.lock().unwrap(), [""; 0]);
 
-    // Another writer was faster; then the watch delivers both of our writes.
+    // Another writer was faster. Then the watch delivers both of our writes.
     for version in ["7", "8", "9"] {
         cache.apply(watch, object("a", "x", version), false);
         assert_eq!(
@@ -407,7 +408,7 @@ fn a_list_overrides_own_writes_and_those_in_progress() {
     cache.delete_unlisted(watch.unwrap(), None, &HashSet::new(), HashSet::new());
     cache.write().end_list(watch.unwrap());
     cache.put_own_write(before_list, object("a", "late", "10"));
-    // It may have been deleted before the list was made, and the watch delivers only what comes after the list.
+    // It may have been deleted before the list was taken, and the watch only delivers later events.
     cache.put_own_write(during_list, object("a", "late", "11"));
     assert_eq!(stored(&cache, "x").as_deref(), Some("6"));
     assert_eq!((stored(&cache, "gone"), stored(&cache, "late")), (None, None));
@@ -441,7 +442,7 @@ fn object_with_uid(name: &str, version: &str, uid: &str) -> ConfigMap {
     object
 }
 
-/// Deletes the object `a/x`, as if the API server had answered that it is gone.
+/// Deletes the object `a/x`, as if the API server had responded that it is gone.
 fn delete_own(cache: &Cache<ConfigMap>, uid: &str) {
     let start = cache.read().begin_write();
     cache
@@ -449,7 +450,7 @@ fn delete_own(cache: &Cache<ConfigMap>, uid: &str) {
         .put_own_deletion(start, &Key::of(&object("a", "x", "")), uid);
 }
 
-/// Creates a cache that has listed `a/x` with the uid `one`.
+/// Creates a cache that has listed `a/x` with the UID `one`.
 fn new_cache_with_uid() -> (Cache<ConfigMap>, Arc<Mutex<Vec<String>>>, Option<WatchId>) {
     let (cache, log, watch) = new_watched_cache();
     cache.apply(watch, object_with_uid("x", "6", "one"), false);
@@ -466,13 +467,13 @@ fn readers_do_not_see_what_this_process_has_deleted_and_subscribers_hear_of_it_f
     // Another writer was faster.
     cache.apply(watch, object_with_uid("x", "7", "one"), false);
     assert_eq!(stored(&cache, "x"), None, "it does not come back");
-    // The answer to an earlier write of this process comes late.
+    // The response to an earlier write of this process arrives late.
     let start = cache.read().begin_write();
     cache.put_own_write(start, object_with_uid("x", "8", "one"));
     assert_eq!(stored(&cache, "x"), None, "nor so");
     cache.delete(watch, &Key::of(&object("a", "x", "")), Some(9));
     assert_eq!(*log.lock().unwrap(), ["a/x 6>7", "a/x 7>-"]);
-    // Nothing is left of it.
+    // No trace of it is left.
     assert_eq!(cache.stats().own_writes, 0);
     cache.apply(watch, object_with_uid("x", "11", "one"), false);
     assert_eq!(stored(&cache, "x").as_deref(), Some("11"));
@@ -514,7 +515,7 @@ fn a_list_settles_what_this_process_has_deleted() {
             cache.apply(watch, object_with_uid("x", "7", "one"), false);
         }
         cache.delete_unlisted(watch.unwrap(), None, &HashSet::new(), HashSet::new());
-        // It may have been sent before the list, and answered after.
+        // The request may have been sent before the list and answered afterwards.
         let during = cache.read().begin_write();
         cache.write().end_list(watch.unwrap());
         cache.write().put_own_deletion(during, &key, "one");

@@ -1,23 +1,24 @@
 //! Objects created by this process that its watch has not delivered yet.
 //!
-//! A watch can have gaps: when its resource version is too old (410 Gone), all objects are listed again. An object
-//! created and deleted within a gap is in no list, so its deletion would be lost, and a controller would wait forever for
-//! a child that no longer exists. For example:
+//! A watch can have gaps: when its resource version is too old (410 Gone), it lists all objects
+//! again. An object created and deleted within a gap appears in no list. Its deletion would be
+//! lost, and a controller would wait forever for a child that no longer exists. For example:
 //!
 //! 1. The watch of ConfigMaps is at version 50 when its connection breaks.
 //! 2. A reconcile creates the ConfigMap `c` at version 60. `c` is recorded here as unseen.
 //! 3. Somebody deletes `c` at version 61. The watch is still down.
-//! 4. The watch resumes at version 50, gets 410 Gone, and relists. The keys of the unseen objects are noted before the
-//!    list is requested: `c` is expected in it.
-//! 5. The list does not contain `c`, so a deletion of `c` is delivered, and its owner is reconciled.
+//! 4. The watch resumes at version 50, gets 410 Gone, and relists. Before the list is requested,
+//!    the keys of the unseen objects are saved: the list is expected to contain `c`.
+//! 5. The list does not contain `c`, so a deletion of `c` is delivered and its owner is reconciled.
 //!
-//! Keys recorded after the list was requested are not expected in it: an object created at that moment may be missing
-//! from the list although it exists.
+//! Objects recorded after the list was requested are not expected in it: if created at that moment,
+//! they may be missing from the list although they exist.
 //!
-//! # How long an object stays here
-//! Until the watch has decided about it. A watch delivers versions in their order, so once it has delivered a newer one
-//! than that of the creation, the object was delivered, or never will be: a webhook or another writer may have taken it
-//! out of the selection. A list that was requested after the creation decides as well. Objects in namespaces that are not
+//! # How long objects are remembered
+//! An object stays until its watch has decided about it. A watch delivers versions in order. Once
+//! it has delivered a version newer than the creation, it has either delivered the object or never
+//! will, because a webhook or another writer may have removed the object from the selection. A list
+//! that was requested after the creation decides as well. Objects in namespaces that are not
 //! watched are not recorded at all.
 
 use std::collections::{HashMap, HashSet};
@@ -25,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::object::Key;
 
-/// Created objects by key that the watch has not delivered.
+/// Created objects that the watch has not delivered yet, by key.
 pub(super) struct UnseenObjects<K>(Mutex<HashMap<Key, Unseen<K>>>);
 
 struct Unseen<K> {
@@ -46,7 +47,8 @@ impl<K> UnseenObjects<K> {
         self.lock().insert(key, Unseen { version, object });
     }
 
-    /// Removes an object that the watch has delivered, and those about which it has decided with that.
+    /// Removes an object that the watch has delivered, and all objects that the watch has thereby
+    /// decided about.
     pub(super) fn settle(&self, key: &Key, is_undecided: impl Fn(&Key, u64) -> bool) {
         let mut unseen = self.lock();
         if !unseen.is_empty() {
@@ -55,7 +57,7 @@ impl<K> UnseenObjects<K> {
         }
     }
 
-    /// Returns the keys of the unseen objects, which a list requested from now on must contain.
+    /// Returns the keys of the unseen objects. A list requested from now on must contain them.
     pub(super) fn keys(&self) -> HashSet<Key> {
         self.lock().keys().cloned().collect()
     }

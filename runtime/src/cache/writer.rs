@@ -1,4 +1,5 @@
-//! What it takes to store an object: its packed form and its values for the indexes, made while readers go on.
+//! Prepares objects for storage without blocking readers: packs them and computes their index
+//! values.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -9,11 +10,11 @@ use super::packed::Packer;
 use super::{Cache, WatchId};
 use crate::object::{Key, Watchable};
 
-/// The state of a cache that only those who store objects need. They take turns with it, so that the objects are locked
-/// only for as long as it takes to put in what is ready.
+/// The state of a cache that only writers need. Writers lock it before preparing an object, so that
+/// they lock the objects themselves only to insert the result.
 pub(super) struct Writer<K> {
     packer: Packer,
-    /// In the order of the indexes of the objects.
+    /// In the same order as `Objects::indexes`.
     indexes: Vec<Index<K>>,
 }
 
@@ -27,7 +28,8 @@ impl<K> Default for Writer<K> {
 }
 
 impl<K: Watchable> Cache<K> {
-    /// Stores an object delivered by a watch. `bytes` is its size as received. Returns the object that subscribers know.
+    /// Stores an object delivered by a watch. `bytes` is its size as received. Returns the object
+    /// that subscribers know.
     pub(super) fn store(
         &self,
         watch: Option<WatchId>,
@@ -65,7 +67,7 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Adds an index, unless there is one of this name.
+    /// Adds an index, unless one with this name exists.
     pub(crate) fn add_index(&self, index: Index<K>) {
         let mut writer = self.lock_writer();
         if writer
@@ -75,7 +77,7 @@ impl<K: Watchable> Cache<K> {
         {
             return;
         }
-        // Nothing is stored meanwhile, but objects may be deleted.
+        // Nothing is stored in the meantime, but objects may be deleted.
         let existing = self.read().copy(None);
         let existing = existing.open(&self.unpacker);
         let indexed = existing.iter().map(|object| {
@@ -94,7 +96,7 @@ impl<K: Watchable> Cache<K> {
         writer.indexes.push(index);
     }
 
-    /// Returns what tells this cache from others.
+    /// Returns an identifier for this cache, valid while it is alive.
     pub(super) fn address(&self) -> CacheAddress {
         std::ptr::NonNull::from(self).addr()
     }
@@ -118,12 +120,12 @@ mod tests {
     use crate::object::Kind;
 
     thread_local! {
-        /// Whether nothing holds the lock of the cache, as seen by each copy of an object that this thread makes.
+        /// For each object that this thread copied, whether the lock of the cache was free.
         static SEEN: RefCell<Vec<bool>> = const { RefCell::new(Vec::new()) };
         static CACHE: RefCell<Option<Arc<Cache<Part>>>> = const { RefCell::new(None) };
     }
 
-    /// An object of which only the metadata is known; decoding it copies the shell.
+    /// An object with metadata only. Decoding it clones the shell.
     #[derive(Debug, Deserialize)]
     struct Part {
         metadata: ObjectMeta,
@@ -247,7 +249,8 @@ mod tests {
         CACHE.set(None);
     }
 
-    /// A stored object is read as it was before, and what the index returns for others does not change with it.
+    /// A stored object stays readable in its previous version, and index values of other objects do
+    /// not change.
     #[test]
     fn an_index_function_that_reads_its_cache_is_an_error_and_no_deadlock() {
         let cache = new_cache();
