@@ -1,9 +1,11 @@
-//! Client-side flow control: an optional limit on the rate of requests, client-go's `QPS` and `Burst`.
+//! Client-side flow control: an optional limit on the rate of requests, like client-go's `QPS` and
+//! `Burst`.
 //!
-//! The API server limits clients itself (API Priority and Fairness), so there is no limit by default, as in
-//! controller-runtime. Each attempt of a request takes a token. Watches take none, as in client-go: they are few and last
-//! for minutes, and a cache must not wait behind the reconciles that it feeds. Neither do the requests of leader election,
-//! which has a client of its own.
+//! The API server itself limits clients (API Priority and Fairness), so there is no limit by
+//! default, as in controller-runtime. Each attempt of a request takes a token. Watches take none,
+//! as in client-go: they are few and last for minutes, and a cache must not queue behind the
+//! reconciles that depend on it. Leader election is not limited either, because it has a client of
+//! its own.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -17,29 +19,29 @@ use tower::{BoxError, Service};
 use crate::metrics::is_watch;
 use crate::token_bucket::TokenBucket;
 
-/// The least wait that is logged, and the least time between two such lines.
+/// Minimum wait that is logged.
 const LOGGED_WAIT: Duration = Duration::from_secs(1);
 const LOG_PERIOD: Duration = Duration::from_secs(60);
 
-/// A limit on the rate of requests. Clones share it.
+/// A limit on the rate of requests, shared by all clones.
 #[derive(Clone, Default)]
 pub(crate) struct FlowControl(Arc<Mutex<Option<Limit>>>);
 
-/// A token bucket with its rate. A request that finds it empty takes a token in advance, and waits until it has been filled
-/// in.
+/// A token bucket and its rate. A request that finds it empty takes a token in advance and waits
+/// for the bucket to refill.
 struct Limit {
     /// Tokens per second.
     rate: f64,
     /// Number of tokens in a full bucket.
     burst: f64,
-    /// Negative while requests wait.
+    /// The number of tokens is negative while requests wait.
     bucket: TokenBucket,
-    /// The time of the last line about a long wait.
+    /// When a long wait was last logged.
     logged: Option<Instant>,
 }
 
 impl Limit {
-    /// Takes a token. Returns the time until it has been filled in.
+    /// Takes a token. Returns how long to wait until it is available.
     fn take(&mut self, now: Instant) -> Duration {
         let Self {
             rate, burst, bucket, ..
@@ -49,7 +51,7 @@ impl Limit {
         Duration::try_from_secs_f64((-bucket.tokens).max(0.0) / *rate).unwrap_or(Duration::MAX)
     }
 
-    /// Returns `true` if a wait is long, and no line has told of one for some time.
+    /// Returns `true` if a wait is long enough to log and none was logged recently.
     fn should_log(&mut self, wait: Duration, now: Instant) -> bool {
         let is_due = self.logged.is_none_or(|logged| now >= logged + LOG_PERIOD);
         let should_log = wait >= LOGGED_WAIT && is_due;
@@ -61,8 +63,9 @@ impl Limit {
 }
 
 impl FlowControl {
-    /// Limits requests to `rate` per second, with bursts of up to `burst`; no limit if `rate` is not positive. A `burst`
-    /// that is not positive counts as twice the rate, as client-go's defaults of 5 and 10.
+    /// Limits requests to `rate` per second, with bursts of up to `burst`. No limit if `rate` is
+    /// not positive. A `burst` that is not positive defaults to twice the rate, the ratio of
+    /// client-go's defaults of 5 and 10.
     pub(crate) fn set(&self, rate: i32, burst: i32) {
         let rate = f64::from(rate);
         let burst = if burst > 0 { f64::from(burst) } else { rate * 2.0 };
@@ -74,7 +77,7 @@ impl FlowControl {
         });
     }
 
-    /// Returns a limit of the same rate with tokens of its own, for another API server.
+    /// Returns a limit with the same rate but its own bucket, for another API server.
     pub(crate) fn separate(&self) -> Self {
         let limit = self.lock().as_ref().map(|limit| Limit {
             rate: limit.rate,
@@ -91,7 +94,7 @@ impl FlowControl {
         Limited { inner, flow_control }
     }
 
-    /// Takes a token. Returns the time to wait; `None` if there is no limit.
+    /// Takes a token. Returns how long to wait, or `None` if there is no limit.
     fn take(&self) -> Option<Duration> {
         let now = Instant::now();
         let mut limit = self.lock();
@@ -113,7 +116,7 @@ impl FlowControl {
     }
 }
 
-/// A token taken in advance, which is put back if the request is dropped before it was sent.
+/// A token taken in advance, which is returned if the request is dropped before it was sent.
 struct Reservation(Option<FlowControl>);
 
 impl Reservation {
@@ -132,7 +135,7 @@ impl Drop for Reservation {
     }
 }
 
-/// A client's service with a limit on the rate of requests.
+/// A client service with a rate limit.
 #[derive(Clone)]
 pub(super) struct Limited<S> {
     inner: S,
@@ -161,7 +164,7 @@ where
         let Some(wait) = wait.filter(|wait| !wait.is_zero()) else {
             return Either::Left(self.inner.call(request));
         };
-        // The service that is ready is this one, not its clone.
+        // This service is the one that is ready, not its clone.
         let clone = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, clone);
         let reservation = Reservation(Some(self.flow_control.clone()));
@@ -180,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// Sends a request. Returns the time it waited.
+    /// Sends a request and returns how long it waited.
     async fn send(flow_control: &FlowControl, target: &str) -> Duration {
         let server = service_fn(|_| std::future::ready(Ok::<_, BoxError>(Response::new(()))));
         let request = Request::get(target).body(()).unwrap();
@@ -208,7 +211,7 @@ mod tests {
         let all = (0..25).map(|_| send(&flow_control, "/api/v1/pods"));
         futures::future::join_all(all).await;
         assert_eq!(started.elapsed().as_millis() / 100, 20);
-        // The bucket is filled to the burst, and no further.
+        // The bucket refills up to the burst, but no further.
         sleep(Duration::from_secs(60)).await;
         for _ in 0..5 {
             assert_eq!(send(&flow_control, "/api/v1/pods").await, Duration::ZERO);

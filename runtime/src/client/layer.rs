@@ -1,4 +1,4 @@
-//! Layers of the operator's own around the manager's client.
+//! Custom layers around the manager's client.
 
 use std::task::{Context, Poll};
 
@@ -25,7 +25,7 @@ impl Service<Request<Body>> for ClientService {
     type Error = kube::Error;
     type Future = BoxFuture<'static, Result<Response<Body>, kube::Error>>;
 
-    /// Returns `Ready`: the client queues requests itself.
+    /// Always ready: the client queues requests itself.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), kube::Error>> {
         Poll::Ready(Ok(()))
     }
@@ -36,7 +36,7 @@ impl Service<Request<Body>> for ClientService {
     }
 }
 
-/// Returns a client whose requests pass the layer first.
+/// Returns a client whose requests pass through the layer first.
 pub(crate) fn add_layer<L, B>(client: &Client, layer: &L) -> Client
 where
     L: Layer<ClientService>,

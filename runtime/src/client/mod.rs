@@ -1,10 +1,11 @@
 //! The manager's client: its name, time limits, retries, flow control and logged warnings.
 //!
-//! kube's defaults have no timeout: a request to a server that hangs, or over a connection that the network drops
-//! silently, would block its reconcile or cache forever. And kube repeats any request answered with 429, 503 or 504, with
-//! a back-off of up to a quarter of an hour, so that a reconcile could sleep long after the API server has recovered, or
-//! create an object several times. Here both are bounded, and only requests that may be sent twice are; after that, the
-//! watch or the queue retries and logs the reason.
+//! kube sets no timeout by default: a request to a server that hangs, or over a connection that the
+//! network drops silently, would block its reconcile or cache forever. kube also repeats any
+//! request that gets a 429, 503 or 504, with a back-off of up to a quarter of an hour, so that a
+//! reconcile could sleep long after the API server has recovered, or create an object several
+//! times. This client bounds both, and only repeats requests that are safe to repeat. After that,
+//! the watch or the queue retries and logs the reason.
 //!
 //! Each request passes these layers, from the outside in:
 //!
@@ -64,7 +65,7 @@ use timeout::WithTimeout;
 pub(crate) use user_agent::UserAgent;
 use warnings::LogWarnings;
 
-/// Settings that a client shares with its manager, which can change them after the client was created.
+/// Settings shared between a manager and its clients, so that the manager can change them later.
 #[derive(Clone, Default)]
 pub(crate) struct ClientSettings {
     pub(crate) user_agent: UserAgent,
@@ -72,7 +73,7 @@ pub(crate) struct ClientSettings {
     pub(crate) reachability: Reachability,
 }
 
-/// Creates a client with these limits, which counts each attempt of a request.
+/// Creates a client with these limits. Each attempt of a request is counted.
 pub(crate) fn new_manager_client(
     config: Config,
     metrics: &Metrics,
@@ -93,8 +94,9 @@ pub(crate) fn new_manager_client(
         .build())
 }
 
-/// Creates a client for leader election: its requests are neither repeated nor limited, and both sides give up after
-/// `timeout`, so that the API server does not renew a lease whose holder waits no longer.
+/// Creates a client for leader election. Its requests are neither repeated nor limited. Both sides
+/// give up after `timeout`: the API server must not renew a lease whose holder no longer waits for
+/// the response.
 pub(crate) fn new_lease_client(
     mut config: Config,
     metrics: &Metrics,
@@ -118,7 +120,7 @@ fn new_builder(config: Config) -> Result<ClientBuilder<Renewing>, kube::Error> {
     Ok(ClientBuilder::new(Renewing::new(config)?, namespace))
 }
 
-/// Returns a client whose requests are sent by `send`, with the given client.
+/// Returns a client whose requests pass through `send`, which receives the given client.
 pub(crate) fn wrap_client<F, Fut, B>(client: Client, send: F) -> Client
 where
     F: Fn(Client, Request<Body>) -> Fut + Send + 'static,
@@ -131,8 +133,8 @@ where
     Client::new(service, namespace).with_valid_until(expiry)
 }
 
-/// Returns a client that sends its writes as this field manager, unless they name one: for code of kube's whose requests
-/// name none.
+/// Returns a client whose writes carry this field manager unless they name one. For kube code that
+/// names none.
 pub(crate) fn with_field_manager(client: Client, manager: &str) -> Client {
     let parameter = format!("fieldManager={}", encode_parameter(manager));
     wrap_client(client, move |client, mut request| {

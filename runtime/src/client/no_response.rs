@@ -1,5 +1,5 @@
-//! The error of a request that got no response: with the address and all causes, and with an explanation of the most
-//! common ones.
+//! The error of a request without a response, with the address, all causes, and explanations of the
+//! most common ones.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -9,12 +9,12 @@ use tower::BoxError;
 
 use crate::error::{causes_of, describe_causes};
 
-/// A request without a response.
+/// The error of a request without a response.
 #[derive(Debug)]
 pub(crate) struct NoResponse {
-    /// The message and the address, followed by all causes.
+    /// The address and all causes.
     message: String,
-    /// `true` if there was no connection: the request was not sent.
+    /// Whether the connection failed, so that the request was not sent.
     pub(super) is_unreachable: bool,
     cause: BoxError,
 }
@@ -54,7 +54,7 @@ const EXPLANATIONS: [(&str, &str); 3] = [
         "UnknownIssuer",
         "the certificate is signed by an unknown authority",
     ),
-    // After the authority of a cluster was replaced: its name stays.
+    // Happens when the CA of a cluster was replaced by one with the same name.
     (
         "BadSignature",
         "the certificate is signed by an unknown authority, which has the name of a trusted one",
@@ -62,7 +62,8 @@ const EXPLANATIONS: [(&str, &str); 3] = [
     ("InvalidContentType", "the server does not speak TLS on this port"),
 ];
 
-/// Returns the messages of an error and of all its causes, with an explanation of the most common ones.
+/// Returns the messages of an error and its causes, with an explanation if one of the common ones
+/// is among them.
 fn explain_causes(error: &(dyn StdError + 'static)) -> String {
     let mut text = describe_causes(error);
     let explained = EXPLANATIONS.iter().find(|(name, _)| text.contains(name));
@@ -72,12 +73,12 @@ fn explain_causes(error: &(dyn StdError + 'static)) -> String {
     text
 }
 
-/// Returns the error of a request without a response among the causes of this one.
+/// Finds a [`NoResponse`] among the causes of an error.
 pub(crate) fn find_no_response<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a NoResponse> {
     causes_of(error).find_map(|cause| cause.downcast_ref())
 }
 
-/// Returns `true` if the API server could not be reached, which has been logged.
+/// Returns `true` if the API server could not be reached, which the client has already logged.
 pub(crate) fn is_unreachable(error: &(dyn StdError + 'static)) -> bool {
     find_no_response(error).is_some_and(|error| error.is_unreachable)
 }

@@ -1,4 +1,4 @@
-//! The User-Agent of every request, and the time after which the API server gives it up.
+//! Sets the User-Agent of requests, and the time after which the API server gives up on them.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,11 +12,12 @@ use super::UserAgent;
 use super::request::{add_parameter, is_streaming};
 use crate::metrics::is_watch;
 
-/// The time after which the API server gives up a request; it takes the shorter of this and its `--request-timeout`. Below
-/// the client's own timeout, so that it does not work for a client that waits no longer. Watches have `timeoutSeconds`.
+/// Time after which the API server gives up on a request, unless its `--request-timeout` is
+/// shorter. Lower than the client's own timeout, so that the server does not work for a client that
+/// no longer waits. Watches have `timeoutSeconds` instead.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(90);
 
-/// A client's service that completes requests.
+/// A client service that adds headers and parameters to requests.
 #[derive(Clone)]
 pub(super) struct Prepared<S> {
     inner: S,
@@ -26,7 +27,8 @@ pub(super) struct Prepared<S> {
 }
 
 impl<S> Prepared<S> {
-    /// Creates a service whose requests the API server gives up after `timeout`, in whole seconds and at least one.
+    /// Creates a service whose requests the API server gives up on after `timeout`, rounded down to
+    /// whole seconds and at least one.
     pub(super) fn new(inner: S, user_agent: UserAgent, timeout: Duration) -> Self {
         let timeout = format!("timeout={}s", timeout.as_secs().max(1));
         Self {
@@ -48,7 +50,7 @@ impl<S: Service<Request<B>>, B> Service<Request<B>> for Prepared<S> {
 
     fn call(&mut self, mut request: Request<B>) -> S::Future {
         let headers = request.headers_mut();
-        // kube replaces it with that of `Config::headers`, if there is one.
+        // kube overrides it with `Config::headers` if set there.
         headers
             .entry(USER_AGENT)
             .or_insert_with(|| self.user_agent.header());

@@ -1,10 +1,12 @@
-//! Outages of the API server: logged once for all callers.
+//! Outages of the API server, logged once for all callers.
 //!
-//! A pod that starts before the network does has dozens of requests that fail several times a second, in caches, workers
-//! and leader election. Only the client sees that all fail for one reason, so it logs that: an error when the first
-//! request fails and when the cause changes, and a line when a request is answered again. Behind a load balancer some
-//! connections may fail and others not, so a cause is logged again only when it has not been met for a while. Callers get
-//! the error as well and retry; those that would only log it ask [`is_unreachable`](super::is_unreachable).
+//! If a pod starts before its network is up, dozens of requests from caches, workers and leader
+//! election fail several times per second. Only the client sees that they all fail for the same
+//! reason, so it does the logging: an error when the first request fails and when the cause
+//! changes, and another line when a request gets a response again. Behind a load balancer, some
+//! connections may fail while others succeed, so a cause is logged again only after it has not
+//! occurred for a while. Callers get the error as well and retry. Those that would merely log it
+//! check [`is_unreachable`](super::is_unreachable).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,30 +19,30 @@ use tower::BoxError;
 
 use super::no_response::{NoResponse, find_no_response};
 
-/// Number of causes that are remembered as logged.
+/// Number of logged causes to remember.
 const MAX_CAUSES: usize = 8;
-/// Time after which a cause that was not met again is logged again. Watches are retried every 30 s.
+/// A cause that has not occurred for this long is logged again. Watches are retried every 30 s.
 const FORGET_AFTER: Duration = Duration::from_secs(120);
-/// Time for the API server to answer when a manager starts outside of a pod.
+/// Timeout for the API server to respond when a manager starts outside of a pod.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The present outage of an API server, as its clients see it. Clones share it.
+/// The current outage of an API server as seen by its clients, shared by all clones.
 #[derive(Clone, Default)]
 pub(crate) struct Reachability(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// The time since which an outage has been logged.
+    /// Since when an outage has been logged.
     logged_since: Option<Instant>,
-    /// The messages logged, with the time of the last failure.
+    /// The logged messages, with the time of the last failure.
     causes: Vec<(String, Instant)>,
-    /// `true` while failures are returned to the operator instead.
+    /// While set, failures are returned to the operator instead of logged.
     is_silent: bool,
 }
 
 impl Reachability {
-    /// Returns a function for the results of a client's requests to this server. It logs outages, and names the server in
-    /// the error of a request without a response.
+    /// Returns a function that processes the results of a client's requests to this server. It logs
+    /// outages, and adds the server's address to the error of a request without a response.
     pub(super) fn observe<B>(
         &self,
         server: &Uri,
@@ -52,7 +54,7 @@ impl Reachability {
                 reachability.note_response(&address);
                 Ok(response)
             }
-            // Of kube's authentication, for example, which has an explanation of its own.
+            // From kube's authentication, for example, which has its own explanation.
             Err(error) if error.is::<kube::Error>() => Err(error),
             Err(error) => {
                 let error = NoResponse::new(&address, error);
@@ -62,11 +64,11 @@ impl Reachability {
         }
     }
 
-    /// Checks that the API server answers a request, whatever the status. One that is silent may be slow: it passes after
-    /// ten seconds, with a warning.
+    /// Checks that the API server responds to a request, with any status. A silent server may just
+    /// be slow, so the check passes after ten seconds with a warning.
     ///
     /// # Errors
-    /// The address and all causes, which are not logged.
+    /// Returns the address and all causes, which are not logged.
     pub(crate) async fn check(&self, client: &Client) -> Result<(), String> {
         self.lock().is_silent = true;
         let mut request = Request::new(Body::empty());
@@ -78,7 +80,7 @@ impl Reachability {
             Ok(Err(error)) => match find_no_response(&error) {
                 None => Err(error.to_string()),
                 Some(error) if error.is_unreachable => Err(error.to_string()),
-                // A connection that was reset, for example; the caches retry.
+                // A reset connection, for example; the caches retry.
                 Some(_) => Ok(()),
             },
             Err(_) => {
@@ -131,7 +133,7 @@ mod tests {
     use crate::tls::Certificates;
     use crate::tls::issued::Issued;
 
-    /// Returns the error of a request as callers print it.
+    /// Sends a request and returns its error as callers print it.
     async fn request(client: &Client) -> Result<(), String> {
         let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
         let answered = maps.get("any").await;
@@ -153,7 +155,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_that_refuses_connections_is_logged_once_with_address_and_cause() {
-        // A port that is bound and not listened to refuses connections, and no other process can take it.
+        // A bound port that nobody listens on refuses connections, and no other process can take
+        // it.
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = socket.local_addr().unwrap();

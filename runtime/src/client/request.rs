@@ -1,4 +1,4 @@
-//! The facts about a request on which its limits depend.
+//! Properties of a request that decide about retries and timeouts.
 
 use http::header::CONTENT_TYPE;
 use http::{Method, Request, Uri};
@@ -6,11 +6,12 @@ use http::{Method, Request, Uri};
 /// The content type of a JSON patch (RFC 6902).
 const JSON_PATCH: &str = "application/json-patch+json";
 
-/// Returns `true` if sending the request twice has the effect of sending it once.
+/// Returns `true` if sending the request twice has the same effect as sending it once.
 ///
-/// A repeated create makes a second object if the API server generates the name, and otherwise fails with "already
-/// exists". A repeated JSON patch may append an item twice, or remove the item that took the place of the first. All other
-/// patches state the values that fields should have, and a resource version in them makes the second one a conflict.
+/// A repeated create makes a second object if the API server generates the name, and otherwise
+/// fails with "already exists". A repeated JSON patch may append an item twice, or remove the item
+/// that moved up into the place of the removed one. All other patches set fields to values, and if
+/// they contain a resource version, the second one conflicts.
 pub(super) fn is_idempotent<B>(request: &Request<B>) -> bool {
     match *request.method() {
         Method::GET | Method::HEAD | Method::OPTIONS | Method::PUT | Method::DELETE => true,
@@ -22,7 +23,7 @@ pub(super) fn is_idempotent<B>(request: &Request<B>) -> bool {
     }
 }
 
-/// Returns `true` for requests to which the API server applies no timeout, such as those to `log` and `exec`.
+/// Returns `true` for requests without a timeout in the API server, such as `log` and `exec`.
 pub(super) fn is_streaming(path: &str) -> bool {
     let mut segments = path.trim_start_matches('/').split('/');
     // `api/v1` or `apis/<group>/<version>`.
@@ -32,7 +33,7 @@ pub(super) fn is_streaming(path: &str) -> bool {
         segments.next();
         segments.next();
     }
-    // Behind the resource and the name.
+    // After the resource and the name.
     let subresource = segments.nth(2);
     matches!(
         subresource,
@@ -40,7 +41,7 @@ pub(super) fn is_streaming(path: &str) -> bool {
     )
 }
 
-/// Adds a parameter `name=value` to the query, unless it has one of this name.
+/// Adds a query parameter `name=value`, unless the query already has a parameter with this name.
 pub(super) fn add_parameter(uri: &mut Uri, parameter: &str) {
     let query = uri.query().unwrap_or_default();
     let name = |parameter: &str| parameter.split('=').next().map(str::to_owned);
@@ -50,7 +51,7 @@ pub(super) fn add_parameter(uri: &mut Uri, parameter: &str) {
     let separator = if query.is_empty() { "" } else { "&" };
     let target = format!("{}?{query}{separator}{parameter}", uri.path());
     let mut parts = uri.clone().into_parts();
-    // A path and query with a parameter more is valid if it was before.
+    // Adding a parameter keeps a valid path and query valid.
     let Ok(target) = target.parse() else { return };
     parts.path_and_query = Some(target);
     if let Ok(extended) = Uri::from_parts(parts) {

@@ -1,14 +1,15 @@
-//! Repeats of requests that the API server could not answer.
+//! Repeats requests that the API server could not handle.
 //!
-//! | status | idempotent request | others: creates and JSON patches |
+//! | status | idempotent request | creates and JSON patches |
 //! |---|---|---|
-//! | 429 Too Many Requests: not begun | repeated | repeated if `Retry-After` is set |
+//! | 429 Too Many Requests: not started | repeated | repeated if `Retry-After` is set |
 //! | 503 Service Unavailable | repeated | repeated if `Retry-After` is set |
-//! | 504 Gateway Timeout: perhaps carried out | repeated | never |
+//! | 504 Gateway Timeout: possibly executed | repeated | never |
 //!
-//! client-go repeats a request of any method if a 429 or 5xx has `Retry-After`, and kube any request answered with 429, 503
-//! or 504. The API server sets the header where it has not begun the work. A 504 means that it had begun: the object of a
-//! create may exist, and a repeated create with a generated name makes another.
+//! client-go repeats requests of any method if a 429 or 5xx has `Retry-After`; kube repeats any
+//! request that gets a 429, 503 or 504. The API server sets the header if it has not started the
+//! work. A 504 means that it had started: the object of a create may exist, and repeating a create
+//! with a generated name makes another one.
 
 use std::time::Duration;
 
@@ -24,24 +25,26 @@ use crate::backoff::Backoff;
 use crate::deadline::scale;
 use crate::random::random_share;
 
-/// Number of repeats of a request: about six seconds, unless the server sets `Retry-After`.
+/// Maximum number of repeats of a request. Takes about six seconds, unless the server sets
+/// `Retry-After`.
 const MAX_RETRIES: u32 = 6;
 const BACKOFF: Backoff = Backoff {
     min: Duration::from_millis(100),
     max: Duration::from_secs(5),
 };
-/// The longest pause that the server can ask for with `Retry-After`. A longer one is not kept, but neither is it an error
-/// at once: the caller would be back sooner than after this pause, because its own back-off begins with milliseconds.
+/// The longest `Retry-After` to honor. If the server asks for a longer pause, wait for this long
+/// rather than fail at once: the caller's own back-off starts with milliseconds, so it would be
+/// back even sooner.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
-/// Time since the first attempt after which no repeat begins; the API server's default `--request-timeout`. The caller
-/// gets the last response instead.
+/// No repeat starts later than this after the first attempt, and the caller gets the last response
+/// instead. Equals the API server's default `--request-timeout`.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// The repeats of one request.
+/// The retry state of one request.
 #[derive(Clone)]
 pub(super) struct Retries {
     count: u32,
-    /// The time of the first attempt.
+    /// When the first attempt was made.
     started: Instant,
 }
 
@@ -73,7 +76,7 @@ impl<B> Policy<Request<Body>, Response<B>, BoxError> for Retries {
         (at <= self.started + TIME_LIMIT).then(|| sleep_until(at))
     }
 
-    /// Copies the request for a repeat; `None` if its body is a stream.
+    /// Copies the request for a repeat, or returns `None` if its body is a stream.
     fn clone_request(&mut self, request: &Request<Body>) -> Option<Request<Body>> {
         if self.count == 0 {
             self.started = Instant::now();
@@ -88,7 +91,8 @@ impl<B> Policy<Request<Body>, Response<B>, BoxError> for Retries {
     }
 }
 
-/// Returns `true` if a request answered with this status may be sent again; see the module documentation.
+/// Returns `true` if a request that got this status may be sent again; see the module
+/// documentation.
 fn may_repeat<B>(request: &Request<B>, status: StatusCode, has_retry_after: bool) -> bool {
     match status {
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
@@ -99,14 +103,14 @@ fn may_repeat<B>(request: &Request<B>, status: StatusCode, has_retry_after: bool
     }
 }
 
-/// Returns the pause in whole seconds that the server asks for; the API server never sends a date.
+/// Parses `Retry-After`. The API server always sends seconds, never a date.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))
 }
 
-/// Returns the pause before a repeat: the back-off less a random part of up to half, so that requests that failed together
-/// do not come back together.
+/// Returns the delay before a repeat: the back-off reduced by a random part of up to half, so that
+/// requests that failed together do not come back together.
 fn backoff(count: u32) -> Duration {
     scale(BACKOFF.delay_after(count), 0.5 + random_share() / 2.0)
 }
@@ -123,7 +127,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the number of attempts of a request that is always answered like this, and the time they took.
+    /// Sends a request that always gets this response. Returns the number of attempts and the time
+    /// they took.
     async fn attempts(
         method: Method,
         content_type: &str,

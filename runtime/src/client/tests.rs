@@ -11,7 +11,8 @@ use super::timeout::IDLE_TIMEOUT;
 use super::*;
 use crate::logging::LogBuffer;
 
-/// Creates a client of a server that sends this response to the first request on each connection, and nothing more.
+/// Creates a client of a server that sends this response to the first request on each connection,
+/// and nothing else.
 async fn client(response: &'static str) -> Client {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -77,7 +78,8 @@ async fn a_watch_without_data_times_out() {
     assert_timed_out(started);
 }
 
-/// Creates the client of a server that answers each request with this status, and a receiver of the heads of the requests.
+/// Creates a client of a server that responds with this status, and a receiver of the request
+/// heads.
 async fn recording_client(
     status: &'static str,
     settings: &ClientSettings,

@@ -1,4 +1,4 @@
-//! A limit on the time for which a request or response makes no progress.
+//! Fails requests and responses that make no progress.
 
 use std::io;
 use std::pin::Pin;
@@ -13,12 +13,13 @@ use tower::{BoxError, Service};
 
 use super::request::is_streaming;
 
-/// Time without data from the API server after which a request fails. The server answers ordinary requests within its
-/// `--request-timeout` of 60 s, and sends bookmarks to watches every 60 s. It is longer than the 90 s for which hyper
-/// keeps idle connections, so that the next attempt does not reuse a connection that died at the same time.
+/// A request fails if the API server sends no data for this long. The server answers ordinary
+/// requests within its `--request-timeout` of 60 s, and sends bookmarks to watches every 60 s.
+/// Longer than the 90 s for which hyper keeps idle connections, so that the next attempt does not
+/// reuse a connection that died at the same time.
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(95);
 
-/// A client's service that fails a request when no data arrives for too long.
+/// A client service that fails a request when no data arrives for too long.
 #[derive(Clone)]
 pub(super) struct WithTimeout<S>(S);
 
@@ -65,7 +66,7 @@ fn new_timeout_error() -> BoxError {
     io::Error::new(io::ErrorKind::TimedOut, message).into()
 }
 
-/// A response body that fails when it is polled and no data arrives for too long.
+/// A response body that fails if it is polled but no data arrives for too long.
 pub(super) struct TimedBody<B> {
     body: B,
     has_timeout: bool,

@@ -1,12 +1,15 @@
-//! The connections of a client, and what is added to each request: the address, the credentials and kube's headers.
+//! The connections of a client. Also adds the address, the credentials and kube's headers to each
+//! request.
 //!
-//! It is what kube's `ClientBuilder` makes of a configuration, with a [`Connector`] that knows proxies, and without retries.
+//! Equivalent to what kube's `ClientBuilder` makes of a configuration, but with a [`Connector`]
+//! that supports proxies, and without retries.
 //!
-//! Connections speak HTTP/1.1, as kube's do, so each watch takes one. HTTP/2 would need ALPN in the TLS configuration, which is
-//! set here; h2, which operators compile only for their servers, with the feature `http2`; HTTP/1.1 for requests that are
-//! upgraded (exec, attach); and a pool in the place of [`legacy::Client`], which has one connection for a server: it would
-//! have to open others before the server's limit of streams, and to send pings, because a dead connection would stop every
-//! watch.
+//! Connections use HTTP/1.1, like kube's, so each watch takes one. HTTP/2 would need several
+//! changes: ALPN in the TLS configuration, which is set here; the h2 crate, which operators compile
+//! only for their servers, with the feature `http2`; HTTP/1.1 for upgraded requests (exec, attach);
+//! and a replacement for the pool of [`legacy::Client`], which keeps a single connection per
+//! server. The pool would have to open more connections before hitting the server's stream limit,
+//! and send pings, because one dead connection would stop every watch.
 
 use std::sync::Arc;
 
@@ -27,10 +30,10 @@ use super::proxy::{Connector, find_proxy};
 /// Sends requests. Clones share their connections.
 pub(super) type Transport = BoxCloneService<Request<Body>, Response<Box<DynBody>>, BoxError>;
 
-/// Creates a transport. It reads the files of the configuration and runs its plug-in, so it may block.
+/// Creates a transport. Reads the files of the configuration and runs its plugin, so it may block.
 ///
 /// # Errors
-/// When the URL of the proxy, the credentials or the certificates of the configuration cannot be used.
+/// Fails if the proxy URL, the credentials or the certificates in the configuration are unusable.
 pub(super) fn new_transport(config: &Config) -> Result<Transport, kube::Error> {
     let proxy = find_proxy(config).map_err(|error| kube::Error::Service(error.into()))?;
     let tls = config.rustls_client_config()?;

@@ -1,7 +1,7 @@
 //! The User-Agent of the manager's clients.
 //!
-//! It tells administrators which operator a request in the audit log is from. The API server takes the part before the
-//! first `/` for the field manager of writes that name none.
+//! It tells administrators which operator sent a request in the audit log. The API server uses the
+//! part before the first `/` as the field manager of writes that name none.
 
 use std::env;
 use std::path::Path;
@@ -9,10 +9,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use http::HeaderValue;
 
-/// The name of a process whose command line is empty, and the version of one that set none; client-go's.
+/// client-go's placeholder for the name of a process without a command line, and for an unset
+/// version.
 const UNKNOWN: &str = "unknown";
 
-/// A User-Agent. Clones share it.
+/// A User-Agent, shared by all clones.
 #[derive(Clone)]
 pub(crate) struct UserAgent(Arc<RwLock<HeaderValue>>);
 
@@ -37,7 +38,7 @@ impl UserAgent {
     }
 }
 
-/// Returns the header for an operator, with `_` for characters that a header cannot have.
+/// Returns the header for an operator, replacing invalid characters with `_`.
 fn new_header(product: &str) -> HeaderValue {
     let is_valid = |c: char| c == ' ' || c.is_ascii_graphic();
     let product: String = product
@@ -53,7 +54,8 @@ fn new_header(product: &str) -> HeaderValue {
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("rbuilder"))
 }
 
-/// Returns Go's name of an architecture, so that one filter of an audit log finds operators in both languages.
+/// Returns Go's name of an architecture, so that the same audit log filter finds operators in both
+/// languages.
 fn go_arch(arch: &str) -> &str {
     match arch {
         "x86_64" => "amd64",

@@ -1,8 +1,9 @@
 //! Logs the warnings of the API server.
 //!
-//! A successful response may carry [warnings]: about a deprecated version, an unknown field, or by an admission webhook.
-//! They are meant for the maintainers of the operator, so each text is logged once per client, as in controller-runtime,
-//! however often a reconcile repeats its request.
+//! A successful response may carry [warnings]: about a deprecated version, an unknown field, or
+//! from an admission webhook. They are meant for the operator's maintainers, so each text is logged
+//! only once per client, as in controller-runtime, no matter how often a reconcile repeats its
+//! request.
 //!
 //! [warnings]: https://kubernetes.io/blog/2020/09/03/warnings/
 
@@ -15,13 +16,13 @@ use http::header::WARNING;
 use http::{HeaderMap, Request, Response};
 use tower::Service;
 
-/// The code of Kubernetes' warnings; other codes belong to HTTP caches.
+/// The code of Kubernetes' warnings. Other codes belong to HTTP caches.
 const CODE: &str = "299";
-/// Maximum number of texts remembered as logged. Texts with object names are unbounded; when the limit is reached, all
-/// texts may be logged once more.
+/// Maximum number of logged texts to remember. Texts with object names are unbounded; when the
+/// limit is reached, all texts may be logged once more.
 const MAX_LOGGED: usize = 1000;
 
-/// A client's service that logs warnings.
+/// A client service that logs warnings.
 #[derive(Clone)]
 pub(super) struct LogWarnings<S> {
     inner: S,
@@ -110,7 +111,7 @@ fn parse_warnings(header: &str) -> Vec<String> {
     texts
 }
 
-/// Returns code and text of the first warning, and the rest of the header.
+/// Splits off the first warning. Returns its code and text, and the rest of the header.
 fn parse_warning(header: &str) -> Option<(&str, String, &str)> {
     let (code, rest) = header.trim_start().split_once(' ')?;
     let (_agent, rest) = rest.split_once(' ')?;
@@ -118,7 +119,8 @@ fn parse_warning(header: &str) -> Option<(&str, String, &str)> {
     Some((code, text, after))
 }
 
-/// Returns a quoted string with backslash escapes resolved, and the rest of the header.
+/// Parses a quoted string and resolves its backslash escapes. Returns the string and the rest of
+/// the header.
 fn parse_quoted(header: &str) -> Option<(String, &str)> {
     let inner = header.strip_prefix('"')?;
     let mut text = String::new();
@@ -135,7 +137,8 @@ fn parse_quoted(header: &str) -> Option<(String, &str)> {
     None
 }
 
-/// Returns the rest of the header after the optional date, which is quoted and contains a comma itself.
+/// Skips the optional date, which is quoted and itself contains a comma. Returns the rest of the
+/// header.
 fn skip_date(header: &str) -> &str {
     parse_quoted(header.trim_start()).map_or(header, |(_, after)| after)
 }

@@ -49,7 +49,7 @@ enum Origin {
     Client(Client, Serial),
 }
 
-/// Tells values apart that cannot be compared.
+/// Distinguishes values that cannot be compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Serial(u64);
 
@@ -80,22 +80,23 @@ impl ClusterConfig {
         }
     }
 
-    /// Takes the cluster of a kubeconfig file.
+    /// Uses a kubeconfig file.
     ///
-    /// The file is read again every minute, and when the API server rejects its credentials, so that it may be a mounted
-    /// Secret whose credentials are rotated. It may be missing at first.
+    /// The file is read again every minute and when the API server rejects its credentials, so it
+    /// may be a mounted Secret with rotating credentials. It does not have to exist at first.
     pub fn from_kubeconfig(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
         Self::new(name, Origin::File(path.into()), Allowed::ALL)
     }
 
-    /// Takes the cluster of the kubeconfig in a Secret of the manager's own cluster.
+    /// Uses the kubeconfig in a Secret of the manager's own cluster.
     ///
-    /// The Secret is read again every minute, and when the API server rejects its credentials. It may be missing at first,
-    /// and a Secret that is deleted later ends nothing: to end the use of a cluster, [remove](crate::Clusters::remove) it.
-    /// The manager's role needs `get` on the Secret.
+    /// The Secret is read again every minute and when the API server rejects its credentials. It
+    /// does not have to exist at first. Deleting the Secret later has no effect; to stop using a
+    /// cluster, [remove](crate::Clusters::remove) it. The manager's role needs `get` on the Secret.
     ///
-    /// A Secret is input: keys of its kubeconfig that run commands, read files, name a proxy, or send credentials to a
-    /// server without verifying it are refused, unless the methods `allow_…` accept them.
+    /// A Secret is untrusted input: kubeconfig keys that run commands, read files, name a proxy, or
+    /// send credentials to an unverified server are refused, unless allowed with the `allow_…`
+    /// methods.
     pub fn from_secret(
         name: impl Into<String>,
         namespace: impl Into<String>,
@@ -110,18 +111,19 @@ impl ClusterConfig {
         Self::new(name, origin, Allowed::default())
     }
 
-    /// Takes the cluster of a kubeconfig in memory, such as one that a controller has read from a Secret. As for
-    /// [`from_secret`](Self::from_secret), keys that need consent are refused.
+    /// Uses a kubeconfig in memory, such as one that a controller has read from a Secret. As for
+    /// [`from_secret`](Self::from_secret), dangerous keys are refused.
     pub fn from_kubeconfig_text(name: impl Into<String>, text: impl Into<Vec<u8>>) -> Self {
         Self::new(name, Origin::Text(text.into()), Allowed::default())
     }
 
-    /// Takes the cluster of the pod's service account, for a manager whose own cluster is another one.
+    /// Uses the cluster of the pod's service account, for a manager whose own cluster is a
+    /// different one.
     pub fn in_cluster(name: impl Into<String>) -> Self {
         Self::new(name, Origin::InCluster, Allowed::ALL)
     }
 
-    /// Takes the cluster of this configuration.
+    /// Uses a kube configuration.
     pub fn from_config(name: impl Into<String>, config: Config) -> Self {
         Self::new(
             name,
@@ -130,54 +132,58 @@ impl ClusterConfig {
         )
     }
 
-    /// Takes the cluster of this client, for tests and for clients with custom layers. Its requests are counted only if it
-    /// was built with [`Metrics::count_requests`](crate::metrics::Metrics::count_requests).
+    /// Uses an existing client, for tests and for clients with custom layers. Its requests are
+    /// counted only if it was built with
+    /// [`Metrics::count_requests`](crate::metrics::Metrics::count_requests).
     pub fn from_client(name: impl Into<String>, client: Client) -> Self {
         Self::new(name, Origin::Client(client, Serial::new()), Allowed::ALL)
     }
 
-    /// Takes this context of the kubeconfig. Defaults to its `current-context`.
+    /// Selects a context of the kubeconfig. Defaults to its `current-context`.
     pub fn context(mut self, context: impl Into<String>) -> Self {
         self.source.context = Some(context.into());
         self
     }
 
-    /// Watches objects in these namespaces only. Defaults to all; `--watch-namespace` is about the manager's own cluster.
+    /// Watches objects in these namespaces only. Defaults to all. `--watch-namespace` only applies
+    /// to the manager's own cluster.
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.namespaces = namespaces.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Starts no controller before the caches of this cluster are synced, as for the manager's own cluster: the manager
-    /// fails if they are not within [`cache_sync_timeout`](crate::Manager::cache_sync_timeout). Later, its loss stops
+    /// Delays all controllers until the caches of this cluster are synced, like those of the
+    /// manager's own cluster. The manager fails if that takes longer than
+    /// [`cache_sync_timeout`](crate::Manager::cache_sync_timeout). Losing the cluster later stops
     /// nothing. By default, a manager starts without its other clusters.
     pub fn required(mut self) -> Self {
         self.is_required = true;
         self
     }
 
-    /// Follows `exec` and `auth-provider` in a kubeconfig that is not a file: whoever can write the kubeconfig can then run
-    /// commands in the operator's pod.
+    /// Allows `exec` and `auth-provider` in a kubeconfig that is not a file. Whoever can write the
+    /// kubeconfig can then run commands in the operator's pod.
     pub fn allow_commands(mut self) -> Self {
         self.source.allowed.commands = true;
         self
     }
 
-    /// Follows paths of files (`tokenFile`, `client-certificate`, `client-key`, `certificate-authority`) in a kubeconfig
-    /// that is not a file: whoever can write the kubeconfig can then have files of the operator sent to a server.
+    /// Allows paths of files (`tokenFile`, `client-certificate`, `client-key`,
+    /// `certificate-authority`) in a kubeconfig that is not a file. Whoever can write the
+    /// kubeconfig can then have the operator's files sent to a server.
     pub fn allow_files(mut self) -> Self {
         self.source.allowed.files = true;
         self
     }
 
-    /// Follows `proxy-url` in a kubeconfig that is not a file.
+    /// Allows `proxy-url` in a kubeconfig that is not a file.
     pub fn allow_proxy(mut self) -> Self {
         self.source.allowed.proxy = true;
         self
     }
 
-    /// Follows `insecure-skip-tls-verify` and addresses without TLS in a kubeconfig that is not a file: whoever is between
-    /// the operator and the cluster can then read the credentials.
+    /// Allows `insecure-skip-tls-verify` and addresses without TLS in a kubeconfig that is not a
+    /// file. Anyone between the operator and the cluster can then read the credentials.
     pub fn allow_insecure(mut self) -> Self {
         self.source.allowed.insecure = true;
         self
@@ -196,7 +202,7 @@ impl fmt::Debug for ClusterConfig {
 }
 
 impl Source {
-    /// Returns `true` if another read cannot give anything else.
+    /// Returns `true` if reading the source again cannot yield anything new.
     pub(super) fn is_fixed(&self) -> bool {
         !matches!(self.origin, Origin::File(_) | Origin::Secret { .. })
     }
@@ -215,11 +221,11 @@ impl Source {
         }
     }
 
-    /// Reads the configuration. The second value is the same as before if nothing has changed. `own` is a client of the
-    /// manager's own cluster.
+    /// Reads the configuration. The second value identifies its contents and stays the same if
+    /// nothing has changed. `own` is a client of the manager's own cluster.
     ///
     /// # Errors
-    /// The place and what is wrong, without the contents.
+    /// Returns the place and the problem, without the contents.
     pub(super) async fn load(&self, own: &Client) -> Result<(Loaded, u64), String> {
         let loaded = match &self.origin {
             Origin::File(path) => self.load_file(path).await,
@@ -245,7 +251,7 @@ impl Source {
 
     async fn load_file(&self, path: &Path) -> Result<(Config, u64), String> {
         let text = std::fs::read(path).map_err(|error| error.to_string())?;
-        // Paths in it are relative to its directory.
+        // Paths in the file are relative to its directory.
         let kubeconfig = Kubeconfig::read_from(path).map_err(|error| error.to_string())?;
         let config = to_config(kubeconfig, self.context.as_deref(), self.allowed).await?;
         Ok((config, hash_of(&text)))
@@ -256,7 +262,8 @@ impl Source {
         Ok((config, hash_of(text)))
     }
 
-    /// Returns `true` if both name the same place and contents, so that replacing one by the other changes nothing.
+    /// Returns `true` if both have the same place and contents, so that replacing one with the
+    /// other changes nothing.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let is_same_origin = match (&self.origin, &other.origin) {
             (Origin::File(one), Origin::File(other)) => one == other,

@@ -1,8 +1,9 @@
-//! The connection to a cluster: one client whose server and credentials can change, and what its answers say about it.
+//! The connection to a cluster: one client whose server and credentials can change, and a state
+//! derived from its responses.
 //!
-//! Caches, contexts and the operator's own code keep their client for as long as they live, but a kubeconfig may not be
-//! there yet, and is replaced when credentials are rotated. So the client that they have passes each request to the
-//! client of the last kubeconfig that was read.
+//! Caches, contexts and the operator's own code keep a client for as long as they live. But a
+//! kubeconfig may not exist yet, and it is replaced when credentials are rotated. Their client
+//! therefore forwards each request to the client of the kubeconfig that was last read.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -14,16 +15,16 @@ use tower::{BoxError, service_fn};
 
 use crate::error::describe_causes;
 
-/// The namespace of requests that name none.
+/// The namespace of requests that do not specify one.
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// The state of the connection to a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// The cluster has not answered yet, for this reason.
+    /// The cluster has not responded yet, for this reason.
     Waiting(String),
     Connected,
-    /// The cluster has answered before, and does not answer now, for this reason.
+    /// The cluster has responded before but does not respond now, for this reason.
     Lost(String),
     Removed,
 }
@@ -39,8 +40,8 @@ impl State {
     }
 }
 
-/// A request to another cluster without a response. It names the cluster, because the address of an API server does not
-/// tell which one it is.
+/// A request to another cluster without a response. It includes the name of the cluster, because
+/// the address of an API server does not identify it.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RequestError {
     #[error("the cluster `{cluster}` is not connected: {reason}")]
@@ -53,16 +54,16 @@ pub(super) enum RequestError {
     },
 }
 
-/// The connection to a cluster. Clones share it.
+/// The connection to a cluster, shared by all clones.
 #[derive(Clone)]
 pub(super) struct Connection(Arc<Shared>);
 
 struct Shared {
     cluster: String,
-    /// The client of the last configuration that was read.
+    /// The client of the configuration that was last read.
     client: RwLock<Option<Client>>,
     state: watch::Sender<State>,
-    /// Notified when the API server does not accept the credentials.
+    /// Notified when the API server rejects the credentials.
     rejected: Notify,
 }
 
@@ -82,7 +83,8 @@ impl Connection {
         *self.0.client.write().unwrap_or_else(PoisonError::into_inner) = Some(client);
     }
 
-    /// Returns a client for the cluster, which can be used before the cluster is connected: its requests then fail.
+    /// Returns a client for the cluster. It may be used before the cluster is connected, but its
+    /// requests fail until then.
     pub(super) fn client(&self) -> Client {
         let connection = self.clone();
         let send = move |request| {
@@ -185,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a client of a server that answers each request with this status; 0 for no response.
+    /// Returns a client of a server that responds with this status; 0 for no response.
     fn answering(status: u16) -> Client {
         let service = service_fn(move |_: Request<Body>| async move {
             let Ok(status) = StatusCode::from_u16(status) else {
@@ -197,7 +199,7 @@ mod tests {
         Client::new(service, "default")
     }
 
-    /// Sends a request, and returns the state after it.
+    /// Sends a request. Returns the result and the state afterwards.
     async fn ask(connection: &Connection) -> (Result<ConfigMap, kube::Error>, State) {
         let maps: Api<ConfigMap> = Api::default_namespaced(connection.client());
         (maps.get("any").await, connection.state())

@@ -1,4 +1,4 @@
-//! A cluster as its users share it.
+//! The handle of a cluster that all its users share.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -19,14 +19,15 @@ use crate::error::Error;
 use crate::kinds::Kinds;
 use crate::object::{DynamicKind, Kind, Object};
 
-/// A function that is called when a cluster can be used, for the first time or again.
+/// Called when a cluster becomes usable, for the first time or again.
 type OnReady = Box<dyn Fn() + Send + Sync>;
 
-/// Another cluster beside the manager's own. Cheap to clone.
+/// Another cluster besides the manager's own. Cheap to clone.
 ///
-/// [`Manager::cluster`](crate::Manager::cluster) returns it, for the state of a controller; [`Ctx::in_cluster`] has the
-/// common operations on the cluster, and [`Watch::in_cluster`] watches objects of it. It is a handle: the cluster itself may
-/// not be reachable, and then requests to it fail, while its watches are retried.
+/// Obtained from [`Manager::cluster`](crate::Manager::cluster), and usually part of a controller's
+/// state. Use [`Ctx::in_cluster`] for the common operations on the cluster, and
+/// [`Watch::in_cluster`] to watch its objects. This is only a handle: while the cluster itself is
+/// unreachable, requests to it fail and its watches are retried.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -74,12 +75,12 @@ pub(super) struct Inner {
     client: Client,
     pub(super) caches: Caches,
     kinds: Kinds,
-    /// The watches to run; taken when the cluster starts.
+    /// Watches to run; taken when the cluster starts.
     pub(super) watches: Mutex<Option<mpsc::UnboundedReceiver<NamedWatch>>>,
-    /// Set before the cluster starts; never for one outside of a manager.
+    /// Set before the cluster starts; never set outside of a manager.
     pub(super) services: OnceLock<ClusterServices>,
     on_ready: Mutex<Vec<OnReady>>,
-    /// The contexts of controllers in this cluster, by the controller's own context.
+    /// Contexts of controllers in this cluster, keyed by the controller's own context.
     contexts: Mutex<HashMap<usize, Arc<dyn Any + Send + Sync>>>,
 }
 
@@ -88,14 +89,15 @@ impl Cluster {
     /// [`Ctx::new`](crate::Ctx::new).
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// Panics outside of a tokio runtime.
     pub fn new(name: impl Into<String>, client: Client) -> Self {
         let cluster = Self::of(ClusterConfig::from_client(name, client.clone()));
         cluster.0.connection.set_client(client);
         cluster
     }
 
-    /// Adds objects to the cache of their kind, as if they had been watched; for a cluster created with [`new`](Self::new).
+    /// Adds objects to the cache of their kind as if they had been watched. For a cluster created
+    /// with [`new`](Self::new).
     pub fn caching<K: Object>(self, objects: impl IntoIterator<Item = K>) -> Self {
         let cache = self.0.caches.of::<K>(&Kind::of_type(), &Selection::all());
         objects.into_iter().for_each(|object| cache.put(object));
@@ -134,36 +136,39 @@ impl Cluster {
         &self.0.name
     }
 
-    /// Returns a client for the cluster, which can be kept: it follows changes of the credentials.
+    /// Returns a client for the cluster. It can be kept, because it follows changes of the
+    /// credentials.
     ///
-    /// It writes whether or not this process is the leader: in a reconcile function use the client of
-    /// [`Ctx::in_cluster`](crate::Ctx::in_cluster). Until the cluster is connected, requests fail. Timeouts and retries are
-    /// those of [`Manager::client`](crate::Manager::client). Its default namespace is `default`.
+    /// It writes whether or not this process is the leader; in a reconcile function, use the client
+    /// of [`Ctx::in_cluster`](crate::Ctx::in_cluster) instead. Until the cluster is connected,
+    /// requests fail. It has the same timeouts and retries as
+    /// [`Manager::client`](crate::Manager::client), and the default namespace `default`.
     pub fn client(&self) -> Client {
         self.0.client.clone()
     }
 
-    /// Caches objects of kind `K` of the cluster, and returns their cache; see [`Manager::cached`](crate::Manager::cached).
+    /// Caches objects of kind `K` of the cluster and returns their cache; see
+    /// [`Manager::cached`](crate::Manager::cached).
     ///
-    /// It may be called at any time, and lasts as long as the cluster. The cache is empty until it
-    /// [is synced](Cached::is_synced).
+    /// May be called at any time. The cache lasts as long as the cluster, and is empty until it [is
+    /// synced](Cached::is_synced).
     pub fn cached<K: Object>(&self) -> Cached<K> {
         self.cached_selection(&Selection::all())
     }
 
-    /// [`cached`](Self::cached) for the selected objects.
+    /// Like [`cached`](Self::cached), for the selected objects.
     pub fn cached_selection<K: Object>(&self, selection: &Selection) -> Cached<K> {
         Cached::new(self.0.caches.of(&Kind::of_type(), selection))
     }
 
-    /// [`cached`](Self::cached) for a kind known only at run time.
+    /// Like [`cached`](Self::cached), for a kind known only at run time.
     pub fn cached_dynamic(&self, kind: &DynamicKind) -> Cached<DynamicObject> {
         self.0.kinds.add(kind.clone());
         Cached::new(self.0.caches.of(&kind.into(), &Selection::all()))
     }
 
-    /// Caches objects of kind `K` with an index, as [`Controller::index`](crate::Controller::index) does for the manager's
-    /// own cluster.
+    /// Caches objects of kind `K` with an index, like
+    /// [`Controller::index`](crate::Controller::index) does for the manager's own cluster.
     pub fn index<K: Object>(
         &self,
         name: impl Into<String>,
@@ -173,10 +178,11 @@ impl Cluster {
         cache.add_index(Index::new(name.into(), values));
     }
 
-    /// Checks that the cluster has answered the last request.
+    /// Checks that the cluster responded to the last request.
     ///
     /// # Errors
-    /// The reason why it is not connected, such as an unreadable kubeconfig or a server that does not respond.
+    /// Returns why the cluster is not connected, such as an unreadable kubeconfig or a server that
+    /// does not respond.
     pub fn check(&self) -> Result<(), Error> {
         match self.0.connection.state().problem() {
             None => Ok(()),
@@ -189,8 +195,8 @@ impl Cluster {
         }
     }
 
-    /// Returns `true` once every cache of the cluster is synced. It stays `true` when the cluster is lost: the caches then
-    /// show the last known state.
+    /// Returns `true` once all caches of the cluster are synced. Stays `true` when the cluster is
+    /// lost; the caches then show the last known state.
     pub fn is_synced(&self) -> bool {
         self.0.caches.first_unsynced().is_none() && self.was_connected()
     }
@@ -198,7 +204,7 @@ impl Cluster {
     /// Waits until the cluster is connected and its caches are synced.
     ///
     /// # Errors
-    /// When that takes longer than `timeout`, with the last error. The cluster keeps being retried.
+    /// Fails after `timeout`, with the last error. The cluster is still retried.
     pub async fn synced(&self, timeout: Duration) -> Result<(), Error> {
         if tokio::time::timeout(timeout, self.until_synced()).await.is_ok() {
             return Ok(());
@@ -248,7 +254,7 @@ impl Cluster {
         lock(&self.0.source).clone()
     }
 
-    /// Reads the credentials from another source from now on, unless it is the same.
+    /// Switches to another source of credentials, unless it is the same.
     pub(super) fn replace_source(&self, source: Source) {
         let mut current = lock(&self.0.source);
         if !current.is_same(&source) {
@@ -257,8 +263,8 @@ impl Cluster {
         }
     }
 
-    /// Calls a function whenever the cluster can be used: once it is connected and its caches are synced, and again after
-    /// it was lost.
+    /// Calls a function whenever the cluster becomes usable: once it is connected and its caches
+    /// are synced, and each time after it was lost.
     pub(crate) fn on_ready(&self, call: impl Fn() + Send + Sync + 'static) {
         lock(&self.0.on_ready).push(Box::new(call));
     }
@@ -267,7 +273,8 @@ impl Cluster {
         lock(&self.0.on_ready).iter().for_each(|call| call());
     }
 
-    /// Returns the context of a controller in this cluster, or has it created. A cluster outside of a manager keeps none.
+    /// Returns the context of a controller in this cluster, creating it on first use. Outside of a
+    /// manager, contexts are not kept.
     pub(crate) fn context_of<T: Send + Sync + 'static>(
         &self,
         controller: usize,
@@ -295,7 +302,7 @@ impl Cluster {
         self.0.services.get().is_some()
     }
 
-    /// Runs a publisher of events for as long as the manager, or until it ends.
+    /// Runs an event publisher for as long as the manager runs, or until the publisher exits.
     pub(crate) fn run_publisher(&self, controller: &str, publisher: BoxFuture<'static, ()>) {
         match self.0.services.get() {
             Some(services) => {
@@ -317,7 +324,7 @@ impl Cluster {
 }
 
 impl PartialEq for Cluster {
-    /// Compares identity: a cluster that was removed and added again is another one.
+    /// Compares by identity: a cluster that was removed and added again is a different one.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -335,7 +342,8 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// Locks a mutex. The operator's code that runs under one is a hook of ours, so a poisoned state is consistent.
+/// Locks a mutex, ignoring poison: only our own hooks run while it is held, so the state is
+/// consistent.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,16 +1,17 @@
-//! Kubeconfigs of other clusters: which of their keys may be followed, and the configuration that they give.
+//! Kubeconfigs of other clusters: which keys are allowed, and the resulting configuration.
 //!
-//! A kubeconfig can name a command to run, files to read, and servers to send credentials to without verifying them. One
-//! that a person has placed on the operator's disk is the operator's own. One in a Secret is input: whoever may write the
-//! Secret would run commands in the operator's pod, or have its files sent to a server of their choice. kubectl warns of
-//! the same ("a specially-crafted kubeconfig file could result in malicious code execution or file exposure").
+//! A kubeconfig can name a command to run, files to read, and servers to send credentials to
+//! without verifying them. A file that a person has placed on the operator's disk is trusted. A
+//! Secret is untrusted input: whoever may write it could run commands in the operator's pod, or
+//! have its files sent to a server of their choice. kubectl's documentation warns of the same ("a
+//! specially-crafted kubeconfig file could result in malicious code execution or file exposure").
 
 use kube::Config;
 use kube::config::{AuthInfo, Cluster, KubeConfigOptions, Kubeconfig};
 
 use crate::client::proxy::{find_proxy, ignore_environment, remove_marker};
 
-/// The keys of a kubeconfig that may be followed.
+/// The kubeconfig keys that may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Allowed {
     pub(super) commands: bool,
@@ -20,7 +21,7 @@ pub(super) struct Allowed {
 }
 
 impl Allowed {
-    /// The keys of a kubeconfig that the operator's administrator has written.
+    /// For a kubeconfig written by the operator's administrator.
     pub(super) const ALL: Self = Self {
         commands: true,
         files: true,
@@ -29,7 +30,7 @@ impl Allowed {
     };
 }
 
-/// A key that may be followed only with consent.
+/// A key that may only be used with consent.
 struct Risk {
     key: &'static str,
     is_present: bool,
@@ -38,16 +39,16 @@ struct Risk {
     advice: &'static str,
 }
 
-/// Parses a kubeconfig. The error does not repeat the text, which contains credentials.
+/// Parses a kubeconfig. The error does not quote the text, which contains credentials.
 pub(super) fn parse_kubeconfig(text: &[u8]) -> Result<Kubeconfig, String> {
     let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8".to_owned())?;
     Kubeconfig::from_yaml(text).map_err(|_| "it is not the YAML of a kubeconfig".to_owned())
 }
 
-/// Returns the configuration of a context, or of the current one.
+/// Returns the configuration for a context, by default the current one.
 ///
 /// # Errors
-/// When there is no such context, or it has a key that may not be followed.
+/// Fails if there is no such context, or if it has a key that is not allowed.
 pub(super) async fn to_config(
     mut kubeconfig: Kubeconfig,
     context: Option<&str>,
@@ -69,7 +70,7 @@ pub(super) async fn to_config(
     Ok(config)
 }
 
-/// Returns the file that kube reads again, once a minute; the data takes precedence.
+/// Returns the CA file, which kube re-reads once a minute. `None` if inline data takes precedence.
 fn find_authority_file(cluster: &Cluster) -> Option<std::path::PathBuf> {
     match &cluster.certificate_authority_data {
         Some(_) => None,
@@ -79,7 +80,7 @@ fn find_authority_file(cluster: &Cluster) -> Option<std::path::PathBuf> {
 
 type Named<'a, T> = (&'a str, &'a T);
 
-/// Returns the cluster and the user of a context, or of the current one.
+/// Returns the cluster and the user of a context, by default the current one.
 fn select<'a>(
     kubeconfig: &'a Kubeconfig,
     context: Option<&str>,
@@ -108,8 +109,10 @@ fn select<'a>(
     ))
 }
 
+/// Checks that all keys are allowed.
+///
 /// # Errors
-/// The first key that may not be followed, what it would do, and what to write instead.
+/// Returns the first key that is not allowed, what it would do, and what to write instead.
 fn refuse_risks(
     (cluster_name, cluster): Named<'_, Cluster>,
     user: Option<Named<'_, AuthInfo>>,

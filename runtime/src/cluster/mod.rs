@@ -1,8 +1,8 @@
-//! Other clusters beside the manager's own: their clients, caches and credentials.
+//! Other clusters besides the manager's own: their clients, caches and credentials.
 //!
-//! A manager has one cluster of its own: there its controllers' objects are, and its lease. A [`Cluster`] is another one,
-//! which controllers watch and write to. Nothing waits for it and nothing stops when it is lost, because the operator still
-//! has its work in the own cluster and in all others:
+//! A manager has one cluster of its own, with its controllers' objects and its lease. A [`Cluster`]
+//! is another one, which controllers watch and write to. Nothing waits for it and nothing stops
+//! when it is lost, because the operator still has work to do in its own cluster and all others:
 //!
 //! ```text
 //! Source ─text─▶ kubeconfig ─Config─▶ Client ─▶ Connection ─▶ Caches, contexts, the operator's code
@@ -12,12 +12,12 @@
 //!
 //! | module | responsibility |
 //! |---|---|
-//! | `config` | what the operator says about a cluster, and reading it |
-//! | `kubeconfig` | which keys of a kubeconfig may be followed |
+//! | `config` | the operator's configuration of a cluster, and how to read its source |
+//! | `kubeconfig` | which keys of a kubeconfig are allowed |
 //! | `connection` | one client for changing credentials, and the state of the cluster |
-//! | `handle` | `Cluster`: what all users of a cluster share |
-//! | `run` | the tasks of a cluster: its watches, its credentials |
-//! | `set` | `Clusters`: all clusters of a manager, which come and go |
+//! | `handle` | `Cluster`, the handle that all users of a cluster share |
+//! | `run` | the tasks of a cluster: its watches and its credentials |
+//! | `set` | `Clusters`, the set of a manager's clusters, which come and go |
 
 mod config;
 mod connection;

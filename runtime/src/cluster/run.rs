@@ -21,25 +21,25 @@ use crate::client::{ClientSettings, Reachability, new_manager_client};
 use crate::error::Error;
 use crate::traces::trace_requests;
 
-/// The time between two reads of a kubeconfig.
+/// Interval between reads of a kubeconfig.
 const REREAD_EVERY: Duration = Duration::from_secs(60);
-/// The least time between two reads, however often credentials are rejected.
+/// Minimum time between reads, no matter how often credentials are rejected.
 const REREAD_PAUSE: Duration = Duration::from_secs(5);
-/// The delays of a cluster that cannot be used: those of a watch.
+/// Retry delays for an unusable cluster, the same as for watches.
 const RETRIES: Backoff = Backoff {
     min: Duration::from_secs(1),
     max: Duration::from_secs(30),
 };
 
-/// Runs a cluster until it is removed. What fails in it is logged, and stops neither the manager nor the other parts of the
-/// cluster.
+/// Runs a cluster until it is removed. Failures are logged, and stop neither the manager nor other
+/// parts of the cluster.
 pub(super) async fn run_cluster(
     cluster: Cluster,
     services: ClusterServices,
     mut watches: mpsc::UnboundedReceiver<NamedWatch>,
 ) -> Result<(), Error> {
     let mut state = cluster.0.connection.watch_state();
-    // Dropping it cancels the tasks.
+    // Dropping the set cancels the tasks.
     let mut tasks = JoinSet::new();
     let span = tracing::info_span!("cluster", cluster = cluster.name());
     let report = cluster.caches().clone().report_stale(services.stale_after);
@@ -74,17 +74,17 @@ fn note_end(cluster: &Cluster, ended: Result<Result<(), String>, JoinError>) {
     cluster.0.connection.note_failure(reason);
 }
 
-/// The configuration that a connection was made from.
+/// The configuration that a connection was created from.
 #[derive(PartialEq)]
 struct Connected {
     version: u64,
     server: Server,
 }
 
-/// The identity of a server, as far as it can be told.
+/// The identity of a server, as far as it is known.
 #[derive(PartialEq)]
 enum Server {
-    /// The address, and the certificates of the authority.
+    /// The address, and the certificates of the CA.
     At(Uri, Option<Vec<Vec<u8>>>),
     /// A client with this serial number.
     Behind(u64),
@@ -100,7 +100,7 @@ impl Connected {
     }
 }
 
-/// Connects the cluster, and follows changes of its credentials.
+/// Connects the cluster and follows changes of its credentials.
 async fn follow_source(cluster: Cluster, services: ClusterServices) -> Result<(), String> {
     let settings = ClientSettings {
         reachability: Reachability::default(),
@@ -122,7 +122,7 @@ async fn follow_source(cluster: Cluster, services: ClusterServices) -> Result<()
                 continue;
             }
             Ok(()) => {}
-            // The cluster goes on with the credentials that it has.
+            // The cluster continues with its current credentials.
             Err(reason) if connected.is_some() => {
                 tracing::warn!(
                     cluster = cluster.name(),
@@ -136,7 +136,7 @@ async fn follow_source(cluster: Cluster, services: ClusterServices) -> Result<()
     }
 }
 
-/// The delays after failures in a row.
+/// Delays between consecutive failures.
 #[derive(Default)]
 struct Pace {
     failures: u32,
@@ -149,8 +149,8 @@ impl Pace {
         delay
     }
 
-    /// Returns the delay after a loss of what has lasted for this long: the shortest one, unless it is lost again and
-    /// again.
+    /// Returns the delay after losing something that lasted this long. It is the shortest delay,
+    /// unless losses repeat quickly.
     fn next_after(&mut self, lasted: Duration) -> Duration {
         if lasted >= RETRIES.max {
             self.failures = 0;
@@ -159,7 +159,8 @@ impl Pace {
     }
 }
 
-/// Waits until it is time to read the credentials of a connected cluster again, or to ask it because it is lost.
+/// Waits until the credentials of a connected cluster should be read again, or until the cluster is
+/// lost and must be probed.
 async fn wait_while_connected(cluster: &Cluster, period: Duration, pace: &mut Pace) {
     let (mut state, since) = (cluster.0.connection.watch_state(), Instant::now());
     let lost = async {
@@ -172,7 +173,7 @@ async fn wait_while_connected(cluster: &Cluster, period: Duration, pace: &mut Pa
     }
 }
 
-/// Waits for this long, or until other credentials may be there.
+/// Waits for this long, or until credentials may have changed.
 async fn wait(cluster: &Cluster, delay: Duration) {
     tokio::select! {
         () = sleep(delay) => {}
@@ -181,7 +182,8 @@ async fn wait(cluster: &Cluster, delay: Duration) {
     }
 }
 
-/// Reads the credentials, uses them if they are new, and asks a cluster that has not answered the last request.
+/// Reads the credentials, uses them if they are new, and probes a cluster that did not respond to
+/// the last request.
 async fn connect(
     cluster: &Cluster,
     source: &Source,
@@ -213,7 +215,7 @@ async fn connect(
     if !cluster.is_connected() {
         let mut request = Request::new(Body::empty());
         *request.uri_mut() = Uri::from_static("/version");
-        // The connection notes the answer.
+        // The connection records the response.
         let _ = cluster.client().send(request).await;
     }
     cluster.caches().start();
@@ -231,8 +233,8 @@ fn new_client(
     Ok(trace_requests(client, Some(&server)))
 }
 
-/// Logs each connection and loss of the cluster, and lets controllers retry what has failed. A cluster that is lost again
-/// and again is announced at most every 30 s.
+/// Logs each connection and loss of the cluster, and lets controllers retry what has failed. A
+/// flapping cluster is announced at most every 30 s.
 async fn announce_connections(cluster: Cluster) -> Result<(), String> {
     let mut state = cluster.0.connection.watch_state();
     let (name, mut pace) = (cluster.name(), Pace::default());
@@ -249,7 +251,7 @@ async fn announce_connections(cluster: Cluster) -> Result<(), String> {
     }
 }
 
-/// Lets controllers retry what has failed for want of the caches.
+/// Lets controllers retry what failed because the caches were not synced.
 async fn announce_sync(cluster: Cluster) -> Result<(), String> {
     cluster.until_synced().await;
     tracing::info!(cluster = cluster.name(), "caches of the cluster synced");

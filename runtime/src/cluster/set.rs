@@ -19,11 +19,11 @@ use crate::error::Error;
 use crate::list_watch::ListLimit;
 use crate::metrics::Metrics;
 
-/// The other clusters of a manager, which can be added and removed while it runs: a fleet. Cheap to clone.
+/// The other clusters of a manager, a fleet that can change while the manager runs. Cheap to clone.
 ///
-/// [`Manager::clusters`](crate::Manager::clusters) returns them, for the state of a controller over whatever names the
-/// clusters, such as Secrets with kubeconfigs. Controllers with
-/// [`watch_clusters`](crate::Controller::watch_clusters) watch each of them.
+/// Obtained from [`Manager::clusters`](crate::Manager::clusters), and usually part of the state of
+/// a controller that reconciles whatever describes the clusters, such as Secrets with kubeconfigs.
+/// Controllers with [`watch_clusters`](crate::Controller::watch_clusters) watch each of them.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -69,14 +69,14 @@ pub struct Clusters(Arc<Mutex<State>>);
 struct State {
     by_name: BTreeMap<String, Cluster>,
     on_added: Vec<OnAdded>,
-    /// Present once the manager runs.
+    /// Set once the manager runs.
     services: Option<ClusterServices>,
-    /// `true` once clusters run as soon as they are added.
+    /// Whether clusters run as soon as they are added.
     is_started: bool,
     is_closed: bool,
 }
 
-/// A function that is called with each cluster.
+/// Called with each cluster.
 type OnAdded = Arc<dyn Fn(&Cluster) + Send + Sync>;
 
 /// The resources that a manager provides to its clusters.
@@ -87,7 +87,7 @@ pub(crate) struct ClusterServices {
     pub(crate) metrics: Metrics,
     pub(crate) caches: CacheOptions,
     pub(crate) client: ClientSettings,
-    /// The time without data after which a watch is reported.
+    /// A watch that receives no data for this long is reported.
     pub(crate) stale_after: Duration,
     /// Sends parts to the manager, which runs them.
     pub(crate) run: mpsc::UnboundedSender<ClusterPart>,
@@ -97,25 +97,26 @@ pub(crate) struct ClusterServices {
 pub(crate) enum ClusterPart {
     /// Exits when the cluster is removed.
     Watches(String, BoxFuture<'static, Result<(), Error>>),
-    /// Exits when the cluster is removed, or once the manager is stopping and all events are sent.
+    /// Exits when the cluster is removed, or when the manager is stopping and all events are sent.
     Events(String, BoxFuture<'static, ()>),
 }
 
 impl ClusterServices {
     pub(super) fn run(&self, part: ClusterPart) {
-        // The receiver is closed while the manager is stopping; the part is not needed then.
+        // While the manager is stopping, the receiver is closed and the part is no longer needed.
         let _ = self.run.send(part);
     }
 }
 
 impl Clusters {
-    /// Adds a cluster. If there is one of this name, that one takes the source of its credentials from `config`, so that a
-    /// reconcile function can call this repeatedly; its namespaces stay.
+    /// Adds a cluster. If a cluster with this name exists, it only takes the source of its
+    /// credentials from `config`, so that a reconcile function can call this repeatedly; its
+    /// namespaces stay the same.
     ///
-    /// It does not wait for the cluster; use [`Cluster::synced`] for that.
+    /// Does not wait for the cluster; use [`Cluster::synced`] for that.
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// Panics outside of a tokio runtime.
     pub fn add(&self, config: ClusterConfig) -> Cluster {
         let mut state = self.lock();
         if let Some(existing) = state.by_name.get(&config.name).cloned() {
@@ -134,7 +135,7 @@ impl Clusters {
         }
         let (on_added, is_started) = (state.on_added.clone(), state.is_started);
         drop(state);
-        // Outside of the lock, because they may ask for clusters.
+        // Call these without holding the lock, because they may use this set.
         on_added.iter().for_each(|call| call(&cluster));
         if is_started {
             cluster.start();
@@ -142,10 +143,12 @@ impl Clusters {
         cluster
     }
 
-    /// Removes a cluster: its watches end, and requests to it fail. Returns `false` if there is none of this name.
+    /// Removes a cluster. Its watches end and requests to it fail. Returns `false` if there is no
+    /// cluster with this name.
     ///
-    /// A [`Cached`](crate::Cached) of it keeps the objects of that moment. Nothing is written to the removed cluster:
-    /// controllers delete what they have made there before it is removed.
+    /// A [`Cached`](crate::Cached) of it keeps the objects as of that moment. Nothing is written to
+    /// the removed cluster, so controllers should delete what they created there before they remove
+    /// it.
     pub fn remove(&self, name: &str) -> bool {
         let removed = self.lock().by_name.remove(name);
         match &removed {
@@ -168,7 +171,7 @@ impl Clusters {
         self.lock().by_name.values().cloned().collect()
     }
 
-    /// Calls a function with each cluster, those that are added later included.
+    /// Calls a function with each cluster, including those added later.
     pub(crate) fn on_added(&self, call: impl Fn(&Cluster) + Send + Sync + 'static) {
         let call: OnAdded = Arc::new(call);
         let existing: Vec<Cluster> = {
@@ -199,14 +202,14 @@ impl Clusters {
         clusters.iter().for_each(Cluster::start);
     }
 
-    /// Waits until the clusters that the manager requires are synced.
+    /// Waits until the clusters required by the manager are synced.
     pub(crate) async fn required_synced(&self) {
         for cluster in self.required() {
             cluster.until_synced().await;
         }
     }
 
-    /// Returns the name of a required cluster that is not synced, with the reason.
+    /// Returns the name of a required cluster that has not synced, and the reason.
     pub(crate) fn first_unsynced(&self) -> Option<(String, String)> {
         let unsynced = self.required().into_iter().find(|cluster| !cluster.is_synced())?;
         Some((unsynced.name().to_owned(), unsynced.describe_problem()))
@@ -221,14 +224,15 @@ impl Clusters {
     /// Checks the selections of all caches.
     ///
     /// # Errors
-    /// The kind of the first invalid one, and the reason.
+    /// Returns the kind of the first invalid selection, and the reason.
     pub(crate) fn check(&self) -> Result<(), (String, &'static str)> {
         self.list()
             .iter()
             .try_for_each(|cluster| cluster.caches().check())
     }
 
-    /// Returns a function that returns the numbers of all caches, for as long as the clusters are there.
+    /// Returns a function that collects the statistics of all caches, as long as the clusters
+    /// exist.
     pub(crate) fn stats(&self) -> impl Fn() -> Vec<CacheStats> + Send + Sync + 'static {
         let state = Arc::downgrade(&self.0);
         move || {
@@ -238,8 +242,8 @@ impl Clusters {
         }
     }
 
-    /// Returns a function that returns the names of all clusters and whether they are connected, for as long as they are
-    /// there.
+    /// Returns a function that returns the names of all clusters and whether they are connected, as
+    /// long as they exist.
     pub(crate) fn connections(&self) -> impl Fn() -> Vec<(String, bool)> + Send + Sync + 'static {
         let state = Arc::downgrade(&self.0);
         move || {
@@ -249,7 +253,7 @@ impl Clusters {
         }
     }
 
-    /// Returns a function that describes all clusters, until the set is dropped.
+    /// Returns a function that describes all clusters, as long as they exist.
     pub(crate) fn status(&self) -> impl Fn() -> Vec<ClusterStatus> + Send + Sync + 'static {
         let state = Arc::downgrade(&self.0);
         move || {
@@ -258,7 +262,7 @@ impl Clusters {
         }
     }
 
-    /// Removes all clusters and the functions to call, which refer to each other.
+    /// Removes all clusters and callbacks, breaking the reference cycles between them.
     pub(crate) fn close(&self) {
         let (clusters, on_added) = {
             let mut state = self.lock();
@@ -274,7 +278,7 @@ impl Clusters {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No code that can panic runs while the lock is held, so a poisoned state is consistent.
+        // Nothing can panic while the lock is held, so even a poisoned state is consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -282,11 +286,11 @@ impl Clusters {
 /// The state of a cluster, for `/debug/clusters`.
 pub(crate) struct ClusterStatus {
     pub(crate) name: String,
-    /// The reason why the cluster is not connected.
+    /// Why the cluster is not connected.
     pub(crate) problem: Option<String>,
-    /// `true` once every cache was synced, also if the cluster was lost since.
+    /// Whether all caches have synced, even if the cluster has been lost since.
     pub(crate) synced: bool,
-    /// `true` if the manager does not start without the cluster.
+    /// Whether the manager waits for the cluster at startup.
     pub(crate) is_required: bool,
     pub(crate) watches: Vec<WatchStatus>,
 }
@@ -311,7 +315,7 @@ impl Cluster {
     }
 
     fn provide(&self, services: &ClusterServices) {
-        // Lists of a cluster that hangs must not hold up those of others.
+        // A cluster that hangs must not hold up the lists of other clusters.
         self.0.caches.configure(&CacheOptions {
             list_limit: ListLimit::default(),
             ..services.caches.clone()
@@ -319,7 +323,7 @@ impl Cluster {
         self.0.services.get_or_init(|| services.clone());
     }
 
-    /// Starts the cluster, once.
+    /// Starts the cluster unless it has already started.
     fn start(&self) {
         let watches = self
             .0

@@ -1,4 +1,4 @@
-//! The functions of the operator that a controller calls.
+//! The operator's functions that a controller calls.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use crate::object::{Undecodable, Watchable};
 /// The functions supplied by the operator.
 pub(super) struct Handlers<K: Watchable, S> {
     pub(super) reconcile: Reconcile<Arc<K>, S>,
-    /// `true` if objects that are being deleted are reconciled as well, without a finalizer.
+    /// Whether objects that are being deleted are reconciled even without a finalizer.
     pub(super) reconciles_terminating: bool,
-    /// In the order they were added.
+    /// In the order in which they were added.
     pub(super) finalizers: Vec<Finalizer<K, S>>,
     pub(super) on_deleted: Option<Reconcile<ObjectRef<K>, S>>,
     pub(super) on_undecodable: Option<Reconcile<Arc<Undecodable>, S>>,
@@ -43,7 +43,8 @@ where
     let reconcile = Arc::new(reconcile);
     Box::new(move |argument, ctx| {
         let reconcile = Arc::clone(&reconcile);
-        // Called inside: a block that captures the future holds it twice, and it may have ten kilobytes.
+        // Call `reconcile` inside the async block: a block that captures the future stores it
+        // twice, and the future may take ten kilobytes.
         Box::pin(async move { reconcile(argument, ctx).await.map_err(Error::new) })
     })
 }
@@ -58,9 +59,9 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     ///
     /// The controller's role needs `patch` on the kind, which scaffolds do not grant: `verbs = ["list", "watch", "patch"]`.
     ///
-    /// When called repeatedly, the object gets all these finalizers. Their cleanups run in the order they were added, each
-    /// once the finalizer before it has been removed. A name that was added before gets the new cleanup and keeps its
-    /// place.
+    /// When called repeatedly, the object gets all of these finalizers. Their cleanups run in the
+    /// order in which they were added, each once the previous finalizer has been removed. Adding a
+    /// name again replaces its cleanup and keeps its place.
     pub fn finalizer<F, Fut, E>(mut self, name: impl Into<String>, cleanup: F) -> Self
     where
         F: Fn(Arc<K>, Ctx<S>) -> Fut + Send + Sync + 'static,
@@ -79,16 +80,20 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Also reconciles objects that are being deleted, such as to report in their status what others' finalizers wait for,
-    /// or for a finalizer that the reconcile itself adds and removes, as with `kube::runtime::finalizer`. Off by default, as in Kubernetes' own controllers, which only reconcile objects without a deletion timestamp.
+    /// Also reconciles objects that are being deleted, for example to report in their status what
+    /// other finalizers wait for, or for a finalizer that the reconcile itself adds and removes, as
+    /// with `kube::runtime::finalizer`. Off by default, like in Kubernetes' own controllers, which
+    /// only reconcile objects without a deletion timestamp.
     ///
-    /// For an object with a deletion timestamp, the reconcile must neither create nor adopt anything: with
-    /// `kubectl delete --cascade=foreground` the garbage collector waits until the owned objects are gone, and one that is
-    /// created again each time is waited for forever; with `--cascade=orphan` it releases them, and one that is adopted
-    /// again is deleted with its owner. [`Ctx::apply_owned`](crate::Ctx::apply_owned) and the other methods with an owner
-    /// refuse that, but requests of your own do not.
+    /// For an object with a deletion timestamp, the reconcile must neither create nor adopt
+    /// anything. With `kubectl delete --cascade=foreground`, the garbage collector waits until all
+    /// owned objects are gone, so it would wait forever for one that is created again each time.
+    /// With `--cascade=orphan`, it releases them, and one that is adopted again is deleted with its
+    /// owner. [`Ctx::apply_owned`](crate::Ctx::apply_owned) and the other methods with an owner
+    /// refuse to do this, but your own requests are not checked.
     ///
-    /// It has no effect on a controller with a [`finalizer`](Self::finalizer), whose cleanup is called instead.
+    /// Has no effect on a controller with a [`finalizer`](Self::finalizer), whose cleanup is called
+    /// instead.
     pub fn reconciles_terminating(mut self) -> Self {
         self.handlers.reconciles_terminating = true;
         self
@@ -96,9 +101,9 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
 
     /// Calls `forget` after an object was deleted, to release in-memory state about it.
     ///
-    /// It is retried like a reconcile, and not called when an object of the same name exists again. It is not called for
-    /// objects deleted while the operator was not running: to clean up external resources, use a
-    /// [`finalizer`](Self::finalizer).
+    /// A failure is retried like a failed reconcile. `forget` is not called if an object with the
+    /// same name exists again, nor for objects deleted while the operator was not running. To clean
+    /// up external resources, use a [`finalizer`](Self::finalizer).
     pub fn on_deleted<F, Fut, E>(mut self, forget: F) -> Self
     where
         F: Fn(ObjectRef<K>, Ctx<S>) -> Fut + Send + Sync + 'static,
@@ -112,10 +117,10 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// Calls `handle` for an object of the controller's kind that cannot be decoded into `K`, such as one without a field
     /// that a newer release requires.
     ///
-    /// Such an object is not reconciled, whether or not `handle` is set; all others are. It is logged once, a `Warning`
-    /// event `Undecodable` tells its owner, and `rbuilder_undecodable_objects` counts it. `handle` can do more: set a
-    /// condition with a merge patch, or repair the object. It is called when the object changes and is retried like a
-    /// reconcile.
+    /// Such an object is never reconciled, but all others are. It is logged once, reported to its
+    /// owner with a `Warning` event `Undecodable`, and counted in `rbuilder_undecodable_objects`.
+    /// `handle` can do more: set a condition with a merge patch, or repair the object. It is called
+    /// whenever the object changes, and is retried like a reconcile.
     ///
     /// ```no_run
     /// # use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Watches added by a reconcile, while the controller is running.
+//! Watches that a reconcile adds while the controller is running.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,10 +15,10 @@ use crate::object::Watchable;
 impl<S: Send + Sync + 'static> Ctx<S> {
     /// Adds a watch to the running controller, which lasts until [`unwatch`](Self::unwatch) or until the manager stops.
     ///
-    /// Use it for kinds, or selections of objects, that the controller learns about from the objects it reconciles; add
-    /// those known in advance with [`Controller::watch`](crate::Controller::watch). Existing objects are delivered as
-    /// initial events. A second call with the same name, kind and selection adds nothing, even if its predicate or
-    /// mapping differs.
+    /// Use it for kinds or selections that the controller learns about from the objects it
+    /// reconciles. Add those known in advance with [`Controller::watch`](crate::Controller::watch).
+    /// Existing objects are delivered as initial events. A second call with the same name, kind and
+    /// selection adds nothing, even if its predicate or mapping differs.
     ///
     /// The call does not wait for the API server; use the returned [`Watching`] for that. If the kind is not served or
     /// may not be watched, the error is logged and the watch is retried; the process stays ready unless the watch is
@@ -38,8 +38,9 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     /// ```
     ///
     /// # Errors
-    /// A terminal error when the mapping function returns objects of another kind than the controller's, when the selection
-    /// is of no namespace, or when called from a mapping function or predicate; a retryable error when the manager is stopping.
+    /// Returns a terminal error if the mapping function returns objects of another kind than the
+    /// controller's, if the selection contains no namespace, or when called from a mapping function
+    /// or predicate. Returns a retryable error while the manager is stopping.
     pub fn watch<W, M>(&self, name: impl Into<String>, watch: Watch<W, M>) -> Result<Watching<W>, Error>
     where
         W: Watchable,
@@ -52,12 +53,12 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         Ok(watching)
     }
 
-    /// Makes the watches that this controller has at run time exactly these: adds those that are missing, and removes all
+    /// Sets the watches that this controller has at run time: adds missing ones, and removes all
     /// others that [`watch`](Self::watch) or an earlier call has added.
     ///
-    /// A watch that is there already, with the same name, kind and selection, goes on with its cache. The set is that of
-    /// the controller, for all objects that it reconciles: call it where all of them are known, such as in the reconcile
-    /// of a single configuration object.
+    /// A watch that already exists, with the same name, kind and selection, continues with its
+    /// cache. The set applies to the whole controller, not just to the current object, so call this
+    /// where all watches are known, such as in the reconcile of a single configuration object.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -76,7 +77,8 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`watch`](Self::watch). Watches that were added before the error remain, and none is removed.
+    /// Fails like [`watch`](Self::watch). Watches added before the error remain, and none is
+    /// removed.
     pub fn set_watches(&self, watches: Watches<S>) -> Result<(), Error> {
         self.check_may_change_watches("add")?;
         let mut late_watches = self.lock_late_watches();
@@ -99,11 +101,11 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         active
     }
 
-    /// Adds a watch in the cluster of this context, unless there is one of this name, kind and selection. Returns what
-    /// identifies it.
+    /// Adds a watch in the cluster of this context, unless it has one with this name, kind and
+    /// selection. Returns the identity of the watch.
     ///
-    /// The lock of `late_watches` is held until the watch is subscribed, so that a concurrent call with the same name
-    /// returns only after that.
+    /// The lock of `late_watches` is held until the watch is subscribed, so a concurrent call with
+    /// the same name returns only afterwards.
     fn add_watch<W, M>(
         &self,
         late_watches: &mut LateWatchesById,
@@ -118,7 +120,7 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         let (kind, selection, need) = watch.watched();
         let id = (name, CacheId::of(kind, selection));
         let Some(target) = self.watch_target() else {
-            // In a test, the cache holds the objects that the test added.
+            // In a test, the cache contains the objects that the test added.
             let cache = caches.of(kind, selection);
             cache.assume_synced();
             return Ok((id, Watching { cache }));
@@ -162,14 +164,14 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         Ok((id, Watching { cache }))
     }
 
-    /// Removes the watches that this controller has added under this name, of all kinds and selections. Returns `false` if
-    /// there is none.
+    /// Removes the watches that this controller has added under this name, of all kinds and
+    /// selections. Returns `false` if there are none.
     ///
-    /// A cache that nothing else uses is no longer watched, and a [`Cached`] of it keeps the objects of that moment. Keys
-    /// that are enqueued already are still reconciled.
+    /// If nothing else uses the cache of a watch, its watch ends, and a [`Cached`] of it keeps the
+    /// objects as of that moment. Keys that are already enqueued are still reconciled.
     ///
     /// # Errors
-    /// A terminal error when called from a mapping function or predicate.
+    /// Returns a terminal error when called from a mapping function or predicate.
     pub fn unwatch(&self, name: &str) -> Result<bool, Error> {
         refuse_in_callback("remove")?;
         let mut late_watches = self.lock_late_watches();
@@ -181,7 +183,7 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         Ok(is_removed)
     }
 
-    /// Checks that a watch can be one of the cluster of this context.
+    /// Checks that a watch is allowed in the cluster of this context.
     fn check_cluster_of<W: Watchable, M: MapsLate<W, S>>(&self, watch: &Watch<W, M>) -> Result<(), Error> {
         let (kind, ..) = watch.watched();
         if let Some(cluster) = self.cluster().filter(|_| M::BY_OWNER) {
@@ -219,13 +221,13 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     }
 }
 
-/// The watches that a controller has at run time, and no others; see [`Ctx::set_watches`].
+/// The watches that a controller should have at run time; see [`Ctx::set_watches`].
 #[must_use = "pass it to `Ctx::set_watches`"]
 pub struct Watches<S> {
     add: Vec<AddWatch<S>>,
 }
 
-/// Adds a watch, and returns what identifies it.
+/// Adds a watch and returns its identity.
 type AddWatch<S> = Box<dyn FnOnce(&Ctx<S>, &mut LateWatchesById) -> Result<(String, CacheId), Error> + Send>;
 
 impl<S> fmt::Debug for Watches<S> {
@@ -241,12 +243,12 @@ impl<S> Default for Watches<S> {
 }
 
 impl<S: Send + Sync + 'static> Watches<S> {
-    /// Creates an empty set, with which all watches end.
+    /// Creates an empty set, which removes all watches.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a watch to the set. Several may have the same name.
+    /// Adds a watch to the set. Several watches may have the same name.
     pub fn with<W, M>(mut self, name: impl Into<String>, watch: Watch<W, M>) -> Self
     where
         W: Watchable,
@@ -272,7 +274,7 @@ fn describe<W: Watchable>(name: &str, cache: &Cache<W>) -> ActiveWatch {
     }
 }
 
-/// Returns an error inside of a mapping function or predicate, for which the cache waits.
+/// Returns an error inside of a mapping function or predicate, because the cache waits for these.
 fn refuse_in_callback(verb: &str) -> Result<(), Error> {
     let Some(callback) = running_callback() else {
         return Ok(());
@@ -297,18 +299,21 @@ impl<W: Watchable> fmt::Debug for Watching<W> {
 }
 
 impl<W: Watchable> Watching<W> {
-    /// Returns `true` once the existing objects are in the cache and were delivered to the controller.
+    /// Returns `true` once the existing objects are in the cache and have been delivered to the
+    /// controller.
     pub fn is_synced(&self) -> bool {
         self.cache.is_synced()
     }
 
     /// Waits until the existing objects are in the cache, and returns it.
     ///
-    /// The wait blocks the reconcile, and thereby one of the controller's [workers](crate::Controller::concurrency); use
-    /// a short timeout for a kind that may not be served yet.
+    /// This blocks the reconcile, and with it one of the controller's
+    /// [workers](crate::Controller::concurrency). Use a short timeout for a kind that may not be
+    /// served yet.
     ///
     /// # Errors
-    /// When the cache is not synced after `timeout`, with the last error of the watch. The watch keeps retrying.
+    /// Fails if the cache has not synced after `timeout`, with the last error of the watch. The
+    /// watch keeps retrying.
     pub async fn synced(&self, timeout: Duration) -> Result<Cached<W>, Error> {
         match tokio::time::timeout(timeout, self.cache.synced()).await {
             Ok(()) => Ok(Cached::new(Arc::clone(&self.cache))),

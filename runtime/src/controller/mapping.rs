@@ -1,4 +1,4 @@
-//! The mappings of watches: from an event of a watched kind to the objects to reconcile.
+//! Mappings from events of a watched kind to the objects to reconcile.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -43,7 +43,7 @@ pub trait Maps<K: Watchable, W: Watchable, S>: MapsLate<W, S> {
 /// A [`Maps`] whose target kind is checked at run time, for [`Ctx::watch`](crate::Ctx::watch): the type of a context
 /// does not name the controller's kind. Sealed.
 pub trait MapsLate<W: Watchable, S>: sealed::Sealed + Send + Sync + Sized + 'static {
-    /// `true` if owner references decide, which do not reach other clusters.
+    /// Whether owner references decide. They do not reach across clusters.
     #[doc(hidden)]
     const BY_OWNER: bool = false;
 
@@ -56,23 +56,24 @@ pub trait ByFunction: sealed::Sealed {}
 impl<K, S, F> ByFunction for ByMap<K, S, F> {}
 impl<K, S, F> ByFunction for ByChange<K, S, F> {}
 
-/// The kind of a controller; public only because a sealed trait names it.
+/// The kind of a controller. Public only because a sealed trait names it.
 #[doc(hidden)]
 pub struct KindOf<K: Watchable>(pub(super) Kind<K>);
 
-/// Returns the requests for an event; public only because a sealed trait names it.
+/// Computes the requests for an event. Public only because a sealed trait names it.
 #[doc(hidden)]
 pub struct Keys<W, S> {
     of_event: KeysOfEvent<W, S>,
-    /// Returns the keys for an object of which only the metadata is known; `None` if that is not enough.
+    /// Computes the keys for an object of which only the metadata is known; `None` if the mapping
+    /// needs more.
     of_metadata: Option<KeysOfMetadata>,
 }
 
-/// Returns the requests for an event that shows the object.
+/// Computes the requests for an event with a decoded object.
 enum KeysOfEvent<W, S> {
-    /// Called with the object before and after the change.
+    /// Called separately with the object before and after the change.
     OfObject(KeysOfObject<W, S>),
-    /// Called with the change.
+    /// Called once with the change.
     OfChange(RequestsOfChange<W, S>),
 }
 
@@ -179,7 +180,7 @@ where
     }
 }
 
-/// Returns the kind of the controller, if it is the `K` that a mapping function returns.
+/// Returns the kind of the controller, provided that it is the `K` that a mapping function returns.
 fn target_kind<K: Watchable>(target: &WatchTarget) -> Result<KindOf<K>, Error> {
     let kind = target.kind::<K>().cloned().map(KindOf);
     kind.ok_or_else(|| {
@@ -223,7 +224,8 @@ impl<W: Watchable, S> Keys<W, S> {
     }
 }
 
-/// Calls a mapping function. A panic would stop the watch for all controllers of this kind.
+/// Calls a mapping function and contains its panic, which would otherwise stop the watch for all
+/// controllers of this kind.
 fn contain_panic<W: Watchable, S, T>(
     map: impl FnOnce() -> Vec<T>,
     object: &W,
@@ -245,7 +247,8 @@ thread_local! {
     static CALLBACK: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
-/// Calls a function of the user for which the cache waits, and catches its panic. `what` is its name for messages.
+/// Calls a user's function that the cache waits for, and catches its panic. `what` names the
+/// function in messages.
 pub(super) fn call_back<T>(what: &'static str, function: impl FnOnce() -> T) -> std::thread::Result<T> {
     CALLBACK.set(Some(what));
     let result = catch_unwind(AssertUnwindSafe(function));
@@ -253,7 +256,7 @@ pub(super) fn call_back<T>(what: &'static str, function: impl FnOnce() -> T) -> 
     result
 }
 
-/// Returns the name of the function that this thread runs and the cache waits for, if there is one.
+/// Returns the name of the callback that this thread is running, if any.
 pub(super) fn running_callback() -> Option<&'static str> {
     CALLBACK.get()
 }

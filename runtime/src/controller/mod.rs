@@ -43,7 +43,7 @@ pub(crate) use prepare::{AnyController, ManagerResources, PreparedController};
 pub use unselected::Unselected;
 pub use watch::Watch;
 
-/// Number of workers unless set with [`Controller::concurrency`].
+/// Default number of workers; see [`Controller::concurrency`].
 const DEFAULT_CONCURRENCY: usize = 4;
 
 /// Reconciles the objects of kind `K` with one function and the shared state `S`.
@@ -77,9 +77,9 @@ pub struct Controller<K: Watchable, S> {
     handlers: Handlers<K, S>,
     watches: Vec<Subscribe<K, S>>,
     triggers: Vec<BoxStream<'static, Request<K>>>,
-    /// Each requests a cache that the controller reads without watching.
+    /// Functions that request the caches the controller reads without watching.
     reads: Vec<RequestCache>,
-    /// The kinds of these caches that are known only at run time.
+    /// Kinds of these caches that are only known at run time.
     kinds: Vec<DynamicKind>,
 }
 
@@ -92,19 +92,22 @@ type Subscribe<K, S> = Box<dyn FnOnce(&Kind<K>, &Arc<Workqueue<Key>>, &Ctx<S>) +
 impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     /// Creates a controller for the objects of kind `K`, inferred from the reconcile function.
     ///
-    /// The function is called for each object at startup; when the object or an object [owned](Self::owns) by or
-    /// [watched](Self::watches) for it changes; after the delay requested with [`Action::requeue`]; and after a failure
-    /// with exponential [back-off](Self::backoff) (5 ms, doubling up to 1000 s, until it succeeds). It never runs concurrently for the
-    /// same object. The object comes from a cache, which may lag behind the cluster, but not behind this process's own
-    /// writes through [`Ctx`]; a conflict (409) caused by the lag is retried, and logged as an error only if it persists
-    /// (from the fifth in a row).
+    /// The function is called for each object at startup; when the object or an object
+    /// [owned](Self::owns) by or [watched](Self::watches) for it changes; after the delay requested
+    /// with [`Action::requeue`]; and after a failure with exponential [back-off](Self::backoff) (5
+    /// ms, doubling up to 1000 s, until it succeeds). It never runs concurrently for the same
+    /// object. The object comes from a cache, which may lag behind the cluster, but not behind this
+    /// process's own writes through [`Ctx`]. A conflict (409) caused by the lag is retried, and
+    /// logged as an error only if it persists (from the fifth in a row).
     ///
     /// The error type can be [`Error`](crate::Error), any `std::error::Error`, or a boxed one like `anyhow::Error`. A
     /// panic counts as an error.
     ///
-    /// Objects that are being deleted are not reconciled: a reconcile would create again what the garbage collector
-    /// deletes with its owner, and adopt what it releases. A [`finalizer`](Self::finalizer) has a cleanup for them; see also
-    /// [`reconciles_terminating`](Self::reconciles_terminating) and, for deleted objects, [`on_deleted`](Self::on_deleted).
+    /// Objects that are being deleted are not reconciled, because a reconcile would recreate what
+    /// the garbage collector deletes along with its owner, or adopt what it orphans. Handle them in
+    /// the cleanup of a [`finalizer`](Self::finalizer). See also
+    /// [`reconciles_terminating`](Self::reconciles_terminating), and
+    /// [`on_deleted`](Self::on_deleted) for deleted objects.
     pub fn new<F, Fut, E>(reconcile: F, state: S) -> Self
     where
         F: Fn(Arc<K>, Ctx<S>) -> Fut + Send + Sync + 'static,
@@ -163,25 +166,26 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         }
     }
 
-    /// Watches objects of kind `C` and reconciles the owner of each that changes.
+    /// Watches objects of kind `C`, and reconciles the owner of each object that changes.
     ///
-    /// The owner is the one of the owner reference with `controller: true`, as
-    /// [`Ctx::apply_owned`](crate::Ctx::apply_owned) sets it; when it changes, both owners are reconciled. Only the
-    /// metadata of these objects is watched and cached.
+    /// The owner is the one in the owner reference with `controller: true`, as set by
+    /// [`Ctx::apply_owned`](crate::Ctx::apply_owned). When that changes, both owners are
+    /// reconciled. Only the metadata of these objects is watched and cached.
     pub fn owns<C: Object>(self) -> Self {
         self.watch(Watch::<PartialObjectMeta<C>>::owned())
     }
 
-    /// [`owns`](Self::owns) for a kind known only at run time.
+    /// Like [`owns`](Self::owns), for a kind known only at run time.
     pub fn owns_dynamic(self, kind: &DynamicKind) -> Self {
         self.watch(Watch::owned_dynamic(kind))
     }
 
-    /// Watches objects of kind `W` and reconciles the objects that `map` returns for each that changes.
+    /// Watches objects of kind `W`, and reconciles the objects that `map` returns for each object
+    /// that changes.
     ///
-    /// `map` is called with the object before and after an update, and with a deleted object. It must not block: it
-    /// delays all events of the kind. A function that needs to know what happened, or decides on priorities, is a
-    /// [`Watch::mapped_changes`].
+    /// `map` is called with the object before and after an update, and with a deleted object. It
+    /// must not block, because it delays all events of the kind. If the function needs to know what
+    /// happened, or sets priorities, use [`Watch::mapped_changes`].
     pub fn watches<W, F>(self, map: F) -> Self
     where
         W: Object,
@@ -198,8 +202,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Watches objects of every other cluster of the manager, those that are [added](crate::Clusters::add) later included,
-    /// with the watch that `watch` returns for the cluster.
+    /// Watches objects in every other cluster of the manager, including those
+    /// [added](crate::Clusters::add) later. `watch` returns the watch for a cluster.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -243,23 +247,26 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Watches, caches and reconciles only the selected objects. Several controllers can divide the objects of a kind
-    /// between them.
+    /// Watches, caches and reconciles only the selected objects. This way, several controllers can
+    /// share the objects of a kind.
     ///
-    /// To the controller, an object that leaves the selection is deleted. With a [`finalizer`](Self::finalizer), say with
-    /// [`when_unselected`](Self::when_unselected) what happens to it.
+    /// To the controller, an object that leaves the selection looks deleted. With a
+    /// [`finalizer`](Self::finalizer), use [`when_unselected`](Self::when_unselected) to decide
+    /// what happens to it.
     pub fn selecting(mut self, selection: Selection) -> Self {
         self.selection = selection;
         self
     }
 
-    /// Sets what happens to an object that leaves the [selection](Self::selecting) with a
-    /// [`finalizer`](Self::finalizer) of the controller, which could otherwise never be deleted.
+    /// Sets what happens to an object that leaves the [selection](Self::selecting) while it has a
+    /// [`finalizer`](Self::finalizer) of the controller. Otherwise the object could never be
+    /// deleted.
     ///
-    /// The manager does not start without it if the controller has a finalizer, and a changed label or field can take an
-    /// object out of its selection. [`Unselected`] has the choices. Except with [`Keep`](Unselected::Keep), no other
-    /// controller may use the same finalizers: at the start, the controller lists the metadata of the whole kind, and
-    /// handles each object with one of them that it does not select.
+    /// Required if the controller has a finalizer and a changed label or field can remove an object
+    /// from its selection; otherwise the manager does not start. See [`Unselected`] for the
+    /// choices. Except with [`Keep`](Unselected::Keep), no other controller may use the same
+    /// finalizers: at startup, the controller lists the metadata of the whole kind, and handles
+    /// each object that has one of them but is not selected.
     pub fn when_unselected(mut self, handling: Unselected) -> Self {
         self.unselected = Some(handling);
         self
@@ -272,8 +279,9 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Reconciles the objects that a stream yields, such as the [`Triggers`](crate::trigger::Triggers) of a channel: as
-    /// [`ObjectRef`]s, or as [`Request`]s with a priority and a delay.
+    /// Reconciles the objects that a stream yields, such as the
+    /// [`Triggers`](crate::trigger::Triggers) of a channel. The stream yields [`ObjectRef`]s, or
+    /// [`Request`]s with a priority and a delay.
     ///
     /// The stream is polled once the controller's workers have started. The controller continues when it ends.
     pub fn triggers(mut self, requests: impl Stream<Item: Into<Request<K>>> + Send + 'static) -> Self {
@@ -283,8 +291,9 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
 
     /// Reconciles every object periodically, at low priority. Off by default.
     ///
-    /// A random part of up to a tenth is added to each period, so that controllers do not resync at the same time.
-    /// Changes in the cluster are watched anyway; use this for external state that sends no events.
+    /// Each period is extended by a random part of up to a tenth, so that controllers do not resync
+    /// at the same time. Changes in the cluster are watched anyway; use this for external state
+    /// that sends no events.
     pub fn resync_every(mut self, period: Duration) -> Self {
         self.resync = Some(period);
         self
@@ -298,7 +307,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// [`reads`](Self::reads) for a kind known only at run time, whose cache is
+    /// Like [`reads`](Self::reads), for a kind known only at run time. Read the cache with
     /// [`Ctx::cached_dynamic`](crate::Ctx::cached_dynamic).
     pub fn reads_dynamic(mut self, kind: &DynamicKind) -> Self {
         let cached = Kind::<DynamicObject>::from(kind);
@@ -312,7 +321,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// Caches objects of kind `C` with an index: [`Cached::by`](crate::Cached::by) returns the objects for which `values`
     /// returned a given value.
     ///
-    /// Index names are shared by all users of the cache; of two indexes with the same name, the first is kept.
+    /// All users of the cache share its index names. If two indexes have the same name, the first
+    /// one is kept.
     pub fn index<C: Object>(
         mut self,
         name: impl Into<String>,
@@ -327,7 +337,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// [`index`](Self::index) for a kind known only at run time, whose cache is
+    /// Like [`index`](Self::index), for a kind known only at run time. Read the cache with
     /// [`Ctx::cached_dynamic`](crate::Ctx::cached_dynamic).
     pub fn index_dynamic(
         mut self,

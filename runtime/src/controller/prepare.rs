@@ -1,4 +1,4 @@
-//! Preparing a controller to run: its kind is erased, and its queue, caches and workers are created.
+//! Prepares a controller to run: erases its kind, and creates its queue, caches and workers.
 
 use std::sync::{Arc, Mutex};
 
@@ -30,21 +30,21 @@ use crate::shutdown::Shutdown;
 pub(crate) trait AnyController: Send {
     fn name(&self) -> &str;
 
-    /// Checks that the settings fit together.
+    /// Checks that the settings are consistent.
     ///
     /// # Errors
-    /// The problem, and what to do about it.
+    /// Returns the problem and how to fix it.
     fn check(&self) -> Result<(), ManagerError>;
 
-    /// Subscribes to the caches, which fill the queue from then on, and returns the tasks to run once the caches are
-    /// synced and this process is the leader.
+    /// Subscribes to the caches, which start to fill the queue, and returns the tasks to run once
+    /// the caches are synced and this process is the leader.
     fn prepare(self: Box<Self>, shared: &ManagerResources<'_>) -> PreparedController;
 }
 
 /// The resources that a manager shares with its controllers.
 pub(crate) struct ManagerResources<'a> {
     pub(crate) client: Client,
-    /// The client of controllers that run only in the leader.
+    /// The client for controllers that only run in the leader.
     pub(crate) leader_client: Client,
     /// `None` without leader election.
     pub(crate) fence: Option<Fence>,
@@ -53,17 +53,17 @@ pub(crate) struct ManagerResources<'a> {
     /// The other clusters.
     pub(crate) clusters: Clusters,
     pub(crate) metrics: Metrics,
-    /// Tells event publishers to send what is queued and exit.
+    /// Tells event publishers to send queued events and exit.
     pub(crate) stop_events: Shutdown,
 }
 
 /// A controller subscribed to its caches and ready to run.
 pub(crate) struct PreparedController {
     pub(crate) name: String,
-    /// `true` if it runs in every replica, not only in the leader.
+    /// Whether the controller runs in every replica instead of only in the leader.
     pub(crate) everywhere: bool,
     pub(crate) concurrency: usize,
-    /// Each exits once the queue is closed and its current reconcile has finished.
+    /// Each worker exits once the queue is closed and its current reconcile has finished.
     pub(crate) workers: Vec<BoxFuture<'static, Result<(), Error>>>,
     pub(crate) events: BoxFuture<'static, ()>,
     /// Kind and API version, for messages.
@@ -72,7 +72,7 @@ pub(crate) struct PreparedController {
 }
 
 impl PreparedController {
-    /// Returns what shows the contents of the queue.
+    /// Returns a view of the queue for the debug endpoints.
     pub(crate) fn debug_queue(&self) -> ControllerQueue {
         ControllerQueue::new(&self.name, self.kind.clone(), self.concurrency, &self.queue)
     }
@@ -206,7 +206,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
     }
 }
 
-/// Enqueues the requests that a stream yields until the queue is closed.
+/// Enqueues the requests that a stream yields, until the queue is closed.
 async fn enqueue_triggers<K: Watchable>(
     mut requests: BoxStream<'static, Request<K>>,
     kind: Kind<K>,

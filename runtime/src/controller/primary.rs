@@ -1,4 +1,4 @@
-//! The events of a controller's own kind, and its resync.
+//! Events of a controller's own kind, and its resync.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -13,13 +13,14 @@ use crate::queue::{LOW, NORMAL};
 use crate::random::random_share;
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
-    /// Enqueues objects of the controller's own kind when they change, and records deleted ones for `on_deleted`.
+    /// Enqueues objects of the controller's own kind when they change, and records deleted ones for
+    /// `on_deleted`.
     pub(super) fn watch_primary(&self, filter: Option<Predicate<K>>) {
         let (queue, deleted) = (Arc::clone(&self.queue), Arc::clone(&self.deleted));
         let departures = Arc::clone(&self.departures);
         let records_deletions = self.handlers.on_deleted.is_some();
         self.cache.subscribe(Box::new(move |event| {
-            // Whatever the predicate says: it is about reconciles.
+            // Ignores the predicate, which only filters reconciles.
             let may_have_left = departures.note(event);
             let (key, priority, is_deleted) = match event {
                 CacheEvent::Change(change) if !may_have_left && !passes_filter(filter.as_ref(), change) => {
@@ -60,7 +61,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     }
 }
 
-/// Returns the period plus a random part of up to a tenth of it.
+/// Extends the period by a random part of up to a tenth.
 pub(super) fn add_jitter(period: Duration) -> Duration {
     scale(period, 1.0 + random_share() / 10.0)
 }

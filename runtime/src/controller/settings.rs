@@ -1,4 +1,4 @@
-//! How often and how many at once a controller reconciles.
+//! Settings of a controller: concurrency, timeouts, retries and its name.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use crate::backoff::Backoff;
 use crate::object::Watchable;
 use crate::rate_limiter::RateLimiter;
 
-/// Largest number of workers: each takes memory, and is woken when the queue closes.
+/// Maximum number of workers. Each takes memory and is woken when the queue closes.
 const MOST_WORKERS: usize = 10_000;
 
 impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
-    /// Sets the maximum number of concurrent reconciles, from 1 to 10,000. Defaults to 4; a number out of range counts as
-    /// the nearest in it.
+    /// Sets the maximum number of concurrent reconciles, clamped to between 1 and 10,000. Defaults
+    /// to 4.
     pub fn concurrency(mut self, max: usize) -> Self {
         self.concurrency = max.clamp(1, MOST_WORKERS);
         self
@@ -22,8 +22,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
 
     /// Runs the controller in every replica, leader or not, once the caches are synced.
     ///
-    /// Use it for state local to the replica, such as an in-memory table. Replicas that write the same object conflict
-    /// with each other.
+    /// Use it for state that is local to the replica, such as an in-memory table. Replicas that
+    /// write the same object conflict with each other.
     pub fn on_every_replica(mut self) -> Self {
         self.everywhere = true;
         self
@@ -47,27 +47,30 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// Sets the delays after failed reconciles of an object: `min` after the first, then doubling up to `max`, until one
     /// succeeds. Defaults to 5 ms and 1000 s, as in controller-runtime.
     ///
-    /// No delay is shorter than 1 ms, and none is longer than `max`, even if `min` is. It is the short form of a
-    /// [`rate_limiter`](Self::rate_limiter), and replaces one that was set before.
+    /// A delay is never shorter than 1 ms and never longer than `max`, even if `min` is. This is a
+    /// shorthand for [`rate_limiter`](Self::rate_limiter) and replaces a limiter that was set
+    /// before.
     pub fn backoff(mut self, min: Duration, max: Duration) -> Self {
         self.backoff = Backoff { min, max };
         self.limiter = None;
         self
     }
 
-    /// Sets the limiter that decides on the delays after failed reconciles, such as one for all objects together. Defaults
-    /// to exponential back-off for each object; see [`rate_limiter`](crate::rate_limiter).
+    /// Sets the limiter that decides on the delays after failed reconciles, for example one shared
+    /// by all objects. Defaults to exponential back-off for each object; see
+    /// [`rate_limiter`](crate::rate_limiter).
     ///
-    /// It is asked after errors, conflicts, panics and timeouts, and told to forget an object after a success or a terminal
-    /// error. Changes of an object reconcile it at once, whatever the limiter has said.
+    /// The limiter is consulted after errors, conflicts, panics and timeouts, and told to forget an
+    /// object after a success or a terminal error. Changes to an object always reconcile it at
+    /// once.
     pub fn rate_limiter(mut self, limiter: impl RateLimiter<ObjectRef<K>>) -> Self {
         self.limiter = Some(Box::new(limiter));
         self
     }
 
-    /// Sets the handling of panics in a reconcile. With `true`, the default, a panic is logged and counted, and the object
-    /// is requeued like after an error. With `false`, it stops the manager with an error that names the controller and
-    /// the object.
+    /// Sets how panics in a reconcile are handled. With `true`, the default, a panic is logged and
+    /// counted, and the object is requeued as after an error. With `false`, it stops the manager
+    /// with an error that names the controller and the object.
     pub fn recover_panics(mut self, recover: bool) -> Self {
         self.recover_panics = recover;
         self

@@ -1,9 +1,11 @@
-//! Objects that leave the selection of a controller with its finalizers.
+//! Objects that leave the selection of a controller while they have its finalizers.
 //!
-//! To the watch of a selection, an object that leaves it is deleted: the controller hears nothing of it any more. With a
-//! finalizer that nobody removes, the object could never be deleted. So the controller asks the API server about each
-//! object that its watch reports as deleted with one of its finalizers, and does what [`Unselected`] says if the object is
-//! still there. Objects that left while the process was not running are found by one list of the kind at the start.
+//! To the watch of a selection, an object that leaves it looks deleted, and the controller hears no
+//! more of it. If nobody removed the controller's finalizer, the object could never be deleted.
+//! Therefore, the controller asks the API server about each object that its watch reports as
+//! deleted with one of its finalizers. If the object still exists, it is handled according to
+//! [`Unselected`]. A list of the kind at startup finds the objects that left while the process was
+//! not running.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,30 +24,32 @@ use crate::error::Error;
 use crate::object::{Key, Watchable};
 use crate::queue::LOW;
 
-/// Number of objects in a page of the list at the start.
+/// Page size of the list at startup.
 const PAGE: u32 = 500;
-/// Time until that list is tried again.
+/// Delay before retrying that list.
 const RETRY: Duration = Duration::from_secs(10);
 
 /// What happens to an object that leaves the [selection](super::Controller::selecting) of its controller with one of the
 /// controller's [finalizers](super::Controller::finalizer).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unselected {
-    /// The controller runs the cleanups and removes its finalizers, as if the object were being deleted. For a label that
-    /// says that the operator manages the object.
+    /// The controller runs the cleanups and removes its finalizers, as if the object were being
+    /// deleted. Suits a label that marks objects as managed by the operator.
     CleanUp,
-    /// The controller removes its finalizers, and runs no cleanup: whatever belongs to the object stays.
+    /// The controller removes its finalizers without running a cleanup: whatever belongs to the
+    /// object stays.
     Release,
-    /// The controller does nothing, because another one with the same finalizers selects the object. For objects that
-    /// several controllers divide between them.
+    /// The controller does nothing, because another controller with the same finalizers selects the
+    /// object. Suits a kind whose objects are divided between several controllers.
     ///
-    /// If none does, the object cannot be deleted until somebody removes the finalizers.
+    /// If no other controller does, the object cannot be deleted until somebody removes the
+    /// finalizers.
     Keep,
 }
 
-/// The objects of one controller that have left its selection, as far as it does anything about them.
+/// The objects that have left the selection of a controller and that it has yet to handle.
 pub(super) struct Departures {
-    /// What to do; `None` if no object can leave, or nothing is to be done.
+    /// What to do; `None` if no object can leave or nothing needs to be done.
     handling: Option<Unselected>,
     finalizers: Vec<String>,
     departed: Mutex<HashSet<Key>>,
@@ -61,12 +65,12 @@ impl Departures {
         }
     }
 
-    /// Returns `true` if something is done about objects that leave.
+    /// Returns `true` if objects that leave are handled.
     pub(super) fn are_handled(&self) -> bool {
         self.handling.is_some()
     }
 
-    /// Records what an event says about an object. Returns `true` if the object may have left the selection.
+    /// Records the effect of an event. Returns `true` if the object may have left the selection.
     pub(super) fn note<K: Watchable>(&self, event: &CacheEvent<K>) -> bool {
         if self.handling.is_none() {
             return false;
@@ -79,7 +83,7 @@ impl Departures {
         }
     }
 
-    /// Returns `true` if the object has one of the finalizers.
+    /// Records an object if it has one of the finalizers, and returns whether it has.
     fn insert(&self, meta: &ObjectMeta) -> bool {
         let mut present = meta.finalizers.iter().flatten();
         let is_held = present.any(|present| self.finalizers.contains(present));
@@ -100,7 +104,8 @@ impl Departures {
 }
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
-    /// Handles an object that may have left the selection. Returns an action if it is not done with it.
+    /// Handles an object that may have left the selection. Returns an action if it must be handled
+    /// again.
     pub(super) async fn handle_departure(&self, key: &Key) -> Result<Option<Action>, Error> {
         let Some(handling) = self.departures.handling else {
             return Ok(None);
@@ -109,11 +114,11 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             return Ok(None);
         }
         let api = self.cache.kind().api(self.ctx.client(), key.namespace.as_deref());
-        // Lists with one name, because a controller's role has `list` on its kind, and may not have `get`.
+        // A list by name, because a controller's role has `list` on its kind but may lack `get`.
         let named = format!("metadata.name={}", key.name);
         let found = api.list(&ListParams::default().fields(&named)).await?;
         if let Some(object) = found.items.into_iter().next()
-            // The cache may not show yet that it is selected again.
+            // The object may be selected again without the cache showing it yet.
             && api.list_metadata(&self.cache.selection().list_params(&named)).await?.items.is_empty()
         {
             let action = match handling {
@@ -132,7 +137,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(None)
     }
 
-    /// Removes the finalizers of the controller.
+    /// Removes the controller's finalizers from an object.
     async fn release(&self, mut object: K) -> Result<Action, Error> {
         for Finalizer { name, .. } in &self.handlers.finalizers {
             if let Some(index) = object.finalizers().iter().position(|present| present == name) {
@@ -156,7 +161,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 }
             }
         };
-        // A worker that ended before the queue is closed would be a failure.
+        // A worker that exits before the queue is closed would count as a failure.
         let find_all = async {
             find_all.await;
             std::future::pending::<()>().await;
@@ -174,7 +179,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             let listed = api.list_metadata(&page).await?;
             for meta in listed.items.iter().map(|item| &item.metadata) {
                 let key = Key::of_meta(meta);
-                // One that is selected is reconciled anyway.
+                // Selected objects are reconciled anyway.
                 if self.cache.get(&key).is_none() && self.departures.insert(meta) {
                     self.queue.add(key, LOW);
                 }

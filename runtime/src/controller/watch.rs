@@ -17,7 +17,8 @@ use crate::predicate::Predicate;
 use crate::queue::{LOW, NORMAL, Priority, Workqueue};
 use crate::request::{KeyRequest, Request};
 
-/// A watch of a kind, with a selection, a predicate and a mapping from its objects to the objects to reconcile.
+/// A watch of a kind, with a selection, a predicate and a mapping from its objects to the objects
+/// to reconcile.
 ///
 /// [`Controller::owns`](crate::Controller::owns) and [`Controller::watches`](crate::Controller::watches) are shorthands
 /// for common watches. [`Controller::watch`](crate::Controller::watch) takes any watch, and
@@ -49,8 +50,8 @@ pub struct Watch<W: Watchable, M = ByOwner> {
 impl<W: Object> Watch<W, ByOwner> {
     /// Watches objects of type `W` and reconciles their owners.
     ///
-    /// Whole objects are cached, for [`Ctx::cached`](crate::Ctx::cached). With
-    /// [`PartialObjectMeta<W>`](PartialObjectMeta) only their metadata is watched and cached, as
+    /// Caches whole objects, for [`Ctx::cached`](crate::Ctx::cached). With
+    /// [`PartialObjectMeta<W>`](PartialObjectMeta), only their metadata is watched and cached, like
     /// [`Controller::owns`](crate::Controller::owns) does.
     pub fn owned() -> Self {
         Self::new(Kind::of_type(), ByOwner { any: false })
@@ -79,8 +80,8 @@ where
 {
     /// Watches objects of type `W` and reconciles the objects that `map` returns.
     ///
-    /// `map` is called with the object before and after an update, and with a deleted object. It must not block: it
-    /// delays all events of the kind.
+    /// `map` is called with the object before and after an update, and with a deleted object. It
+    /// must not block, because it delays all events of the kind.
     pub fn mapped(map: F) -> Self {
         let types = PhantomData;
         Self::new(Kind::of_type(), ByMap { map, types })
@@ -91,7 +92,7 @@ impl<K: Watchable, S, F> Watch<DynamicObject, ByMap<K, S, F>>
 where
     F: Fn(&DynamicObject, &Ctx<S>) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
 {
-    /// [`mapped`](Watch::mapped) for a kind known only at run time.
+    /// Like [`mapped`](Watch::mapped), for a kind known only at run time.
     pub fn mapped_dynamic(kind: &DynamicKind, map: F) -> Self {
         let types = PhantomData;
         Self::new(kind.into(), ByMap { map, types })
@@ -104,13 +105,15 @@ where
 {
     /// Watches objects of type `W` and reconciles the objects that `map` requests for each change.
     ///
-    /// It is the general form of [`mapped`](Self::mapped), as client-go's event handlers: `map` is called once for each
-    /// event and sees whether the object was created, updated or deleted, the object before and after an update, and
-    /// whether it comes from the first list. A request without a priority has that of the event: -100 for the first
-    /// list, otherwise 0. Requests for one object become one, with the earliest time and the highest priority.
+    /// This is the general form of [`mapped`](Self::mapped), similar to client-go's event handlers.
+    /// `map` is called once for each event. It sees whether the object was created, updated or
+    /// deleted, the object before and after an update, and whether it comes from the initial list.
+    /// A request without a priority gets the priority of the event: -100 for the initial list,
+    /// otherwise 0. Requests for the same object are merged, keeping the earliest time and the
+    /// highest priority.
     ///
-    /// An object that can no longer be [decoded](crate::Undecodable) is passed as deleted, in its last readable state.
-    /// `map` must not block: it delays all events of the kind.
+    /// An object that can no longer be [decoded](crate::Undecodable) is passed as deleted, in its
+    /// last readable state. `map` must not block, because it delays all events of the kind.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -142,7 +145,7 @@ impl<K: Watchable, S, F> Watch<DynamicObject, ByChange<K, S, F>>
 where
     F: Fn(&Change<DynamicObject>, &Ctx<S>) -> Vec<Request<K>> + Send + Sync + 'static,
 {
-    /// [`mapped_changes`](Watch::mapped_changes) for a kind known only at run time.
+    /// Like [`mapped_changes`](Watch::mapped_changes), for a kind known only at run time.
     pub fn mapped_changes_dynamic(kind: &DynamicKind, map: F) -> Self {
         let types = PhantomData;
         Self::new(kind.into(), ByChange { map, types })
@@ -152,11 +155,13 @@ where
 impl<W: Watchable, M: ByFunction> Watch<W, M> {
     /// Watches the objects of another cluster.
     ///
-    /// The mapping function returns objects of the controller, which are in the manager's own cluster, and its context is the
-    /// one of that cluster. The start does not wait for the watch. While the cluster is lost, the watch is retried, and
-    /// delivers afterwards what has changed meanwhile.
+    /// The mapping function returns objects of the controller, which are in the manager's own
+    /// cluster, and receives a context for that cluster. The manager does not wait for the watch at
+    /// startup. While the cluster is unreachable, the watch is retried; afterwards it delivers what
+    /// has changed in the meantime.
     ///
-    /// Owner references do not reach other clusters, so only watches with a mapping function can be there:
+    /// Owner references do not reach across clusters, so only watches with a mapping function can
+    /// use this:
     ///
     /// ```compile_fail,E0599
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -200,24 +205,26 @@ impl<W: Watchable, M> Watch<W, M> {
 
     /// Starts the manager without waiting for the watch, for a kind that may not be installed.
     ///
-    /// Until the kind is served, its cache is empty; [`Cached::is_synced`](crate::Cached::is_synced) tells that from no
-    /// objects. The watch is retried, and reconciles once it delivers. By default, the manager waits for the first list
-    /// of each watch, and exits with an error if it takes longer than
+    /// Until the kind is served, its cache is empty; use
+    /// [`Cached::is_synced`](crate::Cached::is_synced) to tell this from a kind without objects.
+    /// The watch is retried, and triggers reconciles once it delivers objects. By default, the
+    /// manager waits for the first list of each watch, and exits with an error after
     /// [`cache_sync_timeout`](crate::Manager::cache_sync_timeout).
     ///
-    /// If something else needs the same cache, the manager waits for it. A watch added by [`Ctx::watch`](crate::Ctx::watch)
-    /// is always optional at the start.
+    /// If something else requires the same cache, the manager still waits for it. A watch added by
+    /// [`Ctx::watch`](crate::Ctx::watch) is always optional at startup.
     pub fn optional(mut self) -> Self {
         self.need = Need::Optional;
         self
     }
 
-    /// Makes the process unready while the watch receives no data for
-    /// [`cache_stale_after`](crate::Manager::cache_stale_after), because it can serve nobody without.
+    /// Makes the process unready if the watch receives no data for
+    /// [`cache_stale_after`](crate::Manager::cache_stale_after).
     ///
-    /// By default, a watch that receives no data any more, such as one whose RoleBinding was removed, is logged and
-    /// counted, and the process stays ready for its webhooks and everything else. All replicas lose the same watches at
-    /// the same time: require one only if answers from old data are worse than none.
+    /// By default, when a watch stops receiving data, for example because its RoleBinding was
+    /// removed, this is logged and counted, but the process stays ready for its webhooks and
+    /// everything else. All replicas lose the same watches at the same time, so require a watch
+    /// only if answers from stale data are worse than none.
     pub fn required(mut self) -> Self {
         self.need = Need::Always;
         self
@@ -225,7 +232,7 @@ impl<W: Watchable, M> Watch<W, M> {
 }
 
 impl<W: Watchable, M> Watch<W, M> {
-    /// Enqueues the keys for each event of the cache from now on.
+    /// Enqueues the mapped keys for each event of the cache from now on.
     pub(super) fn subscribe<K: Watchable, S: Send + Sync + 'static>(
         self,
         kind: &Kind<K>,
@@ -245,7 +252,7 @@ impl<W: Watchable, M> Watch<W, M> {
         enqueue_changes(&cache, self.filter, keys, Arc::clone(queue), contexts);
     }
 
-    /// [`subscribe`](Self::subscribe) for a controller that is already running.
+    /// Like [`subscribe`](Self::subscribe), for a controller that is already running.
     pub(crate) fn subscribe_late<S: Send + Sync + 'static>(
         self,
         cache: &Cache<W>,
@@ -265,12 +272,12 @@ impl<W: Watchable, M> Watch<W, M> {
         Ok(enqueue_changes(cache, self.filter, keys, queue, contexts))
     }
 
-    /// Returns the cluster, unless it is the one of the context.
+    /// Returns the watched cluster, unless it is the context's own.
     pub(crate) fn cluster(&self) -> Option<&Cluster> {
         self.cluster.as_ref()
     }
 
-    /// Returns the context in the cluster that is watched.
+    /// Returns the context for the watched cluster.
     pub(crate) fn watched_context<S>(&self, ctx: &Ctx<S>) -> Ctx<S> {
         match &self.cluster {
             Some(cluster) => ctx.in_cluster(cluster),
@@ -278,17 +285,17 @@ impl<W: Watchable, M> Watch<W, M> {
         }
     }
 
-    /// Returns the kind and selection that identify the cache to watch, and the need for it.
+    /// Returns the kind and selection that identify the watched cache, and the need for it.
     pub(crate) fn watched(&self) -> (&Kind<W>, &Selection, Need) {
         (&self.kind, &self.selection, self.need)
     }
 }
 
-/// The contexts of a watch, which are the same in the manager's own cluster.
+/// The contexts of a watch. They are the same for watches of the manager's own cluster.
 struct Contexts<S> {
-    /// The context of mapping functions: they return objects of the manager's own cluster.
+    /// For mapping functions, which return objects of the manager's own cluster.
     own: Ctx<S>,
-    /// The context in the cluster of the watched objects.
+    /// For the cluster of the watched objects.
     watched: Ctx<S>,
 }
 
@@ -313,8 +320,8 @@ fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
             }
             CacheEvent::UndecodableDeleted(old) => (keys.of_metadata(old), NORMAL),
         };
-        // Deduplicated here and not in the queue: a worker may take the first copy before the second is added, and
-        // would then reconcile the object twice for one event.
+        // Deduplicate here and not in the queue: a worker might take the first copy before the
+        // second is added, and would then reconcile the object twice for one event.
         KeyRequest::deduplicate(&mut requests, priority);
         for request in requests {
             request.enqueue(&queue, priority);
@@ -329,13 +336,14 @@ fn priority_of_change<W>(change: &Change<W>) -> Priority {
     }
 }
 
-/// Returns the priority of an event: an object that existed at startup has not necessarily changed.
+/// Returns the priority of an event. It is low at startup, when existing objects have not
+/// necessarily changed.
 pub(super) fn priority_of(initial: bool) -> Priority {
     if initial { LOW } else { NORMAL }
 }
 
-/// Returns `true` if an event passes a predicate, or the predicate panics: an extra reconcile is harmless, a missed one
-/// is not.
+/// Returns `true` if an event passes a predicate, or if the predicate panics: a superfluous
+/// reconcile is harmless, a missed one is not.
 pub(super) fn passes_filter<K: Watchable>(filter: Option<&Predicate<K>>, change: &Change<K>) -> bool {
     let Some(filter) = filter else {
         return true;

@@ -30,8 +30,8 @@ use crate::queue::Workqueue;
 use crate::text::{join_lines, panic_message};
 use crate::traces::{self, Trace};
 
-/// The number of conflicts in a row from which one is logged as an error: a cache that lags behind has caught up by
-/// then.
+/// Number of consecutive conflicts after which the next one is logged as an error. A lagging cache
+/// has caught up by then.
 const LASTING_CONFLICT: u32 = 5;
 
 /// State shared by the workers of one controller.
@@ -42,9 +42,9 @@ pub(super) struct Worker<K: Watchable, S> {
     /// Deleted objects that `on_deleted` has not handled yet.
     pub(super) deleted: Arc<Mutex<HashSet<Key>>>,
     pub(super) departures: Arc<Departures>,
-    /// The number of conflicts in a row of each object whose last reconcile ended with one.
+    /// Number of consecutive conflicts of each object whose last reconcile ended with one.
     pub(super) conflicts: Mutex<HashMap<Key, u32>>,
-    /// The lease without which nothing may be reconciled; `None` for a controller of every replica.
+    /// The lease that reconciles require; `None` for a controller that runs in every replica.
     pub(super) fence: Option<Fence>,
     pub(super) timeout: Option<Duration>,
     pub(super) recover_panics: bool,
@@ -62,7 +62,7 @@ enum Outcome {
 }
 
 impl Outcome {
-    /// The result to count in metrics.
+    /// Returns the result for metrics.
     fn result(&self) -> ReconcileResult {
         match self {
             Self::Done(action) if action.requeue_after().is_some() => ReconcileResult::RequeueAfter,
@@ -74,7 +74,7 @@ impl Outcome {
         }
     }
 
-    /// The result in a trace.
+    /// Returns the result for traces.
     fn describe_result(&self) -> &'static str {
         match self.result() {
             ReconcileResult::Success => "success",
@@ -86,7 +86,8 @@ impl Outcome {
         }
     }
 
-    /// The failure in a trace; `None` for a success. The text of an error is the user's code, which may panic.
+    /// Returns the failure for traces, or `None` for a success. Formatting an error calls user
+    /// code, which may panic.
     fn describe_failure(&self) -> Option<String> {
         match self {
             Self::Done(_) => None,
@@ -104,13 +105,14 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     /// Reconciles keys until the queue is closed or the lease is lost.
     ///
     /// # Errors
-    /// When a reconcile panicked and [`Controller::recover_panics`] is off.
+    /// Returns an error if a reconcile panicked and [`Controller::recover_panics`] is off.
     pub(super) async fn work(self: Arc<Self>) -> Result<(), Error> {
         while let Some(key) = self.queue.next().await {
             if self.fence.as_ref().is_some_and(|fence| fence.check().is_err()) {
                 self.queue.add(key.clone(), self.queue.taken_priority(&key));
                 self.queue.done(&key);
-                // The manager is about to stop with the loss as its error. A worker that ended before would be another.
+                // The manager is about to stop and report the loss. A worker that exits before that
+                // would be reported instead.
                 self.queue.closed().await;
                 break;
             }
@@ -127,7 +129,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 controller = self.ctx.controller(),
                 kind = %kind,
                 namespace = key.namespace.as_deref(),
-                // Not `name`, which in JSON output is the name of the span.
+                // Not `name`, because in JSON output that is the name of the span.
                 object_name = &*key.name,
                 reconcile_id = %reconcile_id,
                 trace_id = trace.id(),
@@ -151,7 +153,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(())
     }
 
-    /// Logs a panic and returns the error that stops the manager.
+    /// Logs a panic, and returns the error that stops the manager.
     fn panic_error(&self, key: &Key, message: &str) -> Error {
         let kind = self.cache.kind().name();
         let message = join_lines(message);
@@ -195,8 +197,9 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Handles an object that is being deleted: with a finalizer, its cleanup. Otherwise nothing, because a reconcile
-    /// would bring back what the garbage collector deletes or releases.
+    /// Handles an object that is being deleted. Runs the cleanups if the controller has finalizers,
+    /// and otherwise does nothing: a reconcile would recreate what the garbage collector deletes,
+    /// or adopt what it orphans.
     async fn handle_terminating(&self, object: Arc<K>) -> Result<Action, Error> {
         if !self.handlers.finalizers.is_empty() {
             return self.clean_up(object).await;
@@ -207,10 +210,12 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Reconciles an object. That it is being deleted, which the cache did not show yet, is not a failure.
+    /// Reconciles an object. It is not a failure if the object turns out to be terminating although
+    /// the cache did not show it.
     async fn reconcile_object(&self, object: Arc<K>) -> Result<Action, Error> {
         match (self.handlers.reconcile)(Arc::clone(&object), self.ctx.clone()).await {
-            // About another owner, it is a failure: there may be no event when that one can be owned by again.
+            // An error about a different owner is a failure, because no event may follow when that
+            // owner can be used again.
             Err(error)
                 if error
                     .terminating_owners()
@@ -255,7 +260,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(action)
     }
 
-    /// Adds the finalizers that the object lacks, and returns it; `None` if it is gone.
+    /// Adds the missing finalizers to the object and returns it, or `None` if it is gone.
     async fn add_missing_finalizers(&self, object: Arc<K>) -> Result<Option<Arc<K>>, Error> {
         let finalizers = self.handlers.finalizers.iter();
         let names = finalizers.map(|finalizer| &finalizer.name);
@@ -265,16 +270,18 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
         match self.add_finalizers(&object, missing).await {
             Ok(object) => Ok(Some(Arc::new(object))),
-            // Its deletion is an event that follows.
+            // A deletion event follows.
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Runs the cleanups of an object that is being deleted, in the order their finalizers were added to the controller,
-    /// until one is not done. Afterwards only the finalizers of others hold the object.
+    /// Runs the cleanups of an object that is being deleted, in the order in which their finalizers
+    /// were added to the controller, until one asks to be called again. Once all are done, only
+    /// foreign finalizers hold the object.
     ///
-    /// Each cleanup gets the object as it was when its predecessor's finalizer was removed, so that it can write it.
+    /// Each cleanup receives the object returned by the removal of the previous finalizer, so that
+    /// it can update the object.
     pub(super) async fn clean_up(&self, mut object: Arc<K>) -> Result<Action, Error> {
         for Finalizer { name, cleanup } in &self.handlers.finalizers {
             let Some(index) = object.finalizers().iter().position(|present| present == name) else {
@@ -294,8 +301,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
 
     /// Adds finalizers to the object.
     ///
-    /// A merge patch replaces the whole list. With the resource version in it, the patch fails with a conflict instead of
-    /// dropping a finalizer that another controller has just added.
+    /// A merge patch replaces the whole list. Because it includes the resource version, it fails
+    /// with a conflict rather than dropping a finalizer that another controller has just added.
     async fn add_finalizers(&self, object: &K, added: Vec<&String>) -> Result<K, kube::Error> {
         let finalizers: Vec<&String> = object.finalizers().iter().chain(added).collect();
         let patch = json!({
@@ -304,12 +311,14 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         self.patch(object, &Patch::Merge(patch)).await
     }
 
-    /// Removes the finalizer from the object, and returns what is left; `None` if it is gone.
+    /// Removes the finalizer from the object, and returns the updated object, or `None` if it is
+    /// gone.
     ///
-    /// The JSON patch tests before that it is the same object, since one that was created in its place needs a cleanup of
-    /// its own, and that the entry at `index` still has this name: if the list has changed in the meantime, another
-    /// controller's finalizer must not be removed. Then it is a conflict. A resource version cannot be used here, because
-    /// the cleanup may have updated the object, for example its status.
+    /// The JSON patch first tests that it is still the same object, because an object recreated
+    /// under its name needs its own cleanup. It also tests that the entry at `index` still has this
+    /// name: if the list has changed in the meantime, another controller's finalizer must not be
+    /// removed. A failed test is reported as a conflict. Testing the resource version instead would
+    /// not work, because the cleanup may have updated the object, for example its status.
     pub(super) async fn remove_finalizer(
         &self,
         object: &K,
@@ -329,7 +338,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Patches the object, and makes the result visible to readers of the caches.
+    /// Patches the object and shows the result to readers of the caches.
     async fn patch<P: Serialize + Debug>(&self, object: &K, patch: &Patch<P>) -> Result<K, kube::Error> {
         let kind = self.cache.kind();
         let api = kind.api(self.ctx.client(), object.meta().namespace.as_deref());
@@ -342,8 +351,9 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             .await
     }
 
-    /// Requeues the key according to the outcome. The text of an error is the user's code, so a panic in it is treated like
-    /// one in the reconcile: the key must not stay in progress, nor the worker end.
+    /// Requeues the key according to the outcome. Formatting an error calls user code, so a panic
+    /// in it is handled like a panic in the reconcile: otherwise the key would stay in progress
+    /// forever and the worker would exit.
     fn settle(&self, key: &Key, outcome: Outcome) -> Result<(), Error> {
         match catch_unwind(AssertUnwindSafe(|| self.requeue(key, outcome))) {
             Ok(()) => Ok(()),
@@ -392,9 +402,10 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Returns the number of conflicts in a row, with this outcome; none if it is something else.
+    /// Returns the number of consecutive conflicts including this outcome, or zero if it is not a
+    /// conflict.
     fn count_conflicts(&self, key: &Key, outcome: &Outcome) -> u32 {
-        // The causes of an error are the user's code, so it is asked before the lock is taken.
+        // Inspecting the causes of an error calls user code, so do that before taking the lock.
         let is_conflict = matches!(outcome, Outcome::Failed(error) if error.is_conflict());
         let mut conflicts = self.conflicts.lock().unwrap_or_else(PoisonError::into_inner);
         if !is_conflict {
@@ -406,22 +417,23 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         *count
     }
 
-    /// Requeues the key with back-off and logs the failure in one line. `retry_in` comes before the error, whose text can
-    /// be long.
+    /// Requeues the key with back-off and logs the failure in one line. `retry_in` precedes the
+    /// error, which can be long.
     fn retry(&self, key: &Key, message: &str, error: &str) {
         let retry_in = self.add_failed(key);
         let error = join_lines(error);
         tracing::error!(?retry_in, %error, "{message}");
     }
 
-    /// Requeues the key with back-off, and with the priority that it was taken with, as in controller-runtime.
+    /// Requeues the key with back-off, keeping the priority with which it was taken, as in
+    /// controller-runtime.
     fn add_failed(&self, key: &Key) -> Duration {
         let priority = self.queue.taken_priority(key);
         self.queue.add_failed(key.clone(), priority)
     }
 }
 
-/// Returns an identifier of 16 hex digits for the log lines of one reconcile.
+/// Returns a random identifier of 16 hex digits for the log lines of one reconcile.
 fn new_reconcile_id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     static KEY: std::sync::LazyLock<RandomState> = std::sync::LazyLock::new(RandomState::new);
@@ -551,7 +563,7 @@ mod tests {
         Outcome::Failed(kube::Error::Api(status.with_details(details).boxed()).into())
     }
 
-    /// Returns the levels at which these outcomes of one object are logged, and the whole log.
+    /// Returns the log levels of these outcomes of one object, and the whole log.
     fn log_levels(outcomes: impl IntoIterator<Item = Outcome>) -> (Vec<String>, String) {
         let log = LogBuffer::default();
         let subscriber = tracing_subscriber::fmt()

@@ -1,12 +1,14 @@
-//! Credentials that change while the operator runs.
+//! Renews credentials that change while the operator runs.
 //!
-//! kube reads a token file, and the CA of the API server, once a minute, and runs a plug-in again before the expiry that it
-//! has stated. It never replaces a client certificate, nor what a plug-in gave without an expiry. As in client-go:
+//! kube re-reads a token file and the API server's CA once a minute, and runs an exec plugin again
+//! before its credentials expire. It never replaces a client certificate, nor credentials from a
+//! plugin that states no expiry. Like client-go:
 //!
-//! - After the API server has answered 401, the plug-in runs again, and files are read again. The caller gets the 401: its
-//!   next attempt has the new credentials.
-//! - Files with a client certificate and its key are read again once a minute (client-go: five). Requests use new connections
-//!   once they have changed; a watch in progress keeps its connection until it ends.
+//! - When the API server responds 401, the plugin runs again and files are re-read. The caller
+//!   still gets the 401, and its next attempt uses the new credentials.
+//! - The files of a client certificate are re-read once a minute (client-go: every five minutes).
+//!   When they change, new requests use new connections; a watch in progress keeps its connection
+//!   until it ends.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,18 +25,18 @@ use tower::{BoxError, Service, ServiceExt};
 
 use super::transport::{Transport, new_transport};
 
-/// Time between two looks at the files of a client certificate.
+/// Interval between checks of the client certificate files.
 const FILE_INTERVAL: Duration = Duration::from_secs(60);
-/// The shortest time between two attempts to renew credentials that the API server rejects.
+/// Minimum time between attempts to renew rejected credentials.
 const BETWEEN_RENEWALS: Duration = Duration::from_secs(5);
 
-/// A transport that is replaced when its credentials are renewed. Clones share it.
+/// A transport that is replaced when its credentials are renewed, shared by all clones.
 #[derive(Clone)]
 pub(super) struct Renewing(Arc<Shared>);
 
 struct Shared {
     config: Config,
-    /// The files of the client certificate.
+    /// The files of the client certificate and its key.
     files: Vec<PathBuf>,
     state: Mutex<State>,
     /// Held during a renewal.
@@ -46,17 +48,17 @@ struct State {
     /// Number of renewals so far.
     generation: u64,
     contents: Vec<Option<Vec<u8>>>,
-    /// The time of the last look at the files.
+    /// When the files were last checked.
     looked: Instant,
-    /// The time of the last attempt to renew.
+    /// When a renewal was last attempted.
     attempted: Option<Instant>,
 }
 
 impl Renewing {
-    /// Creates the first transport, which may block.
+    /// Creates the first transport. May block.
     ///
     /// # Errors
-    /// When the configuration cannot be used.
+    /// Fails if the configuration is unusable.
     pub(super) fn new(config: Config) -> Result<Self, kube::Error> {
         let files = certificate_files(&config.auth_info);
         let contents = read_files(&files);
@@ -82,7 +84,7 @@ impl Service<Request<Body>> for Renewing {
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        // The pool of connections has no limit.
+        // The connection pool is unbounded.
         Poll::Ready(Ok(()))
     }
 
@@ -107,7 +109,7 @@ impl Service<Request<Body>> for Renewing {
 }
 
 impl Shared {
-    /// Looks at the files, unless that was done less than a minute ago.
+    /// Returns whether the files have changed. Checks them at most once a minute.
     fn have_files_changed(&self) -> bool {
         let mut state = self.lock();
         if self.files.is_empty() || state.looked.elapsed() < FILE_INTERVAL {
@@ -115,12 +117,12 @@ impl Shared {
         }
         state.looked = Instant::now();
         let contents = read_files(&self.files);
-        // A file that is missing is about to be replaced.
+        // A missing file is about to be replaced.
         contents != state.contents && contents.iter().all(Option::is_some)
     }
 
-    /// Replaces the transport of this generation, unless it has been, or less than `pause` after the last attempt. Goes on in
-    /// the background if the caller gives up.
+    /// Replaces the transport of this generation, unless it has already been replaced or the last
+    /// attempt is less than `pause` ago. Continues in the background if the caller gives up.
     async fn renew(self: &Arc<Self>, generation: u64, pause: Duration) {
         let shared = Arc::clone(self);
         let renewal = tokio::spawn(async move {
@@ -135,7 +137,8 @@ impl Shared {
             }
             let source = Arc::clone(&shared);
             let renewed = tokio::task::spawn_blocking(move || {
-                // Before the transport, so that a file that is replaced meanwhile is noticed next time.
+                // Read the files before creating the transport, so that a concurrent replacement is
+                // noticed next time.
                 let contents = read_files(&source.files);
                 new_transport(&source.config).map(|transport| (transport, contents))
             });
@@ -152,11 +155,11 @@ impl Shared {
                 Ok(Err(error)) => {
                     tracing::warn!(%error, "cannot renew the credentials for the API server, keeping the old ones");
                 }
-                // It has panicked, which is logged.
+                // It panicked, which is already logged.
                 Err(_) => {}
             }
         });
-        // It cannot fail but by a panic.
+        // The task can only fail by panicking.
         let _ = renewal.await;
     }
 
@@ -165,7 +168,7 @@ impl Shared {
     }
 }
 
-/// Returns `true` if credentials may be others when they are loaded again.
+/// Returns `true` if loading the credentials again may yield different ones.
 fn can_change(auth: &AuthInfo) -> bool {
     auth.exec.is_some()
         || auth.auth_provider.is_some()
@@ -173,7 +176,7 @@ fn can_change(auth: &AuthInfo) -> bool {
         || !certificate_files(auth).is_empty()
 }
 
-/// Returns the files of the client certificate and its key. Data in the configuration takes precedence.
+/// Returns the files of the client certificate and its key, unless inline data takes precedence.
 fn certificate_files(auth: &AuthInfo) -> Vec<PathBuf> {
     let certificate = auth
         .client_certificate

@@ -1,4 +1,4 @@
-//! Credentials that are replaced while a client is used.
+//! Credentials that are replaced while a client is in use.
 
 use std::path::Path;
 
@@ -17,13 +17,13 @@ use crate::metrics::Metrics;
 use crate::tls::Certificates;
 use crate::tls::tests::{current_certificate, parse_certificate};
 
-/// What each request showed: the value of `Authorization`, or the certificate.
+/// The credentials of each request: the value of `Authorization`, or the certificate.
 type Shown = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// Decides whether a request is authenticated by what it shows.
+/// Decides whether the server accepts these credentials.
 type Accepts = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
-/// Answers one request: with an object, or with 401.
+/// Responds to one request with an object or with 401.
 async fn respond<S: AsyncRead + AsyncWrite + Unpin>(
     mut stream: S,
     certificate: Option<CertificateDer<'static>>,
@@ -73,7 +73,7 @@ async fn serve(accepts: Accepts) -> (Config, Shown) {
     (Config::new(url.parse().unwrap()), shown)
 }
 
-/// Serves HTTPS to clients with a certificate of this authority.
+/// Serves HTTPS to clients with a certificate issued by this authority.
 async fn serve_tls(authority: &Path, accepts: Accepts) -> (Config, Shown) {
     let certificates = Certificates::self_signed().unwrap();
     let acceptor = certificates.acceptor(Some(authority), false).unwrap();
@@ -103,7 +103,7 @@ fn new_client(config: Config) -> Client {
     new_manager_client(config, &Metrics::new(), &ClientSettings::default()).unwrap()
 }
 
-/// Sends a request, and returns the status.
+/// Sends a request and returns the status.
 async fn get(client: &Client) -> u16 {
     let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
     match maps.get("any").await {
@@ -113,7 +113,7 @@ async fn get(client: &Client) -> u16 {
     }
 }
 
-/// A plug-in that gives what is in the file `status` and notes each of its runs.
+/// A plugin that returns the contents of the file `status` and records each run.
 fn plug_in(folder: &Path) -> AuthInfo {
     let script = format!(
         "echo run >> {0}/runs; printf '{{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\
@@ -182,7 +182,7 @@ async fn credentials_that_stay_rejected_are_not_asked_for_with_each_request() {
     assert_eq!(get(&client).await, 401);
     assert_eq!(runs(folder.path()), 2 * runs_each_time);
 
-    // A plug-in that fails does not take away what there is.
+    // A failing plugin does not invalidate the current credentials.
     std::fs::remove_file(folder.path().join("status")).unwrap();
     tokio::time::pause();
     tokio::time::advance(BETWEEN_RENEWALS).await;
@@ -220,7 +220,7 @@ async fn credentials_that_cannot_change_are_not_read_again() {
     assert_eq!(*shown.lock().unwrap(), [b"Bearer fixed"]);
 }
 
-/// An authority of clients, in a file of a folder.
+/// A client CA with its files.
 struct Authority {
     folder: TempDir,
     issuer: CertifiedIssuer<'static, KeyPair>,
@@ -240,7 +240,7 @@ impl Authority {
         self.folder.path().join(name).display().to_string()
     }
 
-    /// Issues a certificate, and returns it and its key in PEM, and in DER.
+    /// Issues a client certificate. Returns certificate and key in PEM, and the certificate in DER.
     fn issue(&self) -> (String, String, Vec<u8>) {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::default();
@@ -274,7 +274,7 @@ async fn the_files_of_a_client_certificate_are_read_again_once_a_minute() {
     std::fs::write(&certificate, second_pem).unwrap();
     assert_eq!(get(&client).await, 200);
     pass_a_minute().await;
-    // The key does not fit yet, so the old pair stays.
+    // The key does not match yet, so the old pair stays.
     assert_eq!(get(&client).await, 200);
     std::fs::write(&key, second_key).unwrap();
     pass_a_minute().await;

@@ -1,4 +1,4 @@
-//! Connections to the API server: direct, or tunnels through a proxy.
+//! Connections to the API server, direct or tunneled through a proxy.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -18,10 +18,10 @@ use tower::{BoxError, Service};
 
 use super::{Protocol, Proxy, port_of, socks};
 
-/// A connection on which the API server is spoken to, without TLS of its own.
+/// A connection to the API server, before TLS with the server itself.
 type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
-/// A connection that a proxy does not make.
+/// A proxy could not establish a connection.
 #[derive(Debug, thiserror::Error)]
 #[error("{proxy} {failure}; {advice}")]
 struct ProxyFailed {
@@ -35,13 +35,13 @@ struct ProxyFailed {
 #[derive(Clone)]
 pub(in crate::client) struct Connector {
     tcp: HttpConnector,
-    /// Connects to the proxy, with TLS if its URL has the scheme `https`.
+    /// Connects to the proxy, using TLS if the scheme of its URL is `https`.
     to_proxy: HttpsConnector<HttpConnector>,
     proxy: Option<Arc<Proxy>>,
 }
 
 impl Connector {
-    /// Creates a connector. As in Go, `tls` is also the configuration with which an `https` proxy is verified.
+    /// Creates a connector. As in Go, `tls` is also used to verify an `https` proxy.
     pub(in crate::client) fn new(proxy: Option<Proxy>, tls: ClientConfig) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
@@ -118,14 +118,14 @@ async fn connect(
     tunnel.map_err(|failure| new_failure(format!("did not connect to {target}: {failure}"), None))
 }
 
-/// Opens a tunnel with the method `CONNECT`.
+/// Opens a tunnel with the `CONNECT` method.
 ///
 /// # Errors
-/// What the proxy answered, or how the connection failed.
+/// Returns the proxy's response or how the connection failed.
 async fn open_tunnel(stream: Stream, proxy: &Proxy, target: &str) -> Result<Stream, String> {
     let failed = |error: hyper::Error| crate::error::describe_causes(&error);
     let (mut sender, connection) = http1::handshake(stream).await.map_err(failed)?;
-    // It ends when the tunnel is open, or with the sender.
+    // The task ends once the tunnel is open or the sender is dropped.
     tokio::spawn(connection.with_upgrades());
     let mut request = Request::connect(target).header(HOST, target);
     if let Some(authorization) = proxy.authorization() {
@@ -149,7 +149,7 @@ async fn open_tunnel(stream: Stream, proxy: &Proxy, target: &str) -> Result<Stre
     let upgraded = hyper::upgrade::on(response).await.map_err(failed)?;
     match upgraded.downcast::<Stream>() {
         Ok(parts) if parts.read_buf.is_empty() => Ok(parts.io),
-        // A server that uses TLS waits for its client.
+        // A TLS server waits for the client to speak first.
         _ => Err("it sent data before the TLS handshake".to_owned()),
     }
 }

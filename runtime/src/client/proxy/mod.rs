@@ -1,9 +1,10 @@
-//! The proxy through which the API server is reached.
+//! Finds the proxy for connections to the API server.
 //!
-//! kubectl and client-go take it from `proxy-url` of the kubeconfig, or else from the variables `HTTPS_PROXY`, `HTTP_PROXY`
-//! (for an API server without TLS) and `NO_PROXY`, or the same in lower case. kube reads one of these variables, ignores
-//! `NO_PROXY`, and refuses to create a client unless its features `http-proxy` and `socks5` are enabled. So the manager's
-//! clients have a connector of their own, [`Connector`].
+//! kubectl and client-go take it from `proxy-url` in the kubeconfig, or else from the environment
+//! variables `HTTPS_PROXY`, `HTTP_PROXY` (for an API server without TLS) and `NO_PROXY`, also in
+//! lower case. kube reads only one of these variables, ignores `NO_PROXY`, and fails to create a
+//! client unless its features `http-proxy` and `socks5` are enabled. The manager's clients
+//! therefore have their own connector, [`Connector`].
 
 mod connector;
 mod no_proxy;
@@ -23,7 +24,7 @@ use no_proxy::{NoProxy, port_of};
 
 use crate::error::ManagerError;
 
-/// The `proxy-url` of a configuration that was loaded with [`ignore_environment`].
+/// Placeholder for the `proxy-url` of a configuration loaded with [`ignore_environment`].
 const NONE: &str = "none://none";
 
 /// A proxy.
@@ -44,7 +45,7 @@ enum Protocol {
     Socks5,
 }
 
-/// Where the URL of a proxy is written.
+/// Where the URL of a proxy comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Source {
     Kubeconfig,
@@ -60,7 +61,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// A URL that names no proxy.
+/// A proxy URL that is not usable.
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[error("invalid value `{value}` of {source_name}: {reason}")]
 pub(crate) struct InvalidProxy {
@@ -90,7 +91,7 @@ impl From<InvalidProxy> for ManagerError {
 /// Returns the proxy for the API server of this configuration, if there is one.
 ///
 /// # Errors
-/// When the URL that applies names no proxy.
+/// Fails if the applicable URL is not a proxy's.
 pub(crate) fn find_proxy(config: &Config) -> Result<Option<Proxy>, InvalidProxy> {
     find_proxy_in(config, |name| std::env::var(name).ok())
 }
@@ -109,7 +110,8 @@ fn find_proxy_in(
     };
     let set = first_of(names);
     if let Some(url) = &config.proxy_url {
-        // kube fills the field from a variable as well, which `NO_PROXY` must be able to revoke.
+        // kube also sets this field from a variable, and then `NO_PROXY` must be able to override
+        // it.
         let of_kube = first_of(["HTTPS_PROXY", "https_proxy"]);
         let is_of_variable =
             of_kube.is_some_and(|(_, value)| value.parse::<Uri>().is_ok_and(|uri| uri == *url));
@@ -128,7 +130,7 @@ fn find_proxy_in(
 }
 
 impl Proxy {
-    /// Parses a URL. As in Go, one without a scheme is that of an HTTP proxy.
+    /// Parses a URL. As in Go, the scheme defaults to HTTP.
     fn parse(url: &str, source: Source) -> Result<Self, InvalidProxy> {
         let invalid = |found: String| InvalidProxy {
             source_name: source,
@@ -181,7 +183,7 @@ impl Proxy {
         Some(value)
     }
 
-    /// Returns what helps against a proxy that does not reach the API server.
+    /// Returns advice for a proxy that does not reach the API server.
     fn advice(&self) -> &'static str {
         match self.source {
             Source::Kubeconfig => "correct `proxy-url` in the kubeconfig",
@@ -204,7 +206,7 @@ impl fmt::Display for Proxy {
     }
 }
 
-/// Percent-decodes a user name or a password. What is not an escape stays.
+/// Percent-decodes a user name or password. Invalid escapes are kept as is.
 fn decode(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
@@ -219,8 +221,9 @@ fn decode(text: &str) -> String {
     String::from_utf8_lossy(&decoded).into_owned()
 }
 
-/// Keeps kube from reading a proxy from the environment while it loads the configuration of a cluster: that fails where a
-/// variable is not a URL that kube understands. [`remove_marker`] must follow.
+/// Keeps kube from reading a proxy from the environment while it loads the configuration of a
+/// cluster, because kube fails if a variable is not a URL it understands. Must be followed by
+/// [`remove_marker`].
 pub(crate) fn ignore_environment(kubeconfig: &mut Kubeconfig) {
     let clusters = kubeconfig.clusters.iter_mut();
     for cluster in clusters.filter_map(|named| named.cluster.as_mut()) {
@@ -230,7 +233,7 @@ pub(crate) fn ignore_environment(kubeconfig: &mut Kubeconfig) {
     }
 }
 
-/// Ends [`ignore_environment`].
+/// Undoes [`ignore_environment`].
 pub(crate) fn remove_marker(config: &mut Config) {
     if config
         .proxy_url
@@ -239,7 +242,7 @@ pub(crate) fn remove_marker(config: &mut Config) {
     {
         config.proxy_url = None;
     }
-    // What kube tells a plug-in about the cluster.
+    // The cluster info that kube passes to a plugin.
     if let Some(exec) = &mut config.auth_info.exec
         && let Some(cluster) = &mut exec.cluster
         && cluster.proxy_url.as_deref() == Some(NONE)

@@ -1,4 +1,5 @@
-//! The hosts that are reached without a proxy: the variable `NO_PROXY`, in the forms that Go's `httpproxy` knows.
+//! Hosts that are reached without a proxy, from the variable `NO_PROXY` in the formats of Go's
+//! `httpproxy`.
 
 use std::net::IpAddr;
 
@@ -15,20 +16,21 @@ pub(super) struct NoProxy {
 #[derive(Debug, PartialEq)]
 struct Entry {
     hosts: Hosts,
-    /// `None` for every port.
+    /// `None` for all ports.
     port: Option<u16>,
 }
 
 #[derive(Debug, PartialEq)]
 enum Hosts {
     Address(IpAddr),
-    /// `10.0.0.0/8`.
+    /// A network such as `10.0.0.0/8`.
     Network {
         address: IpAddr,
         bits: u32,
     },
-    /// Hosts whose names end with this suffix, which begins with a dot, and that of the suffix without its dot if
-    /// `with_parent`: `example.com` is both, `.example.com` and `*.example.com` are the former.
+    /// Hosts whose names end with this suffix, which starts with a dot. If `with_parent`, also the
+    /// host named by the suffix without the dot: `example.com` includes it, `.example.com` and
+    /// `*.example.com` do not.
     Domain {
         suffix: String,
         with_parent: bool,
@@ -36,7 +38,7 @@ enum Hosts {
 }
 
 impl NoProxy {
-    /// Parses a list that is separated by commas. As in Go, an entry that means nothing is ignored.
+    /// Parses a comma-separated list. As in Go, invalid entries are ignored.
     pub(super) fn parse(text: &str) -> Self {
         let entries = text.split(',').map(|entry| entry.trim().to_lowercase());
         let entries: Vec<String> = entries.collect();
@@ -46,7 +48,7 @@ impl NoProxy {
         }
     }
 
-    /// Returns `true` if this server is reached without a proxy. The machine itself always is.
+    /// Returns `true` if this server is reached without a proxy. Always `true` for the local host.
     pub(super) fn excludes(&self, server: &Uri) -> bool {
         let host = server.host().unwrap_or_default().to_lowercase();
         let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -76,7 +78,7 @@ fn parse_entry(entry: &str) -> Option<Entry> {
         let hosts = Hosts::Network { address, bits };
         return Some(Entry { hosts, port: None });
     }
-    // An IPv6 address with a port has brackets; without them, its colons are not those of a port.
+    // An IPv6 address with a port has brackets. Without brackets, all colons belong to the address.
     let is_address = entry.parse::<IpAddr>().is_ok();
     let (host, port) = match entry.rsplit_once(':') {
         Some((host, port)) if !is_address && !entry.ends_with(']') => (host, Some(port.parse().ok()?)),
@@ -151,7 +153,7 @@ mod tests {
             let excludes = NoProxy::parse(list).excludes(&server.parse().unwrap());
             assert_eq!(excludes, expected, "{server} by {list:?}");
         };
-        // The machine itself.
+        // The local host.
         for local in [
             "https://localhost:6443",
             "https://127.0.0.1:6443",
@@ -164,12 +166,12 @@ mod tests {
         check("localhost.example.com", "https://api.example.com", false);
         check("*", "https://api.example.com", true);
         check("a, *", "https://10.0.0.1", true);
-        // A name stands for itself and its subdomains.
+        // A name matches itself and its subdomains.
         check("example.com", "https://example.com:6443", true);
         check("example.com", "https://api.example.com", true);
         check("example.com", "https://notexample.com", false);
         check("EXAMPLE.com", "https://Api.Example.COM", true);
-        // With a dot, for the latter only.
+        // With a leading dot, only subdomains.
         for list in [".example.com", "*.example.com"] {
             check(list, "https://api.example.com", true);
             check(list, "https://example.com", false);
@@ -193,7 +195,7 @@ mod tests {
         check("fd00::1", "https://[fd00::1]:6443", true);
         check("[fd00::1]:6443", "https://[fd00::1]:6443", true);
         check("[fd00::1]:6443", "https://[fd00::1]", false);
-        // No entry of these means anything.
+        // Each of these entries is invalid.
         for list in [":443", "/8", "10.0.0.0/33", "fd00::/129", "example.com:x", "."] {
             check(list, "https://10.0.0.1", false);
             check(list, "https://example.com", false);

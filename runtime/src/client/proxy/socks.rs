@@ -1,4 +1,5 @@
-//! SOCKS5 ([RFC 1928]), with user and password ([RFC 1929]). The proxy resolves the name of the server.
+//! SOCKS5 ([RFC 1928]) with user name and password ([RFC 1929]). The proxy resolves the server's
+//! name.
 //!
 //! [RFC 1928]: https://www.rfc-editor.org/rfc/rfc1928
 //! [RFC 1929]: https://www.rfc-editor.org/rfc/rfc1929
@@ -17,7 +18,7 @@ const CONNECT: u8 = 1;
 const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;
-/// The answers of a proxy that does not connect, from 1.
+/// Reply codes of a proxy that fails to connect, starting with 1.
 const FAILURES: [&str; 8] = [
     "general failure",
     "connection not allowed by its rules",
@@ -32,7 +33,7 @@ const FAILURES: [&str; 8] = [
 /// Asks the proxy at the other end of `stream` to connect to a server.
 ///
 /// # Errors
-/// What the proxy answered, or how the connection failed.
+/// Returns the proxy's reply or how the connection failed.
 pub(super) async fn connect(
     stream: TcpStream,
     proxy: &Proxy,
@@ -88,7 +89,7 @@ pub(super) async fn connect(
             .get(failure)
             .map_or_else(|| format!("failure {status}"), |&text| text.to_owned()));
     }
-    // The address from which it connects.
+    // Skip the bound address.
     match address_type {
         IPV4 => drop(read::<6>(&stream).await.map_err(failed)?),
         IPV6 => drop(read::<18>(&stream).await.map_err(failed)?),
@@ -101,7 +102,7 @@ pub(super) async fn connect(
     Ok(stream)
 }
 
-/// Adds a text with its length.
+/// Appends a string with its length.
 fn push_text(message: &mut Vec<u8>, text: &str) -> Result<(), String> {
     let length = u8::try_from(text.len())
         .map_err(|_| "SOCKS5 allows 255 bytes for a name, a user or a password".to_owned())?;

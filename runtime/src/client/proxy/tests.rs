@@ -1,4 +1,5 @@
-//! Which proxy applies, and requests through proxies of each kind to a server whose name only the proxy knows.
+//! Selection of the proxy, and requests through each kind of proxy to a server whose name only the
+//! proxy can resolve.
 
 use std::sync::{Arc, Mutex};
 
@@ -57,12 +58,12 @@ fn the_proxy_is_that_of_the_kubeconfig_or_of_a_variable() {
         check(server, "", &[("HTTPS_PROXY", a), (name, "other.com")], of_https);
     }
     check("https://127.0.0.1:6443", "", &[("HTTPS_PROXY", a)], None);
-    // That of the kubeconfig applies to whatever it names, and NO_PROXY does not revoke it.
+    // The kubeconfig's proxy always applies, and NO_PROXY does not override it.
     let of_file = Some("proxy socks5://b:1080 (from `proxy-url` of the kubeconfig)");
     let variables = [("HTTPS_PROXY", a), ("NO_PROXY", "*")];
     check(server, "socks5://b", &variables, of_file);
     check("https://127.0.0.1:6443", "socks5h://b", &variables, of_file);
-    // kube has filled the field.
+    // kube has set the field from a variable.
     check(server, a, &[("HTTPS_PROXY", a)], of_https);
     check(server, a, &variables, None);
     check(server, "a:3128", &[("HTTPS_PROXY", "a:3128")], of_https);
@@ -110,10 +111,10 @@ fn what_kube_would_read_from_the_environment_is_ignored_while_a_kubeconfig_is_lo
     assert_eq!(marked.proxy_url, Some(Uri::from_static("http://c")));
 }
 
-/// What a proxy received before it opened the tunnel.
+/// Messages that a proxy received before it opened the tunnel.
 type Received = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// Serves an object to each client.
+/// Responds to each client with an object.
 async fn serve_api() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -129,10 +130,11 @@ async fn serve_api() -> u16 {
     port
 }
 
-/// A step of a proxy: the number of bytes that it awaits (0 for the head of a request), and its answer.
+/// A step of a proxy's handshake: the number of bytes to read (0 for the head of a request), and
+/// the reply.
 type Step = (usize, Vec<u8>);
 
-/// Starts a proxy that makes these steps and then forwards everything to the API server.
+/// Starts a proxy that performs these steps and then forwards everything to the API server.
 async fn serve_proxy(steps: Vec<Step>, certificates: Option<Arc<Certificates>>) -> (u16, Received) {
     let api = serve_api().await;
     let received = Received::default();
@@ -174,7 +176,7 @@ async fn forward<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, steps: &[Step
     let _ = copy_bidirectional(&mut stream, &mut server).await;
 }
 
-/// Sends a request to a server that only the proxy knows.
+/// Sends a request to a server whose name only the proxy can resolve.
 async fn get_through(proxy: &str, authority: Option<CertificateDer<'static>>) -> Result<(), String> {
     let mut config = config("http://api.nowhere.example:8080");
     config.proxy_url = Some(proxy.parse().unwrap());
@@ -229,7 +231,7 @@ async fn the_connection_to_an_https_proxy_is_encrypted() {
     assert_eq!(received.lock().unwrap().len(), 2);
 }
 
-/// The end of a SOCKS5 dialog: the request for `api.nowhere.example:8080`, and the answer.
+/// The last step of a SOCKS5 handshake: the request for `api.nowhere.example:8080` and the reply.
 fn socks_connect(status: u8) -> Step {
     (
         7 + "api.nowhere.example".len(),
@@ -303,7 +305,7 @@ async fn a_proxy_that_does_not_connect_is_named_with_its_answer_and_a_remedy() {
         &format!("{refused}connection not allowed"),
     )
     .await;
-    // A port that is bound and not listened to refuses connections, and no other process can take it.
+    // A bound port that nobody listens on refuses connections, and no other process can take it.
     let closed = TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = closed.local_addr().unwrap().port();
