@@ -9,24 +9,24 @@ use crate::servers::{Server, on_both_servers};
 use crate::support::{Place, apply, map, refusal, refused};
 
 on_both_servers!(
-    an_apply_makes_what_is_not_there,
-    an_apply_that_changes_nothing_is_none,
-    what_is_not_applied_any_more_goes,
-    what_others_own_stays,
-    a_conflict_names_the_owner_and_the_field,
-    force_takes_fields_over,
-    the_same_value_is_shared,
-    an_update_takes_fields_from_an_applier,
-    lists_with_keys_are_merged_by_them,
+    apply_creates_a_missing_object,
+    apply_without_changes_keeps_the_version,
+    field_that_is_no_longer_applied_is_removed,
+    field_of_another_manager_is_kept,
+    conflict_names_the_manager_and_the_field,
+    force_takes_over_fields,
+    field_with_the_same_value_is_shared,
+    update_takes_over_applied_fields,
+    map_lists_are_merged_by_key,
     sets_are_merged_by_value,
-    other_lists_and_scalars_are_one_field,
-    free_content_is_merged_by_field,
-    the_status_has_managers_of_its_own,
+    atomic_lists_and_scalars_are_replaced,
+    schemaless_content_is_merged_by_field,
+    status_has_separate_managers,
     labels_finalizers_and_owners_are_merged,
-    a_deployment_is_merged_by_its_own_schema,
-    what_is_no_apply_is_refused,
-    an_apply_may_name_the_version_it_means,
-    an_apply_may_name_the_object_it_means,
+    deployment_is_merged_by_its_schema,
+    invalid_applies_are_rejected,
+    apply_checks_the_resource_version,
+    apply_checks_the_uid,
 );
 
 fn jar(name: &str, spec: Value) -> Value {
@@ -53,7 +53,7 @@ async fn spec(place: &Place, manager: &str, spec: Value) -> Value {
         .clone()
 }
 
-async fn an_apply_makes_what_is_not_there(server: Server) {
+async fn apply_creates_a_missing_object(server: Server) {
     let place = Place::new(server).await;
     let made = apply(
         &place.jars(),
@@ -79,7 +79,7 @@ async fn an_apply_makes_what_is_not_there(server: Server) {
     );
 }
 
-async fn an_apply_that_changes_nothing_is_none(server: Server) {
+async fn apply_without_changes_keeps_the_version(server: Server) {
     let place = Place::new(server).await;
     let wanted = jar("a", json!({ "size": 2, "lids": [{ "name": "l", "fits": true }] }));
     let made = apply(&place.jars(), "a", "one", wanted.clone()).await.unwrap();
@@ -93,13 +93,13 @@ async fn an_apply_that_changes_nothing_is_none(server: Server) {
     assert_eq!(other.metadata.generation, Some(1));
 }
 
-async fn what_is_not_applied_any_more_goes(server: Server) {
+async fn field_that_is_no_longer_applied_is_removed(server: Server) {
     let place = Place::new(server).await;
     let wanted =
         json!({ "size": 2, "note": "n", "tags": ["x", "y"], "lids": [{ "name": "a" }, { "name": "b" }] });
     spec(&place, "one", wanted).await;
     let left = spec(&place, "one", json!({ "tags": ["y"], "lids": [{ "name": "b" }] })).await;
-    // The size is required and has a default.
+    // The size is required, but it has a default.
     assert_eq!(
         left,
         json!({ "size": 1, "colour": "white", "tags": ["y"], "lids": [{ "name": "b" }] })
@@ -108,7 +108,7 @@ async fn what_is_not_applied_any_more_goes(server: Server) {
     assert_eq!(left, json!({ "size": 3, "colour": "white" }));
 }
 
-async fn what_others_own_stays(server: Server) {
+async fn field_of_another_manager_is_kept(server: Server) {
     let place = Place::new(server).await;
     apply(&place.maps(), "a", "one", cm(json!({ "x": "1", "y": "1" })))
         .await
@@ -136,7 +136,7 @@ async fn what_others_own_stays(server: Server) {
     );
 }
 
-async fn a_conflict_names_the_owner_and_the_field(server: Server) {
+async fn conflict_names_the_manager_and_the_field(server: Server) {
     let place = Place::new(server).await;
     apply(&place.maps(), "a", "one", cm(json!({ "x": "1", "y": "1" })))
         .await
@@ -184,7 +184,7 @@ async fn a_conflict_names_the_owner_and_the_field(server: Server) {
     assert!(message.ends_with(": .data.x"), "{message}");
 }
 
-async fn force_takes_fields_over(server: Server) {
+async fn force_takes_over_fields(server: Server) {
     let place = Place::new(server).await;
     apply(&place.maps(), "a", "one", cm(json!({ "x": "1", "y": "1" })))
         .await
@@ -211,7 +211,7 @@ async fn force_takes_fields_over(server: Server) {
     );
 }
 
-async fn the_same_value_is_shared(server: Server) {
+async fn field_with_the_same_value_is_shared(server: Server) {
     let place = Place::new(server).await;
     apply(&place.maps(), "a", "one", cm(json!({ "x": "1" })))
         .await
@@ -229,7 +229,7 @@ async fn the_same_value_is_shared(server: Server) {
     assert_eq!(serde_json::to_value(left.data).unwrap(), json!({ "x": "1" }));
 }
 
-async fn an_update_takes_fields_from_an_applier(server: Server) {
+async fn update_takes_over_applied_fields(server: Server) {
     let place = Place::new(server).await;
     spec(&place, "one", json!({ "size": 1, "note": "a" })).await;
     let patch = Patch::Merge(json!({ "spec": { "size": 2 } }));
@@ -250,7 +250,7 @@ async fn an_update_takes_fields_from_an_applier(server: Server) {
         .await,
     );
     assert_eq!(status.code, 409);
-    // Applying the current value makes it an owner again.
+    // A manager that applies the current value becomes an owner again.
     let agreed = apply(
         &place.jars(),
         "a",
@@ -265,7 +265,7 @@ async fn an_update_takes_fields_from_an_applier(server: Server) {
     );
 }
 
-async fn lists_with_keys_are_merged_by_them(server: Server) {
+async fn map_lists_are_merged_by_key(server: Server) {
     let place = Place::new(server).await;
     spec(
         &place,
@@ -302,7 +302,7 @@ async fn sets_are_merged_by_value(server: Server) {
     assert_eq!(left["tags"], json!(["b", "c"]));
 }
 
-async fn other_lists_and_scalars_are_one_field(server: Server) {
+async fn atomic_lists_and_scalars_are_replaced(server: Server) {
     let place = Place::new(server).await;
     spec(&place, "one", json!({ "size": 1, "order": ["a", "b"] })).await;
     let wanted = jar("a", json!({ "order": ["a"] }));
@@ -315,7 +315,7 @@ async fn other_lists_and_scalars_are_one_field(server: Server) {
     assert_eq!(replaced["order"], json!(["c"]));
 }
 
-async fn free_content_is_merged_by_field(server: Server) {
+async fn schemaless_content_is_merged_by_field(server: Server) {
     let place = Place::new(server).await;
     spec(
         &place,
@@ -332,7 +332,7 @@ async fn free_content_is_merged_by_field(server: Server) {
     assert_eq!(left["free"], json!({ "x": 1, "y": 1, "deep": { "b": 1 } }));
 }
 
-async fn the_status_has_managers_of_its_own(server: Server) {
+async fn status_has_separate_managers(server: Server) {
     let place = Place::new(server).await;
     spec(&place, "one", json!({ "size": 1 })).await;
     let status = |text: &str| {
@@ -410,7 +410,7 @@ async fn labels_finalizers_and_owners_are_merged(server: Server) {
     assert_eq!(left.owner_references.unwrap()[0].uid, "u2");
 }
 
-async fn a_deployment_is_merged_by_its_own_schema(server: Server) {
+async fn deployment_is_merged_by_its_schema(server: Server) {
     let place = Place::new(server).await;
     let deployments: Api<Deployment> = place.api();
     let wanted = |containers: Value| {
@@ -446,7 +446,7 @@ async fn a_deployment_is_merged_by_its_own_schema(server: Server) {
     assert_eq!(found, [("web", "z", vec![81]), ("side", "y", vec![])]);
 }
 
-async fn what_is_no_apply_is_refused(server: Server) {
+async fn invalid_applies_are_rejected(server: Server) {
     let place = Place::new(server).await;
     let headers = [("content-type", "application/apply-patch+yaml")];
     let path = "/api/v1/namespaces/{ns}/configmaps/a";
@@ -482,7 +482,7 @@ async fn what_is_no_apply_is_refused(server: Server) {
     assert!(text.contains("\"x\":\"yes\""), "{text}");
 }
 
-async fn an_apply_may_name_the_version_it_means(server: Server) {
+async fn apply_checks_the_resource_version(server: Server) {
     let place = Place::new(server).await;
     let made = apply(&place.maps(), "a", "one", cm(json!({ "x": "1" })))
         .await
@@ -498,7 +498,7 @@ async fn an_apply_may_name_the_version_it_means(server: Server) {
     assert_eq!((status.code, status.reason.as_str()), (409, "Conflict"));
 }
 
-async fn an_apply_may_name_the_object_it_means(server: Server) {
+async fn apply_checks_the_uid(server: Server) {
     let place = Place::new(server).await;
     let with = |key: &str, value: &str| {
         let mut object = cm(json!({ "x": "1" }));

@@ -9,17 +9,17 @@ use crate::servers::{Server, on_both_servers};
 use crate::support::{Place, jar, map, refusal};
 
 on_both_servers!(
-    a_deleted_object_is_gone,
-    a_finalizer_holds_an_object,
-    preconditions_must_hold,
+    deleted_object_is_gone,
+    finalizer_delays_the_deletion,
+    deletion_checks_preconditions,
     collections_are_deleted_by_selector,
-    a_deleted_namespace_takes_nothing_more,
-    a_pod_on_a_node_waits_for_its_kubelet,
-    dependents_stay_without_a_collector,
-    foreground_and_orphan_wait_for_a_collector,
+    terminating_namespace_rejects_new_objects,
+    scheduled_pod_terminates_gracefully,
+    dependents_stay_without_a_garbage_collector,
+    foreground_and_orphan_wait_for_the_garbage_collector,
 );
 
-async fn a_deleted_object_is_gone(server: Server) {
+async fn deleted_object_is_gone(server: Server) {
     let place = Place::new(server).await;
     let made = place.jar("a", json!({})).await;
     let answer = place.jars().delete("a", &DeleteParams::default()).await.unwrap();
@@ -39,7 +39,7 @@ async fn a_deleted_object_is_gone(server: Server) {
     assert!(version(&again) > version(&made));
 }
 
-async fn a_finalizer_holds_an_object(server: Server) {
+async fn finalizer_delays_the_deletion(server: Server) {
     let place = Place::new(server).await;
     let mut held = jar("a", json!({ "size": 1 }));
     held.finalizers_mut()
@@ -89,7 +89,7 @@ async fn a_finalizer_holds_an_object(server: Server) {
     assert!(place.jars().get_opt("a").await.unwrap().is_none());
 }
 
-async fn preconditions_must_hold(server: Server) {
+async fn deletion_checks_preconditions(server: Server) {
     let place = Place::new(server).await;
     let made = place.jar("a", json!({})).await;
     let with = |uid: Option<String>, resource_version: Option<String>| DeleteParams {
@@ -157,7 +157,7 @@ async fn collections_are_deleted_by_selector(server: Server) {
     );
 }
 
-async fn a_deleted_namespace_takes_nothing_more(server: Server) {
+async fn terminating_namespace_rejects_new_objects(server: Server) {
     let place = Place::new(server).await;
     place.map("kept", json!({})).await;
     let namespaces: Api<Namespace> = Api::all(place.client.clone());
@@ -184,7 +184,7 @@ async fn a_deleted_namespace_takes_nothing_more(server: Server) {
     assert!(place.maps().get("kept").await.is_ok());
 }
 
-async fn a_pod_on_a_node_waits_for_its_kubelet(server: Server) {
+async fn scheduled_pod_terminates_gracefully(server: Server) {
     let place = Place::new(server).await;
     let pods: Api<Pod> = place.api();
     let pod = |name: &str, node: Option<&str>| -> Pod {
@@ -218,7 +218,7 @@ fn child(name: &str, owner: &DynamicObject) -> ConfigMap {
     child
 }
 
-async fn dependents_stay_without_a_collector(server: Server) {
+async fn dependents_stay_without_a_garbage_collector(server: Server) {
     let place = Place::new(server).await;
     let owner = place.jar("a", json!({})).await;
     place
@@ -235,7 +235,7 @@ async fn dependents_stay_without_a_collector(server: Server) {
     assert!(place.maps().get("c").await.is_ok());
 }
 
-async fn foreground_and_orphan_wait_for_a_collector(server: Server) {
+async fn foreground_and_orphan_wait_for_the_garbage_collector(server: Server) {
     let place = Place::new(server).await;
     place.jar("a", json!({})).await;
     place.jar("b", json!({})).await;

@@ -9,13 +9,13 @@ use crate::servers::{Server, on_both_servers};
 use crate::support::Place;
 
 on_both_servers!(
-    the_version_is_told,
-    discovery_finds_kinds_with_scopes_and_verbs,
-    aggregated_discovery_finds_the_same,
+    version_endpoint_responds,
+    discovery_reports_scopes_and_verbs,
+    aggregated_discovery_matches,
     groups_and_versions_are_listed,
 );
 
-async fn the_version_is_told(server: Server) {
+async fn version_endpoint_responds(server: Server) {
     let place = Place::new(server).await;
     let version = place.client.apiserver_version().await.unwrap();
     assert_eq!(version.major, "1");
@@ -52,7 +52,7 @@ fn check(found: &Discovery) {
     );
 }
 
-async fn discovery_finds_kinds_with_scopes_and_verbs(server: Server) {
+async fn discovery_reports_scopes_and_verbs(server: Server) {
     let place = Place::new(server).await;
     check(&only(&place.client).run().await.unwrap());
     let kind = GroupVersionKind::gvk("apiserver.example.com", "v2", "Jar");
@@ -68,7 +68,7 @@ async fn discovery_finds_kinds_with_scopes_and_verbs(server: Server) {
     assert!(group.recommended_kind("Deployment").is_some());
 }
 
-async fn aggregated_discovery_finds_the_same(server: Server) {
+async fn aggregated_discovery_matches(server: Server) {
     let place = Place::new(server).await;
     check(&only(&place.client).run_aggregated().await.unwrap());
 }

@@ -1,4 +1,5 @@
-//! Features of the fake server only: injected failures, recorded requests, garbage collection, expired versions.
+//! Features that only the fake server has: injected faults, recorded requests, garbage collection
+//! and expired versions.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -25,7 +26,7 @@ async fn place() -> (ApiServer, Place) {
     (server.clone(), Place::new(Server::Fake(server)).await)
 }
 
-/// A kind as in an operator, with the CRD of its type.
+/// A kind of this operator, with the CRD of its type.
 #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[kube(
     group = "fake.example.com",
@@ -50,7 +51,7 @@ struct KettleStatus {
     boils: bool,
 }
 
-/// A kind of another operator, without a CRD here.
+/// A kind of another operator, without a CRD.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[kube(
     group = "foreign.example.com",
@@ -64,7 +65,7 @@ struct StoveSpec {
 }
 
 #[tokio::test]
-async fn a_kind_is_served_by_its_type() {
+async fn kind_is_served_from_its_rust_type() {
     let server = ApiServer::new().crd(Kettle::crd()).kind::<Stove>();
     let kettles: Api<Kettle> = Api::default_namespaced(server.client());
     let object = json!({ "apiVersion": "fake.example.com/v1", "kind": "Kettle", "metadata": { "name": "k" }, "spec": {} });
@@ -91,7 +92,7 @@ async fn a_kind_is_served_by_its_type() {
 }
 
 #[tokio::test]
-async fn objects_are_there_from_the_start() {
+async fn initial_objects_are_stored() {
     let mut kettle = Kettle::new("k", KettleSpec { size: 1 });
     kettle.metadata.namespace = Some("default".to_owned());
     kettle.status = Some(KettleStatus { boils: true });
@@ -103,7 +104,7 @@ async fn objects_are_there_from_the_start() {
         (kettle.spec.clone(), kettle.status.clone())
     );
     assert!(found.metadata.uid.is_some() && found.metadata.creation_timestamp.is_some());
-    // The first writer does not conflict, and does not own applied fields.
+    // Applying the same value does not conflict with the initial object.
     let applied = json!({ "apiVersion": "fake.example.com/v1", "kind": "Kettle", "metadata": { "name": "k" },
         "spec": { "size": 1 } });
     kettles
@@ -116,12 +117,12 @@ async fn objects_are_there_from_the_start() {
 #[should_panic(
     expected = "the server does not know kettles.fake.example.com: add it with `.crd(…)` or `.kind(…)`"
 )]
-async fn objects_of_unknown_kinds_are_a_mistake_of_the_test() {
+async fn initial_object_of_an_unknown_kind_panics() {
     let _ = ApiServer::new().object(&Kettle::new("k", KettleSpec { size: 1 }));
 }
 
 #[tokio::test]
-async fn crds_that_are_none_are_named() {
+async fn error_about_invalid_crd_names_the_file() {
     let server = ApiServer::new();
     let error = server.install_crds("tests/no/such").unwrap_err().to_string();
     assert!(error.starts_with("cannot read tests/no/such: "), "{error}");
@@ -136,7 +137,7 @@ async fn crds_that_are_none_are_named() {
 }
 
 #[tokio::test]
-async fn requests_fail_as_often_as_they_should() {
+async fn injected_fault_fails_the_given_number_of_requests() {
     let (server, place) = place().await;
     place.map("a", json!({})).await;
     place.map("b", json!({})).await;
@@ -183,7 +184,7 @@ async fn requests_fail_as_often_as_they_should() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_wait_as_long_as_they_should() {
+async fn injected_delay_uses_tokios_clock() {
     let (server, place) = place().await;
     server.inject(Fault::delay(Duration::from_secs(90)).verb(Verb::List));
     server.inject(Fault::status(429).verb(Verb::List));
@@ -195,7 +196,7 @@ async fn requests_wait_as_long_as_they_should() {
 }
 
 #[tokio::test]
-async fn requests_are_noted() {
+async fn requests_are_recorded() {
     let (server, place) = place().await;
     server.forget_requests();
     place.map("a", json!({ "k": "v" })).await;
@@ -232,7 +233,7 @@ async fn requests_are_noted() {
 }
 
 #[tokio::test]
-async fn dropped_watches_go_on_and_expired_ones_begin_anew() {
+async fn dropped_watch_resumes_and_expired_watch_relists() {
     let (server, place) = place().await;
     place.map("a", json!({})).await;
     let mut events = pin!(watcher::watcher(place.maps(), watcher::Config::default()));
@@ -275,9 +276,10 @@ async fn dropped_watches_go_on_and_expired_ones_begin_anew() {
     assert_eq!((lists(), watches()), (2, 3));
 }
 
-/// kube-apiserver needs a recent etcd for these; kube's watcher can be configured to use them.
+/// kube-apiserver needs a recent etcd for streaming lists, which kube's watcher can be configured
+/// to use.
 #[tokio::test]
-async fn a_watch_can_bring_the_first_list() {
+async fn watch_can_start_with_a_streaming_list() {
     let (server, place) = place().await;
     place.map("a", json!({})).await;
     place.map("b", json!({})).await;
@@ -308,7 +310,7 @@ async fn a_watch_can_bring_the_first_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quiet_watch_sends_bookmarks() {
+async fn idle_watch_sends_bookmarks() {
     let (_, place) = place().await;
     let maps = place.maps();
     let version = maps
@@ -329,7 +331,7 @@ async fn a_quiet_watch_sends_bookmarks() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_crd_is_the_end_of_its_watches() {
+async fn deleting_a_crd_ends_its_watches() {
     let (_, place) = place().await;
     place.jar("a", json!({})).await;
     let jars = place.jars();
@@ -346,7 +348,7 @@ async fn the_end_of_a_crd_is_the_end_of_its_watches() {
 }
 
 #[tokio::test]
-async fn versions_that_a_webhook_converts_are_refused_with_the_reason() {
+async fn webhook_conversion_is_rejected_with_the_reason() {
     let mut crd = serde_json::to_value(Kettle::crd()).unwrap();
     let mut second = crd["spec"]["versions"][0].clone();
     second["name"] = "v2".into();
@@ -372,7 +374,7 @@ async fn versions_that_a_webhook_converts_are_refused_with_the_reason() {
     );
 }
 
-/// A ConfigMap owned by the other one that blocks its deletion.
+/// Creates a ConfigMap that is owned by another one and blocks its deletion.
 async fn child(place: &Place, name: &str, owner: &ConfigMap) {
     let mut child = map(name, json!({}));
     child.metadata.owner_references = serde_json::from_value(json!([{
@@ -383,7 +385,7 @@ async fn child(place: &Place, name: &str, owner: &ConfigMap) {
 }
 
 #[tokio::test]
-async fn what_has_lost_its_owner_is_collected_when_asked() {
+async fn garbage_collector_follows_the_propagation_policy() {
     let server = ApiServer::new().collecting_garbage();
     let place = Place::new(Server::Fake(server)).await;
     let names = async || {
@@ -418,7 +420,7 @@ async fn what_has_lost_its_owner_is_collected_when_asked() {
     let orphan = place.maps().get("orphan-child").await.unwrap();
     assert!(orphan.owner_references().is_empty());
 
-    // A dependent with a finalizer blocks an owner deleted in the foreground.
+    // A dependent with a finalizer blocks an owner that is deleted in the foreground.
     let owner = place.map("owner", json!({})).await;
     child(&place, "held", &owner).await;
     let finalizers = async |names: serde_json::Value| {
@@ -462,9 +464,9 @@ async fn what_has_lost_its_owner_is_collected_when_asked() {
     assert!(names().await.is_empty());
 }
 
-/// Each step of the collector is a change that watches see, in the order of the collector of a cluster.
+/// Watches see each step of the collector, in the same order as in a cluster.
 #[tokio::test(start_paused = true)]
-async fn the_collector_works_in_steps() {
+async fn garbage_collector_works_in_visible_steps() {
     let place = Place::new(Server::Fake(ApiServer::new().collecting_garbage())).await;
     let maps = place.maps();
     let version = maps.list(&ListParams::default()).await.unwrap();
@@ -509,9 +511,9 @@ async fn the_collector_works_in_steps() {
     }
 }
 
-/// An object with another owner is kept, and only loses the reference to the one that is gone.
+/// An object with another owner is kept, and only loses the reference to the deleted owner.
 #[tokio::test(start_paused = true)]
-async fn an_object_is_collected_with_its_last_owner() {
+async fn object_is_collected_after_its_last_owner() {
     let place = Place::new(Server::Fake(ApiServer::new().collecting_garbage())).await;
     let maps = place.maps();
     let [first, second] = [
@@ -544,7 +546,7 @@ async fn an_object_is_collected_with_its_last_owner() {
 }
 
 #[tokio::test]
-async fn servers_have_nothing_in_common() {
+async fn servers_share_no_state() {
     let (first, second) = (place().await.1, place().await.1);
     first.map("a", json!({})).await;
     let all: Api<ConfigMap> = Api::all(second.client.clone());

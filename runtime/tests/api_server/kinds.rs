@@ -1,4 +1,4 @@
-//! Kubernetes' own kinds that operators use, and installing and removing kinds.
+//! Built-in kinds that operators use, and installing and removing kinds.
 
 use std::time::Duration;
 
@@ -19,17 +19,17 @@ use crate::servers::{Server, on_both_servers};
 use crate::support::{Place, refusal};
 
 on_both_servers!(
-    leases_are_taken_by_version,
+    lease_update_checks_the_resource_version,
     events_are_recorded,
-    reviews_are_answered_and_not_stored,
-    roles_have_names_of_their_own,
-    cluster_wide_kinds_have_no_namespace,
-    a_crd_is_served_once_it_is_there_and_no_longer,
+    reviews_are_not_stored,
+    role_names_allow_other_characters,
+    cluster_scoped_kinds_have_no_namespace,
+    kind_is_served_while_its_crd_exists,
 );
 
 const SOON: Duration = Duration::from_secs(20);
 
-async fn leases_are_taken_by_version(server: Server) {
+async fn lease_update_checks_the_resource_version(server: Server) {
     let place = Place::new(server).await;
     let leases: Api<Lease> = place.api();
     let lease =
@@ -78,7 +78,7 @@ async fn events_are_recorded(server: Server) {
     assert_eq!(found[0].series.as_ref().unwrap().count, 2);
 }
 
-async fn reviews_are_answered_and_not_stored(server: Server) {
+async fn reviews_are_not_stored(server: Server) {
     let place = Place::new(server).await;
     let review =
         json!({ "metadata": {}, "spec": { "resourceAttributes": { "verb": "get", "resource": "pods" } } });
@@ -98,7 +98,7 @@ async fn reviews_are_answered_and_not_stored(server: Server) {
     assert!(theirs.status.unwrap().allowed);
 }
 
-async fn roles_have_names_of_their_own(server: Server) {
+async fn role_names_allow_other_characters(server: Server) {
     let place = Place::new(server).await;
     let name = format!("system:{}:Reader", place.namespace);
     let role: ClusterRole = serde_json::from_value(json!({ "metadata": { "name": name } })).unwrap();
@@ -108,7 +108,7 @@ async fn roles_have_names_of_their_own(server: Server) {
     roles.delete(&name, &DeleteParams::default()).await.unwrap();
 }
 
-async fn cluster_wide_kinds_have_no_namespace(server: Server) {
+async fn cluster_scoped_kinds_have_no_namespace(server: Server) {
     let place = Place::new(server).await;
     let kind = ApiResource::from_gvk_with_plural(
         &GroupVersionKind::gvk("apiserver.example.com", "v1", "Shelf"),
@@ -138,7 +138,7 @@ async fn cluster_wide_kinds_have_no_namespace(server: Server) {
         .unwrap();
 }
 
-async fn a_crd_is_served_once_it_is_there_and_no_longer(server: Server) {
+async fn kind_is_served_while_its_crd_exists(server: Server) {
     let place = Place::new(server).await;
     let group = format!("{}.example.com", place.namespace);
     let kind = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(&group, "v1", "Late"), "lates");

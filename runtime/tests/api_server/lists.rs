@@ -1,4 +1,4 @@
-//! Lists: of one or all namespaces, with selectors, paginated, and of metadata only.
+//! Lists of one or all namespaces, with selectors, in pages, and of metadata only.
 
 use std::time::Duration;
 
@@ -12,20 +12,20 @@ use crate::servers::{Server, on_both_servers};
 use crate::support::{Place, jar, jar_kind, map, refusal, refused};
 
 on_both_servers!(
-    lists_hold_a_namespace_or_all,
-    labels_select,
-    fields_select,
-    selectors_that_cannot_be_read_are_refused,
-    long_lists_come_in_pages_of_one_version,
-    a_list_may_name_a_version,
-    metadata_comes_alone_when_asked_for,
+    list_covers_one_or_all_namespaces,
+    label_selectors_filter_lists,
+    field_selectors_filter_lists,
+    invalid_selectors_are_rejected,
+    all_pages_of_a_list_have_one_version,
+    list_can_require_a_version,
+    list_can_return_only_metadata,
 );
 
 fn names<K: ResourceExt>(list: impl IntoIterator<Item = K>) -> Vec<String> {
     list.into_iter().map(|object| object.name_any()).collect()
 }
 
-async fn lists_hold_a_namespace_or_all(server: Server) {
+async fn list_covers_one_or_all_namespaces(server: Server) {
     let place = Place::new(server).await;
     place.map("b", json!({})).await;
     place.map("a", json!({})).await;
@@ -79,7 +79,7 @@ async fn lists_hold_a_namespace_or_all(server: Server) {
     assert!(text.contains("\"kind\":\"JarList\""), "{text}");
 }
 
-async fn labels_select(server: Server) {
+async fn label_selectors_filter_lists(server: Server) {
     let place = Place::new(server).await;
     for (name, labels) in [
         ("a", json!({ "app": "web", "tier": "1" })),
@@ -111,7 +111,7 @@ async fn labels_select(server: Server) {
     }
 }
 
-async fn fields_select(server: Server) {
+async fn field_selectors_filter_lists(server: Server) {
     let place = Place::new(server).await;
     place.jar("a", json!({ "colour": "blue" })).await;
     place.jar("b", json!({})).await;
@@ -146,7 +146,7 @@ async fn fields_select(server: Server) {
     );
 }
 
-async fn selectors_that_cannot_be_read_are_refused(server: Server) {
+async fn invalid_selectors_are_rejected(server: Server) {
     let place = Place::new(server).await;
     refused(
         place
@@ -165,7 +165,7 @@ async fn selectors_that_cannot_be_read_are_refused(server: Server) {
     assert_eq!(place.raw("GET", path, &[], "").await.0, 400);
 }
 
-async fn long_lists_come_in_pages_of_one_version(server: Server) {
+async fn all_pages_of_a_list_have_one_version(server: Server) {
     let place = Place::new(server).await;
     for name in ["a", "b", "c", "d", "e"] {
         place.map(name, json!({})).await;
@@ -173,7 +173,7 @@ async fn long_lists_come_in_pages_of_one_version(server: Server) {
     let first = place.maps().list(&ListParams::default().limit(2)).await.unwrap();
     assert_eq!(first.metadata.remaining_item_count, Some(3));
     let token = first.metadata.continue_.unwrap();
-    // Changes between pages are not part of the list.
+    // Changes between two pages do not affect the list.
     place.maps().delete("d", &Default::default()).await.unwrap();
     place.map("f", json!({})).await;
     let next = ListParams::default().limit(2).continue_token(&token);
@@ -190,7 +190,7 @@ async fn long_lists_come_in_pages_of_one_version(server: Server) {
     assert_eq!(names(all), ["a", "b", "c", "d", "e"]);
 }
 
-async fn a_list_may_name_a_version(server: Server) {
+async fn list_can_require_a_version(server: Server) {
     let place = Place::new(server).await;
     let made = place.map("a", json!({ "k": "1" })).await;
     place.map("b", json!({})).await;
@@ -201,7 +201,7 @@ async fn a_list_may_name_a_version(server: Server) {
         .limit(9);
     let then = place.maps().list(&exact).await.unwrap();
     assert_eq!(names(then.items), ["a"]);
-    // Of any version is what the API server has in memory, which may lag behind the write.
+    // For any version, the API server responds from memory, which may lag behind the write.
     let any = ListParams::default().match_any();
     eventually_eq(Duration::from_secs(20), 2, || async {
         place.maps().list(&any).await.unwrap().items.len()
@@ -218,7 +218,7 @@ async fn a_list_may_name_a_version(server: Server) {
     );
 }
 
-async fn metadata_comes_alone_when_asked_for(server: Server) {
+async fn list_can_return_only_metadata(server: Server) {
     let place = Place::new(server).await;
     let made = place.map("a", json!({ "k": "1" })).await;
     let list = place.maps().list_metadata(&ListParams::default()).await.unwrap();

@@ -1,5 +1,5 @@
-//! The API used by controllers, tested on two servers: `rbuilder::fake` and kube-apiserver. The behaviour of the
-//! real one is the expectation for the fake one.
+//! The API that controllers use, tested on `rbuilder::fake` and on kube-apiserver. The fake server
+//! must behave like the real one.
 
 #[path = "../servers/mod.rs"]
 mod servers;

@@ -8,21 +8,21 @@ use crate::servers::{Server, on_both_servers};
 use crate::support::{Place, refusal, refused};
 
 on_both_servers!(
-    json_patches_do_what_they_say,
-    a_json_patch_that_does_not_fit_is_refused,
-    merge_patches_set_and_remove,
-    a_patch_may_name_the_version_it_means,
-    strategic_patches_merge_lists_by_key,
-    strategic_patches_are_for_kubernetes_own_kinds,
-    patches_of_unknown_form_are_refused,
-    a_patch_of_nothing_is_not_found,
+    json_patch_is_applied,
+    inapplicable_json_patch_is_rejected,
+    merge_patch_sets_and_removes_fields,
+    patch_checks_the_resource_version,
+    strategic_patch_merges_lists_by_key,
+    strategic_patch_requires_a_built_in_kind,
+    unknown_patch_type_is_rejected,
+    patch_of_a_missing_object_is_not_found,
 );
 
 fn json_patch(operations: Value) -> Patch<()> {
     Patch::Json(serde_json::from_value(operations).unwrap())
 }
 
-async fn json_patches_do_what_they_say(server: Server) {
+async fn json_patch_is_applied(server: Server) {
     let place = Place::new(server).await;
     place.map("a", json!({ "k": "1", "gone": "x" })).await;
     let patch = json_patch(json!([
@@ -45,7 +45,7 @@ async fn json_patches_do_what_they_say(server: Server) {
     assert_eq!(changed.metadata.labels.unwrap()["a.b/c"], "d");
 }
 
-async fn a_json_patch_that_does_not_fit_is_refused(server: Server) {
+async fn inapplicable_json_patch_is_rejected(server: Server) {
     let place = Place::new(server).await;
     let made = place.map("a", json!({ "k": "1" })).await;
     for operations in [
@@ -64,7 +64,7 @@ async fn a_json_patch_that_does_not_fit_is_refused(server: Server) {
     assert_eq!(place.maps().get("a").await.unwrap(), made);
 }
 
-async fn merge_patches_set_and_remove(server: Server) {
+async fn merge_patch_sets_and_removes_fields(server: Server) {
     let place = Place::new(server).await;
     place
         .jar(
@@ -90,7 +90,7 @@ async fn merge_patches_set_and_remove(server: Server) {
     assert_eq!(changed.metadata.annotations.unwrap()["n"], "1");
 }
 
-async fn a_patch_may_name_the_version_it_means(server: Server) {
+async fn patch_checks_the_resource_version(server: Server) {
     let place = Place::new(server).await;
     let made = place.jar("a", json!({})).await;
     let patch = |version: &str| {
@@ -106,7 +106,7 @@ async fn a_patch_may_name_the_version_it_means(server: Server) {
     assert!(matches!(status.code, 409 | 422), "{status:?}");
 }
 
-async fn strategic_patches_merge_lists_by_key(server: Server) {
+async fn strategic_patch_merges_lists_by_key(server: Server) {
     let place = Place::new(server).await;
     let pod = json!({ "metadata": { "name": "a" }, "spec": { "containers": [
         { "name": "one", "image": "x", "args": ["1"], "env": [{ "name": "A", "value": "1" }] },
@@ -118,7 +118,7 @@ async fn strategic_patches_merge_lists_by_key(server: Server) {
         .create(&PostParams::default(), &pod)
         .await
         .unwrap();
-    // Of the spec of a pod, only images can be changed.
+    // In the spec of a pod, only images can be changed.
     let patch = Patch::Strategic(json!({
         "metadata": { "finalizers": ["a.example.com/b"] },
         "spec": { "containers": [{ "name": "two", "image": "y" }] },
@@ -154,7 +154,7 @@ async fn strategic_patches_merge_lists_by_key(server: Server) {
     assert_eq!(changed.metadata.finalizers.unwrap_or_default(), [""; 0]);
 }
 
-async fn strategic_patches_are_for_kubernetes_own_kinds(server: Server) {
+async fn strategic_patch_requires_a_built_in_kind(server: Server) {
     let place = Place::new(server).await;
     place.jar("a", json!({})).await;
     let patch = Patch::Strategic(json!({ "spec": { "size": 2 } }));
@@ -167,7 +167,7 @@ async fn strategic_patches_are_for_kubernetes_own_kinds(server: Server) {
     );
 }
 
-async fn patches_of_unknown_form_are_refused(server: Server) {
+async fn unknown_patch_type_is_rejected(server: Server) {
     let place = Place::new(server).await;
     place.map("a", json!({})).await;
     let path = "/api/v1/namespaces/{ns}/configmaps/a";
@@ -189,7 +189,7 @@ async fn patches_of_unknown_form_are_refused(server: Server) {
     assert_eq!(code, 400, "{text}");
 }
 
-async fn a_patch_of_nothing_is_not_found(server: Server) {
+async fn patch_of_a_missing_object_is_not_found(server: Server) {
     let place = Place::new(server).await;
     let patch = Patch::Merge(json!({ "spec": { "size": 2 } }));
     let status = refusal(place.jars().patch("a", &PatchParams::default(), &patch).await);

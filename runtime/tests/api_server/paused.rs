@@ -1,4 +1,5 @@
-//! Managers on the fake server with a paused clock: hours of requeues, back-off and watches in a moment.
+//! Managers on the fake server with a paused clock. Hours of requeues, back-off and watches pass in
+//! a moment.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,7 +19,7 @@ use crate::support::map;
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// The times at which objects were reconciled, by tokio's clock.
+/// Records when objects are reconciled, by tokio's clock.
 #[derive(Clone, Default)]
 struct Diary(Arc<Mutex<Vec<(String, Instant)>>>);
 
@@ -64,7 +65,7 @@ async fn create(server: &ApiServer, name: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_requeue_comes_when_its_time_has_come() {
+async fn requeue_happens_after_its_delay() {
     async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<Diary>) -> Result {
         ctx.note(&map.name_any());
         Ok(Action::requeue(HOUR))
@@ -83,7 +84,7 @@ async fn a_requeue_comes_when_its_time_has_come() {
     running.stop().await;
 }
 
-/// Watches end and restart every few minutes meanwhile, without relisting or missing anything.
+/// Meanwhile, watches end and restart every few minutes, without listing again or missing an event.
 #[tokio::test(start_paused = true)]
 async fn a_day_of_watches_costs_one_list() {
     async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<Diary>) -> Result {
@@ -107,7 +108,7 @@ async fn a_day_of_watches_costs_one_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn errors_are_tried_again_after_doubled_pauses() {
+async fn back_off_doubles_after_each_error() {
     async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<Diary>) -> Result {
         ctx.note(&map.name_any());
         Err(Error::new("not yet"))
@@ -130,9 +131,9 @@ async fn errors_are_tried_again_after_doubled_pauses() {
     running.stop().await;
 }
 
-/// While the server is unavailable, the manager retries; afterwards it continues as before.
+/// While the server is unavailable, the manager retries. Afterwards, it continues as before.
 #[tokio::test(start_paused = true)]
-async fn an_outage_of_an_hour_is_survived() {
+async fn manager_survives_an_outage_of_an_hour() {
     async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<Diary>) -> Result {
         ctx.note(&map.name_any());
         Ok(Action::await_change())
@@ -161,7 +162,7 @@ async fn an_outage_of_an_hour_is_survived() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_replica_leads_once_the_first_has_been_silent() {
+async fn second_replica_leads_when_the_lease_expires() {
     async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<(Diary, &'static str)>) -> Result {
         let (diary, replica) = &*ctx;
         diary.note(&format!("{} by {replica}", map.name_any()));
@@ -196,7 +197,7 @@ async fn a_second_replica_leads_once_the_first_has_been_silent() {
 
 /// The worked example of `docs/testing.md`.
 #[tokio::test(start_paused = true)]
-async fn a_lost_secret_is_back_within_the_hour() {
+async fn lost_secret_is_restored_within_an_hour() {
     async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<()>) -> Result {
         let mut secret = Secret::default();
         secret.metadata.name = Some(map.name_any());

@@ -7,13 +7,13 @@ use crate::servers::{Server, on_both_servers};
 use crate::support::{Place, jar, refusal};
 
 on_both_servers!(
-    defaults_are_filled_in_and_unknown_fields_dropped,
-    nulls_are_dropped_unless_they_are_allowed,
-    bounds_are_kept_in_the_words_of_the_server,
-    strict_writers_hear_of_unknown_fields,
+    defaults_are_set_and_unknown_fields_pruned,
+    nulls_are_pruned_unless_nullable,
+    validation_errors_match_the_server,
+    strict_validation_rejects_unknown_fields,
 );
 
-async fn defaults_are_filled_in_and_unknown_fields_dropped(server: Server) {
+async fn defaults_are_set_and_unknown_fields_pruned(server: Server) {
     let place = Place::new(server).await;
     let wanted = json!({ "typo": 1, "lids": [{ "name": "a", "typo": 1 }], "free": { "any": 1 }, "either": { "a": 1 } });
     let made = place.jar("a", wanted).await;
@@ -23,7 +23,7 @@ async fn defaults_are_filled_in_and_unknown_fields_dropped(server: Server) {
     assert_eq!(made.data["spec"], expected);
 }
 
-async fn nulls_are_dropped_unless_they_are_allowed(server: Server) {
+async fn nulls_are_pruned_unless_nullable(server: Server) {
     let place = Place::new(server).await;
     let made = place
         .jar(
@@ -37,7 +37,7 @@ async fn nulls_are_dropped_unless_they_are_allowed(server: Server) {
     );
 }
 
-async fn bounds_are_kept_in_the_words_of_the_server(server: Server) {
+async fn validation_errors_match_the_server(server: Server) {
     let place = Place::new(server).await;
     let check = async |spec: Value, expected: &[&str]| {
         let answer = place
@@ -120,7 +120,7 @@ async fn bounds_are_kept_in_the_words_of_the_server(server: Server) {
     assert!(status.message.contains("(oneOf)"), "{}", status.message);
 }
 
-async fn strict_writers_hear_of_unknown_fields(server: Server) {
+async fn strict_validation_rejects_unknown_fields(server: Server) {
     let place = Place::new(server).await;
     place.jar("a", json!({})).await;
     let patch = kube::api::Patch::Merge(json!({ "spec": { "typo": 1 } }));

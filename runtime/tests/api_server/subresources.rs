@@ -10,15 +10,15 @@ use crate::servers::{Server, on_both_servers};
 use crate::support::{Place, refusal};
 
 on_both_servers!(
-    the_status_is_written_by_itself,
-    the_status_of_kubernetes_own_kinds_too,
-    the_uid_in_a_patch_of_the_status_counts_for_kubernetes_own_kinds,
-    the_scale_shows_and_sets_replicas,
-    a_deployment_has_a_scale,
-    what_has_no_status_says_so,
+    status_is_written_separately,
+    status_of_built_in_kinds_is_written_separately,
+    status_patch_checks_the_uid_only_for_built_in_kinds,
+    scale_reads_and_sets_replicas,
+    deployment_has_a_scale,
+    unsupported_subresource_is_not_found,
 );
 
-async fn the_status_is_written_by_itself(server: Server) {
+async fn status_is_written_separately(server: Server) {
     let place = Place::new(server).await;
     let mut object = place.jar("a", json!({ "size": 1 })).await;
     object.data["status"] = json!({ "text": "good", "unknown": 1 });
@@ -72,8 +72,9 @@ fn deployment() -> Deployment {
     .unwrap()
 }
 
-/// A custom resource's status is patched whatever uid the patch has, unlike with an update; the resource version counts.
-async fn the_uid_in_a_patch_of_the_status_counts_for_kubernetes_own_kinds(server: Server) {
+/// A patch of a custom resource's status ignores the UID, unlike an update, but checks the resource
+/// version.
+async fn status_patch_checks_the_uid_only_for_built_in_kinds(server: Server) {
     let place = Place::new(server).await;
     let mut jar = place.jar("a", json!({})).await;
     let old = jar.metadata.resource_version.clone();
@@ -123,7 +124,7 @@ async fn the_uid_in_a_patch_of_the_status_counts_for_kubernetes_own_kinds(server
     assert_eq!(refusal(answer).code, 422);
 }
 
-async fn the_status_of_kubernetes_own_kinds_too(server: Server) {
+async fn status_of_built_in_kinds_is_written_separately(server: Server) {
     let place = Place::new(server).await;
     let deployments: Api<Deployment> = place.api();
     let mut wanted = deployment();
@@ -147,7 +148,7 @@ async fn the_status_of_kubernetes_own_kinds_too(server: Server) {
     assert_eq!(changed.status.unwrap().ready_replicas, Some(1));
 }
 
-async fn the_scale_shows_and_sets_replicas(server: Server) {
+async fn scale_reads_and_sets_replicas(server: Server) {
     let place = Place::new(server).await;
     place.jar("a", json!({ "size": 2 })).await;
     let patch = Patch::Merge(json!({ "status": { "size": 1, "selector": "app=a" } }));
@@ -182,7 +183,7 @@ async fn the_scale_shows_and_sets_replicas(server: Server) {
     assert_eq!(status.code, 422);
 }
 
-async fn a_deployment_has_a_scale(server: Server) {
+async fn deployment_has_a_scale(server: Server) {
     let place = Place::new(server).await;
     let deployments: Api<Deployment> = place.api();
     deployments
@@ -202,7 +203,7 @@ async fn a_deployment_has_a_scale(server: Server) {
     );
 }
 
-async fn what_has_no_status_says_so(server: Server) {
+async fn unsupported_subresource_is_not_found(server: Server) {
     let place = Place::new(server).await;
     place.map("a", json!({})).await;
     let maps: Api<ConfigMap> = place.api();

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::servers::Server;
 
-/// Jars: a custom kind that uses most features of a CRD.
+/// Returns the kind `Jar`, whose CRD uses most features.
 pub(crate) fn jar_kind(version: &str) -> ApiResource {
     ApiResource::from_gvk_with_plural(
         &GroupVersionKind::gvk("apiserver.example.com", version, "Jar"),
@@ -67,7 +67,7 @@ impl Place {
             .unwrap()
     }
 
-    /// Sends a raw request. Returns status and body of the response.
+    /// Sends a raw request. Returns the status and the body of the response.
     pub(crate) async fn raw(
         &self,
         method: &str,
@@ -96,7 +96,7 @@ pub(crate) fn map(name: &str, data: Value) -> ConfigMap {
     serde_json::from_value(json!({ "metadata": { "name": name }, "data": data })).unwrap()
 }
 
-/// Applies as this manager.
+/// Applies an object as this field manager.
 pub(crate) async fn apply<K>(api: &Api<K>, name: &str, manager: &str, object: Value) -> kube::Result<K>
 where
     K: Clone + Debug + DeserializeOwned + Serialize,
@@ -113,7 +113,8 @@ pub(crate) fn refusal<T: Debug>(answer: kube::Result<T>) -> Status {
     }
 }
 
-/// Asserts code, reason and message of a rejection; `{ns}` in the message matches anything.
+/// Checks the code, the reason and the message of a rejection. `{ns}` in the message matches
+/// anything.
 #[track_caller]
 pub(crate) fn refused<T: Debug>(answer: kube::Result<T>, code: u16, reason: &str, message: &str) {
     let status = refusal(answer);

@@ -15,15 +15,15 @@ use crate::servers::{Server, on_both_servers};
 use crate::support::{Place, jar, jar_kind, map};
 
 on_both_servers!(
-    a_watch_tells_every_change_from_its_version_on,
-    a_selection_sees_objects_come_and_go,
-    the_last_words_about_an_object_have_a_new_version,
-    a_watch_ends_when_its_time_is_over,
-    a_version_that_is_too_old_has_expired,
-    watches_of_metadata_show_nothing_else,
-    a_watch_of_one_object_is_of_one,
-    versions_of_a_kind_are_watched_as_asked,
-    kubes_watcher_follows,
+    watch_delivers_every_change_after_its_version,
+    selector_changes_become_added_and_deleted_events,
+    deleted_event_has_a_new_version,
+    watch_ends_after_its_timeout,
+    watch_from_an_old_version_is_gone,
+    metadata_watch_contains_only_metadata,
+    watch_of_one_object_ignores_others,
+    watch_delivers_the_requested_api_version,
+    kubes_watcher_receives_every_change,
 );
 
 const SOON: Duration = Duration::from_secs(20);
@@ -66,7 +66,7 @@ async fn version(place: &Place) -> String {
         .unwrap()
 }
 
-async fn a_watch_tells_every_change_from_its_version_on(server: Server) {
+async fn watch_delivers_every_change_after_its_version(server: Server) {
     let place = Place::new(server).await;
     place.map("before", json!({})).await;
     let from = version(&place).await;
@@ -93,7 +93,7 @@ async fn a_watch_tells_every_change_from_its_version_on(server: Server) {
     );
 }
 
-async fn a_selection_sees_objects_come_and_go(server: Server) {
+async fn selector_changes_become_added_and_deleted_events(server: Server) {
     let place = Place::new(server).await;
     let from = version(&place).await;
     let maps = place.maps();
@@ -124,7 +124,7 @@ async fn a_selection_sees_objects_come_and_go(server: Server) {
     );
 }
 
-async fn the_last_words_about_an_object_have_a_new_version(server: Server) {
+async fn deleted_event_has_a_new_version(server: Server) {
     let place = Place::new(server).await;
     let from = version(&place).await;
     let mut held = map("a", json!({}));
@@ -152,11 +152,11 @@ async fn the_last_words_about_an_object_have_a_new_version(server: Server) {
     assert_eq!(first.resource_version(), made.resource_version());
     assert!(version(first) < version(going) && version(going) < version(last));
     assert!(going.metadata.deletion_timestamp.is_some());
-    // The event contains the object as last stored.
+    // The event contains the last stored state of the object.
     assert_eq!(last.finalizers(), ["x.example.com/y"]);
 }
 
-async fn a_watch_ends_when_its_time_is_over(server: Server) {
+async fn watch_ends_after_its_timeout(server: Server) {
     let place = Place::new(server).await;
     let from = version(&place).await;
     let maps = place.maps();
@@ -169,10 +169,10 @@ async fn a_watch_ends_when_its_time_is_over(server: Server) {
     timeout(SOON, end).await.expect("it ends");
 }
 
-async fn a_version_that_is_too_old_has_expired(server: Server) {
+async fn watch_from_an_old_version_is_gone(server: Server) {
     let place = Place::new(server).await;
     if let Server::Fake(server) = &place.server {
-        // The real server has no events from before its watch cache was filled.
+        // The real server has no events from the time before its watch cache was filled.
         server.expire_watches();
     }
     let jars = place.jars();
@@ -181,7 +181,7 @@ async fn a_version_that_is_too_old_has_expired(server: Server) {
     assert!(timeout(SOON, events.next()).await.unwrap().is_none());
 }
 
-async fn watches_of_metadata_show_nothing_else(server: Server) {
+async fn metadata_watch_contains_only_metadata(server: Server) {
     let place = Place::new(server).await;
     let from = version(&place).await;
     let made = place.map("a", json!({ "k": "v" })).await;
@@ -201,7 +201,7 @@ async fn watches_of_metadata_show_nothing_else(server: Server) {
     assert_eq!(event["object"].get("data"), None);
 }
 
-async fn a_watch_of_one_object_is_of_one(server: Server) {
+async fn watch_of_one_object_ignores_others(server: Server) {
     let place = Place::new(server).await;
     let from = version(&place).await;
     let maps = place.maps();
@@ -215,7 +215,7 @@ async fn a_watch_of_one_object_is_of_one(server: Server) {
     assert_eq!(words(&mut events, 1).await, ["added b"]);
 }
 
-async fn versions_of_a_kind_are_watched_as_asked(server: Server) {
+async fn watch_delivers_the_requested_api_version(server: Server) {
     let place = Place::new(server).await;
     let from = place
         .jars()
@@ -240,8 +240,8 @@ async fn versions_of_a_kind_are_watched_as_asked(server: Server) {
     assert_eq!(second.get("a").await.unwrap().data, seen.data);
 }
 
-/// kube's watcher, configured as in caches.
-async fn kubes_watcher_follows(server: Server) {
+/// Runs kube's watcher with the configuration that caches use.
+async fn kubes_watcher_receives_every_change(server: Server) {
     let place = Place::new(server).await;
     for name in ["a", "b", "c"] {
         place.map(name, json!({})).await;

@@ -9,24 +9,24 @@ use crate::servers::{Server, on_both_servers};
 use crate::support::{Place, jar, jar_kind, map, refusal, refused};
 
 on_both_servers!(
-    a_new_object_gets_what_the_server_gives,
-    a_name_is_taken_once,
-    names_are_made_of_prefixes,
-    bad_names_are_refused,
-    namespaces_must_exist_and_agree,
+    new_object_gets_server_metadata,
+    duplicate_name_is_rejected,
+    generate_name_appends_a_suffix,
+    invalid_names_are_rejected,
+    namespace_must_exist_and_match,
     unknown_kinds_are_not_found,
-    objects_of_other_kinds_are_refused,
-    an_update_needs_the_version_it_has_seen,
-    an_update_may_be_blind_for_configmaps,
-    what_the_server_gave_cannot_be_changed,
-    the_generation_counts_changes_of_the_spec,
-    an_update_that_changes_nothing_is_none,
-    dry_runs_leave_nothing,
-    kubernetes_completes_its_own_kinds,
-    a_writer_is_noted_with_what_it_changed,
+    object_of_another_kind_is_rejected,
+    custom_resource_update_requires_a_version,
+    configmap_update_needs_no_version,
+    server_metadata_is_immutable,
+    generation_counts_spec_changes,
+    update_without_changes_keeps_the_version,
+    dry_run_stores_nothing,
+    built_in_kinds_are_defaulted,
+    managed_fields_record_the_writer,
 );
 
-async fn a_new_object_gets_what_the_server_gives(server: Server) {
+async fn new_object_gets_server_metadata(server: Server) {
     let place = Place::new(server).await;
     let mut wanted = jar("a", json!({ "size": 2 }));
     wanted.metadata.generation = Some(7);
@@ -50,7 +50,7 @@ async fn a_new_object_gets_what_the_server_gives(server: Server) {
     assert_ne!(map.uid(), made.uid());
 }
 
-async fn a_name_is_taken_once(server: Server) {
+async fn duplicate_name_is_rejected(server: Server) {
     let place = Place::new(server).await;
     place.jar("a", json!({})).await;
     let again = place
@@ -81,7 +81,7 @@ async fn a_name_is_taken_once(server: Server) {
     );
 }
 
-async fn names_are_made_of_prefixes(server: Server) {
+async fn generate_name_appends_a_suffix(server: Server) {
     let place = Place::new(server).await;
     let mut wanted = map("", json!({}));
     wanted.metadata.name = None;
@@ -105,7 +105,7 @@ async fn names_are_made_of_prefixes(server: Server) {
     }
 }
 
-async fn bad_names_are_refused(server: Server) {
+async fn invalid_names_are_rejected(server: Server) {
     let place = Place::new(server).await;
     let check = async |name: &str, message: &str| {
         let answer = place
@@ -150,7 +150,7 @@ async fn bad_names_are_refused(server: Server) {
     }
 }
 
-async fn namespaces_must_exist_and_agree(server: Server) {
+async fn namespace_must_exist_and_match(server: Server) {
     let place = Place::new(server).await;
     let nowhere: Api<ConfigMap> = Api::namespaced(place.client.clone(), "nowhere");
     refused(
@@ -190,7 +190,7 @@ async fn unknown_kinds_are_not_found(server: Server) {
     assert_eq!((code, text.as_str()), (404, "404 page not found\n"));
 }
 
-async fn objects_of_other_kinds_are_refused(server: Server) {
+async fn object_of_another_kind_is_rejected(server: Server) {
     let place = Place::new(server).await;
     let json = [("content-type", "application/json")];
     let maps = "/api/v1/namespaces/{ns}/configmaps";
@@ -215,7 +215,7 @@ async fn objects_of_other_kinds_are_refused(server: Server) {
     assert_eq!(code, 400, "{text}");
 }
 
-async fn an_update_needs_the_version_it_has_seen(server: Server) {
+async fn custom_resource_update_requires_a_version(server: Server) {
     let place = Place::new(server).await;
     let first = place.jar("a", json!({ "size": 1 })).await;
     let mut changed = first.clone();
@@ -254,7 +254,7 @@ async fn an_update_needs_the_version_it_has_seen(server: Server) {
     );
 }
 
-async fn an_update_may_be_blind_for_configmaps(server: Server) {
+async fn configmap_update_needs_no_version(server: Server) {
     let place = Place::new(server).await;
     place.map("a", json!({ "k": "1" })).await;
     let changed = place
@@ -276,7 +276,7 @@ async fn an_update_may_be_blind_for_configmaps(server: Server) {
     );
 }
 
-async fn what_the_server_gave_cannot_be_changed(server: Server) {
+async fn server_metadata_is_immutable(server: Server) {
     let place = Place::new(server).await;
     let made = place.jar("a", json!({})).await;
     let mut changed = made.clone();
@@ -302,7 +302,7 @@ async fn what_the_server_gave_cannot_be_changed(server: Server) {
     );
 }
 
-async fn the_generation_counts_changes_of_the_spec(server: Server) {
+async fn generation_counts_spec_changes(server: Server) {
     let place = Place::new(server).await;
     let mut object = place.jar("a", json!({ "size": 1 })).await;
     let replace = async |object: &DynamicObject| {
@@ -330,7 +330,7 @@ async fn the_generation_counts_changes_of_the_spec(server: Server) {
     );
 }
 
-async fn an_update_that_changes_nothing_is_none(server: Server) {
+async fn update_without_changes_keeps_the_version(server: Server) {
     let place = Place::new(server).await;
     let made = place.map("a", json!({ "k": "1" })).await;
     let same = place
@@ -348,7 +348,7 @@ async fn an_update_that_changes_nothing_is_none(server: Server) {
     assert_eq!(same, made);
 }
 
-async fn dry_runs_leave_nothing(server: Server) {
+async fn dry_run_stores_nothing(server: Server) {
     let place = Place::new(server).await;
     let dry = PostParams {
         dry_run: true,
@@ -376,7 +376,7 @@ async fn dry_runs_leave_nothing(server: Server) {
     assert_eq!(place.jars().get("a").await.unwrap(), made);
 }
 
-async fn kubernetes_completes_its_own_kinds(server: Server) {
+async fn built_in_kinds_are_defaulted(server: Server) {
     let place = Place::new(server).await;
     let namespace = Api::<Namespace>::all(place.client.clone())
         .get(&place.namespace)
@@ -396,7 +396,7 @@ async fn kubernetes_completes_its_own_kinds(server: Server) {
     assert_eq!(made.string_data, None);
 }
 
-async fn a_writer_is_noted_with_what_it_changed(server: Server) {
+async fn managed_fields_record_the_writer(server: Server) {
     let place = Place::new(server).await;
     let params = PostParams {
         field_manager: Some("maker".to_owned()),

@@ -54,7 +54,7 @@ async fn chaos(proxy: &Proxy, lot: &mut Lot, until: Instant) {
             _ => {}
         }
         sleep(Duration::from_millis(100 + lot.below(2900))).await;
-        // A silence ends by delivering what was held back, or by resetting the connections.
+        // A silence ends when the delayed data is delivered, or when the connections are reset.
         if lot.falls(0.5) {
             proxy.restore();
         } else {
@@ -66,7 +66,7 @@ async fn chaos(proxy: &Proxy, lot: &mut Lot, until: Instant) {
 }
 
 #[rbuilder::envtest::test]
-async fn an_operator_bears_chaos(env: Environment) {
+async fn operator_survives_chaos(env: Environment) {
     let seed = variable(SEED).unwrap_or_else(new_seed);
     let time = Duration::from_secs(variable(SECONDS).unwrap_or(30));
     println!("{SEED}={seed} {SECONDS}={}", time.as_secs());
@@ -80,7 +80,7 @@ async fn an_operator_bears_chaos(env: Environment) {
     let changes = people.rest().await;
 
     let over = Instant::now();
-    // Long enough for the last request in flight to arrive.
+    // Wait for the last request in flight.
     sleep(Duration::from_secs(5)).await;
     let garbage = scene.converges().await;
     println!(

@@ -1,6 +1,7 @@
-//! Watches and lists that expire because etcd was compacted behind them, as each cluster does every five minutes.
+//! Watches and lists that expire because etcd was compacted, as in any cluster every five minutes.
 //!
-//! kube-apiserver answers most watches from its memory. Here it has none, so that what was compacted is gone.
+//! kube-apiserver usually serves watches from its memory. Here its watch cache is disabled, so that
+//! compacted versions are gone.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -21,7 +22,7 @@ use super::proxy::{Fault, Proxy, closed};
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// An event as a predicate sees it: the versions of an object before and after it.
+/// An event as a predicate sees it: the old and the new resource version of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Seen {
     name: String,
@@ -48,8 +49,8 @@ impl Witness {
         })
     }
 
-    /// Returns the versions of the objects that exist, as the events have them. Fails if an event does not follow the
-    /// one before it of the same object.
+    /// Returns the objects that exist according to the events, with their resource versions. Panics
+    /// if an event does not continue from the previous state of its object.
     fn present(&self) -> BTreeMap<String, String> {
         let mut present = BTreeMap::new();
         for event in self.0.lock().unwrap().iter() {
@@ -70,7 +71,7 @@ impl Witness {
     }
 }
 
-/// An operator that records the events of two caches, one of whole objects and one of metadata.
+/// An operator that records the events of two caches: one with whole objects, one with metadata.
 struct Observed {
     maps: Witness,
     secrets: Witness,
@@ -116,7 +117,7 @@ impl Observed {
     }
 }
 
-/// The objects of one kind in a namespace, changed directly at the API server.
+/// The objects of one kind in a namespace, which the test changes directly at the API server.
 struct Objects<K>(Api<K>);
 
 impl<K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope> + Watchable> Objects<K> {
@@ -138,7 +139,7 @@ impl<K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope> +
         self.0.delete(name, &DeleteParams::default()).await.unwrap();
     }
 
-    /// Waits until the events amount to what is stored.
+    /// Waits until the events add up to the stored objects.
     async fn are_seen_by(&self, witness: &Witness) {
         eventually(SOON, || async {
             let stored = self
@@ -165,7 +166,8 @@ impl<K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope> +
         }
     }
 
-    /// Changes that a watch misses: an update, a deletion, both, a creation, and an object that comes and goes.
+    /// Makes changes while the watch is interrupted: an update, a deletion, both, a creation, and a
+    /// creation with a deletion.
     async fn change(&self) {
         self.apply("changed", "second").await;
         self.delete("deleted").await;
@@ -176,7 +178,7 @@ impl<K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope> +
         self.delete("brief").await;
     }
 
-    /// One event after the other, and none missing.
+    /// Checks that events arrive one after the other, without gaps.
     async fn go_on(&self, witness: &Witness) {
         let before = witness.count("changed");
         for round in 0..20 {
@@ -198,7 +200,7 @@ fn is_next_page(parts: &http::request::Parts) -> bool {
     parts.uri.query().is_some_and(|query| query.contains("continue="))
 }
 
-/// The watch is interrupted, and what it would resume with is compacted.
+/// The watch is interrupted, and the version at which it would resume is compacted.
 async fn a_watch_that_resumes_at_a_compacted_version(env: &Environment) {
     let namespace = env.namespace("expiry").await.unwrap();
     let proxy = Proxy::start(env.client(), 40).await;
@@ -245,7 +247,7 @@ async fn a_list_that_continues_at_a_compacted_version(env: &Environment) {
     proxy.inject_where(is_next_page, [(1.0, Fault::Delay(Duration::from_secs(3)))]);
     let operator = Observed::start(&proxy, &namespace);
     eventually(SOON, || async { proxy.injected() > 0 }).await;
-    // Of the page that was read and of one that was not.
+    // Delete an object of a page that was read, and one of a page that was not.
     maps.delete("map-00").await;
     maps.delete("map-20").await;
     env.compact().await.unwrap();
@@ -259,7 +261,7 @@ async fn a_list_that_continues_at_a_compacted_version(env: &Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn what_etcd_has_compacted_is_listed_again() {
+async fn compacted_versions_are_listed_again() {
     let env = Environment::builder().apiserver_arg("--watch-cache=false");
     let env = env.start().await.unwrap();
     a_watch_that_resumes_at_a_compacted_version(&env).await;

@@ -1,5 +1,5 @@
-//! Two processes of an operator, one of them the leader, while the lease or the connection to it is disturbed. No object
-//! may be reconciled by both at a time.
+//! A leader and a standby while the lease or the connection to it is disturbed. They must not
+//! reconcile an object at the same time.
 
 use std::time::{Duration, Instant};
 
@@ -14,9 +14,11 @@ use super::proxy::{Fault, Proxy};
 use super::scene::Scene;
 
 const SOON: Duration = Duration::from_secs(30);
-/// The longest time that a leader without renewals continues, plus some time for a busy machine; the lease lasts 15 s.
+/// How long a leader may continue without renewals, plus some slack for a busy machine. The lease
+/// lasts 15 s.
 const RENEW_DEADLINE: Duration = Duration::from_secs(14);
-/// The time after which an unrenewed lease has another holder: 15 s, a retry period with jitter, and some slack.
+/// How long it takes until somebody else holds an unrenewed lease: 15 s, a retry period with
+/// jitter, and some slack.
 const TAKEN_OVER: Duration = Duration::from_secs(30);
 
 /// Two processes, each behind its own proxy, and objects in the desired state.
@@ -35,7 +37,7 @@ impl Pair {
         scene.begin().await;
         let proxy = scene.proxy().await;
         let standby = (scene.candidate(&proxy, "the standby"), proxy);
-        // It reads the lease when its caches are synced.
+        // The standby reads the lease when its caches are synced.
         eventually(SOON, || async { standby.1.requests() > 4 }).await;
         sleep(Duration::from_secs(3)).await;
         let [leader, standby] = [leader, standby].map(|(operator, proxy)| (proxy, operator));
@@ -46,7 +48,8 @@ impl Pair {
         }
     }
 
-    /// The leader exits because it has lost the lease; the other process takes over and finishes everything.
+    /// The leader exits because it has lost the lease. The other process takes over and completes
+    /// everything.
     async fn changes_hands(self, before: &str) {
         let ended = timeout(RENEW_DEADLINE, self.leader.1.ended).await;
         let error = ended.expect("the leader ends").unwrap().unwrap_err().to_string();
@@ -95,7 +98,7 @@ async fn a_partition_of_the_leader(env: Environment) {
     pair.changes_hands(&before).await;
 }
 
-/// The leader is stopped while it is cut off: a running reconcile must not outlive the lease.
+/// The leader is stopped while it is cut off. Its running reconcile must not outlive the lease.
 async fn a_partition_of_a_leader_that_stops(env: Environment) {
     let pair = Pair::new(env, 21).await;
     let before = holder(&pair.scene).await.unwrap();
@@ -121,7 +124,7 @@ async fn a_partition_of_a_leader_that_stops(env: Environment) {
     leader.0.assert_handed_over_to(&standby.0);
 }
 
-/// Another holder is written into the lease, and never renews it.
+/// Another holder, which never renews, is written into the lease.
 async fn a_theft_of_the_lease(env: Environment) {
     let pair = Pair::new(env, 22).await;
     let before = holder(&pair.scene).await.unwrap();
@@ -137,7 +140,7 @@ async fn a_theft_of_the_lease(env: Environment) {
     pair.changes_hands(&before).await;
 }
 
-/// The leader creates the lease again, and the standby does not take it.
+/// The leader creates the lease again before the standby can acquire it.
 async fn a_deletion_of_the_lease(env: Environment) {
     let pair = Pair::new(env, 23).await;
     let before = holder(&pair.scene).await.unwrap();
@@ -174,7 +177,7 @@ async fn faults_that_are_over_before_the_deadline(env: Environment) {
 
 /// Runs the scenarios concurrently, because they mostly wait.
 #[rbuilder::envtest::test]
-async fn whoever_leads_leads_alone(env: Environment) {
+async fn only_one_replica_leads(env: Environment) {
     tokio::join!(
         a_partition_of_the_leader(env.clone()),
         a_partition_of_a_leader_that_stops(env.clone()),

@@ -1,6 +1,6 @@
-//! Pseudo-random numbers, the same for the same seed.
+//! Pseudo-random numbers, which depend only on the seed.
 
-/// SplitMix64.
+/// A SplitMix64 generator.
 #[derive(Clone, Debug)]
 pub(crate) struct Lot(u64);
 
@@ -17,7 +17,7 @@ impl Lot {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number less than `most`; 0 for 0.
+    /// Returns a number less than `most`, or 0 if `most` is 0.
     pub(crate) fn below(&mut self, most: u64) -> u64 {
         self.next() % most.max(1)
     }

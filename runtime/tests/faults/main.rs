@@ -1,8 +1,8 @@
-//! An operator while the network or the API server fails: at the end every object is in the desired
-//! state, none was reconciled twice at a time, and the process exited only when it should. Listed as ignored unless
-//! `KUBEBUILDER_ASSETS` is set.
+//! An operator while the network or the API server fails. In the end, every object must be in the
+//! desired state, none may have been reconciled concurrently, and the process may have exited only
+//! if it had to. Listed as ignored unless `KUBEBUILDER_ASSETS` is set.
 
-#![allow(clippy::disallowed_macros)] // seeds and figures, for whoever looks at a failure
+#![allow(clippy::disallowed_macros)] // prints seeds and counts
 
 mod chaos;
 mod expiry;

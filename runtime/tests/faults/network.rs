@@ -38,7 +38,7 @@ async fn bears(env: Environment, seed: u64, fault: impl AsyncFnOnce(&Proxy)) {
     assert!(changes > 0 && faults > 0);
     assert!(!operator.ended.is_finished());
     operator.stop().await.unwrap();
-    // The proxy does not notice that a silent connection was closed.
+    // The proxy does not notice that a silenced connection was closed.
     proxy.restore();
     assert!(
         closed(&proxy, SOON).await,
@@ -47,8 +47,8 @@ async fn bears(env: Environment, seed: u64, fault: impl AsyncFnOnce(&Proxy)) {
     );
 }
 
-/// For some seconds these faults happen to these shares of the requests, including watches. Existing watches
-/// are ended at the start.
+/// Injects these faults into these shares of the requests, including watches, for some seconds.
+/// Ends the existing watches first.
 async fn bears_all(env: Environment, seed: u64, faults: impl Into<Vec<(f64, Fault)>>) {
     bears(env, seed, async |proxy| {
         proxy.inject(faults);
@@ -59,7 +59,7 @@ async fn bears_all(env: Environment, seed: u64, faults: impl Into<Vec<(f64, Faul
 }
 
 #[rbuilder::envtest::test]
-async fn connections_that_are_reset(env: Environment) {
+async fn survives_connection_resets(env: Environment) {
     bears(env, 1, async |proxy| {
         for _ in 0..10 {
             sleep(WHILE / 20).await;
@@ -72,7 +72,7 @@ async fn connections_that_are_reset(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn answers_that_are_lost_or_cut_off(env: Environment) {
+async fn survives_lost_and_truncated_responses(env: Environment) {
     let faults = [
         (0.1, Fault::Reset),
         (0.1, Fault::LoseAnswer),
@@ -82,38 +82,38 @@ async fn answers_that_are_lost_or_cut_off(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn refusals_with_429_and_when_to_come_back(env: Environment) {
+async fn survives_429_with_retry_after(env: Environment) {
     bears_all(env, 3, [(0.4, Fault::Refuse(StatusCode::TOO_MANY_REQUESTS))]).await;
 }
 
 #[rbuilder::envtest::test]
-async fn refusals_with_500(env: Environment) {
+async fn survives_500(env: Environment) {
     bears_all(env, 4, [(0.4, Fault::Refuse(StatusCode::INTERNAL_SERVER_ERROR))]).await;
 }
 
 #[rbuilder::envtest::test]
-async fn refusals_of_everything_with_503(env: Environment) {
+async fn survives_503_for_all_requests(env: Environment) {
     bears_all(env, 5, [(1.0, Fault::Refuse(StatusCode::SERVICE_UNAVAILABLE))]).await;
 }
 
 #[rbuilder::envtest::test]
-async fn answers_that_are_slow(env: Environment) {
+async fn survives_slow_responses(env: Environment) {
     bears_all(env, 6, [(0.3, Fault::Delay(Duration::from_secs(2)))]).await;
 }
 
 #[rbuilder::envtest::test]
-async fn watches_that_end_between_events(env: Environment) {
+async fn survives_watches_that_end(env: Environment) {
     bears_all(env, 7, [(0.9, Fault::EndWatch)]).await;
 }
 
 #[rbuilder::envtest::test]
-async fn watches_that_expire(env: Environment) {
+async fn survives_expired_watches(env: Environment) {
     bears_all(env, 8, [(0.7, Fault::ExpireWatch)]).await;
 }
 
-/// Behaves like API servers other than kube-apiserver.
+/// API servers other than kube-apiserver respond like this.
 #[rbuilder::envtest::test]
-async fn watches_that_are_refused_as_expired(env: Environment) {
+async fn survives_watches_rejected_as_expired(env: Environment) {
     bears(env, 9, async |proxy| {
         let is_watch =
             |parts: &http::request::Parts| parts.uri.query().unwrap_or_default().contains("watch=true");
@@ -124,9 +124,9 @@ async fn watches_that_are_refused_as_expired(env: Environment) {
     .await;
 }
 
-/// No data passes for a while, then all of it does.
+/// No data passes for a while, and then all of it does.
 #[rbuilder::envtest::test]
-async fn a_silence_that_ends(env: Environment) {
+async fn survives_a_temporary_silence(env: Environment) {
     bears(env, 10, async |proxy| {
         proxy.fall_silent();
         sleep(2 * WHILE).await;
@@ -135,10 +135,9 @@ async fn a_silence_that_ends(env: Environment) {
     .await;
 }
 
-/// Existing connections deliver no more data and are not closed: the operator times
-/// them out after 95 s.
+/// Existing connections deliver no more data but stay open. The operator times them out after 95 s.
 #[rbuilder::envtest::test]
-async fn connections_that_are_forgotten_on_the_way(env: Environment) {
+async fn survives_silently_dropped_connections(env: Environment) {
     let started = std::time::Instant::now();
     bears(env, 11, async |proxy| {
         proxy.silence_connections();
@@ -148,9 +147,10 @@ async fn connections_that_are_forgotten_on_the_way(env: Environment) {
     println!("noticed and done after {:?}", started.elapsed());
 }
 
-/// No list after the gap shows that the copy ever existed; but the operator created it.
+/// No list after the gap shows that the copy ever existed, but the operator knows that it created
+/// the copy.
 #[rbuilder::envtest::test]
-async fn a_copy_that_comes_and_goes_while_its_watch_is_down(env: Environment) {
+async fn restores_a_copy_deleted_while_its_watch_was_down(env: Environment) {
     let scene = Scene::new(env, 12).await;
     let proxy = scene.proxy().await;
     let operator = scene.operator(&proxy);
@@ -166,7 +166,7 @@ async fn a_copy_that_comes_and_goes_while_its_watch_is_down(env: Environment) {
     scene.create("brief", "here and gone").await;
     let copies = scene.api::<ConfigMap>();
     eventually(SOON, || copies.get("brief")).await;
-    // Until the operator has finished; its own writes cause one more reconcile.
+    // Wait until the operator has finished, because its own writes cause one more reconcile.
     sleep(Duration::from_secs(2)).await;
     copies.delete("brief", &DeleteParams::default()).await.unwrap();
     proxy.heal();

@@ -1,5 +1,6 @@
-//! The operator under test: each `Memo` has a ConfigMap of its name with its text, and a corresponding status. It
-//! detects two concurrent reconciles of one object, in one process or in two.
+//! The operator under test. For each `Memo`, it maintains a ConfigMap of the same name with the
+//! memo's text, and a status. It detects concurrent reconciles of one object, within a process or
+//! across two.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -18,7 +19,7 @@ pub(crate) const CRDS: &str = "tests/controllers/crds";
 pub(crate) const LEASE: &str = "faults.example.com";
 const FINALIZER: &str = "faults.example.com/copy";
 
-/// A text that its operator copies into a ConfigMap.
+/// A text that the operator copies into a ConfigMap.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[kube(
     group = "controllers.example.com",
@@ -49,7 +50,7 @@ struct Activity {
     reconciles: usize,
 }
 
-/// Marks an object as being reconciled until it is dropped.
+/// Marks an object as being reconciled until this is dropped.
 struct InWork {
     watchman: Watchman,
     key: String,
@@ -69,7 +70,7 @@ impl Watchman {
         }
     }
 
-    /// Returns the objects that were reconciled twice at a time.
+    /// Returns the objects that were reconciled concurrently.
     pub(crate) fn twice(&self) -> Vec<String> {
         self.0.lock().unwrap().twice.clone()
     }
@@ -93,14 +94,14 @@ impl Drop for InWork {
     }
 }
 
-/// The state of one process.
+/// State of one process.
 #[derive(Clone)]
 pub(crate) struct Process {
     pub(crate) watchman: Watchman,
     pub(crate) name: &'static str,
 }
 
-/// Returns the text that blocks a reconcile in the process of this name.
+/// Returns the text that makes a reconcile block in the process of this name.
 pub(crate) fn held_by(name: &str) -> String {
     format!("held by {name}")
 }
@@ -120,14 +121,14 @@ async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Process>) -> Result {
         ..ConfigMap::default()
     };
     let copy = ctx.apply_owned(&*memo, copy).await?;
-    // Gives another worker the time to interfere, if it could.
+    // Give another worker time to interfere.
     tokio::time::sleep(Duration::from_millis(5)).await;
     let copied = copy.data.and_then(|mut data| data.remove("text"));
     ctx.apply_status(&*memo, MemoStatus { copied }).await?;
     Ok(Action::await_change())
 }
 
-/// Deletes the copies, because the test environment has no garbage collector.
+/// Deletes the copy, because the test environment has no garbage collector.
 async fn cleanup(memo: Arc<Memo>, ctx: Ctx<Process>) -> Result {
     let _in_work = ctx.watchman.enter(&memo, ctx.name);
     let copies = ctx.api::<ConfigMap>(&*memo);
@@ -138,7 +139,7 @@ async fn cleanup(memo: Arc<Memo>, ctx: Ctx<Process>) -> Result {
     }
 }
 
-/// Returns a manager as `main` would create it, in this process.
+/// A running manager, as `main` would start it, in this process.
 pub(crate) struct Operator {
     stop: oneshot::Sender<()>,
     pub(crate) ended: JoinHandle<Result<()>>,
@@ -155,7 +156,8 @@ impl Operator {
         let controller = Controller::new(reconcile, process)
             .finalizer(FINALIZER, cleanup)
             .owns::<ConfigMap>()
-            // After minutes of faults, an object that has failed each time would wait for longer than the test does.
+            // After minutes of faults, the default back-off of an object would exceed the duration
+            // of the test.
             .backoff(Duration::from_millis(5), Duration::from_secs(20))
             .concurrency(8);
         let manager = Manager::with_config(LEASE, config, args)

@@ -1,8 +1,8 @@
-//! A proxy between an operator and the API server that injects the faults of networks and servers into requests, responses
-//! and connections.
+//! A proxy between an operator and the API server. It injects network and server faults into
+//! requests, responses and connections.
 //!
-//! The operator uses plain HTTP; the proxy connects to the API server as the administrator. Random choices
-//! come from a seed, so that a failure can be reproduced.
+//! The operator uses plain HTTP, and the proxy connects to the API server as an administrator.
+//! Random choices come from a seed, so that a failure can be reproduced.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -31,28 +31,30 @@ use super::lot::Lot;
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// Time after which a watch that is to end does so without events.
+/// How long a watch that is due to end waits for events.
 const WATCH_LASTS: Duration = Duration::from_millis(300);
 
-/// The event with which old servers end a watch whose version has expired.
+/// The event with which old servers end a watch whose resource version has expired.
 const EXPIRED: &str = concat!(
     r#"{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","#,
     r#""message":"too old resource version: 1 (2)","reason":"Expired","code":410}}"#,
     "\n"
 );
 
-/// A fault of a request.
+/// A fault that affects a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
-    /// It is answered with this status and not forwarded. 429 has a `Retry-After` of one second.
+    /// The proxy responds with this status and does not forward the request. With 429,
+    /// `Retry-After` is one second.
     Refuse(StatusCode),
     /// The response is delayed.
     Delay(Duration),
     /// The connection is reset, and the request is not forwarded.
     Reset,
-    /// The API server handles the request; the connection is reset instead of the response.
+    /// The API server handles the request, but the connection is reset instead of a response.
     LoseAnswer,
-    /// The connection is reset in the middle of the response; in a watch, between two events or within one.
+    /// The connection is reset in the middle of the response. In a watch, that is between two
+    /// events or within one.
     CutAnswer,
     /// A watch ends normally after a few events.
     EndWatch,
@@ -66,10 +68,10 @@ impl Fault {
     }
 }
 
-/// Decides which requests a fault may affect.
+/// Returns `true` for requests that a fault may affect.
 type Only = fn(&request::Parts) -> bool;
 
-/// A running proxy, stopped when dropped.
+/// A running proxy. Dropping it stops it.
 pub(crate) struct Proxy {
     shared: Arc<Shared>,
     port: u16,
@@ -79,12 +81,12 @@ pub(crate) struct Proxy {
 struct Shared {
     upstream: Client,
     lot: Mutex<Lot>,
-    /// Each fault with the share of requests it affects.
+    /// Each fault with the share of requests that it affects.
     faults: Mutex<(Only, Vec<(f64, Fault)>)>,
     connections: Mutex<HashMap<usize, Arc<Connection>>>,
     /// `true` if new connections are silent from the start.
     silent: watch::Sender<bool>,
-    /// Number of times that all watches were expired.
+    /// How often all watches were expired.
     expiries: watch::Sender<usize>,
     accepted: AtomicUsize,
     requests: AtomicUsize,
@@ -98,13 +100,13 @@ struct Shared {
 pub(crate) struct Write {
     /// Method and path.
     pub(crate) request: String,
-    /// The time at which it was forwarded to the API server.
+    /// When the write was forwarded to the API server.
     pub(crate) sent: Instant,
-    /// The time at which the response began or the operator closed the connection.
+    /// When the response began or the operator closed the connection.
     pub(crate) ended: Option<Instant>,
 }
 
-/// A write in progress; it has ended when this is dropped.
+/// A write in progress. Dropping this ends it.
 struct Writing {
     shared: Arc<Shared>,
     index: usize,
@@ -119,7 +121,7 @@ impl Drop for Writing {
 /// A connection of the operator.
 struct Connection {
     reset: Notify,
-    /// No data passes in either direction; the peer is not notified.
+    /// While `true`, no data passes in either direction, and the peer does not notice.
     silent: watch::Sender<bool>,
 }
 
@@ -158,7 +160,7 @@ impl Proxy {
         Config::new(self.url().parse().unwrap())
     }
 
-    /// From now on these faults happen to these shares of the requests.
+    /// From now on, injects these faults into these shares of the requests.
     pub(crate) fn inject(&self, faults: impl Into<Vec<(f64, Fault)>>) {
         self.inject_where(|_| true, faults);
     }
@@ -167,7 +169,7 @@ impl Proxy {
         *self.shared.faults.lock().unwrap() = (only, faults.into());
     }
 
-    /// Stops injecting faults; silenced connections stay silent.
+    /// Stops injecting faults. Silenced connections stay silent.
     pub(crate) fn heal(&self) {
         self.inject([]);
         self.shared.silent.send_replace(false);
@@ -193,14 +195,15 @@ impl Proxy {
         self.shared.expiries.send_modify(|count| *count += 1);
     }
 
-    /// From now on no data passes on any connection, until it is [healed](Self::heal) or [restored](Self::restore).
+    /// Blocks the data of all connections until [`heal`](Self::heal) or [`restore`](Self::restore)
+    /// is called.
     pub(crate) fn fall_silent(&self) {
         self.shared.silent.send_replace(true);
         self.silence_connections();
     }
 
-    /// No more data passes on existing connections; new ones are not affected. This is how a router behaves that has
-    /// lost its connection table.
+    /// Blocks the data of existing connections but not of new ones, like a router that has lost its
+    /// connection table.
     pub(crate) fn silence_connections(&self) {
         for connection in self.connections() {
             self.shared.count_fault();
@@ -208,7 +211,7 @@ impl Proxy {
         }
     }
 
-    /// Lets data pass again, starting with what was held back.
+    /// Lets data pass again, starting with the delayed data.
     pub(crate) fn restore(&self) {
         self.heal();
         for connection in self.connections() {
@@ -226,12 +229,13 @@ impl Proxy {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
-    /// Returns the writes that were forwarded so far, except those about the lease and its events.
+    /// Returns the writes that were forwarded so far, except those to the lease and its events.
     pub(crate) fn writes(&self) -> Vec<Write> {
         self.shared.writes.lock().unwrap().clone()
     }
 
-    /// Checks that no write of this proxy's operator overlaps with the first one of its successor, or follows it.
+    /// Checks that all writes of this proxy's operator ended before the first write of its
+    /// successor.
     pub(crate) fn assert_handed_over_to(&self, successor: &Self) {
         let successors = successor.writes();
         let first = successors.iter().min_by_key(|write| write.sent);
@@ -251,7 +255,8 @@ impl Proxy {
         self.shared.injected.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of answers 410 by the API server itself, as a status or in a watch.
+    /// Returns how often the API server itself reported an expired version, as status 410 or in a
+    /// watch.
     pub(crate) fn expired(&self) -> usize {
         self.shared.expired.load(Ordering::Relaxed)
     }
@@ -313,7 +318,7 @@ impl Shared {
     }
 }
 
-/// Closes all connections.
+/// Accepts connections. Dropping the future closes them.
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     loop {
@@ -350,12 +355,12 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
     if is_reset {
         stream.set_zero_linger().unwrap();
     }
-    // Counted until it is closed.
+    // The connection counts until it is closed.
     drop(stream);
     shared.connections.lock().unwrap().remove(&id);
 }
 
-/// Copies bytes in both directions, except during a silence.
+/// Copies data in both directions, except during a silence.
 async fn pass(stream: &mut TcpStream, near: DuplexStream, silent: &watch::Sender<bool>) -> io::Result<()> {
     let (from_operator, to_operator) = stream.split();
     let (from_server, to_server) = tokio::io::split(near);
@@ -390,7 +395,7 @@ async fn speak(far: DuplexStream, shared: Arc<Shared>, connection: Arc<Connectio
         .await;
 }
 
-/// Resets the connection, which ends the waiting task.
+/// Resets the connection, which cancels the waiting task.
 async fn reset<T>(connection: &Connection) -> T {
     connection.reset.notify_one();
     std::future::pending().await
@@ -422,7 +427,7 @@ async fn answer(
     let forwarded = Request::from_parts(parts, body.to_bytes().into());
     let answered = shared.upstream.send(forwarded).await;
     drop(writing);
-    // The operator sees a failure of the proxy as a broken connection.
+    // To the operator, a failure of the proxy looks like a broken connection.
     let Ok(answered) = answered else {
         return reset(&connection).await;
     };
@@ -479,7 +484,7 @@ fn refusal(status: StatusCode) -> Response<Body> {
 
 type Parts = BoxStream<'static, io::Result<Bytes>>;
 
-/// The first bytes of a response, then a broken connection.
+/// Returns the first bytes of a response, followed by a broken connection.
 fn cut(body: Parts, bytes: u64) -> impl futures::Stream<Item = io::Result<Bytes>> + Send {
     let broken = || io::Error::from(io::ErrorKind::ConnectionReset);
     futures::stream::unfold((body, Some(bytes)), move |(mut body, left)| async move {
@@ -495,7 +500,7 @@ fn cut(body: Parts, bytes: u64) -> impl futures::Stream<Item = io::Result<Bytes>
     })
 }
 
-/// This many events of a watch, or those within a short time, then a final one.
+/// Returns this many events of a watch, or those within a short time, followed by a last one.
 fn ended(
     body: Parts,
     events: u64,
@@ -520,7 +525,7 @@ fn ended(
     })
 }
 
-/// A watch of which the events that end it because its version has expired are counted.
+/// Counts the events of a watch that report an expired version.
 fn counting_expiries(
     body: Parts,
     shared: Arc<Shared>,
@@ -538,7 +543,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// A watch that can be ended.
+/// Returns a watch that can be made to expire.
 fn expiring(
     body: Parts,
     expiries: watch::Receiver<usize>,
@@ -556,7 +561,7 @@ fn expiring(
     )
 }
 
-/// A watch event by event, so that it can end between two.
+/// Splits a watch into events, so that it can end between two of them.
 fn lines(body: Parts) -> Parts {
     let lines = futures::stream::unfold(
         (body, Vec::new()),

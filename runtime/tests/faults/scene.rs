@@ -1,4 +1,4 @@
-//! A namespace with memos that are created, changed and deleted, and the expected final state.
+//! A namespace with memos that are created, changed and deleted, and their expected final state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,9 +19,10 @@ use super::proxy::Proxy;
 
 /// Number of objects at the start.
 const OBJECTS: u64 = 50;
-/// Longer than the back-off caused by a fault of some seconds.
+/// Longer than the back-off after some seconds of faults.
 const CONVERGED: Duration = Duration::from_secs(150);
-/// Pause between two comparisons of all objects, which take tens of milliseconds of a processor.
+/// Pause between two comparisons of all objects. A comparison takes tens of milliseconds of CPU
+/// time.
 const PAUSE: Duration = Duration::from_millis(500);
 
 pub(crate) struct Scene {
@@ -57,7 +58,7 @@ impl Scene {
         }
     }
 
-    /// An operator behind the proxy.
+    /// Starts an operator behind the proxy.
     pub(crate) fn operator(&self, proxy: &Proxy) -> Operator {
         Operator::start(
             proxy.config(),
@@ -67,7 +68,7 @@ impl Scene {
         )
     }
 
-    /// An operator that leads or waits to.
+    /// Starts an operator that takes part in leader election.
     pub(crate) fn candidate(&self, proxy: &Proxy, name: &'static str) -> Operator {
         Operator::start(proxy.config(), &self.namespace, self.process(name), true)
     }
@@ -118,8 +119,8 @@ impl Scene {
         Busy { rest, at_work }
     }
 
-    /// Waits until every object is in the desired state and nothing else exists, and checks that none was reconciled
-    /// twice at a time. Returns the number of copies that were collected as garbage.
+    /// Waits until every object is in the desired state and no others exist. Checks that no object
+    /// was reconciled concurrently. Returns the number of copies that were deleted as garbage.
     pub(crate) async fn converges(&self) -> usize {
         let garbage = AtomicUsize::new(0);
         eventually(CONVERGED, || async {
@@ -135,13 +136,14 @@ impl Scene {
         garbage.into_inner()
     }
 
-    /// Deletes copies whose owner was deleted, as a cluster's garbage collector does, and returns their number. There
-    /// are some when a request arrives late: after its connection was reset, after another try, after the cleanup. A copy
-    /// without an owner reference is kept, as in a cluster, and fails the test.
+    /// Deletes copies of deleted owners, like the garbage collector of a cluster, and returns their
+    /// number. Such copies exist if a request arrives late: its connection was reset, the retry
+    /// succeeded, and the cleanup has run. A copy without an owner reference is kept, as in a
+    /// cluster, and fails the test.
     async fn collect_garbage(&self) -> Result<usize, String> {
         let (memos, copies) = (self.api::<Memo>(), self.api::<ConfigMap>());
         let (all, text) = (ListParams::default(), |error: kube::Error| error.to_string());
-        // Lists copies first: the owner of an existing copy cannot have been created later.
+        // List copies first, because the owner of an existing copy cannot be created later.
         let held = copies.list(&all).await.map_err(text)?;
         let memos = memos.list(&all).await.map_err(text)?;
         let living: BTreeSet<String> = memos.iter().filter_map(ResourceExt::uid).collect();
@@ -187,7 +189,7 @@ impl Scene {
     }
 }
 
-/// Returns what tells why a memo is still there.
+/// Describes why a memo still exists.
 fn describe(memo: &Memo) -> String {
     let meta = &memo.metadata;
     format!(
@@ -219,21 +221,21 @@ fn compare(
     }
 }
 
-/// Users changing objects.
+/// Users who are changing objects.
 pub(crate) struct Busy {
     rest: tokio::sync::oneshot::Sender<()>,
     at_work: JoinHandle<u64>,
 }
 
 impl Busy {
-    /// Stops the users and returns the number of their changes.
+    /// Stops the users. Returns the number of their changes.
     pub(crate) async fn rest(self) -> u64 {
         let _ = self.rest.send(());
         self.at_work.await.unwrap()
     }
 }
 
-/// Users who change objects directly at the API server, and retry until it succeeds.
+/// Users who change objects directly at the API server, and retry until they succeed.
 struct People {
     memos: Api<Memo>,
     copies: Api<ConfigMap>,
@@ -300,7 +302,7 @@ impl People {
         until_heard(|| async { gone(self.memos.delete(&name, &DeleteParams::default())).await }).await;
     }
 
-    /// Deletes or changes an object of the operator.
+    /// Deletes or changes an object that belongs to the operator.
     async fn meddle(&mut self, deletes: bool) {
         let Some(name) = self.any() else { return };
         self.count += 1;
@@ -315,7 +317,7 @@ impl People {
     }
 }
 
-/// Ignores that an object no longer exists.
+/// Ignores an error if the object no longer exists.
 async fn gone<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<(), kube::Error> {
     match request.await {
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),

@@ -1,4 +1,4 @@
-//! Faults of the API server and of etcd themselves.
+//! Faults of the API server and etcd themselves.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use super::operator::Operator;
 use super::scene::Scene;
 
-/// Runs an operator connected directly to the API server while `fault` happens to the servers.
+/// Runs an operator that is directly connected to the API server while `fault` affects the servers.
 async fn bears(env: &Environment, seed: u64, fault: impl AsyncFnOnce()) {
     let scene = Scene::new(env.clone(), seed).await;
     let process = scene.process("the operator");
@@ -24,9 +24,9 @@ async fn bears(env: &Environment, seed: u64, fault: impl AsyncFnOnce()) {
     operator.stop().await.unwrap();
 }
 
-/// Runs the scenarios one after the other, on their own servers.
+/// Runs the scenarios one after the other, on separate servers.
 #[rbuilder::envtest::test]
-async fn servers_that_hang_crash_and_come_back() {
+async fn survives_hanging_and_crashing_servers() {
     let env = Environment::builder().start().await.unwrap();
 
     // Longer than the renew deadline and most client timeouts.
@@ -37,7 +37,7 @@ async fn servers_that_hang_crash_and_come_back() {
     })
     .await;
 
-    // The watch cache is empty after the restart: the version of every watch is too old.
+    // After the restart, the watch cache is empty, so the version of every watch is too old.
     bears(&env, 31, async || {
         env.kill(Server::ApiServer).unwrap();
         sleep(Duration::from_secs(3)).await;

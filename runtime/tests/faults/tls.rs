@@ -1,5 +1,5 @@
-//! Faults of TLS between an operator and the API server. Each is logged once, with its cause; the operator does not knock
-//! more often because of it, and works again when it is over.
+//! TLS faults between an operator and the API server. The operator logs each fault once, with its
+//! cause. It does not connect more often because of it, and works again afterwards.
 
 use std::io;
 use std::path::PathBuf;
@@ -25,17 +25,18 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use super::proxy::Proxy;
 
-/// Longer than kube's timeout of 30 s for a connection, or the longest back-off of a watch.
+/// Longer than kube's connect timeout of 30 s, and than the longest back-off of a watch.
 const SOON: Duration = Duration::from_secs(120);
-/// Duration of a fault after it has been noticed.
+/// How long a fault continues after it has been logged.
 const WHILE: Duration = Duration::from_secs(10);
-/// The most connections that an operator with one watch tries in that time: its back-off begins with 0.8 s.
+/// Maximum number of connections that an operator with one watch tries during that time. Its
+/// back-off starts at 0.8 s.
 const MOST_CONNECTIONS: usize = 15;
 
-/// The name of the authority of a cluster.
+/// The name of a cluster's certificate authority.
 const NAME: &str = "kubernetes";
 
-/// An authority that signs the certificates of the server.
+/// A certificate authority that signs the server certificates.
 struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
@@ -50,7 +51,7 @@ impl Authority {
         self.0.as_ref()
     }
 
-    /// Returns the TLS side of a server with a new certificate.
+    /// Returns a TLS acceptor with a new certificate.
     fn acceptor(&self) -> TlsAcceptor {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
@@ -68,21 +69,21 @@ impl Authority {
     }
 }
 
-/// The treatment of new connections.
+/// How the server treats new connections.
 #[derive(Clone)]
 enum Handshake {
     Complete(TlsAcceptor),
-    /// The server answers the first message with an alert.
+    /// The server responds to the first message with an alert.
     Refuse,
-    /// The server answers nothing.
+    /// The server does not respond.
     Stall,
-    /// The server closes the connection within its first message.
+    /// The server closes the connection in the middle of its first message.
     Cut,
-    /// The server answers in HTTP without TLS.
+    /// The server responds in HTTP without TLS.
     PlainHttp,
 }
 
-/// A server with TLS in front of a proxy, stopped when dropped.
+/// A TLS server in front of a proxy. Dropping it stops it.
 struct Front {
     port: u16,
     handshake: watch::Sender<Handshake>,
@@ -114,7 +115,7 @@ impl Front {
         }
     }
 
-    /// Treats new connections in this way, and closes the others.
+    /// Treats new connections like this, and closes existing ones.
     fn change(&self, handshake: Handshake) {
         self.handshake.send_replace(handshake);
     }
@@ -147,7 +148,7 @@ async fn shake(mut stream: TcpStream, upstream: &str, handshake: Handshake) -> i
         Handshake::Stall => std::future::pending().await,
         // A fatal alert: handshake_failure.
         Handshake::Refuse => &[21, 3, 3, 0, 2, 2, 40],
-        // The head of a handshake message of 100 bytes, of which 4 follow.
+        // The header of a handshake message of 100 bytes, followed by only 4 of them.
         Handshake::Cut => &[22, 3, 3, 0, 100, 2, 0, 0, 96],
         Handshake::PlainHttp => b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
     };
@@ -156,12 +157,13 @@ async fn shake(mut stream: TcpStream, upstream: &str, handshake: Handshake) -> i
     }
     stream.write_all(answer).await?;
     stream.shutdown().await?;
-    // Until the operator has closed its side: an unread byte would reset the connection before the answer is read.
+    // Wait until the operator closes its side. Unread data would reset the connection before the
+    // operator reads the response.
     while stream.read(&mut [0; 4096]).await? > 0 {}
     Ok(())
 }
 
-/// The log of all operators of this program, from warnings on.
+/// The log of all operators of this program, for the levels warning and error.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -180,7 +182,8 @@ impl Log {
         })
     }
 
-    /// Returns the lines about a server that cannot be reached. An open watch that the fault ends has another.
+    /// Returns the lines about an unreachable server. An open watch that the fault ends logs a
+    /// different line.
     fn about(&self, url: &str) -> Vec<String> {
         let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         let start = format!("cannot reach the API server at {url}: ");
@@ -202,7 +205,7 @@ impl io::Write for Log {
     }
 }
 
-/// The names of the objects that were reconciled.
+/// The names of the reconciled objects.
 type Reconciled = Arc<Mutex<Vec<String>>>;
 
 async fn note(map: Arc<ConfigMap>, ctx: Ctx<Reconciled>) -> Result {
@@ -210,12 +213,12 @@ async fn note(map: Arc<ConfigMap>, ctx: Ctx<Reconciled>) -> Result {
     Ok(Action::await_change())
 }
 
-/// An operator of the ConfigMaps of a namespace, behind a server with TLS.
+/// An operator that reconciles the ConfigMaps of a namespace, behind a TLS server.
 struct Stage {
     env: Environment,
     namespace: String,
     authority: Authority,
-    /// The folder with `ca.crt`, the bundle that the operator trusts.
+    /// The directory with `ca.crt`, the CA bundle that the operator trusts.
     trusted: TempDir,
     front: Front,
     _proxy: Proxy,
@@ -245,7 +248,8 @@ impl Stage {
         self.trusted.path().join("ca.crt")
     }
 
-    /// A configuration as kube has it in a pod, and rbuilder of a kubeconfig that names the file of its authority.
+    /// Returns the configuration that kube creates in a pod, and rbuilder for a kubeconfig that
+    /// names a CA file.
     fn config(&self) -> Config {
         let mut config = Config::new(self.front.url().parse().unwrap());
         config.root_cert = Some(vec![self.authority.certificate().der().to_vec()]);
@@ -283,8 +287,8 @@ impl Stage {
         .await;
     }
 
-    /// Waits until the fault is logged, and checks that it is logged once, with its cause, while it lasts, and that the
-    /// operator connects at its usual pace.
+    /// Waits until the fault is logged. Checks that it is logged only once while it lasts, with its
+    /// cause, and that the operator connects at its usual pace.
     async fn reports(&self, what: &str, cause: &str) {
         let url = self.front.url();
         eventually(SOON, || async { !Log::shared().about(&url).is_empty() }).await;
@@ -303,7 +307,7 @@ impl Stage {
     }
 }
 
-/// The server changes the treatment of its connections for a while.
+/// Injects a fault into the connections of the server for a while.
 async fn bears(env: Environment, what: &str, fault: Handshake, cause: &str) {
     let stage = Stage::new(env, 50).await;
     let (stop, running) = stage.start();
@@ -312,7 +316,7 @@ async fn bears(env: Environment, what: &str, fault: Handshake, cause: &str) {
     stage.reports(what, cause).await;
     assert!(!running.is_finished(), "{what}");
 
-    // An operator that starts now ends with the cause, as it would in a terminal.
+    // An operator that starts during the fault exits with the cause, as in a terminal.
     if !matches!(fault, Handshake::Stall) {
         let started = stage.manager().start_until(std::future::pending());
         let error = format!("{:#}", started.await.unwrap_err());
@@ -328,13 +332,13 @@ async fn bears(env: Environment, what: &str, fault: Handshake, cause: &str) {
     running.await.unwrap().unwrap();
 }
 
-/// The server gets a certificate of a new authority, and the operator's bundle is replaced a while later, as
-/// certificates and bundles are distributed by different parts of a cluster.
+/// The server gets a certificate from a new authority, and the operator's bundle is replaced later.
+/// In a cluster, different components distribute certificates and bundles.
 async fn bears_a_rotation(env: Environment) {
     let stage = Stage::new(env, 51).await;
     let (stop, running) = stage.start();
     stage.is_reconciled("before").await;
-    // As in a cluster, its name is that of the old one.
+    // As in a cluster, both authorities have the same name.
     let next = Authority::new(NAME);
     stage.front.change(Handshake::Complete(next.acceptor()));
     stage
@@ -348,7 +352,7 @@ async fn bears_a_rotation(env: Environment) {
 
 /// Runs the scenarios concurrently, because they mostly wait.
 #[rbuilder::envtest::test]
-async fn faults_of_tls_are_named_once_and_end(env: Environment) {
+async fn survives_tls_faults_and_logs_each_once(env: Environment) {
     Log::shared();
     let other = Handshake::Complete(Authority::new("another").acceptor());
     let mut scenarios = JoinSet::new();

@@ -1,4 +1,4 @@
-//! Defaults on a real API server: what it refuses, with the definition or with an object, is what is recorded.
+//! Compares the recorded verdicts on defaults with a real API server, for the CRD and for objects.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::server::{create, post};
 
-/// One default as the schema crate's tests have it recorded.
+/// A default and the recorded verdict, from the tests of the schema crate.
 #[derive(serde::Deserialize)]
 struct Recorded {
     schema: Value,
@@ -17,10 +17,10 @@ struct Recorded {
     refused: Option<String>,
 }
 
-/// The verdicts on defaults that the schema crate's tests hold it to are this server's: on the definition, and on an
-/// object that the default is put in.
+/// The tests of the schema crate rely on these verdicts. Sends each default as part of a CRD, and
+/// as the value of an object.
 #[rbuilder::envtest::test]
-async fn defaults_are_judged_as_recorded(env: Environment) {
+async fn recorded_default_verdicts_match_the_server(env: Environment) {
     const RECORDED: &str = include_str!("../../../schema/tests/defaults.jsonl");
     let recorded: Vec<Recorded> = RECORDED
         .lines()
@@ -75,7 +75,7 @@ async fn defaults_are_judged_as_recorded(env: Environment) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Tries to create an object of a kind that may not be served yet.
+/// Creates an object of a kind that may not be served yet.
 async fn answered(client: &Client, collection: &str, object: &Value) -> Result<(), String> {
     eventually(Duration::from_secs(20), || async {
         let request = Request::get(collection).body(Vec::new()).expect("a request");

@@ -1,4 +1,4 @@
-//! Words, conditions of compilation, and texts that are hard on a printer.
+//! Doc comments, conditional compilation, and strings that are difficult to print as YAML.
 
 use k8s_openapi::apimachinery::pkg as machinery;
 use kube::CustomResource;
@@ -87,7 +87,7 @@ pub enum Variants {
     Kept,
 }
 
-/// Names that the prelude has too.
+/// Names that shadow those of the prelude.
 pub mod shadow {
     use rbuilder::CrdSchema;
     use serde::{Deserialize, Serialize};

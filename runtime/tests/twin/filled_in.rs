@@ -1,4 +1,5 @@
-//! serde's defaults as defaults of the schema: the derive calls the functions that the generator reads.
+//! Defaults of serde as defaults of the schema. The derive calls the functions that the generator
+//! parses.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

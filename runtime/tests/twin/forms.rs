@@ -1,4 +1,4 @@
-//! Forms that serde's attributes give a value, and schemas that a marker states.
+//! Representations that serde's attributes choose, and schemas that a marker sets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;

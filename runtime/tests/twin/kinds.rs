@@ -1,8 +1,8 @@
-//! The kinds of the twin test: compiled as a module of it, and handed as text to the generator.
+//! The kinds of the twin test, compiled as a module and passed to the generator as text.
 //!
-//! Every marker, every key of a kind and every representation of a type is in here at least once; the test
-//! holds this file to that. Paths inside start at `self` or `super`, for the file is the root of a library to
-//! the generator and a module to the compiler.
+//! Every marker, every key of a kind and every representation of a type must appear at least once,
+//! which a test checks. Paths start at `self` or `super`, because this file is the root of a
+//! library to the generator and a module to the compiler.
 
 pub mod docs;
 pub mod filled_in;

@@ -1,4 +1,4 @@
-//! Kubernetes' own types: those that are not what their fields say, and those of the catalogue.
+//! Types of Kubernetes: those whose JSON differs from their fields, and those from the catalogue.
 
 use std::collections::{BTreeMap, BTreeSet};
 

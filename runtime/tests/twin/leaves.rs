@@ -1,4 +1,4 @@
-//! Leaf types: what std, serde_json, kube and k8s-openapi bring.
+//! Leaf types from std, serde_json, kube, k8s-openapi and jiff.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};

@@ -1,4 +1,4 @@
-//! Markers, each where it has a meaning.
+//! Every marker, in each place where it is allowed.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ pub struct Template {
     pub meta: ObjectMeta,
 }
 
-/// Metadata that the API server may drop, unless a field of this type says otherwise.
+/// Metadata that the API server may drop, unless a field of this type overrides that.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct Unneeded {
     #[kube(embedded_object_meta = false)]
@@ -362,8 +362,8 @@ fn shade(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "type": "array", "items": color, "maxItems": 2 })
 }
 
-/// A kind as others publish theirs. Objects that its schema accepts need not be such that the program reads them: kube's
-/// types have a spec always.
+/// A kind of another operator. Its schema accepts objects that the Rust type cannot decode, because
+/// kube's types always have a spec.
 #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
 #[kube(group = "twin.example.com", version = "v1", kind = "Published")]
 #[crd(
@@ -397,7 +397,7 @@ pub struct Alternatives {
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct NewtypeOf(#[kube(schema_type = "Vec<String>", validation(max_items = 2))] pub serde_json::Value);
 
-/// A type that contains itself, cut where it does.
+/// A recursive type. The schema ends at the recursion.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct Tree {
     #[kube(schemaless, preserve_unknown_fields)]

@@ -1,4 +1,4 @@
-//! Names and presence: what serde decides, and the paths by which types find each other.
+//! Names and presence as serde decides them, and the paths by which types refer to each other.
 
 use std::collections::BTreeMap;
 
@@ -115,7 +115,7 @@ pub struct Relaxed {
     pub second_one: i32,
 }
 
-/// A newtype is on the wire what it holds.
+/// A newtype is serialized as its value.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 #[kube(validation(minimum = 1), example = 80)]
 pub struct Port(#[kube(validation(maximum = 1024), title = "A port")] pub u16);

@@ -1,8 +1,8 @@
-//! Random objects, checked on both sides: serde reads what the schema accepts, and the schema accepts what serde
-//! reads and writes again.
+//! Random objects on both sides. serde must decode what the schema accepts, and the schema must
+//! accept what serde decodes and encodes again.
 //!
-//! The seed is fixed, so that a failure can be reproduced. Fields for which the two sides differ by nature are in
-//! [`EXCEPTIONS`], each with its reason.
+//! The seed is fixed, so that a failure can be reproduced. The two sides differ by nature in the
+//! fields listed in [`EXCEPTIONS`].
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -29,7 +29,7 @@ use values::Limits;
 /// Number of objects per kind.
 const CASES: u32 = 100;
 
-/// A kind on both sides.
+/// A kind, with its schema and its Rust type.
 pub struct Kind {
     /// The name of its CRD.
     pub name: String,
@@ -39,7 +39,7 @@ pub struct Kind {
     pub schema: Schema,
     /// Generates valid objects, and evaluates possibly invalid ones like the API server.
     pub objects: RandomObjects,
-    /// The same for the schema without the constraints of markers.
+    /// Like `objects`, for the schema without the constraints of markers.
     form: RandomObjects,
     /// Deserializes an object and serializes it again.
     pub round: fn(Value) -> Result<Value, String>,
@@ -47,20 +47,20 @@ pub struct Kind {
 
 /// Fields for which the two sides differ by nature.
 struct Exception {
-    #[allow(dead_code)] // for who reads the table
+    #[allow(dead_code)] // for readers of the table
     reason: &'static str,
     /// The CRD's plural and the path, `[]` for items and `{}` for values of a map.
     paths: &'static [&'static str],
     tried: Tried,
 }
 
-/// The values that the tests use there.
+/// The values that the tests use for such a field.
 enum Tried {
-    /// One of these values, JSON, or nothing.
+    /// One of these JSON values, or nothing.
     Values(&'static [&'static str]),
-    /// Possibly absent, although the schema requires a value.
+    /// May be absent, although the schema requires a value.
     Absence,
-    /// Always this value, JSON: the schema allows it to be absent, and serde does not.
+    /// Always this JSON value: the schema allows the field to be absent, but serde does not.
     Given(&'static str),
     /// Always present, although the schema does not require it.
     Presence,
@@ -290,7 +290,7 @@ where
     }
 }
 
-/// The kinds of both corpora.
+/// Returns the kinds of both corpora.
 pub fn all() -> Vec<Kind> {
     use oracle::apis::{self, versions};
     vec![
@@ -325,7 +325,8 @@ pub fn all() -> Vec<Kind> {
     ]
 }
 
-/// Returns objects of a kind, some of them invalid, without type and metadata; the same in every run.
+/// Returns objects of a kind without type and metadata, some of them invalid. They are the same in
+/// every run.
 pub fn objects(kind: &Kind, count: u32) -> Vec<Value> {
     let strategy = values::spoils();
     let mut runner = TestRunner::new_with_rng(
@@ -360,8 +361,8 @@ fn without_identity(mut object: Value) -> Value {
 }
 
 #[test]
-fn what_the_schema_accepts_serde_reads_and_what_serde_writes_the_schema_accepts() {
-    // A reason, with the first object that has it.
+fn schema_and_serde_accept_the_same_objects() {
+    // Maps each reason to the first object that has it.
     let mut wrong = BTreeMap::new();
     for kind in all() {
         let name = &kind.name;
@@ -391,7 +392,7 @@ fn what_the_schema_accepts_serde_reads_and_what_serde_writes_the_schema_accepts(
                 }
             }
         }
-        // Without both valid and invalid objects the test proves nothing.
+        // The test proves nothing unless there are both valid and invalid objects.
         for (count, what) in [(accepted, "accepted"), (read, "read")] {
             if !(CASES / 8..CASES * 9 / 10).contains(&count) {
                 wrong.insert(format!("{name}: {count} of {CASES} are {what}"), Value::Null);
@@ -405,8 +406,8 @@ fn what_the_schema_accepts_serde_reads_and_what_serde_writes_the_schema_accepts(
     assert!(wrong.is_empty(), "{} reasons:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Returns the field of an object that serde rejects, found by adding one field after another to a valid object; the
-/// whole object if none is found.
+/// Returns the field of an object that serde rejects, or the whole object if there is no such
+/// field. Tries each field in a valid object.
 fn blamed(kind: &Kind, good: Option<&Value>, bad: &Value) -> Value {
     let fields = bad["spec"].as_object().into_iter().flatten();
     for (name, value) in fields {

@@ -1,4 +1,4 @@
-//! The Rust half of the oracle, `testdata/oracle/rust`: compiled, and as text.
+//! The Rust half of the oracle, `testdata/oracle/rust`, both compiled and as text.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
@@ -7,7 +7,7 @@ use rbuilder_generator::SourceSet;
 #[path = "../../../testdata/oracle/rust/src/lib.rs"]
 pub mod apis;
 
-/// Every kind, in each of its versions.
+/// Returns all kinds, in each of their versions.
 pub fn compiled() -> Vec<CustomResourceDefinition> {
     use apis::versions::{v1, v1alpha1, v1alpha2, v1beta1};
     vec![
@@ -40,7 +40,7 @@ pub fn compiled() -> Vec<CustomResourceDefinition> {
     ]
 }
 
-/// Its files.
+/// Returns the files of the oracle.
 pub fn sources() -> SourceSet {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/oracle/rust");
     super::files::below(root, &["toml", "rs"]).into_iter().fold(

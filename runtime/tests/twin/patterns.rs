@@ -1,13 +1,14 @@
-//! The patterns that schemas have for types, compared with the parsers of these types on random texts.
+//! Compares the patterns in the schemas of types with the parsers of these types, on random
+//! strings.
 
 use std::str::FromStr;
 
 use rbuilder_schema::{Pattern, known};
 
-/// Texts of each type.
+/// Number of strings per type.
 const TEXTS: usize = 8_000;
 
-/// A generator of numbers with a fixed seed (xorshift64).
+/// A pseudo-random number generator with a fixed seed (xorshift64).
 struct Random(u64);
 
 impl Random {
@@ -23,7 +24,8 @@ impl Random {
     }
 }
 
-/// Compares the pattern of a type with its parser, and checks that some texts are accepted and some are not.
+/// Compares the pattern of a type with its parser. Enough strings must be valid, and enough
+/// invalid.
 fn check<T: FromStr>(path: &str, mut text: impl FnMut(&mut Random) -> String) {
     let pattern = known(path)
         .and_then(|schema| schema.pattern.clone())
@@ -33,7 +35,7 @@ fn check<T: FromStr>(path: &str, mut text: impl FnMut(&mut Random) -> String) {
     let mut counts = [0; 2];
     for _ in 0..TEXTS {
         let text = text(&mut random);
-        // kube panics at a number that is too large.
+        // kube panics if a number is too large.
         let is_read = std::panic::catch_unwind(|| text.parse::<T>().is_ok()).unwrap_or(false);
         counts[usize::from(is_read)] += 1;
         assert_eq!(pattern.is_match(&text), Some(is_read), "{text:?} as {path}");
@@ -44,7 +46,7 @@ fn check<T: FromStr>(path: &str, mut text: impl FnMut(&mut Random) -> String) {
     );
 }
 
-/// Units from the largest to the smallest, and words that are no units.
+/// Units from the largest to the smallest, and words that are not units.
 const UNITS: &[&str] = &[
     "y",
     "yrs",
@@ -86,7 +88,7 @@ const UNITS: &[&str] = &[
     "",
 ];
 
-/// A text in jiff's friendly format, or nearly: units mostly in order.
+/// Returns a string in jiff's friendly format, or nearly so. The units are mostly in order.
 fn friendly(random: &mut Random) -> String {
     let mut text = random.pick(&["", "", "", "+", "-", " "]).to_owned();
     let mut at = random.below(UNITS.len());
@@ -112,7 +114,7 @@ fn friendly(random: &mut Random) -> String {
     text + random.pick(&["", "", "", "", " ", ","])
 }
 
-/// A duration of ISO 8601, or nearly.
+/// Returns an ISO 8601 duration, or nearly so.
 fn iso(random: &mut Random) -> String {
     let mut text = random.pick(&["P", "P", "p", "+P", "-P", ""]).to_owned();
     for unit in ["Y", "M", "W", "D"] {
@@ -132,16 +134,17 @@ fn iso(random: &mut Random) -> String {
 }
 
 #[test]
-fn patterns_of_jiff_accept_what_its_parsers_accept() {
+fn jiff_patterns_match_jiffs_parsers() {
     check::<jiff::SignedDuration>("jiff::SignedDuration", friendly);
     check::<jiff::SignedDuration>("jiff::SignedDuration", iso);
     check::<jiff::Span>("jiff::Span", friendly);
     check::<jiff::Span>("jiff::Span", iso);
 }
 
-/// kube reads several signs, an empty text and a `0` behind others as well, which no Go program does.
+/// kube also accepts several signs, an empty string and a trailing `0`. Go programs never write
+/// these, so the test leaves them out.
 #[test]
-fn the_pattern_of_a_duration_accepts_what_kube_accepts() {
+fn duration_pattern_matches_kubes_parser() {
     check::<kube::core::Duration>("kube::core::Duration", |random| {
         let mut text = random.pick(&["", "", "", "-", "+"]).to_owned();
         for _ in 0..=random.below(3) {
@@ -159,7 +162,7 @@ fn the_pattern_of_a_duration_accepts_what_kube_accepts() {
             ]);
             text += random.pick(&["ns", "us", "µs", "μs", "ms", "ms", "ns", "d", "x"]);
         }
-        // kube skips a last `0` as well.
+        // kube ignores a trailing `0`.
         match text.trim_start_matches(['+', '-']) {
             "" => "1h30m".to_owned(),
             number if number.len() > 1 && number.ends_with('0') => text + "s",

@@ -1,5 +1,5 @@
-//! Passes random containers through kube's schema rewriting, which panics on alternatives that it cannot hoist: it must
-//! accept everything that the schema crate assembles.
+//! Random containers, passed through kube's schema rewriting. It panics on alternatives that it
+//! cannot hoist, so it must accept everything that the schema crate assembles.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Numbers {
     }
 }
 
-/// Returns a random container, with the schemas of the types it uses.
+/// Builds random containers, with the schemas of the types that they use.
 struct Maker<'n> {
     numbers: &'n mut Numbers,
     slots: Vec<Slot>,
@@ -64,7 +64,7 @@ impl Maker<'_> {
         let count = self.numbers.below(3);
         let field = |(position, maker): (u64, &mut Self)| {
             let slot = maker.slot(depth);
-            // Names that sometimes equal those of another variant or of the tag.
+            // Some names are equal to those of other variants or of the tag.
             let name = match maker.numbers.below(4) {
                 0 => format!("shared{position}"),
                 _ => format!("{prefix}{position}"),
@@ -131,7 +131,7 @@ impl Maker<'_> {
     }
 }
 
-/// Returns the schema of a random type; `None` if it has none.
+/// Returns the schema of a random type, or `None` if it has none.
 fn inner(numbers: &mut Numbers, depth: u32) -> Option<Arc<rbuilder_schema::Schema>> {
     let (container, slots) = made(numbers, depth - 1);
     assemble(&container, &slots).ok().map(Arc::new)
@@ -158,7 +158,7 @@ fn rewritten(container: &Container, slots: Vec<Slot>) -> schemars::Schema {
 }
 
 #[test]
-fn whatever_is_assembled_comes_out_of_kubes_rewriting() {
+fn kube_can_rewrite_every_assembled_schema() {
     let mut numbers = Numbers(1);
     let (mut tried, mut wrong) = (0, Vec::new());
     for _ in 0..SHAPES {

@@ -1,7 +1,7 @@
-//! The names under which a program asks for its kinds, as kube derives them, against those in the manifests.
+//! Compares the plurals that a program uses, as kube derives them, with those in the manifests.
 //!
-//! kube's rule looks at the last two letters of the singular, so every last letter is here, and every pair that the rule
-//! tells apart.
+//! kube's rule looks at the last two letters of the singular, so the kinds cover every last letter
+//! and every pair of letters that the rule distinguishes.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CARGO_TOML, generated_from};
 
-/// Kinds whose `#[kube(…)]` is in the program and, as text, in a source of the generator.
+/// Defines kinds whose `#[kube(…)]` is both compiled and passed to the generator as text.
 macro_rules! kinds {
     ($($module:ident: $kind:literal $(, $key:ident = $value:literal)*;)*) => {
         $(mod $module {
@@ -22,7 +22,7 @@ macro_rules! kinds {
             pub struct Spec {}
         })*
 
-        /// The plural and the singular of each kind in the program.
+        /// Returns the plural and the singular of each compiled kind.
         fn compiled() -> BTreeMap<String, (String, String)> {
             let crds = [$($module::Root::crd()),*];
             let names = crds.into_iter().map(|crd| crd.spec.names);
@@ -57,7 +57,7 @@ kinds! {
 }
 
 #[test]
-fn the_program_and_the_manifests_call_every_kind_the_same() {
+fn plurals_in_manifests_match_the_program() {
     let mut sources = SourceSet::default();
     sources.insert("Cargo.toml", CARGO_TOML);
     let modules: String = SOURCES

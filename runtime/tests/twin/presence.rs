@@ -1,4 +1,4 @@
-//! Presence: every way to say that a field may be absent, and what serde makes of it.
+//! Every way to make a field optional, and how serde treats it.
 
 use kube::CustomResource;
 use rbuilder::CrdSchema;

@@ -1,4 +1,4 @@
-//! Rules generated from markers on a real API server: unions and immutable fields.
+//! Rules that markers generate, on a real API server: unions and immutable fields.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const DRY_RUN: PostParams = PostParams {
     field_manager: None,
 };
 
-/// A valid object.
+/// Returns a valid object.
 fn right() -> Value {
     json!({
         "apiVersion": format!("{GROUP}/v1"), "kind": "Rule", "metadata": {"name": "sample"},
@@ -49,7 +49,7 @@ fn changed(object: &Value, place: &str, value: &Value) -> DynamicObject {
 
 async fn installed(env: &Environment) -> Api<DynamicObject> {
     let crds: Api<CustomResourceDefinition> = Api::all(env.client());
-    // In its own group, because other tests use this server too.
+    // Use another group, because other tests install this CRD on the same server.
     let manifest = generated()["rules.oracle.example.com"].replace("oracle.example.com", GROUP);
     let crd = serde_saphyr::from_str(&manifest).expect("a CRD");
     crds.create(&PostParams::default(), &crd)
@@ -69,7 +69,7 @@ async fn installed(env: &Environment) -> Api<DynamicObject> {
 }
 
 #[rbuilder::envtest::test]
-async fn rules_hold_on_a_real_server(env: Environment) {
+async fn server_enforces_generated_rules(env: Environment) {
     let rules = installed(&env).await;
     creating(&rules).await;
     updating(&rules).await;

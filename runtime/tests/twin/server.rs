@@ -1,4 +1,4 @@
-//! The manifests on a real API server: accepted without warnings, and enforced for objects.
+//! The manifests on a real API server, which must accept them without warnings and enforce them.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::objects;
 use super::recorded::recorded_rules;
 use super::{compiled, files, generated, kinds};
 
-/// Number of objects per kind sent to the server.
+/// Number of objects per kind that are sent to the server.
 const SAMPLE: u32 = 16;
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -47,7 +47,8 @@ struct Sample {
 }
 
 impl Sample {
-    /// `right` is converted through the Rust type, so that the server receives what serde serializes.
+    /// Converts `right` to the Rust type and back, so that the server receives what serde
+    /// serializes.
     async fn new<K>(env: &Environment, right: Value) -> Sample
     where
         K: CustomResourceExt + Resource<DynamicType = ()> + DeserializeOwned + Serialize,
@@ -101,13 +102,13 @@ impl Sample {
 }
 
 #[rbuilder::envtest::test]
-async fn the_server_takes_every_kind_without_a_warning(env: Environment) {
+async fn server_accepts_every_kind_without_warnings(env: Environment) {
     let mut said = Vec::new();
     for crd in compiled().values() {
         let crd = serde_json::to_value(crd).expect("JSON");
         said.extend(post(&env.client(), &crd, "?dryRun=All").await);
     }
-    // Goldens may have equal names, so they are sent as a dry run.
+    // Goldens may share names, so create them in a dry run.
     for (file, manifest) in golden() {
         let crd: Value = serde_saphyr::from_str(&manifest).expect("YAML");
         let answers = post(&env.client(), &crd, "?dryRun=All").await;
@@ -128,13 +129,13 @@ async fn the_server_decides_as_the_schema(env: &Environment) {
     let mut wrong = Vec::new();
     for kind in objects::all() {
         let collection = collection(env, &kind, &manifests[&kind.name]).await;
-        // CEL rules and the replicas of a scale are checked by the server only.
+        // Only the server evaluates CEL rules and checks the replicas of a scale.
         let manifest = &manifests[&kind.name];
         let has_more = ["x-kubernetes-validations", "specReplicasPath"]
             .iter()
             .any(|word| manifest.contains(word));
         for mut object in objects::objects(&kind, SAMPLE) {
-            // The server drops a status, including invalid fields.
+            // The server drops the status, even if it is invalid.
             if let Some(fields) = object.as_object_mut() {
                 fields.remove("status");
             }
@@ -169,7 +170,7 @@ async fn collection(env: &Environment, kind: &objects::Kind, manifest: &str) -> 
     url
 }
 
-/// Attempts to create an object. Returns the reason if it is rejected.
+/// Tries to create an object. Returns the reason if the server rejects it.
 pub(super) async fn create(client: &Client, url: &str, object: &Value) -> Result<(), String> {
     let request = Request::post(format!("{url}?dryRun=All"))
         .header("content-type", "application/json")
@@ -184,7 +185,7 @@ pub(super) async fn create(client: &Client, url: &str, object: &Value) -> Result
 
 /// Compares the recorded verdicts on CEL rules with this server.
 #[rbuilder::envtest::test]
-async fn rules_are_judged_as_recorded(env: Environment) {
+async fn recorded_rule_verdicts_match_the_server(env: Environment) {
     let mut wrong = Vec::new();
     let mut counts = [0; 2];
     for (rule, schema) in recorded_rules() {
@@ -218,7 +219,7 @@ fn ruled(schema: Value) -> Value {
     })
 }
 
-/// The committed manifests: those of the generator's cases and of an example.
+/// Returns the committed manifests of the generator's cases and of an example.
 fn golden() -> impl Iterator<Item = (String, String)> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let below = |folder: &str| files::below(&format!("{root}/{folder}"), &["yaml"]);

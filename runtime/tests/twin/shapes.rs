@@ -1,4 +1,4 @@
-//! Enums: serde's four representations.
+//! Enums in serde's four representations.
 
 use std::collections::BTreeMap;
 

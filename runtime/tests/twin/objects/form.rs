@@ -2,8 +2,8 @@
 
 use rbuilder_schema::Schema;
 
-/// Returns the schema without the constraints of markers, which follows from the Rust type alone.
-/// `may_be_absent` returns `true` for a path whose value is required by a marker only.
+/// Returns the schema without the constraints of markers. `may_be_absent` returns `true` for a path
+/// whose value only a marker requires.
 pub fn form(schema: &Schema, path: &str, may_be_absent: &dyn Fn(&str) -> bool) -> Schema {
     let inner = |schema: &Schema, path: String| form(schema, &path, may_be_absent).into();
     let mut form = Schema {

@@ -6,11 +6,11 @@ use proptest::sample::{Index, select};
 use rbuilder_schema::Schema;
 use serde_json::{Number, Value, json};
 
-/// Exceptions by path.
+/// Exceptions, by path.
 pub trait Limits {
     /// Returns `true` if a field is limited to given values.
     fn is_limited(&self, path: &str) -> bool;
-    /// Returns `true` if a field is always present, regardless of the schema.
+    /// Returns `true` if a field is always present, whatever the schema says.
     fn is_present(&self, path: &str) -> bool;
 }
 
@@ -21,7 +21,7 @@ pub enum Spoil {
     Remove,
     /// The value is replaced by null.
     Null,
-    /// The value is replaced by another one, mostly of another type or at a limit.
+    /// The value is replaced by another one, usually of another type or at a limit.
     Other(Value),
     /// The last item is duplicated.
     Repeat,
@@ -60,7 +60,7 @@ pub fn spoils() -> impl Strategy<Value = Vec<(Index, Spoil)>> {
     prop_oneof![2 => Just(Vec::new()), 3 => vec((any::<Index>(), spoil), 1..3)]
 }
 
-/// Changes a value in fields for which the result can be predicted.
+/// Applies changes to fields for which the result can be predicted.
 pub fn spoil(value: &mut Value, schema: &Schema, path: &str, spoils: &[(Index, Spoil)], limits: &dyn Limits) {
     for (index, spoil) in spoils {
         let mut places = Vec::new();
@@ -75,17 +75,18 @@ pub fn spoil(value: &mut Value, schema: &Schema, path: &str, spoils: &[(Index, S
     }
 }
 
-/// The replacements of a field for which the result can be predicted.
+/// Which replacements of a field have a predictable result.
 #[derive(Clone, Copy, PartialEq)]
 enum Judged {
     Everything,
-    /// All except strings, which would have to match a format or pattern.
+    /// All except strings, which would have to match a format or a pattern.
     NoText,
-    /// Strings and 32-bit numbers: an `IntOrString` holds no larger ones, and the schema cannot express the limit.
+    /// Strings and 32-bit numbers. An `IntOrString` cannot hold larger ones, which the schema
+    /// cannot express.
     IntOrString,
     /// None, because of an exception.
     Nothing,
-    /// None, and the field cannot be removed either.
+    /// None, and removing the field is not predictable either.
     Present,
 }
 
@@ -100,7 +101,8 @@ impl Judged {
         match schema {
             _ if limits.is_present(path) => Judged::Present,
             _ if limits.is_limited(path) => Judged::Nothing,
-            // The API server truncates the factor if the value is an integer, and fails to divide by 0.
+            // If the value is an integer, the API server truncates the factor, and cannot divide by
+            // 0.
             schema if schema.multiple_of.as_ref().is_some_and(Number::is_f64) => Judged::Nothing,
             _ if has_form => Judged::NoText,
             schema if schema.int_or_string => Judged::IntOrString,
@@ -126,7 +128,7 @@ impl Judged {
     }
 }
 
-/// Returns the paths in a value.
+/// Collects the paths in a value.
 fn collect(
     value: &Value,
     schema: &Schema,
