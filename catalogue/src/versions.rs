@@ -4,6 +4,26 @@
 //! (manifests, documents) contain copies: `cargo xtask versions` updates the copies, and
 //! `cargo xtask tidy` reports unknown ones.
 
+// The next Kubernetes minor
+//
+// When k8s-openapi supports it:
+//
+// 1. Raise `KUBE` and `K8S_OPENAPI`, add a release to `RELEASES`, raise `Minor::LATEST`, and add a
+//    line to `compiled.rs`. Adapt the expected `latest` in the tests of `minor.rs` and of
+//    `generator/src/cargo/`.
+// 2. Run `cargo xtask catalogue`, which downloads the published documents.
+//
+// To build projects and tests for it:
+//
+// 1. Raise `KUBERNETES` and run `cargo xtask versions`.
+// 2. Change by hand: the feature of k8s-openapi in tests (`git grep "v1_[0-9]"`) and in
+//    `examples/plain-kube-rs/Cargo.toml`, and kube-openapi in `tools/formats/go.mod`. Run `go mod
+//    tidy` in each folder of tools/. A test of `xtask/src/assets.rs` reports versions that differ
+//    from those of kube-apiserver.
+// 3. Record again what the API server says, and read the differences: `cargo xtask cel`,
+//    `formats` and `mutations`. Follow new rules in `rbuilder-cel` and `rbuilder-schema`.
+// 4. Run `cargo xtask examples`.
+
 use crate::Minor;
 
 /// Version requirement for kube, in projects and in this workspace.

@@ -25,7 +25,7 @@
 //! which `cargo xtask cel` records and the unit tests compare. To add a function, add it to
 //! `functions` and `cost::price`, and rules that call it to this file.
 //!
-//! Operators do not compile this crate.
+//! Release builds of operators do not compile this crate.
 //!
 //! The crate knows schemas but neither Rust nor files: see [`RulePlace`].
 

@@ -1,4 +1,6 @@
 //! `#[csv(…)]` on kinds and fields: how catalogs and consoles display them.
+//!
+//! The value of a field is stored in its schema, but does not change the manifest of the schema.
 
 use crate::Origin;
 

@@ -1,5 +1,26 @@
 //! The structural schema: everything that `spec.versions[].schema.openAPIV3Schema` may contain, and
 //! nothing else.
+//!
+//! # Adding a key
+//!
+//! Add a field to [`Schema`], in the order in which Go marshals the keys. The compiler then
+//! requires it in `generator/src/crd/print.rs`. It does not report these places:
+//!
+//! | what | where |
+//! |---|---|
+//! | its name in schemas that users write, and the types that it applies to | `SCHEMA_KEYS` and `misplaced` in `literal.rs`, `idle.rs` |
+//! | reading it from schemas of `schemars` | `import/` |
+//! | the API server's rules about it | `structural.rs`, and for whole objects `root.rs` and `generator/src/crd/root.rs` |
+//! | in `root_schema`, which users write for whole objects | `ROOT_SCHEMA_KEYS` in `syntax/src/marker/raw.rs` |
+//! | validating values | `validate/`, `satisfy.rs`, `enumeration/` |
+//! | validating and generating objects in tests | `testing/src/fake/validate.rs`, `testing/src/values.rs` |
+//! | bounds on sizes, for the cost of CEL rules | `cel/src/types.rs`, `cel/src/rules.rs`, `cel/src/bounds.rs` |
+//! | importing it from CRDs | `importer/src/fit.rs`, `importer/src/classes.rs`, `importer/src/sample.rs` |
+//! | API references | `cli/src/api_docs/facts.rs` |
+//! | comparing CRDs in `rbuilder adopt` | `cli/src/commands/adopt/compare/schema.rs` |
+//! | Kubernetes' own types, if they have it | `catalogue/src/{format,catalogue,write}.rs`, `xtask/src/catalogue/openapi.rs` |
+//!
+//! The marker that sets the key: see `syntax/src/marker/mod.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

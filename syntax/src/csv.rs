@@ -1,5 +1,9 @@
 //! `#[csv(…)]` on kinds and fields: their description for catalogs and consoles in the
 //! ClusterServiceVersion.
+//!
+//! To add an argument, add a row here, its value in `schema/src/csv.rs`, and print it in
+//! `cli/src/bundle/csv.rs` or `cli/src/bundle/descriptors.rs`. If operator-sdk's base can contain
+//! it, also convert it in `cli/src/bundle/entry_markers.rs` and `importer/src/print/csv.rs`.
 
 use std::sync::Arc;
 

@@ -4,6 +4,10 @@
 //! The checks follow the API server's conversion of table cells. A path to a missing field or a
 //! mismatched type leaves the column empty. A path that cannot be parsed also drops the columns
 //! after it.
+//!
+//! `custom_resource/column.rs` parses the arguments of a column, and `json_path.rs` its path. The
+//! tests are in `generator/tests/container_keys.rs`, and the messages in
+//! `generator/tests/cases/{error_schema,warning_columns}/`.
 
 use std::sync::LazyLock;
 

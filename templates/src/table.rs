@@ -1,4 +1,8 @@
 //! The table of templates and their destinations. Each command has a directory in `files/`.
+//!
+//! To add a file, add a template and a row. The condition of the row is `NewPackage` if an adopted
+//! package has such a file of its own. `rbuilder delete` finds the file in this table. Names in the
+//! table must not change, because templates of older releases are recorded with them.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,7 @@
 //! Computes the health of an object by the rules of kstatus.
+//!
+//! `tests/health.jsonl` contains objects with the verdicts of kstatus itself, and of the script for
+//! Argo CD in scaffolds. `cargo xtask health` records them.
 
 use serde::Serialize;
 use serde_json::Value;

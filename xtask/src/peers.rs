@@ -39,7 +39,8 @@ const PEERS: &[Peer] = &[
         name: "controller-runtime",
         version: "v0.25.2",
         module: "sigs.k8s.io/controller-runtime",
-        errand: "go on with \"The next version of controller-runtime in the benchmark\" in ARCHITECTURE.md",
+        errand: "in testdata/bench/go, `go get` it with the minor of k8s.io modules that it requires, and run `go mod tidy`; \
+            then run `cargo xtask bench-operator`, update docs/performance.md, and run `cargo xtask pictures`",
     },
     Peer {
         name: "operator-sdk",
@@ -51,7 +52,7 @@ const PEERS: &[Peer] = &[
         name: "Kubernetes",
         version: "v1.37.1",
         module: "k8s.io/kubernetes",
-        errand: "go on with \"The next Kubernetes minor\" in ARCHITECTURE.md",
+        errand: "follow the steps in catalogue/src/versions.rs",
     },
 ];
 

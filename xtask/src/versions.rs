@@ -3,6 +3,9 @@
 //!
 //! Manifests and documents cannot refer to a constant. [`PLACES`] lists all repetitions.
 //! [`find_strays`], which `cargo xtask tidy` calls, finds those that are not listed.
+//!
+//! After changing the version of etcd or kwok below, run this task and `go mod tidy` in its
+//! directory of tools/.
 
 use anyhow::{Context, Result, ensure};
 use rbuilder_catalogue::{Minor, versions};

@@ -7,6 +7,11 @@
 //! The input is manifests, generated or given. So a page documents what is applied to a cluster,
 //! and works for projects in any language. This module reads no files and knows no flags. The same
 //! manifests always give the same bytes. Nothing in a manifest becomes markup: all text is escaped.
+//!
+//! To show something new, add it to `model` and `read`, or to `facts` if it is a constraint, and
+//! print it in `html` and `markdown`. A change of `html/style.css` or `html/search.js` changes a
+//! hash in `html/mod.rs`, which a test compares. Look at the page in a browser: narrow, wide, dark
+//! and printed.
 
 mod anchors;
 mod compare;

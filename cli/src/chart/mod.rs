@@ -4,6 +4,12 @@
 //! to them, and users edit them. A kustomize component becomes a condition on a value, and a
 //! directory of `config/` becomes a directory of `templates/`. This module never reads the existing
 //! chart: `commands/helm` merges the two.
+//!
+//! To add a value, add a row to a table in `deployment` if it is a field of the Deployment, or else
+//! a `Setting` here and its use in `documents` or `files/`. A deployment feature is a row of
+//! `config::FEATURES`, a port of the manager a row of `ports::PORTS`, and a field that refers to
+//! another object a row in `references`. Names within strings are replaced in `text`, and fields of
+//! admission webhooks are in `webhooks`. Test the value in `xtask/src/helm/values.rs`.
 
 pub(crate) mod config;
 mod deployment;

@@ -1,8 +1,26 @@
 //! `#[kube(…)]` and `#[crd(…)]` on types, fields and variants: the table of markers and their
 //! parser.
 //!
-//! Each family of markers is a module with a table of rows. To add a marker, add a row. The effect
-//! of a marker on the schema is implemented in `rbuilder-schema`.
+//! Each family of markers is a module with a table of rows, listed in `FAMILIES`. The effect of a
+//! marker on the schema is implemented in `rbuilder-schema`.
+//!
+//! # Adding a marker
+//!
+//! 1. Add a row and its parser to a family. A key of `validation(…)` is a row of [`CONSTRAINTS`].
+//!    Markers that contradict each other are reported in `check`.
+//! 2. Add its value to `schema/src/markers.rs`, and its effect to `schema/src/apply/` (constraints:
+//!    `constrain.rs` and `parts.rs`) or, for presence and one-of rules, to `schema/src/object.rs`.
+//!    A marker that writes a new key of schemas needs the key first: see `schema/src/schema.rs`.
+//! 3. If the whole object of a kind with `no_spec` cannot have it, report that in
+//!    `custom_resource/whole_object.rs`.
+//! 4. For the import of CRDs, set it in `importer/src/fit.rs` and print it in
+//!    `importer/src/print/markers.rs`.
+//! 5. If Go or schemars has an equivalent, add advice: `kubebuilder/` and `schemars` (next to this
+//!    file), `generator/tests/advice/go_markers.rs` and docs/from-kubebuilder.md.
+//! 6. Test it: a field in `generator/tests/cases/markers/in/src/lib.rs` and one in
+//!    `runtime/tests/twin/markers.rs` (a test fails if one is missing), a mistake in
+//!    `derive/tests/ui/`, and rows in `generator/tests/mutations/tables/`.
+//! 7. Run `cargo xtask docs`.
 
 mod about;
 mod cel;

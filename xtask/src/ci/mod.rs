@@ -13,6 +13,8 @@
 //!   mostly waits for timers and servers, so the cargo lane continues with lower priority.
 //!
 //! Steps must not remove artifacts of projects; see `steps::clean_checkout_projects`.
+//!
+//! To add a step, add a row to [`STEPS`] and its name to a job of `.github/workflows/ci.yml`.
 
 #[cfg(all(test, unix))]
 mod kept_builds;
