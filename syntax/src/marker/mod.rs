@@ -11,8 +11,9 @@
 //! 2. Add its value to `schema/src/markers.rs`, and its effect to `schema/src/apply/` (constraints:
 //!    `constrain.rs` and `parts.rs`) or, for presence and one-of rules, to `schema/src/object.rs`.
 //!    A marker that writes a new key of schemas needs the key first: see `schema/src/schema.rs`.
-//! 3. If the whole object of a kind with `no_spec` cannot have it, report that in
-//!    `custom_resource/whole_object.rs`.
+//! 3. If it sets a key that is invalid for some whole objects, add it to
+//!    `custom_resource/whole_object.rs`, so that an error about a kind with `no_spec` points to the
+//!    marker.
 //! 4. For the import of CRDs, set it in `importer/src/fit.rs` and print it in
 //!    `importer/src/print/markers.rs`.
 //! 5. If Go or schemars has an equivalent, add advice: `kubebuilder/` and `schemars` (next to this
