@@ -17,7 +17,7 @@ fn kind(kind: &str, group: &str, field: &str) -> String {
     )
 }
 
-/// Creates a package with kinds, each in a module of its own, and other files.
+/// Creates a package with other files and with kinds, each in its own module.
 fn package(kinds: &[(&str, &str)], files: &[(&str, &str)]) -> Folder {
     let folder = Folder::new();
     folder.write(
@@ -335,7 +335,7 @@ fn kinds_of_other_projects_are_not_written() {
 }
 
 #[test]
-fn a_workspace_has_its_settings_in_its_own_table() {
+fn workspace_settings_are_in_the_workspace_table() {
     let folder = Folder::new();
     folder.write("Cargo.toml", "[workspace]\nmembers = [\"api\"]\n");
     folder.write(
@@ -359,7 +359,7 @@ fn a_workspace_has_its_settings_in_its_own_table() {
 }
 
 #[test]
-fn the_table_is_a_document_too() {
+fn json_output_contains_the_table() {
     let folder = package(&[("Cup", "pub size: u8")], &[("crd.yaml", &crd("Cup", SIZE))]);
     let ran = folder.run("adopt --dry-run --output json").ok();
     let table: Value = serde_json::from_str(&ran.out).expect("JSON");
@@ -437,7 +437,7 @@ fn reports_crd_changes_at_run_time() {
     );
 }
 
-/// The PROJECT of a Go operator beside the package is ignored, and its role is kept.
+/// The PROJECT file of a Go operator next to the package is ignored, and the role is kept.
 #[test]
 fn project_of_another_tool_is_ignored() {
     let project = "domain: coreos.com\nlayout:\n- go.kubebuilder.io/v4\nprojectName: cafe\nresources:\n- api:\n    crdVersion: v1\n  \
@@ -466,7 +466,7 @@ fn project_of_another_tool_is_ignored() {
     assert_eq!(crds, ["config/crd/bases/x.io_cups.yaml"]);
 }
 
-/// Rust operators have a PROJECT for the tools of operator-sdk, besides hand-written roles.
+/// Some Rust operators have a PROJECT file for operator-sdk next to hand-written roles.
 #[test]
 fn hand_written_role_is_kept() {
     let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: manager-role\nrules:\n\
@@ -490,9 +490,9 @@ fn hand_written_role_is_kept() {
     }
 }
 
-/// A CRD under another plural than in the source is a different CRD and must not be replaced.
+/// A CRD whose plural differs from the source is a different CRD and must not be replaced.
 #[test]
-fn a_crd_of_another_plural_is_not_written() {
+fn crd_with_another_plural_is_not_written() {
     let folder = package(
         &[("Ops", "pub size: i32"), ("Cup", "pub size: i32")],
         &[
@@ -518,8 +518,8 @@ fn a_crd_of_another_plural_is_not_written() {
     folder.run("manifests --check").ok();
 }
 
-/// A kind in a group of another project may be the package's own if its CRD is committed. Providers
-/// have such kinds.
+/// A kind in a group of another project may belong to the package if its CRD is committed. Cluster
+/// API providers have such kinds.
 #[test]
 fn skipped_kind_with_committed_crd_gets_help() {
     let committed = crd("Cup", SIZE).replace("x.io", "addons.cluster.x-k8s.io");
@@ -538,7 +538,7 @@ fn skipped_kind_with_committed_crd_gets_help() {
     assert!(folder.tree()["config/crds/cups.yaml"].contains("listKind: CupList"));
 }
 
-/// The program is one of several in its package and has features of its own.
+/// The package has several programs, and this one needs a feature.
 #[test]
 fn kinds_behind_a_feature_are_read_with_it() {
     let folder = Folder::new();

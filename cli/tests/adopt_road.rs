@@ -1,5 +1,5 @@
-//! After `rbuilder adopt`, in whatever state it leaves a repository, `manifests`,
-//! `manifests --check`, `doctor` and a second `adopt` agree.
+//! Whatever state `rbuilder adopt` leaves a repository in, `manifests`, `manifests --check`,
+//! `doctor` and a second `adopt` agree afterwards.
 
 // The tests read and write files.
 #![allow(clippy::disallowed_methods)]
@@ -16,7 +16,8 @@ fn kind(kind: &str, field: &str) -> String {
     )
 }
 
-/// Creates a package with kinds, each with one field and all in one file, and other files.
+/// Creates a package with other files and with kinds, each with one field. All kinds are in one
+/// file.
 fn package(kinds: &[(&str, &str)], files: &[(&str, &str)]) -> Folder {
     let folder = Folder::new();
     folder.write(
@@ -43,7 +44,7 @@ fn crd(kind: &str) -> String {
 
 const SIZE: &str = "pub size: i32";
 
-/// Returns the files that contain a CRD with a plural.
+/// Returns the files that contain the CRD with this plural.
 fn files_with(folder: &Folder, plural: &str) -> Vec<String> {
     let name = format!("name: {plural}.x.io");
     let tree = folder.tree().into_iter();
@@ -80,7 +81,7 @@ fn settled(folder: &Folder) -> String {
 }
 
 #[test]
-fn a_kind_that_becomes_readable_is_written_where_its_crd_is() {
+fn newly_readable_kind_updates_its_committed_crd() {
     let folder = package(
         &[("Cup", SIZE), ("Pot", "pub size: Size")],
         &[
@@ -98,9 +99,9 @@ fn a_kind_that_becomes_readable_is_written_where_its_crd_is() {
     assert_eq!(files_with(&folder, "pots"), ["deploy/crds/cafe-pot.yaml"]);
 }
 
-/// The user adds a kind after the first `adopt`, with a CRD outside of the configured places.
+/// After the first `adopt`, the user adds a kind whose CRD is outside of the configured locations.
 #[test]
-fn a_second_run_adds_the_files_that_the_settings_do_not_lead_to() {
+fn second_run_adds_files_outside_of_the_configured_places() {
     let folder = package(&[("Cup", SIZE)], &[("crds/cups.yaml", &crd("Cup"))]);
     settle(&folder);
     folder.write("deploy/the-pot.yaml", &crd("Pot"));
@@ -121,7 +122,7 @@ fn a_second_run_adds_the_files_that_the_settings_do_not_lead_to() {
 }
 
 #[test]
-fn one_file_can_have_all_crds() {
+fn one_file_can_contain_all_crds() {
     let all = format!("{}---\n{}", crd("Pot"), crd("Cup"));
     let folder = package(&[("Cup", SIZE), ("Pot", SIZE)], &[("yaml/crd.yaml", &all)]);
     let said = settle(&folder);
@@ -155,7 +156,7 @@ fn one_file_can_have_all_crds() {
 
 /// CRDs in shared files are also protected from loss.
 #[test]
-fn a_crd_in_a_file_with_others_is_protected() {
+fn crd_in_a_shared_file_is_protected() {
     let all = format!("{}---\n{}", crd("Pot"), crd("Cup"));
     let folder = package(
         &[("Cup", SIZE)],
@@ -194,7 +195,7 @@ fn other_objects_in_a_file_are_preserved() {
 }
 
 #[test]
-fn the_spec_in_a_template_of_a_chart_is_written() {
+fn spec_in_a_chart_template_is_updated() {
     let head = "{{- if .Values.crds.install }}\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: cups.x.io\n  labels:\n    {{- include \"cafe.labels\" . | nindent 4 }}\n";
     let spec = crd("Cup").split_once("spec:\n").expect("a spec").1.to_owned();
     let folder = package(
@@ -226,7 +227,7 @@ fn the_spec_in_a_template_of_a_chart_is_written() {
 }
 
 #[test]
-fn a_spec_with_expressions_is_left_alone() {
+fn spec_with_template_expressions_is_left_alone() {
     let template = format!("{{{{- if .Values.crds }}}}\n{}{{{{- end }}}}\n", crd("Cup"))
         .replace("scope: Namespaced", "scope: {{ .Values.scope }}");
     let folder = package(&[("Cup", SIZE)], &[("charts/cafe/templates/cup.yaml", &template)]);
@@ -294,7 +295,7 @@ fn empty_check_warns_despite_other_notes() {
 
 /// The CRD of a kind that becomes unreadable is kept until it is readable again.
 #[test]
-fn a_generated_crd_stays_while_its_kind_cannot_be_read() {
+fn crd_of_an_unreadable_kind_is_kept() {
     for path in ["crds/cups.yaml", "crds/all.yaml"] {
         let mut text = crd("Cup");
         if path.contains("all") {
@@ -350,10 +351,10 @@ fn crds_outside_of_the_package_are_compared_only() {
     );
 }
 
-/// A project that is deployed from `config/` has its CRDs there, and also updates the ones
-/// committed elsewhere.
+/// A project that is deployed from `config/` has its CRDs there, and also updates those committed
+/// elsewhere.
 #[test]
-fn an_adopted_package_deploys_its_crds_and_writes_the_others() {
+fn adopted_package_updates_crds_in_config_and_elsewhere() {
     let folder = package(
         &[("Cup", SIZE), ("Pot", SIZE)],
         &[
@@ -390,7 +391,7 @@ fn an_adopted_package_deploys_its_crds_and_writes_the_others() {
 
 /// `init --in-package` may come before `adopt`.
 #[test]
-fn a_project_can_be_adopted_afterwards() {
+fn adopt_works_after_init_in_package() {
     let folder = package(
         &[("Cup", SIZE)],
         &[(

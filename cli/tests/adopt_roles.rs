@@ -41,7 +41,7 @@ fn offered(folder: &Folder) -> Vec<Value> {
 }
 
 #[test]
-fn markers_that_grant_the_same_are_offered_until_the_source_has_them() {
+fn equivalent_markers_are_suggested_until_the_source_has_them() {
     let folder = package(&[("deploy/rbac.yaml", &format!("{ROLE}---\n{BINDING}"))]);
     let said = folder.run("adopt").ok().out;
     let expected = format!(
@@ -66,7 +66,7 @@ fn markers_that_grant_the_same_are_offered_until_the_source_has_them() {
 }
 
 #[test]
-fn only_the_roles_of_the_operator_count() {
+fn only_roles_of_the_operator_get_suggestions() {
     let check = |files: &[(&str, String)], expected: &[&str]| {
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
         let found = offered(&package(&files));
@@ -116,7 +116,7 @@ fn only_the_roles_of_the_operator_count() {
 }
 
 #[test]
-fn a_rule_that_helm_fills_in_has_no_marker() {
+fn templated_rule_gets_no_marker() {
     let template = "kind: ClusterRole\nmetadata:\n  name: {{ include \"cafe.name\" . }}\nrules:\n- apiGroups: [shop.example.com]\n  resources: [cups]\n  verbs: [get]\n- apiGroups: [\"\"]\n  resources: [secrets]\n  resourceNames: [{{ .Values.secret }}]\n  verbs: [get]\n";
     let folder = package(&[
         ("charts/cafe/Chart.yaml", "name: cafe\n"),
@@ -228,7 +228,7 @@ fn gitignore_belongs_to_the_user() {
     folder.run("init --in-package").ok();
     let expected = "/target\n\n/dist/\n\n# Files of an interrupted rbuilder command; the next command removes them\n.rbuilder-journal\n.*.rbuilder-new\n.*.rbuilder-old\n";
     assert_eq!(folder.tree()[".gitignore"], expected);
-    // No command adds lines back that the user removed.
+    // No command restores lines that the user removed.
     folder.write(".gitignore", "/target\n");
     for line in ["init", "manifests", "update"] {
         let ran = folder.run(line).ok();

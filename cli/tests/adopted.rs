@@ -1,5 +1,5 @@
-//! `rbuilder init --in-package`: adopts packages of every shape without changing their files, and
-//! the commands that follow work.
+//! `rbuilder init --in-package` adopts packages of any shape without changing their files, and the
+//! other commands work afterwards.
 #![allow(clippy::disallowed_methods)] // tests look at the disk themselves
 
 use crate::older;
@@ -46,7 +46,7 @@ fn plain() -> Folder {
     folder
 }
 
-/// A program with the places that `create` needs, as its errors print them.
+/// A program with the code that `create` requires, as its errors print it.
 const MAIN: &str = "\
 use clap::Parser;
 use rbuilder::{Manager, ManagerArgs, Result};
@@ -119,7 +119,7 @@ fn settled(folder: &Folder, commands: &[&str]) {
 }
 
 #[test]
-fn a_package_without_the_library_gets_what_deploys_it() {
+fn package_without_the_library_gets_only_deployment_files() {
     let folder = plain();
     let before = folder.tree();
     golden(
@@ -146,7 +146,7 @@ fn a_package_without_the_library_gets_what_deploys_it() {
 }
 
 #[test]
-fn a_package_with_the_manager_gets_its_probes_and_metrics() {
+fn package_with_the_manager_gets_probes_and_metrics() {
     let folder = with_manager();
     let before = folder.tree();
     golden(
@@ -212,7 +212,7 @@ fn keeps_and_lists_files_of_the_package() {
 }
 
 #[test]
-fn a_package_with_a_continuous_integration_keeps_it() {
+fn existing_ci_configuration_is_kept() {
     for path in [
         ".github/workflows/ci.yaml",
         ".gitlab-ci.yml",
@@ -356,7 +356,7 @@ fn inherited_keys_and_a_linked_manifest_are_read() {
 }
 
 #[test]
-fn packages_outside_of_the_image_are_named() {
+fn dependencies_outside_of_the_image_are_reported() {
     for (dependency, is_outside) in [
         ("common = { path = \"../common\" }", true),
         ("common = { path = \"common\" }", false),
@@ -455,7 +455,7 @@ fn create_lists_everything_a_package_lacks() {
 }
 
 #[test]
-fn create_and_delete_work_where_the_package_registers() {
+fn create_and_delete_edit_the_adopted_package() {
     let folder = with_manager();
     folder.run(ADOPT).ok();
     let adopted = folder.tree();
@@ -487,7 +487,7 @@ fn create_and_delete_work_where_the_package_registers() {
 }
 
 #[test]
-fn an_adopted_project_is_brought_up_to_date() {
+fn adopted_project_can_be_updated() {
     for (make, commands) in [
         (plain as fn() -> Folder, &[ADOPT] as &[&str]),
         (with_manager, &[ADOPT, API, WEBHOOK]),
@@ -511,7 +511,7 @@ fn an_adopted_project_is_brought_up_to_date() {
 }
 
 #[test]
-fn settings_change_and_the_package_does_not() {
+fn changing_settings_keeps_the_package() {
     let folder = with_manager();
     folder.run(ADOPT).ok();
     let before = folder.tree();

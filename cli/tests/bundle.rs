@@ -27,7 +27,7 @@ fn csv(folder: &Folder) -> Value {
 }
 
 #[test]
-fn a_bundle_is_these_files() {
+fn bundle_has_the_expected_files() {
     let folder = project();
     let is_of_bundle = |path: &str| path.starts_with("bundle") || path.starts_with("catalog");
     let tree = folder.tree();
@@ -84,7 +84,7 @@ fn user_descriptions_survive_a_release() {
 
 const CATALOG: &str = "catalog/shop/catalog.yaml";
 
-/// Returns the documents with a schema in the catalog.
+/// Returns the documents of the catalog with this schema.
 fn documents(folder: &Folder, schema: &str) -> Vec<Value> {
     let mut documents: Vec<Value> = serde_saphyr::from_multiple(&folder.tree()[CATALOG]).expect("YAML");
     documents.retain(|document| document["schema"] == schema);
@@ -92,7 +92,7 @@ fn documents(folder: &Folder, schema: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_catalog_keeps_earlier_releases() {
+fn catalog_keeps_earlier_releases() {
     let folder = project();
     folder.replace(
         CATALOG,
@@ -128,7 +128,7 @@ fn a_catalog_keeps_earlier_releases() {
         let ran = folder.run(command).ok();
         assert!(ran.out.starts_with("unchanged"), "{command}: {}", ran.out);
     }
-    // A skipped version is not replaced too.
+    // A skipped version is not replaced as well.
     folder.run("bundle --version 0.2.1 --skips 0.2.0").ok();
     assert_eq!(csv(&folder)["spec"]["replaces"], "shop.v0.1.0");
     folder.run(release).ok();
@@ -669,7 +669,7 @@ fn crlf_in_catalog_is_kept() {
 }
 
 #[test]
-fn a_deleted_catalog_keeps_its_releases() {
+fn releases_survive_a_deleted_catalog() {
     let folder = project();
     folder.run("bundle --version 0.2.0").ok();
     folder.remove(CATALOG);
@@ -742,7 +742,7 @@ fn rejects_csv_of_another_release() {
 }
 
 #[test]
-fn a_downgrade_is_a_warning() {
+fn downgrade_is_a_warning() {
     let folder = Folder::new();
     for command in &COMMANDS[..2] {
         folder.run(command).ok();
@@ -753,7 +753,7 @@ fn a_downgrade_is_a_warning() {
 }
 
 #[test]
-fn documents_of_other_packages_stay() {
+fn documents_of_other_packages_are_kept() {
     let folder = project();
     let other = "---\ndefaultChannel: stable\nname: bar\nschema: olm.package\n---\nentries:\n- name: bar.v1.0.0\nname: stable\npackage: bar\nschema: olm.channel\n---\nimage: bar\nname: bar.v1.0.0\npackage: bar\nproperties:\n- type: olm.package\n  value:\n    packageName: bar\n    version: 1.0.0\nschema: olm.bundle\n";
     let text = folder.tree()[CATALOG].clone();
@@ -768,7 +768,7 @@ fn documents_of_other_packages_stay() {
 }
 
 #[test]
-fn a_patch_of_an_older_version_goes_below_one_that_skips_it() {
+fn patch_of_an_older_version_is_listed_below_the_version_that_skips_it() {
     let folder = project();
     folder.run("bundle --version 0.2.0").ok();
     let entry = "- name: shop.v0.2.0\n  replaces: shop.v0.1.0\n";
@@ -805,7 +805,7 @@ fn catalog_includes_user_descriptions() {
 }
 
 #[test]
-fn a_catalog_that_cannot_be_read_is_left_alone() {
+fn unreadable_catalog_is_left_alone() {
     let folder = project();
     folder.write(CATALOG, "a: [\n");
     let ran = folder.run("bundle --version 0.2.0");
@@ -953,7 +953,7 @@ fn markers_determine_order_of_kinds() {
 }
 
 #[test]
-fn markers_of_broken_source_are_left_out_with_a_warning() {
+fn broken_source_omits_markers_with_a_warning() {
     let folder = project();
     folder.replace(
         "src/api/v1/cup.rs",
@@ -971,7 +971,7 @@ fn markers_of_broken_source_are_left_out_with_a_warning() {
 }
 
 #[test]
-fn a_manager_in_one_namespace_has_its_permissions_there() {
+fn namespaced_manager_has_namespaced_permissions() {
     let folder = Folder::new();
     folder.run(&format!("{} --namespaced", COMMANDS[0])).ok();
     folder.run(COMMANDS[1]).ok();
@@ -988,7 +988,7 @@ fn a_manager_in_one_namespace_has_its_permissions_there() {
 }
 
 #[test]
-fn version_and_icon_are_those_of_the_project() {
+fn version_and_icon_come_from_the_project() {
     let folder = project();
     folder.replace("Cargo.toml", "version = \"0.1.0\"", "version = \"1.4.2-rc.1\"");
     folder.write("icon.svg", "<svg/>");
@@ -1041,7 +1041,7 @@ fn rejects_invalid_bundles() {
 /// The lifecycle manager supports no namespace selector, so an object selector keeps the webhook
 /// from its own manager.
 #[test]
-fn a_webhook_for_pods_does_not_lock_out_its_manager() {
+fn webhook_for_pods_does_not_block_its_manager() {
     let folder = project();
     folder
         .run("create webhook --group core --version v1 --kind Pod --defaulting")
@@ -1121,7 +1121,7 @@ fn binding_permissions_are_in_the_csv_or_warned_of() {
 
 /// The lifecycle manager creates roles only in the manager's namespace.
 #[test]
-fn rules_for_another_namespace_are_granted_in_the_cluster_with_a_warning() {
+fn rules_for_another_namespace_become_cluster_wide_with_a_warning() {
     let folder = project();
     let marker = "#[rbac(groups = \"\", resources = \"secrets\", verbs = \"get\", namespace = \"infra\")]\npub async fn reconcile";
     folder.replace("src/controller/cup.rs", "pub async fn reconcile", marker);

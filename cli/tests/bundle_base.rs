@@ -80,7 +80,7 @@ spec:
 "#;
 
 #[test]
-fn a_base_describes_the_operator() {
+fn base_describes_the_operator() {
     let folder = project();
     folder.write(BASE, DESCRIBED);
     let command = "bundle --image example.com/shop:v0.1.0";
@@ -214,7 +214,7 @@ fn conversion_determines_install_modes() {
 }
 
 #[test]
-fn faults_of_a_base_are_named() {
+fn errors_in_the_base_are_reported() {
     for (from, to, expected) in [
         (
             "keywords: [cup, plate]",

@@ -1,4 +1,5 @@
-//! `rbuilder doctor`: what it finds in projects, and that it changes none. Findings about tools depend on the machine.
+//! `rbuilder doctor`: its findings about projects. It must never change a project. Findings about
+//! tools depend on the machine.
 #![allow(clippy::disallowed_methods)] // the tests make the programs and files that doctor finds
 
 use crate::support;
@@ -21,7 +22,7 @@ fn project() -> Folder {
     folder
 }
 
-/// Findings about the project by name: status, message and help.
+/// Returns the findings about the project by name: status, message and help.
 fn examine(folder: &Folder) -> (u8, BTreeMap<String, (String, String, String)>) {
     let before = folder.tree();
     let ran = folder.run("doctor --output json");
@@ -36,7 +37,7 @@ fn examine(folder: &Folder) -> (u8, BTreeMap<String, (String, String, String)>) 
     (ran.code, about.collect())
 }
 
-/// Asserts one finding of a project, after a change to it.
+/// Changes a project and checks one finding about it.
 #[track_caller]
 fn check(change: impl Fn(&Folder), name: &str, status: &str, message: &str, help: &str) {
     let folder = project();
@@ -46,7 +47,7 @@ fn check(change: impl Fn(&Folder), name: &str, status: &str, message: &str, help
     assert_eq!(found.0, status, "{found:?}");
     assert!(found.1.contains(message) && found.2.contains(help), "{found:?}");
     assert!(status != "error" || code == 1);
-    // The text says the same.
+    // The text output reports the same finding.
     let text = folder.run("doctor").out;
     assert!(
         text.contains(&format!("{status} {name}: {}\n", found.1)),
@@ -63,7 +64,7 @@ fn edit(path: &'static str, from: &'static str, to: &'static str) -> impl Fn(&Fo
 }
 
 #[test]
-fn a_new_project_is_well() {
+fn new_project_has_no_findings() {
     let (_, findings) = examine(&project());
     for name in ["project", "library", "scaffold", "manifests", "rust"] {
         assert_eq!(findings[name].0, "ok", "{:?}", findings[name]);
@@ -73,7 +74,7 @@ fn a_new_project_is_well() {
 }
 
 #[test]
-fn tools_that_are_too_old_are_errors() {
+fn outdated_tools_are_errors() {
     let newer = |folder: &Folder| {
         let text = folder.tree()["Cargo.toml"].clone();
         let line = text
@@ -92,7 +93,7 @@ fn tools_that_are_too_old_are_errors() {
 }
 
 #[test]
-fn versions_that_disagree_are_found() {
+fn reports_inconsistent_versions() {
     let set = |to: &'static str| {
         move |folder: &Folder| {
             let text = folder.tree()["PROJECT"].clone();
@@ -143,7 +144,7 @@ fn versions_that_disagree_are_found() {
 }
 
 #[test]
-fn manifests_and_files_that_differ_are_found() {
+fn reports_stale_manifests_and_changed_files() {
     let field = edit(
         "src/api/v1/cup.rs",
         "pub foo: Option<String>",
@@ -182,9 +183,9 @@ fn manifests_and_files_that_differ_are_found() {
     check(conflict, "conflicts", "error", "Makefile:", "edit the lines");
 }
 
-/// What the commands themselves add to files is not a change of the user's.
+/// Changes that commands make to scaffolded files do not count as changes of the user.
 #[test]
-fn edits_of_commands_are_not_counted() {
+fn edits_by_commands_do_not_count_as_changes() {
     let folder = project();
     folder
         .run("create webhook --group cache --version v1 --kind Cup --defaulting --programmatic-validation")
@@ -196,7 +197,7 @@ fn edits_of_commands_are_not_counted() {
 }
 
 #[test]
-fn a_config_that_cannot_be_deployed_is_an_error() {
+fn undeployable_config_is_an_error() {
     check(
         |_| {},
         "config",
@@ -264,10 +265,10 @@ fn a_config_that_cannot_be_deployed_is_an_error() {
     check(remote, "config", "ok", "", "");
 }
 
-/// kustomize follows links, so what is behind one is there.
+/// kustomize follows links, so a linked file exists.
 #[cfg(unix)]
 #[test]
-fn links_in_config_are_there() {
+fn linked_config_files_exist() {
     let folder = project();
     let path = folder.path().join("config/manager/manager.yaml");
     folder.write("manager.yaml", &folder.tree()["config/manager/manager.yaml"]);
@@ -277,9 +278,10 @@ fn links_in_config_are_there() {
     assert!(text.contains("ok config: "), "{text}");
 }
 
-/// Git for Windows checks files out with other line ends; those that several commands have edited are not changes either.
+/// Git for Windows checks out files with other line endings, which do not count as changes. This
+/// includes files that several commands have edited.
 #[test]
-fn line_ends_are_no_changes() {
+fn line_endings_do_not_count_as_changes() {
     let folder = project();
     for (path, text) in folder.tree() {
         if !path.starts_with(".rbuilder/") {
@@ -320,7 +322,7 @@ fn conflicts_in_products_are_errors() {
         "unresolved: .rbuilder/chart.txt:1",
         "edit the lines",
     );
-    // A line of a text that only looks like a marker.
+    // A line that only looks like a conflict marker.
     check(
         edit("Makefile", "KIND ?= kind\n", "# <<<<<<< HEAD\nKIND ?= kind\n"),
         "scaffold",
@@ -331,7 +333,7 @@ fn conflicts_in_products_are_errors() {
 }
 
 #[test]
-fn a_project_file_that_cannot_be_read_has_its_own_help() {
+fn unreadable_project_file_has_specific_help() {
     let conflict = |folder: &Folder| {
         let text = folder.tree()["PROJECT"].clone();
         folder.write("PROJECT", &format!("<<<<<<< HEAD\n{text}"));
@@ -346,7 +348,7 @@ fn a_project_file_that_cannot_be_read_has_its_own_help() {
 }
 
 #[test]
-fn a_project_file_that_update_cannot_use_is_found() {
+fn reports_project_file_that_update_cannot_use() {
     check(
         edit("PROJECT", "- api:\n", "- apis:\n"),
         "project",
@@ -357,7 +359,7 @@ fn a_project_file_that_update_cannot_use_is_found() {
 }
 
 #[test]
-fn keys_and_values_of_the_project_file_that_nothing_reads_are_found() {
+fn reports_unknown_keys_and_values_in_project_file() {
     for (from, to, message, help) in [
         (
             "  controller: true\n",
@@ -380,7 +382,7 @@ fn keys_and_values_of_the_project_file_that_nothing_reads_are_found() {
     }
 }
 
-/// A scaffolded file that was deleted can be had again, with all that the commands have added to it.
+/// A deleted scaffolded file can be restored, with everything that commands have added to it.
 #[test]
 fn deleted_files_are_restored() {
     let folder = project();
@@ -424,9 +426,10 @@ fn deleted_files_are_restored() {
     assert_eq!(folder.tree(), before);
 }
 
-/// The remedy for what was deleted is the command that writes it again, and following it makes the project whole.
+/// The help about a deleted file names the command that writes it again. Running it completes the
+/// project.
 #[test]
-fn deleted_source_is_restored_as_it_is_told() {
+fn help_for_deleted_source_restores_it() {
     let folder = project();
     folder
         .run("create api --group cache --version v1 --kind Cup")
@@ -462,14 +465,14 @@ fn deleted_source_is_restored_as_it_is_told() {
 }
 
 #[test]
-fn folders_without_a_project_of_ours_are_errors() {
+fn directory_without_a_rust_project_is_an_error() {
     let (code, findings) = examine(&Folder::new());
     assert_eq!((code, findings["project"].0.as_str()), (1, "error"));
     let foreign = edit("PROJECT", "rust.rbuilder.dev/v1", "go.kubebuilder.io/v4");
     check(foreign, "project", "error", "unsupported layout", "");
 }
 
-/// Programs of a repository, which record that they ran.
+/// Programs in a repository that record when they run.
 #[cfg(unix)]
 mod programs {
     use std::os::unix::fs::PermissionsExt as _;
@@ -481,7 +484,8 @@ mod programs {
     use super::project;
     use crate::support::Folder;
 
-    /// Stands for rustup's proxies: it runs what the toolchain file of its directory names, and reads Cargo's configuration.
+    /// Acts like rustup's proxies: runs the programs that the toolchain file of its directory
+    /// names, and reads Cargo's configuration.
     const PROXY: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 if [ -n "$RUSTUP_TOOLCHAIN" ]; then echo "$(basename "$0") $RUSTUP_TOOLCHAIN.0 (x)"; exit; fi
@@ -498,18 +502,19 @@ echo "$(basename "$0") 1.99.0 (x)"
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a mode");
     }
 
-    /// Runs `doctor` in a project, with programs that obey its files. Returns the finding about Rust.
+    /// Runs `doctor` in a project, with programs that obey the files of the project. Returns the
+    /// finding about Rust.
     fn examine(folder: &Folder) -> Value {
         examine_with(folder, PROXY, "")
     }
 
-    /// Likewise, with the text of the programs and a toolchain that the user has chosen.
+    /// Does the same with another proxy and with a toolchain that the user has selected.
     fn examine_with(folder: &Folder, proxy: &str, toolchain: &str) -> Value {
         let bin = Folder::new();
         for name in ["rustc", "cargo"] {
             add_program(bin.path(), name, proxy);
         }
-        // Relative directories on the path, and one in the project.
+        // Put relative directories on the path, and one in the project.
         for name in ["rustc", "cargo", "kubectl", "git", "kube-apiserver", "etcd"] {
             let record = format!("#!/bin/sh\necho {name} >> '{}/ran'\n", folder.path().display());
             add_program(&folder.path().join("tool/bin"), name, &record);
@@ -568,7 +573,7 @@ echo "$(basename "$0") 1.99.0 (x)"
         );
     }
 
-    /// As rustup's proxies say it, which are there whatever is installed.
+    /// rustup's proxies exist whatever is installed, and print this error.
     #[test]
     fn toolchain_that_is_not_installed_is_named() {
         let proxy = |condition: &str| {
@@ -599,7 +604,7 @@ echo "$(basename "$0") 1.99.0 (x)"
     }
 
     #[test]
-    fn pipes_in_the_place_of_settings_do_not_block() {
+    fn pipes_instead_of_settings_do_not_block() {
         let folder = project();
         std::fs::create_dir_all(folder.path().join(".cargo")).expect("a folder");
         for name in [".cargo/config.toml", "rust-toolchain", "rust-toolchain.toml"] {

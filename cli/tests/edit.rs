@@ -227,7 +227,7 @@ fn one_command_can_change_settings_and_features() {
         ran.err
             .contains("mutatingwebhookconfiguration/shop-mutating-webhook-configuration")
     );
-    // The API server must call a further webhook.
+    // The API server must call another webhook.
     folder
         .run("create webhook --group cache --version v1 --kind Shelf --validation")
         .ok();
@@ -430,7 +430,7 @@ fn multigroup_equals_starting_with_groups() {
         folder.run("edit --multigroup=false").ok();
         assert_same(&folder, &single, &format!("{what}, and back"));
     }
-    // Combined with other settings in a single command.
+    // Other settings can change in the same command.
     let folder = begun("", COMMANDS);
     folder.run("edit --multigroup --namespaced --owner Us").ok();
     assert_same(

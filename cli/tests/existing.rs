@@ -50,7 +50,7 @@ fn workspace() -> Folder {
     folder
 }
 
-/// Returns the paths in a directory that were added.
+/// Returns the paths that were added to a directory.
 fn made(before: &Folder, after: &Folder) -> Vec<String> {
     let known = before.tree();
     let tree = after.tree();
@@ -60,7 +60,7 @@ fn made(before: &Folder, after: &Folder) -> Vec<String> {
 }
 
 #[test]
-fn a_workspace_has_one_folder_of_manifests() {
+fn workspace_has_one_manifest_directory() {
     let folder = workspace();
     let before = folder.copy();
     folder.run("manifests").ok();
@@ -77,7 +77,7 @@ fn a_workspace_has_one_folder_of_manifests() {
 }
 
 #[test]
-fn packages_are_chosen_by_name_and_the_others_keep_what_they_have() {
+fn selecting_a_package_keeps_manifests_of_others() {
     let folder = workspace();
     let before = folder.copy();
     folder.run("manifests -p operator").ok();
@@ -96,7 +96,7 @@ fn packages_are_chosen_by_name_and_the_others_keep_what_they_have() {
 }
 
 #[test]
-fn a_member_is_read_where_it_is_and_names_paths_from_there() {
+fn member_uses_paths_relative_to_itself() {
     let folder = workspace();
     let member = folder.inside("operator");
     member.run("manifests").ok();
@@ -112,11 +112,11 @@ fn a_member_is_read_where_it_is_and_names_paths_from_there() {
     assert!(ran.err.contains("--> ../libs/api/src/lib.rs:3:13"), "{}", ran.err);
 }
 
-/// Manifests inherit from a workspace two directories up, and the path dependency is a symbolic
+/// The manifests inherit from a workspace two directories up, and the path dependency is a symbolic
 /// link.
 #[cfg(unix)]
 #[test]
-fn a_path_crate_may_be_a_link_to_somewhere_else() {
+fn path_dependency_can_be_a_link() {
     let elsewhere = Folder::new();
     elsewhere.write("shared/Cargo.toml", &package("shared", ""));
     elsewhere.write("shared/src/lib.rs", "mod inner;\npub use inner::*;\n");
@@ -382,7 +382,7 @@ fn descriptions_are_cut_and_metadata_is_kept_by_flag() {
 }
 
 #[test]
-fn groups_that_are_only_read_need_a_committed_crd() {
+fn read_only_groups_need_a_committed_crd() {
     let folder = Folder::new();
     folder.write(
         "operator/Cargo.toml",

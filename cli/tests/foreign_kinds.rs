@@ -190,7 +190,7 @@ fn ambiguous_kinds_need_a_flag() {
         let said = refusal(&folder, &format!("create api {command}"));
         assert_eq!(said, expected, "{command}");
     }
-    // Also after the project has a group.
+    // This also works if the project already has a group.
     folder
         .run("create api --group shop --version v1 --kind Order")
         .ok();

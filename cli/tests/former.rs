@@ -32,7 +32,7 @@ struct Former {
 /// What happened to the scaffolded files of a project.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Fates {
-    /// Files with today's text and the user's lines.
+    /// Files with the current text and the user's lines.
     merged: usize,
     /// Files with conflicts that the command reports.
     conflicts: BTreeSet<String>,
@@ -118,7 +118,8 @@ fn check(label: &str, folder: &Folder) -> Fates {
             assert_eq!(text, &edit(path, &before[path]), "{label}: {path}");
             fates.named.insert(path.clone());
         } else if let Some(today) = today.get(path) {
-            // A file written only by the former command now has today's text and the user's lines.
+            // A file that only the former command has written now has the current text and the
+            // user's lines.
             if record.contains(path, &before[path]) {
                 assert_eq!(text, &edit(path, today), "{label}: {path}");
             }

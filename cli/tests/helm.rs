@@ -32,7 +32,7 @@ fn project() -> Folder {
 }
 
 #[test]
-fn a_chart_is_these_files() {
+fn chart_has_the_expected_files() {
     let folder = project();
     let tree = folder.tree();
     let files = tree
@@ -45,7 +45,7 @@ fn a_chart_is_these_files() {
 }
 
 #[test]
-fn what_commands_add_is_in_the_chart() {
+fn chart_follows_later_commands() {
     let folder = project();
     folder
         .run("create api --group cache --version v1 --kind Pot")
@@ -67,7 +67,8 @@ fn what_commands_add_is_in_the_chart() {
     );
 }
 
-/// Users write names that kustomize does not update with the name and namespace of the project.
+/// Users write names that kustomize does not update when the name or the namespace of the project
+/// changes.
 #[test]
 fn names_in_selectors_and_queries_follow_the_release() {
     let folder = project();
@@ -110,7 +111,7 @@ fn names_in_selectors_and_queries_follow_the_release() {
 }
 
 #[test]
-fn names_in_data_follow_the_release_and_those_in_values_are_a_warning() {
+fn names_in_data_follow_the_release_and_names_in_values_are_a_warning() {
     let folder = project();
     folder.replace(
         "config/manager/manager.yaml",
@@ -204,7 +205,7 @@ fn user_edits_and_manifest_changes_are_merged() {
 }
 
 #[test]
-fn changes_of_the_same_lines_are_conflicts() {
+fn changes_to_the_same_lines_are_conflicts() {
     let folder = project();
     folder.replace(VALUES, "memory: 128Mi", "memory: 512Mi");
     folder.replace("config/manager/manager.yaml", "memory: 128Mi", "memory: 256Mi");
@@ -229,7 +230,7 @@ fn changes_of_the_same_lines_are_conflicts() {
 }
 
 #[test]
-fn a_template_that_was_deleted_stays_deleted() {
+fn deleted_template_stays_deleted() {
     let folder = project();
     folder.remove(ROLE);
     folder.check_unchanged("helm");
@@ -243,7 +244,7 @@ fn a_template_that_was_deleted_stays_deleted() {
 }
 
 #[test]
-fn a_template_with_changes_outlives_its_manifest() {
+fn edited_template_survives_its_manifest() {
     let folder = project();
     folder
         .run("create api --group cache --version v1 --kind Pot")
@@ -277,7 +278,7 @@ fn foreign_chart_is_not_overwritten() {
 }
 
 #[test]
-fn roles_in_other_namespaces_stay_there_in_every_release() {
+fn roles_in_other_namespaces_keep_their_namespace() {
     let folder = project();
     let marker = "#[rbac(groups = \"\", resources = \"secrets\", verbs = \"get\", namespace = \"infra\")]\npub async fn reconcile";
     folder.replace("src/controller/cup.rs", "pub async fn reconcile", marker);
@@ -319,7 +320,7 @@ fn warns_of_unsupported_kustomize_features() {
 }
 
 #[test]
-fn a_patch_of_the_manager_changes_the_defaults() {
+fn patch_of_the_manager_changes_the_defaults() {
     let folder = Folder::new();
     folder.run(COMMANDS[0]).ok();
     let kustomization = "config/default/kustomization.yaml";
@@ -337,7 +338,7 @@ fn a_patch_of_the_manager_changes_the_defaults() {
 }
 
 #[test]
-fn manifests_that_cannot_be_read_are_named() {
+fn unreadable_manifests_are_reported() {
     for (path, text, expected) in [
         (
             "config/manager/manager.yaml",
@@ -387,7 +388,7 @@ fn manifests_that_cannot_be_read_are_named() {
 
 /// The table shows the defaults in values.yaml, which the user may have edited.
 #[test]
-fn the_table_follows_values() {
+fn table_shows_the_defaults_in_values() {
     let folder = project();
     folder.replace(
         VALUES,
@@ -424,7 +425,7 @@ fn the_table_follows_values() {
 
 /// Helm rejects such files too, with less helpful messages.
 #[test]
-fn files_that_cannot_be_parsed_are_errors() {
+fn unparsable_chart_files_are_errors() {
     for (path, from, to, said) in [
         (
             VALUES,

@@ -94,7 +94,7 @@ fn rejects_impossible_names() {
 
 /// The names of the kind's tests contain a version, like those of a second version.
 #[test]
-fn tests_of_a_kind_called_e2e_do_not_replace_the_end_to_end_test() {
+fn kind_named_e2e_does_not_replace_the_end_to_end_test() {
     let tree = project("E2e").tree();
     assert!(tree["tests/e2e.rs"].contains("//! End-to-end test"));
     for path in ["tests/e2e_v1.rs", "tests/e2e_v2.rs", "tests/e2e_v1_webhook.rs"] {
@@ -145,7 +145,7 @@ fn kind_with_a_used_name_is_written_as_a_path() {
 }
 
 #[test]
-fn module_named_like_a_crate_is_told_apart() {
+fn module_named_like_a_crate_is_distinguished() {
     let folder = Folder::new();
     folder.run("init --domain example.com --project-name shop").ok();
     let manifest = folder.tree()["Cargo.toml"].replace("[dependencies]\n", "[dependencies]\nredis = \"1\"\n");

@@ -57,7 +57,7 @@ pub(crate) fn import(original: &Folder) -> (Folder, support::Ran) {
 }
 
 #[test]
-fn a_project_is_imported_with_its_names() {
+fn imported_project_keeps_its_names() {
     let (folder, ran) = import(&original());
     let ran = ran.ok();
     for row in [
@@ -137,7 +137,7 @@ fn a_project_is_imported_with_its_names() {
 }
 
 #[test]
-fn objects_of_the_manager_have_the_names_of_the_original() {
+fn manager_objects_keep_their_names() {
     let (folder, ran) = import(&original());
     ran.ok();
     let tree = folder.tree();
@@ -177,7 +177,7 @@ fn objects_of_the_manager_have_the_names_of_the_original() {
 }
 
 #[test]
-fn a_certificate_of_the_metrics_is_imported_as_a_feature() {
+fn metrics_certificate_becomes_a_feature() {
     let original = original();
     let path = "config/default/kustomization.yaml";
     let patch = "- path: cert_metrics_manager_patch.yaml\n  target:\n    kind: Deployment\n";
@@ -251,7 +251,7 @@ fn selector_labels_from_kustomize_are_left_to_the_user() {
 
 /// kubebuilder 2 recorded neither the name of a project nor its layout.
 #[test]
-fn a_project_of_version_2_is_imported() {
+fn imports_projects_of_version_2() {
     let original = original();
     original.write(
         "PROJECT",
@@ -269,10 +269,10 @@ fn a_project_of_version_2_is_imported() {
     assert!(tree.contains_key("src/api/v1/cup.rs"));
 }
 
-/// Some projects move the directories that kubebuilder scaffolds, and some have CRDs only in a
-/// chart.
+/// Some projects move the directories that kubebuilder scaffolds, and some have their CRDs only in
+/// a chart.
 #[test]
-fn manifests_in_other_folders_are_found() {
+fn finds_manifests_in_other_directories() {
     const CRD: &str = "config/crd/bases/crew.example.com_cups.yaml";
     const ROLE: &str = "config/rbac/role.yaml";
     for (crd, role) in [
@@ -300,7 +300,7 @@ fn manifests_in_other_folders_are_found() {
 
 /// Roles are compared by permissions, because projects rename the scaffolded ones.
 #[test]
-fn a_role_of_another_name_is_a_counterpart() {
+fn renamed_role_is_a_counterpart() {
     let original = original();
     original.write("config/rbac/kustomization.yaml", "resources:\n- viewer.yaml\n");
     let role = |resource: &str| {
@@ -352,7 +352,7 @@ fn uninstalled_crd_is_left_to_the_user() {
 }
 
 #[test]
-fn a_kind_of_kubernetes_without_a_mark_gets_advice_that_works() {
+fn advice_for_an_unmarked_built_in_kind_works() {
     let original = original();
     let text = original.tree()["PROJECT"].clone();
     let pod = "- controller: true\n  domain: example.com\n  kind: Pod\n  version: v1\nversion: \"3\"\n";
@@ -366,7 +366,7 @@ fn a_kind_of_kubernetes_without_a_mark_gets_advice_that_works() {
 }
 
 #[test]
-fn what_restricts_a_webhook_is_part_of_its_marker() {
+fn webhook_restrictions_become_part_of_the_marker() {
     let original = original();
     let webhooks = include_str!("import/webhooks.yaml");
     let restricted = "  name: mcup.kb.io\n  matchConditions:\n  - name: not-hot\n    expression: object.spec.size < 5\n  namespaceSelector:\n    matchExpressions:\n    - key: team\n      operator: In\n      values: [a, b]\n    - key: old\n      operator: DoesNotExist\n  objectSelector:\n    matchLabels:\n      cup: \"yes\"\n";
@@ -400,9 +400,9 @@ fn webhooks_for_missing_versions_are_not_created() {
 }
 
 /// Scaffolded tests read a single object from the sample of a kind. Further objects in the file,
-/// and an unrelated file with the same name, go to a file beside it.
+/// and an unrelated file with the same name, go to a separate file.
 #[test]
-fn objects_beside_a_sample_are_taken_over() {
+fn additional_objects_in_samples_are_imported() {
     let original = original();
     let path = "config/samples/crew_v1_cup.yaml";
     let sample = original.tree()[path].clone();
@@ -424,7 +424,7 @@ fn objects_beside_a_sample_are_taken_over() {
 }
 
 #[test]
-fn a_sample_of_another_file_name_takes_the_place_of_the_scaffolded_one() {
+fn sample_with_another_file_name_replaces_the_scaffolded_one() {
     let original = original();
     let path = "config/samples/crew_v1_cup.yaml";
     let sample = original.tree()[path].clone();
@@ -450,9 +450,9 @@ fn a_sample_of_another_file_name_takes_the_place_of_the_scaffolded_one() {
     );
 }
 
-/// In mariadb-operator, the user passed the project's group to kubebuilder.
+/// In mariadb-operator, the user passed the project's group to kubebuilder for a built-in kind.
 #[test]
-fn a_kind_of_kubernetes_in_a_group_of_the_project_is_the_one_of_the_source() {
+fn built_in_kind_recorded_in_the_project_group_is_recognized() {
     let original = original();
     let text = original.tree()["PROJECT"].clone();
     let pod = "- controller: true\n  domain: example.com\n  group: crew\n  kind: Pod\n  version: v1\nversion: \"3\"\n";
@@ -469,10 +469,10 @@ fn a_kind_of_kubernetes_in_a_group_of_the_project_is_the_one_of_the_source() {
     assert!(folder.tree().contains_key("src/controller/pod.rs"), "{out}");
 }
 
-/// PROJECT records webhooks at the first version, while `make manifests` has them at their current
-/// version.
+/// PROJECT records webhooks for the first version, but `make manifests` generates them for the
+/// current version.
 #[test]
-fn webhooks_are_at_the_version_of_the_configurations() {
+fn webhook_versions_come_from_the_configurations() {
     let original = original();
     let crd = include_str!("import/crd.yaml");
     let version = &crd[crd.find("  - name: v1\n").expect("a version")..];
@@ -534,7 +534,7 @@ fn importing_twice_changes_nothing() {
 }
 
 #[test]
-fn a_dry_run_writes_nothing_and_json_has_the_table() {
+fn dry_run_writes_nothing_and_json_contains_the_table() {
     let original = original();
     let folder = Folder::new();
     let line = format!("import {} --dry-run --output json", original.path().display());
@@ -548,7 +548,7 @@ fn a_dry_run_writes_nothing_and_json_has_the_table() {
 }
 
 #[test]
-fn existing_files_stop_the_command() {
+fn existing_files_are_an_error() {
     let (original, folder) = (original(), Folder::new());
     folder.write("src/main.rs", "fn main() {}\n");
     let before = folder.tree();
@@ -768,7 +768,7 @@ spec:
 "#;
 
 #[test]
-fn the_base_of_the_clusterserviceversion_becomes_markers() {
+fn clusterserviceversion_base_becomes_markers() {
     let original = original();
     let path = "config/manifests/bases/cups.clusterserviceversion.yaml";
     original.write(path, BASE);

@@ -24,8 +24,8 @@ fn with_patch(entry: &str, patch: &str) -> Folder {
     original
 }
 
-/// Clusters get the patched Deployment. A variable that only a patch sets belongs to the manager
-/// too.
+/// The imported project deploys the patched Deployment. A variable that only a patch sets is
+/// imported as well.
 #[test]
 fn patches_apply_to_the_deployment() {
     const STRATEGIC: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: barista\n  namespace: system\nspec:\n  template:\n    spec:\n      containers:\n      - name: kube-rbac-proxy\n        image: proxy\n      - name: manager\n        args:\n        - --metrics-bind-address=127.0.0.1:8080\n        - --leader-elect\n        - --brew\n        env:\n        - name: BEANS\n          value: arabica\n        volumeMounts:\n        - mountPath: /tmp/k8s-webhook-server/serving-certs\n          name: cert\n      volumes:\n      - name: cert\n        secret:\n          secretName: webhook-server-cert\n";
@@ -210,8 +210,8 @@ fn crds_of_v1beta1_are_converted() {
     assert!(!ran.out.contains(row), "{}", ran.out);
 }
 
-/// Editing leaves entries without a kind behind, and PROJECT keeps the module from before a project
-/// moved.
+/// Edits leave entries without a kind in PROJECT, and it still records the old module of a project
+/// that has moved.
 #[test]
 fn stale_entries_in_project_are_ignored() {
     let original = original();
@@ -228,7 +228,7 @@ fn stale_entries_in_project_are_ignored() {
 
 /// Older versions of operator-sdk record the full group and no domain.
 #[test]
-fn a_group_without_a_domain_is_in_that_of_the_project() {
+fn group_without_a_domain_gets_the_domain_of_the_project() {
     let original = original();
     let project = text_of(&original, "PROJECT");
     let listed = project.replace(
@@ -244,7 +244,7 @@ fn a_group_without_a_domain_is_in_that_of_the_project() {
 }
 
 #[test]
-fn a_type_of_kubernetes_is_found_by_its_path() {
+fn built_in_type_is_found_by_its_import_path() {
     let original = original();
     let project = text_of(&original, "PROJECT");
     let service = "- controller: true\n  domain: k8s.io\n  group: networking\n  kind: Service\n  path: k8s.io/api/core/v1\n  version: v1\nversion: \"3\"\n";
@@ -258,7 +258,7 @@ fn a_type_of_kubernetes_is_found_by_its_path() {
 
 /// A handler serves one kind, but several webhooks of the original may share a path.
 #[test]
-fn handlers_that_share_a_path_have_paths_of_their_own() {
+fn webhooks_with_a_shared_path_get_separate_paths() {
     let original = original();
     let mug = |text: &str| text.replace("Cup", "Mug").replace("cup", "mug");
     original.write("config/crd/bases/mugs.yaml", &mug(&text_of(&original, CRD)));
@@ -323,7 +323,7 @@ fn reports_why_a_crd_cannot_be_imported() {
 /// A handler serves one kind, so a webhook for several kinds is split. Each part keeps the original
 /// arguments.
 #[test]
-fn a_webhook_for_several_kinds_becomes_one_for_each() {
+fn webhook_for_several_kinds_is_split() {
     let original = original();
     let mug = |text: &str| text.replace("Cup", "Mug").replace("cup", "mug");
     original.write("config/crd/bases/mugs.yaml", &mug(&text_of(&original, CRD)));
@@ -355,7 +355,7 @@ fn a_webhook_for_several_kinds_becomes_one_for_each() {
 
 /// Before controller-runtime 0.15, a watch had a source.
 #[test]
-fn the_type_of_a_source_is_watched() {
+fn type_in_a_source_is_watched() {
     let original = original();
     let path = "internal/controller/cup_controller.go";
     let text = text_of(&original, path);
@@ -376,7 +376,7 @@ fn the_type_of_a_source_is_watched() {
 
 /// Names are inserted into the source of a test, so names that no object can have must be left out.
 #[test]
-fn names_do_not_become_source() {
+fn names_are_not_inserted_as_code() {
     let original = original();
     let path = "config/manager/manager.yaml";
     let evil = "\\\"); std::process::exit(1); //";
@@ -410,7 +410,7 @@ fn rejected_rule_is_left_to_the_user() {
 }
 
 #[test]
-fn a_watch_of_owned_objects_fits_a_line() {
+fn generated_watch_of_owned_objects_fits_on_a_line() {
     let original = original();
     let path = "internal/controller/cup_controller.go";
     let text = text_of(&original, path);

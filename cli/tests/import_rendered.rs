@@ -1,5 +1,5 @@
-//! Compares the table of `rbuilder import` with kustomize's output for both projects: wherever a
-//! row claims that an object is the same or better, this is true in a cluster. Needs kubectl, like
+//! Compares the table of `rbuilder import` with kustomize's output for both projects. If a row
+//! claims that an object is the same or better, this must be true in a cluster. Needs kubectl, like
 //! the tests of the scaffold's manifests.
 
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use crate::import::{import, original};
 use crate::kustomize::{find, has_kubectl, render};
 use crate::support::Folder;
 
-/// Roles and bindings as kubebuilder scaffolds them, and others for an agent beside the manager.
+/// Roles and bindings as kubebuilder scaffolds them, and others for a separate agent.
 const RBAC: &str = r#"apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata: {name: manager-rolebinding}
@@ -125,7 +125,7 @@ fn permissions(role: &Value) -> BTreeSet<String> {
 }
 
 #[test]
-fn rows_are_true_of_what_is_deployed() {
+fn rows_are_true_of_the_rendered_manifests() {
     if !has_kubectl() {
         return;
     }

@@ -1,5 +1,5 @@
-//! `rbuilder import`: each result and reason in the table is true of the manifests of both
-//! projects.
+//! `rbuilder import`: the result and the reason in each row of the table must be true of the
+//! manifests of both projects.
 
 use crate::import::{has_row, import, original};
 use crate::support::{Folder, Ran};
@@ -60,7 +60,7 @@ fn roles_of_other_accounts_have_no_counterpart() {
 }
 
 #[test]
-fn objects_of_one_name_are_compared() {
+fn objects_with_the_same_name_are_compared() {
     let role = cluster_role("cup-viewer-role", "mugs");
     let account = "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: kitchen\n  annotations: {eks.amazonaws.com/role-arn: brew}\n";
     let bound = binding("manager-rolebinding", "manager-role", "agent");
@@ -83,9 +83,9 @@ fn objects_of_one_name_are_compared() {
     }
 }
 
-/// In Go, leader election may use ConfigMaps too, which the library never does.
+/// In Go, leader election may also use ConfigMaps, which the library never does.
 #[test]
-fn permissions_that_only_go_needs_to_elect_a_leader_are_not_missing() {
+fn unused_leader_election_permissions_are_not_missing() {
     let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: leader-election-role\n  namespace: system\nrules:\n- apiGroups: [\"\"]\n  resources: [configmaps]\n  verbs: [get, list, watch, create, update, patch, delete]\n- apiGroups: [coordination.k8s.io]\n  resources: [leases]\n  verbs: [get, list, watch, create, update, patch, delete]\n- apiGroups: [\"\"]\n  resources: [events]\n  verbs: [create, patch]\n";
     let check = |role: &str, expected: &str| {
         let ran = import(&with_rbac(&[("leader_election_role.yaml", role)])).1.ok();
@@ -134,9 +134,9 @@ fn reconcilers_in_unlinked_packages_are_not_imported() {
     }
 }
 
-/// A package may be imported only from generated source, such as wire's.
+/// A package may be imported only by generated source, such as wire's.
 #[test]
-fn generated_source_is_part_of_a_program() {
+fn imports_in_generated_source_count() {
     let original = original();
     original.write("cmd/main.go", MAIN);
     original.write(
@@ -183,7 +183,7 @@ fn with_two_versions(webhooks: &str) -> Folder {
 }
 
 #[test]
-fn a_webhook_for_two_versions_is_imported_once() {
+fn webhook_for_two_versions_is_imported_once() {
     for path in ["/validate-cup", "/validate-crew-example-com-v1-cup", "/judge"] {
         let webhooks = include_str!("import/webhooks.yaml")
             .replace(
@@ -246,7 +246,7 @@ fn each_missing_webhook_has_its_own_reason() {
 
 /// A mutating configuration is not part of a validating one.
 #[test]
-fn webhooks_are_compared_with_those_of_their_configuration() {
+fn webhooks_are_compared_within_their_configuration() {
     let original = original();
     let webhooks = include_str!("import/webhooks.yaml");
     let (mutating, validating) = webhooks.split_once("---\n").expect("two configurations");

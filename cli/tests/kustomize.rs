@@ -143,7 +143,7 @@ const ELSEWHERE: &str = "\
 pub async fn reconcile";
 
 #[test]
-fn roles_in_other_namespaces_stay_there_with_their_bindings() {
+fn roles_in_other_namespaces_keep_their_bindings() {
     let Some(folder) = project() else { return };
     let before = folder.tree();
     let controller = "src/controller/cup.rs";

@@ -1,5 +1,5 @@
-//! `rbuilder init` in a Cargo workspace. The project becomes a member, or the command tells why it
-//! does not.
+//! `rbuilder init` in a Cargo workspace. The project becomes a member, or the command explains why
+//! it does not.
 #![allow(clippy::disallowed_methods)] // the tests access the disk
 
 use crate::older;

@@ -1,4 +1,5 @@
-//! The tests of the command, one program: see `xtask/src/tidy/suites.rs`. `crash` and `envtest` are programs of their own.
+//! All tests of the command in one program: see `xtask/src/tidy/suites.rs`. `crash` and `envtest`
+//! are separate programs.
 
 #[path = "support/hand_edit.rs"]
 mod hand_edit;

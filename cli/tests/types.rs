@@ -116,7 +116,7 @@ fn types_form_one_module_tree() {
     assert!(tree["src/api/v1/mod.rs"].ends_with("\n\npub mod gadget;\n"));
     let again = folder.run("types crds/gadgets.yaml").ok();
     assert!(again.out.starts_with("unchanged"), "{}", again.out);
-    // A second definition joins the existing modules and preserves their other contents.
+    // A second CRD is added to the existing modules, whose other contents are kept.
     folder.write(
         "src/api/v1/mod.rs",
         "//! Mine.\n\npub mod gadget;\n\npub const MINE: u8 = 1;\n",
@@ -135,7 +135,7 @@ fn types_form_one_module_tree() {
 }
 
 #[test]
-fn manifests_of_the_types_are_the_crd() {
+fn types_round_trip_to_the_crd() {
     let folder = folder();
     folder.run("types crds/gadgets.yaml").ok();
     folder.run("manifests --only crd --no-version-annotation").ok();
@@ -186,7 +186,7 @@ fn types_can_be_printed() {
 
 /// License header checks must pass for all files of a project.
 #[test]
-fn types_have_the_header_of_the_project() {
+fn types_have_the_license_header() {
     let folder = folder();
     folder
         .run("init --domain example.com --project-name shop --owner Shopkeepers --license mit --force")
@@ -231,7 +231,7 @@ fn next_steps_list_remaining_work() {
 }
 
 #[test]
-fn bad_input_is_refused() {
+fn rejects_invalid_input() {
     let folder = folder();
     folder.write("beta.yaml", &CRD.replace("k8s.io/v1", "k8s.io/v1alpha1"));
     folder.write("config.yaml", "kind: ConfigMap\n");

@@ -517,9 +517,10 @@ fn recorded_text_takes_precedence_over_the_version() {
     );
 }
 
-/// A marker is a part of the scaffold like any other line: `update` merges it with edits of users.
+/// A marker is a part of the scaffold like any other line: `update` merges it with the user's
+/// edits.
 #[test]
-fn markers_of_existing_webhooks_are_brought_up_to_date() {
+fn markers_of_existing_webhooks_are_updated() {
     let folder = project(&[
         "init --domain example.com --project-name shop",
         "create webhook --group core --version v1 --kind Pod --defaulting",

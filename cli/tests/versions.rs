@@ -774,7 +774,7 @@ fn ignores_unreadable_samples() {
     }
 }
 
-/// kubectl cannot apply a sample for a version or kind that is no longer served.
+/// kubectl cannot apply a sample of a version or kind that is no longer served.
 #[test]
 fn reports_samples_of_removed_versions() {
     let folder = project();

@@ -49,13 +49,14 @@ fn parse_version(text: &str) -> Result<String, String> {
     }
 }
 
-/// Returns whether a text is a version in the form of semver that names of objects can have: these have no `+` and no capitals.
+/// Returns `true` if `text` is a semantic version that names of objects may contain: they allow no
+/// `+` and no capitals.
 pub(crate) fn is_version(text: &str) -> bool {
     let is_upper = |byte: u8| byte.is_ascii_uppercase();
     Version::parse(text).is_ok_and(|version| version.build.is_empty()) && !text.bytes().any(is_upper)
 }
 
-/// Checks that a range is one of versions.
+/// Checks the syntax of a range of versions.
 fn parse_version_range(text: &str) -> Result<String, String> {
     match is_version_range(text) {
         true => Ok(text.to_owned()),
@@ -63,9 +64,10 @@ fn parse_version_range(text: &str) -> Result<String, String> {
     }
 }
 
-/// Returns whether a text is a range as the Operator Lifecycle Manager reads it: comparisons with whole versions, or with
-/// parts and a wildcard, that all hold, and alternatives after `||`. Source: the Go package `blang/semver`, version 4. Cargo
-/// writes ranges in another form, with commas.
+/// Returns `true` if the Operator Lifecycle Manager accepts `text` as a range. A range consists of
+/// comparisons with versions or wildcards, all of which must hold, and of alternatives after `||`.
+/// Follows the Go package `blang/semver`, version 4. Cargo's ranges, with commas, have a different
+/// syntax.
 pub(crate) fn is_version_range(text: &str) -> bool {
     text.split("||").all(|alternative| {
         let mut rest = alternative.trim();
@@ -88,7 +90,7 @@ fn split_word(text: &str) -> (&str, &str) {
     text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()))
 }
 
-/// Returns whether a version has numbers and then `x`, in two or three parts.
+/// Returns `true` if a version ends in `.x` after one or two numbers, as in `1.x` and `1.2.x`.
 fn is_wildcard(version: &str) -> bool {
     let numbers = version.trim_end_matches(".x");
     numbers != version
@@ -96,7 +98,7 @@ fn is_wildcard(version: &str) -> bool {
         && numbers.split('.').all(|part| part.parse::<u64>().is_ok())
 }
 
-/// Checks the name of a channel, which is part of labels.
+/// Checks the name of a channel, which becomes a part of labels.
 fn parse_channel(text: &str) -> Result<String, String> {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     match !text.is_empty() && text.bytes().all(is_part) {

@@ -54,7 +54,7 @@ pub struct SettingFlags {
 }
 
 impl SettingFlags {
-    /// Returns whether they change what is scaffolded.
+    /// Returns `true` if a flag changes what is scaffolded.
     pub fn change_scaffold(&self) -> bool {
         self.namespaced.is_some()
             || self.multigroup.is_some()
@@ -65,7 +65,7 @@ impl SettingFlags {
             || self.kubernetes.is_some()
     }
 
-    /// Returns whether they turn features of the deployment on or off.
+    /// Returns `true` if a flag enables or disables a feature of the deployment.
     pub fn name_features(&self) -> bool {
         !(self.enable.is_empty() && self.disable.is_empty())
     }

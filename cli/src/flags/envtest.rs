@@ -23,7 +23,7 @@ pub enum Envtest {
 }
 
 impl Envtest {
-    /// Returns the words of the command.
+    /// Returns the command as typed, for the JSON output.
     pub fn name(&self) -> &'static str {
         match self {
             Envtest::Install(_) => "envtest install",
@@ -38,7 +38,7 @@ impl Envtest {
         self.store().output
     }
 
-    /// Returns the flags that all subcommands have.
+    /// Returns the flags that all subcommands share.
     pub fn store(&self) -> &StoreFlags {
         match self {
             Envtest::Install(flags) => &flags.store,

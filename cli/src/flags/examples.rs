@@ -1,10 +1,10 @@
-//! Examples of each command, at the end of its help, in its manual page and in docs/commands.md.
+//! Examples of each command, which appear in its help, in its manual page and in docs/commands.md.
 
 use clap::{Command, CommandFactory};
 
 use super::Cli;
 
-/// Command lines by command, each with the sentence that it illustrates.
+/// The examples of each command, as pairs of a description and a command line.
 #[rustfmt::skip]
 pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("init", &[
@@ -138,7 +138,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ]),
 ];
 
-/// Returns the command line with the examples.
+/// Returns the clap command with the examples in its help.
 pub fn command() -> Command {
     EXAMPLES.iter().fold(Cli::command(), |command, (path, examples)| {
         let words: Vec<&str> = path.split(' ').collect();
@@ -149,13 +149,14 @@ pub fn command() -> Command {
 fn add_examples(command: Command, path: &[&str], examples: &[(&str, &str)]) -> Command {
     match path {
         [] => command.after_help(render_examples(examples)),
-        // A build may be without a command.
+        // A command may be missing from this build.
         [word, ..] if command.find_subcommand(word).is_none() => command,
         [word, rest @ ..] => command.mut_subcommand(word, |inner| add_examples(inner, rest, examples)),
     }
 }
 
-/// Returns the examples of a command for the end of its help; none for commands that have subcommands.
+/// Returns the examples of a command as the end of its help, or `None` for a command with
+/// subcommands.
 pub(crate) fn find_examples(path: &str) -> Option<String> {
     let (_, examples) = EXAMPLES.iter().find(|(command, _)| *command == path)?;
     Some(render_examples(examples))
@@ -174,7 +175,7 @@ mod tests {
 
     use super::*;
 
-    /// Adds the paths of the commands that do something.
+    /// Collects the paths of all commands without subcommands.
     fn collect_paths(command: &Command, path: &str, paths: &mut BTreeSet<String>) {
         let inner: Vec<&Command> = command
             .get_subcommands()
@@ -196,7 +197,7 @@ mod tests {
         assert_eq!(known, paths);
     }
 
-    /// Returns the words of the command line in a line of a shell.
+    /// Returns the words of the rbuilder command in a line of shell.
     fn words(line: &str) -> Vec<String> {
         let (_, line) = line.split_once("$(").unwrap_or(("", line));
         let line = line.split([')', '>', '|']).next().unwrap_or(line);

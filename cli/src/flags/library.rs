@@ -28,10 +28,10 @@ impl LibraryForm {
         }
     }
 
-    /// Returns the form with a name.
+    /// Parses the name of a form.
     ///
     /// # Errors
-    /// Fails with the names that there are.
+    /// Fails with the accepted names if the name is unknown.
     pub(crate) fn parse(name: &str) -> Result<LibraryForm> {
         match LibraryForm::from_str(name, false) {
             Ok(form) => Ok(form),
@@ -62,7 +62,7 @@ impl LibrarySource {
     /// Checks that all values belong to the form.
     ///
     /// # Errors
-    /// Fails with the first value of another form.
+    /// Fails with the first value that belongs to another form.
     pub(crate) fn check(&self) -> Result<()> {
         let values = [
             (LibraryForm::Version, "version", self.version.is_some()),
@@ -110,7 +110,7 @@ pub struct LibraryFlags {
 }
 
 impl LibraryFlags {
-    /// Returns the source that the flags ask for.
+    /// Returns the source that the flags select.
     pub(crate) fn source(&self) -> LibrarySource {
         LibrarySource {
             form: self.set,
@@ -145,7 +145,7 @@ pub struct InitLibraryFlags {
 }
 
 impl InitLibraryFlags {
-    /// Returns the source that the flags ask for.
+    /// Returns the source that the flags select.
     pub(crate) fn source(&self) -> LibrarySource {
         LibrarySource {
             form: self.library,

@@ -1,4 +1,4 @@
-//! The command line: commands and flags, parsed but not checked any further. Commands turn flags into requests.
+//! The command line: parses commands and flags. The commands turn the flags into requests.
 
 mod adopt;
 mod bundle;
@@ -236,7 +236,7 @@ pub enum Color {
     Never,
 }
 
-/// Returns the value of `--color` in a command line that is not parsed yet: errors of parsing have color too.
+/// Finds `--color` in an unparsed command line, because parse errors are colored, too.
 pub(crate) fn color_in(arguments: &[OsString]) -> Color {
     let words = arguments.iter().skip(1).take_while(|word| *word != "--");
     let words: Vec<&str> = words.filter_map(|word| word.to_str()).collect();
@@ -343,7 +343,7 @@ impl License {
     }
 }
 
-/// Checks that a reference of an image is one word.
+/// Checks that an image reference is a single word.
 pub(crate) fn parse_image(text: &str) -> Result<String, String> {
     match !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic()) {
         true => Ok(text.to_owned()),

@@ -1,4 +1,4 @@
-//! Flags of the commands that a build without the feature `control-plane` lacks.
+//! Flags of commands that need the feature `control-plane`, for builds without it.
 
 use std::ffi::OsString;
 
@@ -15,7 +15,7 @@ pub struct Envtest {
 }
 
 impl Envtest {
-    /// Returns the word of the command.
+    /// Returns the command as typed, for the JSON output.
     pub fn name(&self) -> &'static str {
         "envtest"
     }
