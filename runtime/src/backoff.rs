@@ -1,4 +1,7 @@
 //! Exponential back-off.
+//!
+//! `queue/model.rs` tests it as part of the queue. The default delays are repeated in the
+//! documentation of this crate and in docs/: `git grep -n '1000 s' runtime/src docs`.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! Prepares objects for storage without blocking readers: packs them and computes their index
-//! values.
+//! values. No object is decoded and no user function runs while the objects of a cache are locked.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 

@@ -1,4 +1,6 @@
 //! Watches that a reconcile adds while the controller is running.
+//!
+//! These methods of [`Ctx`] are here because the module `ctx` does not depend on `controller`.
 
 use std::collections::HashSet;
 use std::fmt;
