@@ -1,13 +1,15 @@
-//! The check of an owner before it adopts an object.
+//! Checks an owner before it adopts an object.
 //!
-//! Kubernetes' own controllers act for an owner only while it has no deletion timestamp, and ask the API server again
-//! before they adopt, because their caches may lag behind. Otherwise `kubectl delete --cascade=orphan` deletes what it
-//! should keep: the garbage collector releases the object, the controller of the deleted owner adopts it again, and the
-//! object is collected with its owner.
+//! Kubernetes' own controllers only act for an owner that has no deletion timestamp, and they ask
+//! the API server again before adopting, because their caches may lag behind. Otherwise `kubectl
+//! delete --cascade=orphan` would delete what it should keep: the garbage collector releases the
+//! object, the controller of the deleted owner adopts it again, and the object is then collected
+//! with its owner.
 //!
-//! Creating needs no such check, and so costs no further request: an object that was created for an owner that is gone is
-//! deleted by the garbage collector, and nobody misses it. Neither does an object that the owner controls already: its
-//! apply carries the resource version at which it did.
+//! Creating an object needs no such check and therefore no extra request: if the owner is gone, the
+//! garbage collector deletes the object, and nobody misses it. An object that the owner already
+//! controls needs none either, because its apply carries the resource version at which the owner
+//! controlled it.
 
 use kube::ResourceExt;
 use kube::api::ListParams;
@@ -20,7 +22,7 @@ use crate::object::{AnyObject, describe_object};
 impl<S> Ctx<S> {
     /// Checks with the API server that `owner` still exists and is not being deleted, before it adopts `object`.
     ///
-    /// This is a list with one name, because a controller's role has `list` on its kind, and may not have `get`.
+    /// Uses a list by name, because a controller's role has `list` on its kind but may lack `get`.
     pub(super) async fn check_adoption<O: AnyObject, C: AnyObject>(
         &self,
         owner: &O,

@@ -1,25 +1,30 @@
-//! Answers to applies, so that one that would change nothing is not sent.
+//! Remembers the responses to applies, so that an apply that would change nothing is not sent.
 //!
-//! A reconcile applies all its children each time, and mostly they are as it left them. The API server would find that
-//! out, but asking it costs a request for each child at each resync. So the body of each apply is remembered as a hash,
-//! with the resource version of the answer. The same apply is not sent again while a cache shows the object in that very
-//! version: nothing has changed in it since, by anybody, not even in its status.
+//! A reconcile applies all of its children each time, and usually they are as it left them. The API
+//! server could find that out, but at the cost of a request for each child at each resync.
+//! Therefore, each apply is remembered as a hash of its body, along with the resource version in
+//! the response. The same apply is skipped while a cache shows the object at exactly this version:
+//! nobody has changed it since, not even its status.
 //!
-//! | what happens | what the cache shows | the next apply |
+//! | what happens | version in the cache | next apply |
 //! |---|---|---|
-//! | nothing | the version of the answer | is not sent |
-//! | somebody changes the object, and changes it back | a newer version | is sent |
-//! | the body changes | the version of the answer | is sent |
-//! | the object is deleted | nothing | is sent, and creates it |
-//! | the watch has not delivered a change yet | the version of the answer | is not sent; the change reconciles the owner once it is delivered |
-//! | the process restarts | any version | is sent, because nothing is remembered |
+//! | nothing | that of the response | skipped |
+//! | somebody changes the object and changes it back | newer | sent |
+//! | the body changes | that of the response | sent |
+//! | the object is deleted | none | sent, which creates the object |
+//! | a change has not reached the watch yet | that of the response | skipped; the change reconciles the owner once it is delivered |
+//! | the process restarts | any | sent, because nothing is remembered |
 //!
-//! The answer is the result of the call, and it is read: controllers make the status of the owner from it, as the scaffold
-//! does. It is in the cache if that keeps whole objects; otherwise, as for kinds that a controller
-//! [owns](crate::Controller::owns), its JSON is kept, as the difference to the first answer of its kind, up to a limit for
-//! all. That takes some 150 bytes for each object. To read the object again would cost the request that is saved, and to cache
-//! owned objects whole some 2000 bytes for each. The values of Secrets are not kept here: whoever dumps the memory of an operator finds only those that it
-//! caches or works with. So applies of Secrets are sent unless a cache has them.
+//! A skipped apply must still return the response, because controllers compute the owner's status
+//! from it, as the scaffold does. If a cache keeps whole objects, the response is there. Otherwise,
+//! as for kinds that a controller [owns](crate::Controller::owns), its JSON is stored here, as a
+//! diff to the first response of its kind, up to a total limit. That takes about 150 bytes per
+//! object; caching owned objects whole would take about 2000 bytes each, and reading the object
+//! again would cost the request that was saved.
+//!
+//! The values of Secrets are never stored here: a memory dump of an operator should only contain
+//! those that it caches or works with. Applies of Secrets are therefore always sent unless a cache
+//! contains them.
 
 use std::any::TypeId;
 use std::collections::hash_map::RandomState;
@@ -33,24 +38,25 @@ use serde_json::Value;
 use super::similar::Base;
 use crate::object::{AnyObject, Key, Kind};
 
-/// Size in bytes of an entry without its answer, roughly.
+/// Approximate size in bytes of an entry without its response.
 const ENTRY_BYTES: usize = 320;
-/// Maximum size in bytes of the answer of a kind with which the others are compared.
+/// Maximum size in bytes of the response that serves as the base for diffs of its kind.
 const MAX_BASE: usize = 64 << 10;
 
-/// The answers to the applies of one controller, as many as fit into the limit.
+/// The responses to the applies of one controller, as many as fit into the limit.
 pub(super) struct AppliedObjects {
-    /// Two hashes with random keys: a collision of one would leave a change unsent.
+    /// Two hashers with random keys: with one, a hash collision would leave a change unsent.
     hashers: [RandomState; 2],
-    /// Limit in bytes; the oldest answers are forgotten.
+    /// Limit in bytes. When it is exceeded, the oldest responses are forgotten.
     limit: usize,
     answers: Mutex<Answers>,
 }
 
-/// Identifies an object among those of all kinds.
+/// Identifies an object across all kinds.
 type ObjectId = (KindId, Key);
 
-/// Identifies a kind: by its Rust type, and a kind known only at run time also by API version and plural.
+/// Identifies a kind by its Rust type. For kinds known only at run time, also by API version and
+/// plural.
 type KindId = (TypeId, Option<(String, String)>);
 
 fn id_of<K: AnyObject>(kind: &Kind<K>) -> KindId {
@@ -64,9 +70,10 @@ fn id_of<K: AnyObject>(kind: &Kind<K>) -> KindId {
 #[derive(Default)]
 struct Answers {
     by_object: HashMap<Arc<ObjectId>, Answer>,
-    /// The objects in the order of their answers. An entry counts only if its number is that of the answer.
+    /// The objects in order of their responses. An entry is stale if its number is not that of the
+    /// current response.
     order: VecDeque<(u64, Arc<ObjectId>)>,
-    /// By kind, the answer with which the others are compared: the first one, or nothing if that is too long.
+    /// For each kind, the base for diffs: the first response, or an empty text if that is too long.
     bases: HashMap<KindId, Base>,
     last: u64,
     bytes: usize,
@@ -76,7 +83,7 @@ struct Answer {
     number: u64,
     body: BodyHash,
     version: String,
-    /// The JSON of the object, as its difference to the base of the kind; `None` if it is not kept here.
+    /// The JSON of the object as a diff to the base of its kind; `None` if it is not stored here.
     object: Option<Box<[u8]>>,
 }
 
@@ -86,12 +93,13 @@ impl Answer {
     }
 }
 
-/// The hash of the body of an apply.
+/// Hash of the body of an apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BodyHash([u64; 2]);
 
 impl AppliedObjects {
-    /// Creates a store that forgets the oldest answers at `limit` bytes. With zero, nothing is remembered.
+    /// Creates a store that forgets the oldest responses at `limit` bytes. If the limit is zero,
+    /// nothing is remembered.
     pub(super) fn new(limit: usize) -> Self {
         Self {
             hashers: [RandomState::new(), RandomState::new()],
@@ -100,10 +108,11 @@ impl AppliedObjects {
         }
     }
 
-    /// Returns the hash of a body without its preconditions, which depend on what is known of the object.
+    /// Returns the hash of a body without its preconditions, which depend on the known state of the
+    /// object.
     pub(super) fn hash(&self, body: &mut Value) -> BodyHash {
         let preconditions = ["uid", "resourceVersion"].map(|name| (name, take_metadata(body, name)));
-        // Half the work of `to_string`, which formats. A value can always be serialized.
+        // Half the work of `to_string`, which formats. Serializing a `Value` cannot fail.
         let text = serde_json::to_vec(body).unwrap_or_default();
         for (name, value) in preconditions {
             if let Some(value) = value {
@@ -113,7 +122,7 @@ impl AppliedObjects {
         BodyHash([0, 1].map(|at: usize| self.hashers[at].hash_one(&text)))
     }
 
-    /// Returns the version of the last answer, if the same body was sent.
+    /// Returns the version in the last response, if it was a response to the same body.
     pub(super) fn version_of<K: AnyObject>(
         &self,
         kind: &Kind<K>,
@@ -125,18 +134,19 @@ impl AppliedObjects {
         (answer.body == body).then(|| answer.version.clone())
     }
 
-    /// Returns the last answer, if it was kept.
+    /// Returns the last response if it is stored here.
     pub(super) fn object_of<K: AnyObject>(&self, kind: &Kind<K>, key: &Key) -> Option<K> {
         let answers = self.lock();
         let answer = answers.by_object.get(&(id_of(kind), key.clone()))?;
         let base = answers.bases.get(&id_of(kind))?;
         let json = String::from_utf8(base.decode(answer.object.as_deref()?)?).ok()?;
-        // As kube reads answers: to read bytes as well would compile every type of `K` once more in each operator.
+        // Read from a `str`, as kube does for responses: `from_slice` would compile every type `K`
+        // once more in each operator.
         serde_json::from_str(&json).ok()
     }
 
-    /// Remembers the answer to an apply. `keeps` is `false` if a cache has the object, or nothing else may have
-    /// it.
+    /// Remembers the response to an apply. `keeps` is `false` if a cache has the object or it must
+    /// not be stored here.
     pub(super) fn remember<K: AnyObject + Serialize>(
         &self,
         kind: &Kind<K>,
@@ -191,7 +201,7 @@ impl Answers {
         }
     }
 
-    /// Returns the base for answers of a kind, of which `first` is one.
+    /// Returns the base for responses of a kind. `first` becomes the base if the kind has none.
     fn base_of(&mut self, kind: &KindId, first: &[u8]) -> &Base {
         self.bases.entry(kind.clone()).or_insert_with(|| {
             let fits = first.len() <= MAX_BASE;
@@ -199,7 +209,7 @@ impl Answers {
         })
     }
 
-    /// Removes an answer, unless there has been another since.
+    /// Removes a response unless it has been replaced since.
     fn forget(&mut self, number: u64, id: &ObjectId) {
         if self
             .by_object
@@ -212,17 +222,18 @@ impl Answers {
     }
 }
 
-/// Removes a field of the metadata, and returns it.
+/// Removes a field from the metadata and returns it.
 fn take_metadata(object: &mut Value, name: &str) -> Option<Value> {
     object.get_mut("metadata")?.as_object_mut()?.remove(name)
 }
 
-/// Managed fields are taken out while the object is serialized, because they take as long as all the rest.
+/// Serializes an object without its managed fields, which take as long as everything else.
 fn to_json_without_managed_fields<K: AnyObject + Serialize>(object: &mut K) -> Option<Vec<u8>> {
     let managed_fields = object.meta_mut().managed_fields.take();
     let json = serde_json::to_value(&*object);
     object.meta_mut().managed_fields = managed_fields;
-    // Through a value, as bodies are: to write bytes as well would compile every type of `K` once more in each operator.
+    // Go through a `Value`, as for bodies: serializing to bytes directly would compile every type
+    // `K` once more in each operator.
     serde_json::to_vec(&json.ok()?).ok()
 }
 

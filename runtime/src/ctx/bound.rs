@@ -1,13 +1,14 @@
-//! Writes that must not reach another object, which was created in the place of the one that was read.
+//! Writes that must not affect a different object, created in place of the one that was read.
 //!
-//! | write | condition |
+//! | write | precondition |
 //! |---|---|
-//! | apply, merge patch | the uid in the body |
-//! | JSON patch | a test of the uid, as the first operation |
-//! | apply and merge patch of the status | the resource version as well: kube-apiserver ignores the metadata in a write of a custom resource's status, except for the resource version |
+//! | apply, merge patch | the UID in the body |
+//! | JSON patch | a test of the UID as the first operation |
+//! | apply or merge patch of the status | also the resource version: when the status of a custom resource is written, kube-apiserver ignores all other metadata |
 //!
-//! A resource version is too strict by itself: it changes with every write of others. So a status that is refused for it is
-//! sent again, if the API server still has the same object.
+//! By itself, a resource version is too strict, because every write by others changes it. A status
+//! that is rejected for it is therefore sent again, provided that the API server still has the same
+//! object.
 
 use std::fmt::Debug;
 
@@ -22,10 +23,10 @@ use crate::cache::{KnownObject, to_json};
 use crate::error::Error;
 use crate::object::{AnyObject, Kind};
 
-/// Number of times that a status is sent again because the object has changed.
+/// How often to resend a status because the object has changed.
 const RETRIES: usize = 4;
 
-/// What a write requires of the object.
+/// Preconditions of a write.
 #[derive(Clone, Copy, Default)]
 struct Conditions<'a> {
     uid: Option<&'a str>,
@@ -33,7 +34,7 @@ struct Conditions<'a> {
 }
 
 impl<S> Ctx<S> {
-    /// Sends a patch that changes `object` only.
+    /// Sends a patch that only applies to this very object.
     pub(super) async fn send_bound<K: AnyObject, P: Serialize + Debug>(
         &self,
         kind: &Kind<K>,
@@ -56,7 +57,7 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// [`send_bound`](Self::send_bound) for the status.
+    /// Like [`send_bound`](Self::send_bound), for the status.
     pub(super) async fn send_bound_status<K: AnyObject, P: Serialize + Debug>(
         &self,
         kind: &Kind<K>,
@@ -96,8 +97,8 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Returns the newest resource version of an object that is known: its own, or that of the caches, which have the
-    /// writes of this process.
+    /// Returns the newest known resource version of an object: its own, or the one in the caches,
+    /// which include the writes of this process.
     fn newest_version<K: AnyObject>(&self, kind: &Kind<K>, object: &K) -> Option<String> {
         let own = object.resource_version();
         let cached = match self.shared.caches.look_up(kind, object.meta()) {
@@ -109,14 +110,14 @@ impl<S> Ctx<S> {
     }
 }
 
-/// Returns the resource version of an object; `None` if it is gone, replaced by another one, or cannot be read. Then the
-/// reconcile is to be repeated with a newer cache.
+/// Returns the current resource version of an object. Returns `None` if the object is gone or
+/// replaced, or cannot be read; the reconcile should then be repeated with a newer cache.
 async fn find_version<K: AnyObject>(api: &Api<K>, object: &K) -> Option<String> {
     let found = api.get_metadata(&object.name_any()).await.ok()?;
     (found.uid() == object.uid()).then(|| found.resource_version())?
 }
 
-/// Converts a refusal into a conflict if another object has taken the place of this one.
+/// Converts an error into a conflict if another object has taken the place of this one.
 async fn explain<K: AnyObject>(api: &Api<K>, object: &K, error: kube::Error) -> Error {
     if let kube::Error::Api(status) = &error
         && is_failed_test(status)
@@ -129,7 +130,7 @@ async fn explain<K: AnyObject>(api: &Api<K>, object: &K, error: kube::Error) -> 
     to_bound_apply_error(object, error)
 }
 
-/// Converts a refused JSON patch into a conflict if a test in it did not hold.
+/// Converts the error of a JSON patch into a conflict if one of its tests failed.
 pub(crate) fn to_test_conflict(error: kube::Error) -> kube::Error {
     match error {
         kube::Error::Api(status) if is_failed_test(&status) => to_conflict(&status),
@@ -137,14 +138,14 @@ pub(crate) fn to_test_conflict(error: kube::Error) -> kube::Error {
     }
 }
 
-/// Returns `true` if a JSON patch could not be carried out, such as for a test in it. The API server names no field then,
-/// unlike for an invalid object.
+/// Returns `true` if a JSON patch could not be applied, for example because a test in it failed.
+/// Unlike for an invalid object, the API server does not name a field.
 fn is_failed_test(status: &Status) -> bool {
     let mut causes = status.details.iter().flat_map(|details| &details.causes);
     status.code == 422 && causes.next().is_none()
 }
 
-/// Returns the patch with these conditions, unless it names them itself.
+/// Adds these preconditions to the patch, unless it already contains its own.
 fn bind<P: Serialize>(patch: &Patch<P>, conditions: Conditions<'_>) -> Result<Patch<Value>, Error> {
     Ok(match patch {
         Patch::Apply(body) => Patch::Apply(bind_body(body, conditions)?),
@@ -158,7 +159,7 @@ fn bind<P: Serialize>(patch: &Patch<P>, conditions: Conditions<'_>) -> Result<Pa
             }
             Patch::Json(operations)
         }
-        // kube may add kinds of patches, which could not be bound.
+        // A kind of patch that a newer kube may add and that we could not bind.
         _ => return Err(Error::terminal("this kind of patch is not supported")),
     })
 }
@@ -177,13 +178,13 @@ fn bind_body<P: Serialize>(body: &P, conditions: Conditions<'_>) -> Result<Value
     Ok(body)
 }
 
-/// Returns the metadata in a body, which it gets if it has none.
+/// Returns the metadata in a body, adding it if necessary.
 fn metadata_of(body: &mut Value) -> Option<&mut Map<String, Value>> {
     let metadata = body.as_object_mut()?.entry("metadata");
     metadata.or_insert_with(|| json!({})).as_object_mut()
 }
 
-/// Returns `true` if a patch names a resource version itself.
+/// Returns `true` if a patch itself specifies a resource version.
 fn names_version<P: Serialize>(patch: &Patch<P>) -> Result<bool, Error> {
     let (Patch::Apply(body) | Patch::Merge(body) | Patch::Strategic(body)) = patch else {
         return Ok(false);

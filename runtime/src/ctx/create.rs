@@ -1,4 +1,4 @@
-//! Creating owned objects that are not changed afterwards.
+//! Creates owned objects that do not change afterwards.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ impl<S> Ctx<S> {
     /// The object defaults to the owner's namespace; the field manager is the controller's name.
     ///
     /// # Errors
-    /// [`OwnershipError`] when an object of this name exists and `owner` is not its controller, when the owner is being
-    /// deleted, or when the scopes do not allow the ownership; otherwise the response of the API server, as
-    /// [`kube::Error`].
+    /// [`OwnershipError`] if an object with this name exists and `owner` is not its controller, if
+    /// the owner is being deleted, or if the scopes do not allow the ownership. Otherwise the
+    /// response of the API server as a [`kube::Error`].
     pub async fn create_owned<O: AnyObject, C: AnyObject + Serialize>(
         &self,
         owner: &O,
@@ -54,7 +54,7 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Returns the cached object of this name, if whole objects of the kind are cached.
+    /// Returns the cached object with this name, if whole objects of the kind are cached.
     fn find_whole<C: AnyObject>(&self, kind: &Kind<C>, child: &C) -> Option<C> {
         let found = self.shared.caches.get_consistent(kind, &Key::of(child));
         found.map(Arc::unwrap_or_clone)

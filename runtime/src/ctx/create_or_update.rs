@@ -1,4 +1,4 @@
-//! Creating an object, or updating it if it exists.
+//! Creates an object, or updates it if it exists.
 
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams, PostParams};
@@ -11,7 +11,7 @@ use crate::cache::to_json;
 use crate::error::Error;
 use crate::object::{AnyObject, Key, Kind};
 
-/// The operation performed by [`Ctx::create_or_update`], with the resulting object.
+/// The operation that [`Ctx::create_or_update`] performed, with the resulting object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Written<K> {
     /// The object did not exist and was created.
@@ -42,8 +42,8 @@ impl<K> Written<K> {
 }
 
 impl<S> Ctx<S> {
-    /// Creates `object`, or updates the existing object of its name. `mutate` is called with `object` or the existing
-    /// object, and changes it to the desired state.
+    /// Creates `object`, or updates the existing object with its name. `mutate` receives `object`
+    /// or the existing object, and changes it to the desired state.
     ///
     /// The existing object is read from the cache of `K` if [whole objects](Self::cached) are cached and the other caches
     /// of the kind agree with it, and from the API server otherwise. If `mutate` changes nothing, nothing is sent.
@@ -68,8 +68,8 @@ impl<S> Ctx<S> {
     /// ```
     ///
     /// # Errors
-    /// A conflict when the object was changed concurrently, which a controller retries without logging an error;
-    /// otherwise the response of the API server, as [`kube::Error`].
+    /// A conflict if the object was changed concurrently, which a controller retries without
+    /// logging an error. Otherwise the response of the API server as a [`kube::Error`].
     pub async fn create_or_update<K: AnyObject + Serialize>(
         &self,
         object: K,
@@ -84,12 +84,13 @@ impl<S> Ctx<S> {
         self.send(&kind, write).await
     }
 
-    /// [`create_or_update`](Self::create_or_update) for an object with `owner` as its controller; see
-    /// [`apply_owned`](Self::apply_owned).
+    /// Like [`create_or_update`](Self::create_or_update), for an object with `owner` as its
+    /// controller; see [`apply_owned`](Self::apply_owned).
     ///
     /// # Errors
-    /// [`OwnershipError`](crate::OwnershipError) when the object has another controller, when the owner is being deleted, or
-    /// when the scopes do not allow the ownership; otherwise those of `create_or_update`.
+    /// [`OwnershipError`](crate::OwnershipError) if the object has another controller, if the owner
+    /// is being deleted, or if the scopes do not allow the ownership. Otherwise the errors of
+    /// `create_or_update`.
     pub async fn create_or_update_owned<O: AnyObject, K: AnyObject + Serialize>(
         &self,
         owner: &O,
@@ -116,7 +117,7 @@ impl<S> Ctx<S> {
         Ok(written)
     }
 
-    /// Decides on what to write, with the existing object from the cache or the server.
+    /// Decides what to write, given the existing object from the cache or the server.
     async fn prepare_write<K: AnyObject + Serialize>(
         &self,
         kind: &Kind<K>,
@@ -136,7 +137,8 @@ impl<S> Ctx<S> {
         let Some(mut changes) = changes else {
             return Ok(Write::Nothing(existing));
         };
-        // With the resource version, the server rejects the patch if the object has changed since it was read.
+        // Because of the resource version, the server rejects the patch if the object has changed
+        // since it was read.
         changes["metadata"]["resourceVersion"] = existing.resource_version().into();
         Ok(Write::Update { existing, changes })
     }
@@ -163,7 +165,7 @@ impl<S> Ctx<S> {
         Ok(Written::Updated(updated))
     }
 
-    /// Returns the object of this name from the cache or the server.
+    /// Returns the object with this name from the cache or the server.
     async fn find_existing<K: AnyObject>(&self, kind: &Kind<K>, object: &K) -> Result<Option<K>, Error> {
         match self.shared.caches.get_consistent(kind, &Key::of(object)) {
             Some(cached) => Ok(Some((*cached).clone())),
@@ -178,14 +180,14 @@ impl<S> Ctx<S> {
             ..PostParams::default()
         };
         match self.send_write(kind, to_json, api.create(&params, object)).await {
-            // It did not exist a moment ago: another writer was faster, as in a conflict.
+            // It did not exist a moment ago, so another writer was faster: a conflict.
             Err(kube::Error::Api(status)) if status.is_already_exists() => Err(to_conflict(&status)),
             created => created,
         }
     }
 }
 
-/// What is to be written.
+/// What to write.
 enum Write<K> {
     Nothing(K),
     Create(K),
@@ -196,7 +198,7 @@ enum Write<K> {
     },
 }
 
-/// Returns the JSON merge patch (RFC 7396) from `before` to `after`; `None` if they are equal.
+/// Returns the JSON merge patch (RFC 7396) from `before` to `after`, or `None` if they are equal.
 fn merge_patch(before: &Value, after: &Value) -> Option<Value> {
     let (Value::Object(from), Value::Object(to)) = (before, after) else {
         return (before != after).then(|| after.clone());

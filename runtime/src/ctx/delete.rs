@@ -1,4 +1,4 @@
-//! Deleting objects.
+//! Deletes objects.
 
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Preconditions};
@@ -10,24 +10,26 @@ use crate::error::Error;
 use crate::object::{AnyObject, Key};
 
 impl<S> Ctx<S> {
-    /// Deletes an object. Returns `None` if it is gone, also if it was before, and otherwise the object with its deletion
-    /// timestamp: finalizers or a grace period hold it.
+    /// Deletes an object. Returns `None` if the object is gone, even if it was gone before.
+    /// Otherwise returns the object with its deletion timestamp, because finalizers or a grace
+    /// period keep it.
     ///
-    /// With a uid in `object`, as in every object from a cache, only that very object is deleted, not one that was
-    /// created in its place. Objects that it owns are deleted in the background. Readers of the caches do not see an
-    /// object that is gone, and watches are notified as soon as the API server reports the deletion.
+    /// If `object` has a UID, as every object from a cache does, only that very object is deleted,
+    /// not one created in its place. Objects that it owns are deleted in the background. Once it is
+    /// gone, readers of the caches no longer see it; watches are notified as soon as the API server
+    /// reports the deletion.
     ///
     /// Owned objects need not be deleted with their owner: the garbage collector does that.
     ///
     /// # Errors
-    /// A conflict when another object has taken the place of this one, which a controller retries without logging an
-    /// error; otherwise the response of the API server, as [`kube::Error`].
+    /// A conflict if another object has taken the place of this one, which a controller retries
+    /// without logging an error. Otherwise the response of the API server as a [`kube::Error`].
     pub async fn delete<K: AnyObject>(&self, object: &K) -> Result<Option<K>, Error> {
         self.delete_with(object, &DeleteParams::background()).await
     }
 
-    /// [`delete`](Self::delete) with kube's parameters: propagation, grace period, and preconditions in place of the uid of
-    /// `object`.
+    /// Deletes an object with kube's parameters: propagation policy, grace period, and
+    /// preconditions that replace the UID of `object`. See [`delete`](Self::delete).
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -46,7 +48,8 @@ impl<S> Ctx<S> {
     /// ```
     ///
     /// # Errors
-    /// A conflict when a precondition does not hold; otherwise the response of the API server, as [`kube::Error`].
+    /// A conflict if a precondition does not hold. Otherwise the response of the API server as a
+    /// [`kube::Error`].
     pub async fn delete_with<K: AnyObject>(
         &self,
         object: &K,
@@ -76,7 +79,7 @@ impl<S> Ctx<S> {
         let (left, uid) = answer.either(
             |left| match left.meta().deletion_timestamp {
                 Some(_) => (Some(left), None),
-                // Some kinds, such as Service, answer with the object as it was.
+                // Some kinds, such as Service, return the object as it was.
                 None => gone(left.uid()),
             },
             |status| gone(uid_of(&status)),

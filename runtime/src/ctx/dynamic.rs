@@ -10,10 +10,12 @@ use crate::error::Error;
 use crate::object::{AnyKind, AnyObject, DynamicKind, Kind, Watchable};
 
 impl<S> Ctx<S> {
-    /// Returns a kind with its plural and scope, which the API server's discovery tells on first use.
+    /// Returns a kind with its plural and scope, looking it up in the API server's discovery on
+    /// first use.
     ///
-    /// All contexts of a manager remember it, as does [`Manager::discover`](crate::Manager::discover). A kind that is not
-    /// served is looked up again by the next call, and so is one whose resource is gone.
+    /// The result is shared by all contexts of a manager and
+    /// [`Manager::discover`](crate::Manager::discover). If a kind is not served, or its resource is
+    /// gone, the next call looks it up again.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -32,23 +34,25 @@ impl<S> Ctx<S> {
     /// ```
     ///
     /// # Errors
-    /// When the API server does not serve the kind, or does not respond. The error names the kind.
+    /// Fails if the API server does not serve the kind, or does not respond. The error names the
+    /// kind.
     pub async fn discover(&self, kind: &GroupVersionKind) -> Result<DynamicKind, Error> {
         self.shared.kinds.find(&self.shared.client, kind).await
     }
 
-    /// [`cached`](Self::cached) for a kind known only at run time.
+    /// Like [`cached`](Self::cached), for a kind known only at run time.
     ///
     /// # Errors
-    /// A terminal error when the manager has no cache of this kind.
+    /// Returns a terminal error if the manager has no cache of this kind.
     pub fn cached_dynamic(&self, kind: &DynamicKind) -> Result<Cached<DynamicObject>, Error> {
         self.cached_dynamic_selection(kind, &Selection::all())
     }
 
-    /// [`cached_selection`](Self::cached_selection) for a kind known only at run time.
+    /// Like [`cached_selection`](Self::cached_selection), for a kind known only at run time.
     ///
     /// # Errors
-    /// A terminal error when the manager has no cache of this kind with exactly this selection.
+    /// Returns a terminal error if the manager has no cache of this kind with exactly this
+    /// selection.
     pub fn cached_dynamic_selection(
         &self,
         kind: &DynamicKind,
@@ -57,12 +61,12 @@ impl<S> Ctx<S> {
         self.find_cache(kind.into(), selection, "_dynamic")
     }
 
-    /// [`api`](Self::api) for a kind known only at run time.
+    /// Like [`api`](Self::api), for a kind known only at run time.
     pub fn api_dynamic(&self, kind: &DynamicKind, object: &impl Resource) -> Api<DynamicObject> {
         Kind::from(kind).api(self.client(), object.meta().namespace.as_deref())
     }
 
-    /// [`caching`](Self::caching) for a kind known only at run time.
+    /// Like [`caching`](Self::caching), for a kind known only at run time.
     pub fn caching_dynamic(
         self,
         kind: &DynamicKind,
@@ -74,7 +78,7 @@ impl<S> Ctx<S> {
         self
     }
 
-    /// [`indexing`](Self::indexing) for a kind known only at run time.
+    /// Like [`indexing`](Self::indexing), for a kind known only at run time.
     pub fn indexing_dynamic(
         self,
         kind: &DynamicKind,
@@ -86,7 +90,7 @@ impl<S> Ctx<S> {
         self
     }
 
-    /// Remembers the kind of a controller or a watch, so that it is not looked up.
+    /// Remembers the kind of a controller or a watch, so that it needs no discovery.
     pub(crate) fn add_kind<K: Watchable>(&self, kind: &Kind<K>) {
         if let Some(kind) = kind.to_dynamic() {
             self.shared.kinds.add(kind);
@@ -96,7 +100,8 @@ impl<S> Ctx<S> {
     /// Returns the kind of an object.
     ///
     /// # Errors
-    /// Those of [`discover`](Self::discover); a terminal one for a dynamic object without API version and kind.
+    /// Fails like [`discover`](Self::discover), and with a terminal error for a dynamic object
+    /// without `apiVersion` and `kind`.
     pub(super) async fn kind_of<K: AnyObject>(&self, object: &K) -> Result<Kind<K>, Error> {
         if let Some(AnyKind(kind)) = K::type_kind() {
             return Ok(kind);
@@ -109,12 +114,13 @@ impl<S> Ctx<S> {
         Ok(kind)
     }
 
-    /// Returns the API of an object's kind in its namespace.
+    /// Returns the API for an object's kind and namespace.
     pub(super) fn api_of<K: AnyObject>(&self, kind: &Kind<K>, object: &K) -> Api<K> {
         kind.api(self.client(), object.meta().namespace.as_deref())
     }
 
-    /// Looks a kind up again after the API server has not found an object of it, or its resource.
+    /// Makes the next use of a kind look it up again if the API server responded 404 to an object
+    /// or its resource.
     pub(super) fn forget_if_missing<K: Watchable>(&self, kind: &Kind<K>, error: &kube::Error) {
         let is_missing = matches!(error, kube::Error::Api(status) if status.is_not_found());
         if let (true, Some(kind)) = (is_missing, kind.to_dynamic()) {

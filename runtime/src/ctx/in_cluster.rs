@@ -1,9 +1,10 @@
 //! The contexts of a controller in other clusters.
 //!
-//! All methods of a [`Ctx`] work with one client and one set of caches. So the context in another cluster is an ordinary
-//! context with those of that cluster, and shares the state and the queue of the controller: what it does not share, such
-//! as what has been applied, would be wrong there. It is created by the first call, and kept by the cluster until the
-//! cluster is removed.
+//! All methods of a [`Ctx`] use one client and one set of caches. The context in another cluster is
+//! therefore an ordinary context with that cluster's client and caches. It shares the state and the
+//! queue of the controller. Everything else, such as the memory of applies, would be wrong there
+//! and is separate. The first call creates the context, and the cluster keeps it until the cluster
+//! is removed.
 
 use std::sync::Arc;
 
@@ -21,20 +22,20 @@ use crate::metrics::Metrics;
 use crate::object::{AnyObject, Key, describe_object};
 use crate::shutdown::Shutdown;
 
-/// The resources of a controller for its contexts in other clusters.
+/// What a controller needs to create contexts in other clusters.
 #[derive(Clone)]
 pub(crate) struct ClusterLinks {
     /// The other clusters of the manager.
     pub(crate) clusters: Clusters,
-    /// The lease without which the controller writes to no cluster.
+    /// The lease that the controller needs for writes to any cluster.
     pub(crate) fence: Option<Fence>,
     pub(crate) metrics: Metrics,
-    /// Tells event publishers to send what is queued and exit; `None` in a test.
+    /// Tells event publishers to send queued events and exit; `None` in a test.
     pub(crate) stop_events: Option<Shutdown>,
 }
 
 impl ClusterLinks {
-    /// Returns those of a context outside of a manager.
+    /// Returns the links for a context outside of a manager.
     pub(super) fn of_test() -> Self {
         Self {
             clusters: Clusters::default(),
@@ -52,7 +53,7 @@ impl ClusterLinks {
     }
 }
 
-/// The cluster of a context that is not the manager's own.
+/// The cluster of a context in another cluster.
 pub(super) struct OtherCluster {
     cluster: Cluster,
     /// The context in the manager's own cluster.
@@ -60,19 +61,19 @@ pub(super) struct OtherCluster {
 }
 
 impl<S> Ctx<S> {
-    /// Returns the context of this controller in another cluster: every method of it is about that cluster, and reads its
-    /// caches. Cheap after the first call.
+    /// Returns the context of this controller in another cluster. All of its methods operate on
+    /// that cluster and read its caches. Cheap after the first call.
     ///
-    /// With `--leader-elect`, writes to the cluster fail once this process does not hold the lease, which is in the
-    /// manager's own cluster.
+    /// With `--leader-elect`, writes to the cluster fail once this process has lost the lease,
+    /// which is in the manager's own cluster.
     ///
-    /// [`cached`](Self::cached) is an error until the cache is synced, because an empty cache would look like a cluster
-    /// without objects. A reconcile that fails because the cluster is lost is retried with back-off, and at once when
-    /// the cluster answers again.
+    /// [`cached`](Self::cached) returns an error until the cache is synced, because an empty cache
+    /// would look like a cluster without objects. A reconcile that fails because the cluster is
+    /// lost is retried with back-off, and immediately when the cluster responds again.
     ///
-    /// Owner references do not reach other clusters: the methods `…_owned` refuse an owner that is in another cluster than
-    /// the object. Name the owner in a label or an annotation, map it back with
-    /// [`Watch::in_cluster`](crate::Watch::in_cluster), and delete the object in a
+    /// Owner references do not reach across clusters: the methods `…_owned` refuse an owner in a
+    /// different cluster than the object. Instead, name the owner in a label or an annotation, map
+    /// it back with [`Watch::in_cluster`](crate::Watch::in_cluster), and delete the object in a
     /// [finalizer](crate::Controller::finalizer).
     ///
     /// ```no_run
@@ -86,7 +87,7 @@ impl<S> Ctx<S> {
     /// ```
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// Panics outside of a tokio runtime.
     pub fn in_cluster(&self, cluster: &Cluster) -> Self {
         let own = self.own_shared();
         let controller = Arc::as_ptr(own).addr();
@@ -98,7 +99,8 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Returns the cluster of a context that [`in_cluster`](Self::in_cluster) has returned; `None` for the manager's own.
+    /// Returns the cluster of a context from [`in_cluster`](Self::in_cluster), or `None` for the
+    /// manager's own cluster.
     pub fn cluster(&self) -> Option<&Cluster> {
         self.shared.other_cluster.as_ref().map(|other| &other.cluster)
     }
@@ -121,10 +123,11 @@ impl<S> Ctx<S> {
         other.map_or(&self.shared, |other| &other.own)
     }
 
-    /// Checks that `owner` is not known to be in another cluster than this context, where `object` is to be written.
+    /// Checks that `owner` is not known to be in a different cluster than `object`, which is about
+    /// to be written with this context.
     ///
-    /// A cache knows it: the uid of the owner is that of an object there, and of none here. So an owner of a kind that is
-    /// not cached passes.
+    /// The owner is known to be elsewhere if a cache of another cluster contains its UID and no
+    /// cache of this one does. An owner whose kind is not cached passes.
     pub(super) fn check_owner_cluster<O: AnyObject, C: AnyObject>(
         &self,
         owner: &O,
@@ -211,7 +214,7 @@ mod tests {
     use crate::cache::{CacheOptions, Caches};
     use crate::kinds::Kinds;
 
-    /// A client of a server that answers everything with an object.
+    /// A client of a server that responds to everything with an object.
     fn client() -> Client {
         let service = tower::service_fn(|_: Request<Body>| async {
             let body = json!({ "metadata": { "name": "any", "namespace": "default" } });
@@ -220,7 +223,7 @@ mod tests {
         Client::new(service, "default")
     }
 
-    /// Creates the context of a controller that runs in the leader only.
+    /// Creates the context of a controller that only runs in the leader.
     fn leader_context(fence: &Fence) -> Ctx<()> {
         let (events, _) = new_event_channel(Metrics::new().events_dropped("memo"));
         let (caches, _) = Caches::new(client(), Vec::new(), CacheOptions::default());

@@ -51,18 +51,18 @@ pub(crate) use watch_target::{GroupKind, LateWatch, LateWatches, LateWatchesById
 
 /// The context passed to reconcile functions: shared state, client and common operations. Cheap to clone.
 ///
-/// It dereferences to the state `S` passed to [`Controller::new`](crate::Controller::new), so that a field of the state
-/// reads as `ctx.image`.
+/// Dereferences to the state `S` passed to [`Controller::new`](crate::Controller::new), so that
+/// `ctx.image` reads a field of the state.
 pub struct Ctx<S> {
     shared: Arc<Shared>,
     state: Arc<S>,
-    /// `true` if applies take fields over from other managers.
+    /// Whether applies take over fields from other managers.
     forces: bool,
 }
 
 struct Shared {
     client: Client,
-    /// The name of the controller: field manager of applied objects, reporter of events.
+    /// Name of the controller: field manager of applied objects and reporter of events.
     controller: String,
     events: EventSender,
     caches: Caches,
@@ -77,7 +77,7 @@ struct Shared {
     other_cluster: Option<OtherCluster>,
 }
 
-/// What a context is made of, beside the state.
+/// Everything in a context except the state.
 pub(crate) struct ContextParts {
     pub(crate) client: Client,
     /// The name of the controller.
@@ -121,13 +121,13 @@ impl<S> Ctx<S> {
     /// Creates a context outside of a manager, for calling a reconcile function from a test.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, which sends the recorded events.
+    /// Panics outside of a tokio runtime, which is needed to send the recorded events.
     pub fn new(client: Client, controller: impl Into<String>, state: S) -> Self {
         let controller = controller.into();
         let (sender, waiting) = new_event_channel(Metrics::new().events_dropped(&controller));
         let reporter = Reporter::from(controller.as_str());
         tokio::spawn(waiting.publish(client.clone(), reporter, std::future::pending()));
-        // The watches of these caches are never run; the caches hold what `caching` adds.
+        // The watches of these caches never run; the caches contain what `caching` adds.
         let (caches, _) = Caches::new(client.clone(), Vec::new(), CacheOptions::default());
         let links = ClusterLinks::of_test();
         let kinds = Kinds::default();
@@ -143,8 +143,8 @@ impl<S> Ctx<S> {
         Self::from_parts(parts, state)
     }
 
-    /// Adds objects to the cache of their kind, as if they had been watched; for a context created with
-    /// [`new`](Self::new).
+    /// Adds objects to the cache of their kind as if they had been watched. For a context created
+    /// with [`new`](Self::new).
     pub fn caching<K: Object>(self, objects: impl IntoIterator<Item = K>) -> Self {
         let cache = self.shared.caches.of::<K>(&Kind::of_type(), &Selection::all());
         cache.assume_synced();
@@ -152,8 +152,9 @@ impl<S> Ctx<S> {
         self
     }
 
-    /// Adds an index to the cache of kind `K`, as [`Controller::index`](crate::Controller::index) does; for a context
-    /// created with [`new`](Self::new).
+    /// Adds an index to the cache of kind `K`, like
+    /// [`Controller::index`](crate::Controller::index). For a context created with
+    /// [`new`](Self::new).
     pub fn indexing<K: Object>(
         self,
         name: impl Into<String>,
@@ -165,7 +166,7 @@ impl<S> Ctx<S> {
         self
     }
 
-    /// Creates a context, such as that of a controller that a manager runs.
+    /// Creates a context from its parts.
     pub(crate) fn from_parts(parts: ContextParts, state: S) -> Self {
         let ContextParts {
             client,
@@ -210,9 +211,10 @@ impl<S> Ctx<S> {
 
     /// Returns the client, for operations without a method here.
     ///
-    /// With `--leader-elect`, its writes, like those of the methods here, fail once this process does not hold the lease:
-    /// the next leader may act already. Reads pass, and so does everything of a controller that runs
-    /// [on every replica](crate::Controller::on_every_replica).
+    /// With `--leader-elect`, its writes fail once this process has lost the lease, because the
+    /// next leader may already be acting. The same applies to the methods of this context. Reads
+    /// always pass, and so do writes of a controller that runs [on every
+    /// replica](crate::Controller::on_every_replica).
     pub fn client(&self) -> Client {
         self.shared.client.clone()
     }
@@ -230,16 +232,17 @@ impl<S> Ctx<S> {
     /// `ctx.cached::<PartialObjectMeta<Deployment>>()`. To query the API server, use [`api`](Self::api).
     ///
     /// # Errors
-    /// A terminal error when the manager has no such cache; in [another cluster](Self::in_cluster), an error while the
-    /// cache is not synced.
+    /// Returns a terminal error if the manager has no such cache. In [another
+    /// cluster](Self::in_cluster), also fails while the cache is not synced.
     pub fn cached<K: Object>(&self) -> Result<Cached<K>, Error> {
         self.cached_selection(&Selection::all())
     }
 
-    /// [`cached`](Self::cached) for objects watched with a selection.
+    /// Returns the cached objects of a watch with a selection; see [`cached`](Self::cached).
     ///
     /// # Errors
-    /// A terminal error when the manager has no cache of this kind with exactly this selection.
+    /// Returns a terminal error if the manager has no cache of this kind with exactly this
+    /// selection.
     pub fn cached_selection<K: Object>(&self, selection: &Selection) -> Result<Cached<K>, Error> {
         self.find_cache(Kind::of_type(), selection, "")
     }
@@ -273,41 +276,47 @@ impl<S> Ctx<S> {
         })
     }
 
-    /// Returns the [`Api`] of kind `K` in the namespace of `object`; for a cluster-scoped kind, its only API.
+    /// Returns the [`Api`] of kind `K` in the namespace of `object`, or the only API of a
+    /// cluster-scoped kind.
     ///
-    /// If `object` is cluster-scoped and `K` is namespaced, the API spans all namespaces. Every call on it is a request to
-    /// the API server; kinds that are watched anyway are cheaper to read with [`cached`](Self::cached).
+    /// If `object` is cluster-scoped and `K` is namespaced, the API spans all namespaces. Every
+    /// call on it is a request to the API server; kinds that are watched anyway are cheaper to read
+    /// with [`cached`](Self::cached).
     pub fn api<K: Object>(&self, object: &impl Resource) -> Api<K> {
         <K::Scope as Scope>::api(self.client(), object.meta().namespace.as_deref())
     }
 
     /// Creates or updates an object with server-side apply, and returns the result.
     ///
-    /// Fields that `object` leaves out keep their values, except those set by an earlier apply of this controller, which
-    /// are removed. The field manager is the controller's name; conflicts with other managers are overridden (`force`),
-    /// unless the context is [`without_force`](Self::without_force).
+    /// Fields that `object` leaves out keep their values, except for fields set by an earlier apply
+    /// of this controller, which are removed. The field manager is the controller's name. Conflicts
+    /// with other managers are overridden (`force`), unless the context is
+    /// [`without_force`](Self::without_force).
     ///
-    /// No request is sent while a cache shows the object exactly as the same apply has left it, so that a resync of
-    /// unchanged objects costs nothing. The result is then that of the earlier call, without `managedFields`. Results of
-    /// Secrets are not kept for that: unless whole Secrets are [cached](Self::cached), each call sends a request.
+    /// No request is sent while a cache shows the object exactly as the same apply left it, so that
+    /// a resync of unchanged objects costs nothing. The result is then that of the earlier call,
+    /// without `managedFields`. Results for Secrets are not kept for this purpose: unless whole
+    /// Secrets are [cached](Self::cached), each call sends a request.
     ///
     /// # Errors
-    /// [`FieldManagerConflict`] if the context is [`without_force`](Self::without_force) and other managers own fields; a
-    /// conflict when `object` has a uid and another object has taken its place; otherwise the response of the API server,
-    /// as [`kube::Error`].
+    /// [`FieldManagerConflict`] if the context is [`without_force`](Self::without_force) and other
+    /// managers own fields. A conflict if `object` has a UID and another object has taken its
+    /// place. Otherwise the response of the API server as a [`kube::Error`].
     pub async fn apply<K: AnyObject + Serialize>(&self, object: K) -> Result<K, Error> {
         let kind = self.kind_of(&object).await?;
         let applied = self.send_apply_if_needed(&kind, &object).await;
         applied.map_err(|error| to_bound_apply_error(&object, error))
     }
 
-    /// Returns a copy of this context whose applies do not take fields over from other managers: those of
-    /// [`apply`](Self::apply), [`apply_owned`](Self::apply_owned) and [`apply_status`](Self::apply_status). It is
-    /// controller-runtime's apply without `ForceOwnership`.
+    /// Returns a copy of this context whose applies do not take over fields from other managers.
+    /// Affects [`apply`](Self::apply), [`apply_owned`](Self::apply_owned) and
+    /// [`apply_status`](Self::apply_status). Corresponds to controller-runtime's apply without
+    /// `ForceOwnership`.
     ///
-    /// An apply fails if it would change a field that another manager owns, with a [`FieldManagerConflict`] that names
-    /// managers and fields. A controller logs it as an error and retries with back-off. A field that both set to the same
-    /// value belongs to both, without a conflict.
+    /// An apply that would change a field owned by another manager fails with a
+    /// [`FieldManagerConflict`] that lists managers and fields. A controller logs it as an error
+    /// and retries with back-off. A field that both managers set to the same value belongs to both,
+    /// without a conflict.
     ///
     /// ```no_run
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -332,14 +341,15 @@ impl<S> Ctx<S> {
 
     /// Updates the status of an object with server-side apply, and returns the result.
     ///
-    /// Fields that `status` leaves out and an earlier call set are removed. When `object` already has this status, no
-    /// request is sent and a copy of `object` is returned. With a uid in `object`, as in every object from a cache, only the
-    /// status of that very object is changed, not of one that was created in its place.
+    /// Fields that `status` leaves out but an earlier call set are removed. If `object` already has
+    /// this status, no request is sent and a copy of `object` is returned. If `object` has a UID,
+    /// as every object from a cache does, only the status of that very object is changed, not of
+    /// one created in its place.
     ///
     /// # Errors
-    /// A conflict when another object has taken the place of this one; [`FieldManagerConflict`] if the context is
-    /// [`without_force`](Self::without_force) and other managers own fields; otherwise the response of the API server, as
-    /// [`kube::Error`].
+    /// A conflict if another object has taken the place of this one. [`FieldManagerConflict`] if
+    /// the context is [`without_force`](Self::without_force) and other managers own fields.
+    /// Otherwise the response of the API server as a [`kube::Error`].
     pub async fn apply_status<K: WithStatus>(
         &self,
         object: &K,
@@ -367,8 +377,8 @@ impl<S> Ctx<S> {
     /// sent in the background; a reconcile neither waits for it nor fails if it cannot be sent. The controller's role
     /// needs `create` and `patch` on `events` in the group `events.k8s.io`.
     ///
-    /// An object has 25 events, and then one in five minutes, as in client-go. Others are dropped, and counted in
-    /// `rbuilder_events_dropped_total`.
+    /// Each object may have 25 events, and then one every five minutes, as in client-go. Further
+    /// events are dropped and counted in `rbuilder_events_dropped_total`.
     pub fn normal<K: AnyObject>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
         self.event(object, new_event(EventType::Normal, reason, action, note.into()));
     }
@@ -383,7 +393,8 @@ impl<S> Ctx<S> {
         self.shared.events.send(event, event_reference(object));
     }
 
-    /// Records an event about an object that cannot be decoded, unless a controller has recorded it.
+    /// Records an event about an object that cannot be decoded, unless another controller already
+    /// has.
     pub(crate) fn record_undecodable<K: Watchable>(&self, kind: &Kind<K>, entry: &UndecodableEntry) {
         if entry.claim_event() {
             let note = format!(
@@ -397,7 +408,7 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Sends an apply, and remembers the answer.
+    /// Sends an apply and remembers the response.
     async fn send_apply<K: AnyObject + Serialize>(
         &self,
         kind: &Kind<K>,
@@ -407,7 +418,7 @@ impl<S> Ctx<S> {
         self.send_apply_body(kind, object, body, hash).await
     }
 
-    /// Sends an apply, unless the object is in the state that the same apply has left it in.
+    /// Sends an apply, unless the object is still in the state in which the same apply left it.
     async fn send_apply_if_needed<K: AnyObject + Serialize>(
         &self,
         kind: &Kind<K>,
@@ -446,7 +457,7 @@ impl<S> Ctx<S> {
         Ok(applied)
     }
 
-    /// Returns the answer to the same apply, if the caches show the object in that version.
+    /// Returns the response to the same apply, if the caches still show the object at that version.
     fn find_applied<K: AnyObject>(&self, kind: &Kind<K>, key: &Key, body: BodyHash) -> Option<K> {
         let (caches, applied) = (&self.shared.caches, &self.shared.applied);
         let version = applied.version_of(kind, key, body)?;
@@ -460,8 +471,8 @@ impl<S> Ctx<S> {
         )
     }
 
-    /// Sends a request that writes an object, and makes the result visible to readers of the caches. `to_json` serves those
-    /// whose Rust type is another one.
+    /// Sends a request that writes an object, and shows the result to readers of the caches.
+    /// `to_json` is for caches of other Rust types.
     pub(crate) async fn send_write<K: Watchable>(
         &self,
         kind: &Kind<K>,
@@ -483,8 +494,7 @@ impl<S> Ctx<S> {
     }
 }
 
-/// # Errors
-/// When the first list of a cache in another cluster has not been received.
+/// Checks that a cache in another cluster has received its first list.
 fn check_synced<K: Watchable>(cache: &Cache<K>, cluster: &Cluster) -> Result<(), Error> {
     if cache.is_synced() {
         return Ok(());
@@ -499,7 +509,8 @@ fn check_synced<K: Watchable>(cache: &Cache<K>, cluster: &Cluster) -> Result<(),
     )))
 }
 
-/// Names managers and fields if other field managers are the reason that an apply was refused.
+/// Converts the error of an apply into a [`FieldManagerConflict`] if other field managers caused
+/// it.
 fn to_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     match &error {
         kube::Error::Api(status) => {
@@ -510,8 +521,8 @@ fn to_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     }
 }
 
-/// [`to_apply_error`] for an apply that is bound to the uid of the object: it is a conflict if another object has taken
-/// the place of this one.
+/// Like [`to_apply_error`], for an apply bound to the UID of the object: returns a conflict if
+/// another object has taken its place.
 fn to_bound_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     match error {
         kube::Error::Api(status) if is_uid_mismatch(&status) => to_conflict(&status).into(),
@@ -519,14 +530,14 @@ fn to_bound_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     }
 }
 
-/// Returns `true` if a write was refused because the uid in its body is that of another object.
+/// Returns `true` if a write was rejected because the UID in its body belongs to another object.
 fn is_uid_mismatch(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes.into_iter().any(|cause| cause.field == "metadata.uid")
 }
 
-/// Converts a response of the API server that was caused by a race into a conflict, which the controller retries
-/// without logging an error.
+/// Converts the response to a lost race into a conflict, which the controller retries without
+/// logging an error.
 fn to_conflict(status: &Status) -> kube::Error {
     let conflict = Status::failure(&status.message, "Conflict").with_code(409);
     kube::Error::Api(conflict.boxed())

@@ -1,27 +1,31 @@
 //! Owner references, and applying objects with an owner.
 //!
-//! An apply must not take an object away from its controller, and the API server does not prevent that. All objects that
-//! one of our controllers applies have the same field manager, its name. So if the Memcacheds `a` and `b` both want a
-//! Deployment `cache`, and the reconcile of `b` applies it with an owner reference to `b`, the server sees the same
-//! manager apply a new set of fields: it removes the reference to `a`, which this manager set before, and accepts the
-//! apply. `a` then applies it back, and the two fight forever. Checking the owner in the cache before each apply is not
-//! enough, because the cache may lag behind.
+//! An apply must not take an object away from its controller, but the API server does not prevent
+//! that. All objects that one of our controllers applies have the same field manager, its name.
+//! Suppose that the Memcacheds `a` and `b` both want a Deployment `cache`, and the reconcile of `b`
+//! applies it with an owner reference to `b`. The server sees the same manager apply a new set of
+//! fields, so it removes the reference to `a`, which this manager set before, and accepts the
+//! apply. `a` then applies it back, and the two fight forever. Checking the owner in the cache
+//! before each apply is not enough, because the cache may lag behind.
 //!
-//! So each apply carries a precondition that matches what was known when it was decided:
+//! Therefore, each apply carries a precondition that matches the knowledge it is based on:
 //!
-//! - The cache shows the object with `owner` as its controller: the apply carries the known `uid` and resource version.
-//!   The uid alone would not do: the garbage collector may have released the object meanwhile (`--cascade=orphan`), and
-//!   the apply would take it back, to be deleted with its owner.
-//! - The cache shows no such object: the apply carries resource version `1`, older than any object's, so it creates the
-//!   object, or fails with a conflict if another owner has created it. One request is enough in the common case.
-//! - Otherwise, and after these conflicts: read the object's metadata from the server, refuse if another controller owns
-//!   it, and apply with the resource version that was read, so that nobody can take it in between.
+//! - The cache shows the object with `owner` as its controller: the apply carries the known UID and
+//!   resource version. The UID alone would not do: the garbage collector may have released the
+//!   object in the meantime (`--cascade=orphan`), and the apply would take it back, only for it to
+//!   be deleted with its owner.
+//! - The cache shows no such object: the apply carries resource version `1`, which is older than
+//!   any object's. It either creates the object, or fails with a conflict if another owner has
+//!   created it. The common case needs a single request.
+//! - Otherwise, and after such a conflict: read the object's metadata from the server, refuse if
+//!   another controller owns it, and apply with the resource version that was read, so that nobody
+//!   can take it in between.
 //!
-//! A conflict is returned to the controller, which retries with a newer cache. In the first case, an apply that has been
-//! answered before may not be sent at all; see `applied`.
+//! A conflict is returned to the controller, which retries with a newer cache. In the first case, a
+//! repeated apply may not be sent at all; see `applied`.
 //!
-//! An owner that is being deleted owns nothing more. The cache may not show its deletion yet, so the server is asked before
-//! an existing object is adopted; see `adoption`.
+//! An owner that is being deleted can own nothing more. The cache may not show its deletion yet, so
+//! the server is asked before an existing object is adopted; see `adoption`.
 
 use std::sync::Arc;
 
@@ -35,28 +39,29 @@ use crate::cache::KnownObject;
 use crate::error::{Error, OwnershipError};
 use crate::object::{AnyKind, AnyObject, Kind, describe_object};
 
-/// A resource version that no object has: that of the first write to the store is larger.
+/// A resource version that no object has, because the first write to the store already gets a
+/// larger one.
 ///
-/// An apply with it creates an object that does not exist, and fails with a conflict if the object exists.
+/// An apply with it creates the object if it does not exist, and otherwise fails with a conflict.
 const DOES_NOT_EXIST: &str = "1";
 
 impl<S> Ctx<S> {
-    /// [`apply`](Self::apply) for an object with `owner` as its controller.
+    /// Applies an object with `owner` as its controller; see [`apply`](Self::apply).
     ///
     /// The object defaults to the owner's namespace and gets an owner reference with `controller` and
     /// `blockOwnerDeletion`: its changes reconcile the owner (see [`owns`](crate::Controller::owns)), and it is deleted
     /// with the owner. An existing object without a controller is adopted; to prevent that, use
     /// [`create_owned`](Self::create_owned).
     ///
-    /// An owner that is being deleted takes no objects, neither new ones nor those that it has; see
+    /// An owner that is being deleted can take no objects, not even those that it already has; see
     /// [`OwnershipError::OwnerTerminating`].
     ///
     /// # Errors
-    /// [`OwnershipError`] when the object has another controller, which may be a deleted object of the owner's name
-    /// ([`OwnedByNamesake`](OwnershipError::OwnedByNamesake)), when the owner is being deleted, or when the scopes do not
-    /// allow the ownership; a conflict when another owner creates or takes the object at the same time;
-    /// [`FieldManagerConflict`] as for [`apply`](Self::apply); otherwise the response of the API server, as
-    /// [`kube::Error`].
+    /// [`OwnershipError`] if the object has another controller, which may be a deleted object with
+    /// the owner's name ([`OwnedByNamesake`](OwnershipError::OwnedByNamesake)), if the owner is
+    /// being deleted, or if the scopes do not allow the ownership. A conflict if another owner
+    /// creates or takes the object at the same time. [`FieldManagerConflict`] as for
+    /// [`apply`](Self::apply). Otherwise the response of the API server as a [`kube::Error`].
     ///
     /// [`FieldManagerConflict`]: crate::FieldManagerConflict
     pub async fn apply_owned<O: AnyObject, C: AnyObject + Serialize>(
@@ -70,7 +75,8 @@ impl<S> Ctx<S> {
         self.apply_claimed(&kind, child, &ControllerClaim(owner)).await
     }
 
-    /// Applies an object that carries a claim, so that nobody else's is changed; see the module.
+    /// Applies an object that carries a claim, without changing an object claimed by somebody else;
+    /// see the module documentation.
     pub(super) async fn apply_claimed<C: AnyObject + Serialize>(
         &self,
         kind: &Kind<C>,
@@ -84,14 +90,15 @@ impl<S> Ctx<S> {
                 child.meta_mut().resource_version = known.resource_version;
                 let applied = self.send_apply_if_needed(kind, &child).await;
                 match applied.map_err(|error| to_bound_apply_error(&child, error)) {
-                    // The object has changed since. If it is still the same one, that may be its status only.
+                    // The object has changed since it was cached. If it is still the same object,
+                    // perhaps only its status has changed.
                     Err(error) if error.is_conflict() && !error.is_field_manager_conflict() => {
                         conflict = Some(error);
                     }
                     applied => return applied,
                 }
             }
-            // Most likely it does not exist, and then one request is enough.
+            // Most likely the object does not exist, and a single request is enough.
             KnownObject::Missing => {
                 child.meta_mut().resource_version = Some(DOES_NOT_EXIST.to_owned());
                 match self.send_apply(kind, &child).await {
@@ -144,19 +151,20 @@ impl<S> Ctx<S> {
         Ok(applied)
     }
 
-    /// Records in the caches an owned object that may just have been created, so that its owner receives its deletion
-    /// even if the watch has a gap.
+    /// Records an owned object that may just have been created in the caches, so that its owner is
+    /// notified of its deletion even if the watch has a gap.
     pub(super) fn record_created<C: AnyObject>(&self, kind: &Kind<C>, created: &C) {
         self.shared.caches.record_created(kind, created);
     }
 }
 
-/// What makes an object that of the one who applies it. The object carries it.
+/// A claim to an object, which the object itself carries.
 pub(super) trait Claim: Sync {
-    /// Returns `true` if the object with this metadata is held.
+    /// Returns `true` if the object with this metadata carries this claim.
     fn holds(&self, found: &ObjectMeta) -> bool;
 
-    /// Checks that `object`, which exists with this metadata and is not held, may be taken.
+    /// Checks that this claim may be added to `object`, which exists with this metadata and lacks
+    /// it.
     fn take<C: AnyObject>(
         &self,
         ctx: &Ctx<()>,
@@ -192,9 +200,9 @@ pub(super) fn is_controlled_by<O: AnyObject>(owned: &ObjectMeta, owner: &O) -> b
 /// (see [`owns`](crate::Controller::owns)), and the object is deleted with the owner.
 ///
 /// # Errors
-/// When `object` has another controller, when a namespaced owner is in another namespace than the object or the object is
-/// cluster-scoped, when the owner is being deleted, or when it was not read from the API server. The object is then
-/// unchanged except for its namespace.
+/// Fails if `object` has another controller, if a namespaced owner is in a different namespace than
+/// the object or the object is cluster-scoped, if the owner is being deleted, or if it was not read
+/// from the API server. The object is then unchanged except for its namespace.
 pub fn set_controller_reference<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &mut C,
@@ -202,7 +210,7 @@ pub fn set_controller_reference<O: AnyObject, C: AnyObject>(
     set_controller(owner, object, type_scope::<C>())
 }
 
-/// [`set_controller_reference`] for an object of this kind, whose scope is known.
+/// Like [`set_controller_reference`], for an object of this kind, whose scope is known.
 pub(super) fn own<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &mut C,
@@ -232,11 +240,12 @@ fn set_controller<O: AnyObject, C: AnyObject>(
 
 /// Makes `owner` one of the owners of `object`, but not its controller. The object defaults to the owner's namespace.
 ///
-/// An object can have several owners and is deleted with the last of them. Its changes reconcile only its controller, not
-/// this owner. An existing reference to the owner is brought up to date and keeps `controller` and `blockOwnerDeletion`.
+/// An object can have several owners and is deleted with the last of them. Its changes reconcile
+/// only its controller, not this owner. An existing reference to the owner is updated and keeps
+/// `controller` and `blockOwnerDeletion`.
 ///
 /// # Errors
-/// As [`set_controller_reference`], except that the object may have another controller.
+/// Fails like [`set_controller_reference`], except that the object may have another controller.
 pub fn set_owner_reference<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &mut C,
@@ -261,7 +270,7 @@ pub fn set_owner_reference<O: AnyObject, C: AnyObject>(
     Ok(())
 }
 
-/// Returns an owner reference to `owner`, which does not make it the controller.
+/// Returns an owner reference to `owner` without `controller`.
 fn reference_to<O: AnyObject>(owner: &O) -> Result<OwnerReference, OwnershipError> {
     let types = owner.type_meta();
     let types = types.ok_or_else(|| OwnershipError::NoKind(owner.name_any()))?;
@@ -278,15 +287,16 @@ fn reference_to<O: AnyObject>(owner: &O) -> Result<OwnerReference, OwnershipErro
     })
 }
 
-/// Returns `true` if objects of this type have a namespace; `None` for a kind known only at run time.
+/// Returns whether objects of this type are namespaced, or `None` for a kind known only at run
+/// time.
 fn type_scope<K: AnyObject>() -> Option<bool> {
     K::type_kind().map(|AnyKind(kind)| kind.namespaced)
 }
 
-/// Sets the namespace of `object` to that of `owner` if it has none, and checks that the owner can own it.
+/// Defaults the namespace of `object` to the owner's, and checks that the owner can own the object.
 ///
-/// An object of unknown scope is taken for one with a namespace, because most are. An owner was read from the API server
-/// and has a namespace if its kind is namespaced.
+/// An object of unknown scope is assumed to be namespaced, because most are. The owner was read
+/// from the API server, so it has a namespace exactly if its kind is namespaced.
 fn check_scope<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &mut C,
@@ -305,7 +315,7 @@ fn check_scope<O: AnyObject, C: AnyObject>(
     Ok(())
 }
 
-/// Checks that the owner is not being deleted, as far as is known here.
+/// Checks that the owner is not being deleted, as far as this copy of it shows.
 fn check_not_terminating<O: AnyObject, C: AnyObject>(owner: &O, object: &C) -> Result<(), OwnershipError> {
     match owner.meta().deletion_timestamp {
         Some(_) => Err(new_terminating_error(owner, object)),
@@ -322,7 +332,7 @@ pub(super) fn new_terminating_error<O: AnyObject, C: AnyObject>(owner: &O, objec
     }
 }
 
-/// Checks that the object with this metadata has no controller, or `owner` as its controller.
+/// Checks that the object with this metadata has no controller, or has `owner` as its controller.
 fn check_controller<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &C,
@@ -340,7 +350,7 @@ fn check_controller<O: AnyObject, C: AnyObject>(
     })
 }
 
-/// Checks that the controller of `object` is not a deleted object of the same name as `owner`.
+/// Checks that the controller of `object` is not a deleted object with the same name as `owner`.
 pub(super) fn check_namesake<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &C,
@@ -370,9 +380,10 @@ fn new_namesake_error<O: AnyObject, C: AnyObject>(
     }
 }
 
-/// Returns `true` if a reference with another uid is to an object of the owner's kind and name. Only one object has a
-/// name at a time, so that object was deleted, and the garbage collector deletes what it owned. API versions are not
-/// compared: a reference may use any version of the kind.
+/// Returns `true` if a reference with a different UID refers to an object with the owner's kind and
+/// name. Only one object has a name at a time, so the referenced object was deleted, and the
+/// garbage collector deletes what it owned. API versions are ignored, because a reference may use
+/// any version of the kind.
 fn is_namesake<O: AnyObject>(reference: &OwnerReference, owner: &O) -> bool {
     let group_of = |api_version: &str| {
         let (group, _) = api_version.split_once('/').unwrap_or_default();
@@ -519,7 +530,7 @@ mod tests {
             "Deployment a/child is owned by a deleted ConfigMap a/owner with uid 2; it was not changed, and can be \
              created again once the garbage collector has deleted it"
         );
-        // An owner of another kind is not a namesake; one of another version of the kind is.
+        // An owner of another kind is not a namesake, but one of another version of the kind is.
         for (api_version, kind, is_namesake) in [
             ("v1", "Secret", false),
             ("apps/v1", "ConfigMap", false),

@@ -1,4 +1,5 @@
-//! Patches that the caller writes, bound to the uid of the object: one that was created in its place is not changed.
+//! User-supplied patches, bound to the UID of the object so that they cannot change another object
+//! created in its place.
 
 use std::fmt::Debug;
 
@@ -10,13 +11,15 @@ use crate::error::Error;
 use crate::object::AnyObject;
 
 impl<S> Ctx<S> {
-    /// Changes an object with a patch, and returns the result. Readers of the caches see it at once.
+    /// Changes an object with a patch, and returns the result. Readers of the caches see it at
+    /// once.
     ///
-    /// `patch` can be any of kube's: a merge patch changes the fields that it contains, and a JSON patch is a list of
-    /// operations, with tests that must hold for any of them to be carried out. Only the name, namespace and uid of
-    /// `object` are used: with a uid, as in every object from a cache, only that very object is changed, not one that was
-    /// created in its place. A patch that must not change a newer version has `metadata.resourceVersion`. The field manager
-    /// is the controller's name. The status is not written; see [`patch_status`](Self::patch_status).
+    /// `patch` can be any of kube's. A merge patch changes the fields that it contains. A JSON
+    /// patch is a list of operations, which are only carried out if all tests among them hold. Only
+    /// the name, namespace and UID of `object` are used. If it has a UID, as every object from a
+    /// cache does, only that very object is changed, not one created in its place. To not change a
+    /// newer version either, set `metadata.resourceVersion` in the patch. The field manager is the
+    /// controller's name. The status is not written; see [`patch_status`](Self::patch_status).
     ///
     /// Prefer [`apply`](Self::apply) for the fields that the controller manages: it removes those that are no longer
     /// wanted, and it is not sent if it changes nothing.
@@ -35,8 +38,9 @@ impl<S> Ctx<S> {
     /// ```
     ///
     /// # Errors
-    /// The response of the API server, as [`kube::Error`]: a conflict for an outdated resource version, or if another
-    /// object has taken the place of this one; 422 for a JSON patch whose test does not hold. For a [`Patch::Apply`],
+    /// The response of the API server as a [`kube::Error`]: a conflict for an outdated resource
+    /// version or if another object has taken the place of this one, and 422 for a JSON patch with
+    /// a failing test. For a [`Patch::Apply`],
     /// [`FieldManagerConflict`](crate::FieldManagerConflict) as for [`apply`](Self::apply).
     pub async fn patch<K: AnyObject, P: Serialize + Debug>(
         &self,
@@ -48,13 +52,13 @@ impl<S> Ctx<S> {
             .await
     }
 
-    /// [`patch`](Self::patch) for the status subresource.
+    /// Changes the status subresource with a patch; see [`patch`](Self::patch).
     ///
-    /// Prefer [`apply_status`](Self::apply_status). A patch is for fields that several writers share, such as one
-    /// condition in a list of them.
+    /// Prefer [`apply_status`](Self::apply_status). A patch is for fields that several writers
+    /// share, such as a single condition in a list.
     ///
     /// # Errors
-    /// Those of [`patch`](Self::patch).
+    /// Fails like [`patch`](Self::patch).
     pub async fn patch_status<K: AnyObject, P: Serialize + Debug>(
         &self,
         object: &K,

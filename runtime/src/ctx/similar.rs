@@ -1,26 +1,28 @@
-//! Texts stored as what they do not have in common with a similar one.
+//! Delta encoding of texts against a similar base text.
 //!
-//! The answers to the applies of one kind differ in names, identifiers and versions, some 200 of 2000 bytes. So the first
-//! of them is kept in full, and of each other one the bytes that are new and the ranges that it shares with the first:
+//! The responses to the applies of one kind differ in names, identifiers and versions, about 200 of
+//! 2000 bytes. The first response is kept in full. For each other one, only the new bytes and the
+//! ranges shared with the first are kept:
 //!
 //! | text | stored with `{"name":"web-1","replicas":3}` as the base |
 //! |---|---|
 //! | `{"name":"web-1","replicas":3}` | copy 29 bytes from 0 |
 //! | `{"name":"web-27","replicas":3}` | copy 13 from 0, write `27`, copy 15 from 14 |
 //!
-//! A compressor would find what repeats within a text, but has no view of the one before.
+//! A compressor would find repetitions within a text, but knows nothing of the previous text.
 
 use std::collections::HashMap;
 
-/// Length in bytes of the shortest range that is looked for in the base.
+/// Length in bytes of the shortest range to look up in the base.
 const WINDOW: usize = 8;
-/// Distance in bytes between the ranges of the base that are found. A shorter one takes more memory and finds little more.
+/// Distance in bytes between the indexed ranges of the base. A shorter one takes more memory and
+/// finds little more.
 const STRIDE: usize = 4;
 
-/// A text that others are compared with.
+/// A text against which others are encoded.
 pub(super) struct Base {
     text: Box<[u8]>,
-    /// The first place of each indexed range.
+    /// The first position of each indexed range.
     places: HashMap<[u8; WINDOW], usize>,
 }
 
@@ -38,14 +40,15 @@ impl Base {
         }
     }
 
-    /// Returns the text as its difference to the base.
+    /// Encodes the text as a delta to the base.
     pub(super) fn encode(&self, text: &[u8]) -> Box<[u8]> {
         let mut encoded = Vec::with_capacity(text.len() / 4 + 2 * WINDOW);
-        // What was written up to here, and the place of the base that is next if nothing but values changed.
+        // How much of the text has been written, and where in the base it continues if only values
+        // have changed.
         let (mut written, mut expected) = (0, 0);
         let mut at = 0;
         while at < text.len() {
-            // After a value of the same length, the texts go on side by side.
+            // After a changed value of the same length, both texts continue in parallel.
             let beside = expected + (at - written);
             let Some((from, length)) = self.find(&text[at..], beside) else {
                 at += 1;
@@ -64,7 +67,8 @@ impl Base {
         encoded.into_boxed_slice()
     }
 
-    /// Returns the place and length of a range of the base with which the text begins; `beside` is the most likely place.
+    /// Returns the position and length of a range of the base that the text starts with. `beside`
+    /// is the most likely position.
     fn find(&self, text: &[u8], beside: usize) -> Option<(usize, usize)> {
         let window = text.first_chunk::<WINDOW>()?;
         let is_beside = self
@@ -78,7 +82,7 @@ impl Base {
         Some((from, common_prefix(text, &self.text[from..])))
     }
 
-    /// Returns the text of a difference to this base; `None` if it is not one.
+    /// Decodes a delta to this base. Returns `None` if it is malformed.
     pub(super) fn decode(&self, mut encoded: &[u8]) -> Option<Vec<u8>> {
         let mut text = Vec::with_capacity(self.text.len());
         while !encoded.is_empty() {
@@ -107,7 +111,7 @@ fn common_suffix(a: &[u8], b: &[u8]) -> usize {
         .count()
 }
 
-/// Writes bytes that the base does not have at this place; there may be none.
+/// Writes bytes that are not in the base at this position. May be empty.
 fn write_new(encoded: &mut Vec<u8>, new: &[u8]) {
     write_number(encoded, new.len());
     encoded.extend_from_slice(new);
@@ -168,7 +172,7 @@ mod tests {
                 let base = Base::new(base.as_bytes());
                 let encoded = base.encode(text.as_bytes());
                 prop_assert_eq!(base.decode(&encoded).unwrap(), text.as_bytes());
-                // Nothing that can be read panics.
+                // Malformed input does not panic.
                 base.decode(&encoded[cut.min(encoded.len())..]);
             }
         }

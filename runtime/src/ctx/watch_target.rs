@@ -1,7 +1,7 @@
 //! The controller that a watch added at run time belongs to.
 //!
-//! `Ctx` stores it, and `controller` fills and uses it. It lives here so that `controller` depends on `ctx` and not the
-//! other way around.
+//! `Ctx` stores it, while `controller` creates and uses it. It is defined here so that `controller`
+//! depends on `ctx` and not vice versa.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ pub(crate) struct LateWatch {
     pub(crate) describe: Box<dyn Fn() -> ActiveWatch + Send>,
 }
 
-/// A watch that a controller has [added](crate::Ctx::watch) at run time, as it is at one moment.
+/// A snapshot of a watch that a controller has [added](crate::Ctx::watch) at run time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ActiveWatch {
@@ -35,7 +35,7 @@ pub struct ActiveWatch {
     pub kind: String,
     /// The selection, as it [displays](crate::Selection); empty for all objects.
     pub selection: String,
-    /// `true` once the existing objects are in the cache and were delivered to the controller.
+    /// Whether the existing objects are in the cache and have been delivered to the controller.
     pub synced: bool,
     /// The last error of a watch that is not synced.
     pub last_error: Option<String>,
@@ -63,7 +63,7 @@ impl WatchTarget {
         &self.kind
     }
 
-    /// Returns the kind if it is that of `K`.
+    /// Returns the kind if its type is `K`.
     pub(crate) fn kind<K: Watchable>(&self) -> Option<&Kind<K>> {
         self.typed.downcast_ref()
     }
@@ -73,7 +73,7 @@ impl WatchTarget {
     }
 }
 
-/// Group, kind and scope of a kind, as needed to match owner references.
+/// Group, name and scope of a kind, for matching owner references.
 #[derive(Clone)]
 pub(crate) struct GroupKind {
     group: String,
@@ -90,7 +90,8 @@ impl GroupKind {
         }
     }
 
-    /// Returns `true` if `owner` refers to this kind, in any version of its group, as in the garbage collector.
+    /// Returns `true` if `owner` refers to this kind. Ignores the version, like the garbage
+    /// collector.
     pub(crate) fn matches(&self, owner: &OwnerReference) -> bool {
         let group = owner.api_version.rsplit_once('/').map_or("", |(group, _)| group);
         owner.kind == self.kind && group == self.group

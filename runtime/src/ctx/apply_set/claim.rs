@@ -1,12 +1,13 @@
-//! Who an object of a set belongs to.
+//! The ownership of the objects in a set.
 //!
-//! | the owner | the claim of an object |
+//! | owner | claim on the object |
 //! |---|---|
-//! | is cluster-scoped, or in the namespace of the object | an owner reference with `controller`, with which the garbage collector deletes the object |
-//! | cannot be named in an owner reference, or must not, because the object is kept | the annotation `rbuilder.dev/apply-set-owner` |
+//! | cluster-scoped, or in the namespace of the object | an owner reference with `controller`, so the garbage collector deletes the object |
+//! | cannot be in an owner reference, or must not because the object is kept | the annotation `rbuilder.dev/apply-set-owner` |
 //!
-//! Both contain the uid of the owner, so an owner that was deleted and created again does not take what its predecessor
-//! had, and neither does a copy of an owner with its annotations.
+//! Both contain the UID of the owner. An owner that was deleted and created again therefore does
+//! not inherit its predecessor's objects, and neither does a copy of an owner with the same
+//! annotations.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
@@ -16,24 +17,24 @@ use kube::runtime::reflector::ObjectRef;
 use crate::error::{Error, OwnershipError};
 use crate::object::{AnyObject, Kind, Object, describe_object};
 
-/// The annotation that marks an object which is never deleted.
+/// The annotation of objects that are never deleted.
 pub(super) const KEEP: &str = "rbuilder.dev/keep";
 /// The annotation with the owner of an object that has no owner reference.
 const OWNER: &str = "rbuilder.dev/apply-set-owner";
-/// The annotation of an owner with the record of its set, before the controller's name.
+/// Prefix of the annotation with the record of a set, followed by the name of the controller.
 const RECORD: &str = "rbuilder.dev/apply-set.";
-/// The maximum length of an annotation's name after the prefix.
+/// Maximum length of an annotation's name after the `/`.
 const MAX_NAME: usize = 63;
 
 /// The owner of a set.
 pub(super) struct SetOwner {
     pub(super) uid: String,
     pub(super) described: String,
-    /// The name of the annotation with the record.
+    /// Name of the annotation with the record.
     pub(super) record_annotation: String,
     namespace: Option<String>,
     reference: OwnerReference,
-    /// The value of the annotation on objects without an owner reference.
+    /// Value of the annotation on objects without an owner reference.
     mark: String,
 }
 
@@ -63,12 +64,13 @@ impl SetOwner {
         self.namespace.as_deref()
     }
 
-    /// Returns `true` if objects in this namespace, or cluster-scoped ones, can have an owner reference to the owner.
+    /// Returns `true` if objects in this namespace, or cluster-scoped ones if `None`, can have an
+    /// owner reference to the owner.
     pub(super) fn can_own(&self, namespace: Option<&str>) -> bool {
         self.namespace.is_none() || self.namespace() == namespace
     }
 
-    /// Adds the claim of this owner to an object that is about to be applied.
+    /// Adds this owner's claim to an object that is about to be applied.
     pub(super) fn claim(&self, meta: &mut ObjectMeta, kept: bool) {
         if self.can_own(meta.namespace.as_deref()) && !kept {
             let references = meta.owner_references.get_or_insert_default();
@@ -83,7 +85,7 @@ impl SetOwner {
         }
     }
 
-    /// Returns `true` if the object with this metadata belongs to this owner, and to nobody else.
+    /// Returns `true` if the object with this metadata belongs to this owner and nobody else.
     pub(super) fn owns(&self, found: &ObjectMeta) -> bool {
         match controller_of(found) {
             Some(controller) => controller.uid == self.uid,
@@ -91,7 +93,7 @@ impl SetOwner {
         }
     }
 
-    /// Returns the index of the owner reference to this owner.
+    /// Returns the index of the object's owner reference to this owner.
     pub(super) fn reference_index(&self, found: &ObjectMeta) -> Option<usize> {
         let mut references = found.owner_references.iter().flatten();
         references.position(|reference| reference.uid == self.uid)
@@ -132,7 +134,7 @@ impl SetOwner {
     }
 }
 
-/// Returns the owner of kind `K` in the annotation of an object.
+/// Parses the owner of kind `K` from the annotation of an object.
 pub(super) fn find_owner<K: Object>(found: &ObjectMeta) -> Option<ObjectRef<K>> {
     let parts: Vec<&str> = mark_of(found)?.split('/').collect();
     let &[kind, namespace, name, uid] = &*parts else {
@@ -147,7 +149,7 @@ pub(super) fn find_owner<K: Object>(found: &ObjectMeta) -> Option<ObjectRef<K>> 
     Some(owner)
 }
 
-/// Returns `true` if the object with this metadata is marked to be kept.
+/// Returns `true` if the annotations in this metadata say to keep the object.
 pub(super) fn is_kept(found: &ObjectMeta) -> bool {
     let keep = found.annotations.as_ref().and_then(|all| all.get(KEEP));
     keep.is_some_and(|keep| keep == "true")
@@ -162,7 +164,7 @@ fn mark_of(found: &ObjectMeta) -> Option<&str> {
     found.annotations.as_ref()?.get(OWNER).map(String::as_str)
 }
 
-/// Returns the name of the annotation with the record of this controller.
+/// Returns the name of the annotation with this controller's record.
 fn record_annotation(controller: &str) -> Result<String, Error> {
     let annotation = format!("{RECORD}{controller}");
     let name = annotation.rsplit('/').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! An object of a set, of any kind.
+//! An object of a set, with its kind erased.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -19,10 +19,11 @@ use crate::object::{AnyObject, Kind, describe_object};
 
 /// An object of a set.
 pub(super) trait Member: Send + Sync {
-    /// Completes the object: its kind, its namespace, and the claim of the owner. Returns the entry for the record.
+    /// Completes the object with its kind, its namespace and the owner's claim. Returns its entry
+    /// for the record.
     ///
     /// # Errors
-    /// When the kind is not known, or when the object has no namespace, and the owner has none either.
+    /// Fails if the kind is unknown, or if neither the object nor the owner has a namespace.
     fn prepare<'a>(
         &'a mut self,
         ctx: &'a Ctx<()>,
@@ -31,7 +32,7 @@ pub(super) trait Member: Send + Sync {
 
     fn name(&self) -> String;
 
-    /// Returns `true` if the object is never deleted.
+    /// Returns `true` if the object must never be deleted.
     fn is_kept(&self) -> bool;
 
     fn apply<'a>(
@@ -41,21 +42,21 @@ pub(super) trait Member: Send + Sync {
     ) -> BoxFuture<'a, Result<AppliedMember, Error>>;
 }
 
-/// An object as the API server has it.
+/// The result of applying a member.
 pub(super) struct AppliedMember {
     pub(super) uid: Option<String>,
-    /// `true` if those after it can be applied.
+    /// Whether the members after it can be applied.
     pub(super) is_ready: bool,
     pub(super) object: Arc<dyn Any + Send + Sync>,
 }
 
-/// A condition for applying the objects after another one.
+/// Decides whether the members after an object can be applied.
 type IsReady<K> = Box<dyn Fn(&K) -> bool + Send + Sync>;
 
-/// An object of a Rust type, which may be that of kinds known only at run time.
+/// An object of a Rust type, including the types for kinds known only at run time.
 pub(super) struct TypedMember<K: Resource> {
     object: K,
-    /// `None` until it is prepared.
+    /// `None` until the object is prepared.
     kind: Option<Kind<K>>,
     is_ready: Option<IsReady<K>>,
     is_kept: bool,
@@ -154,7 +155,7 @@ impl Claim for SetOwner {
         self.owns(found)
     }
 
-    /// An object of somebody else is not adopted: it would be deleted when it leaves the set.
+    /// Never adopts another owner's object: it would be deleted when it leaves the set.
     async fn take<C: AnyObject>(&self, _: &Ctx<()>, object: &C, found: &ObjectMeta) -> Result<(), Error> {
         Err(self.refuse(describe_object(object), found).into())
     }

@@ -1,23 +1,29 @@
-//! Applying the objects of an owner as a set, and deleting what no longer belongs to it.
+//! Applies the objects of an owner as a set, and deletes what no longer belongs to it.
 //!
 //! # The record
-//! What a set contains is recorded on the owner, in an annotation that ends in the controller's name. A reconcile has the
-//! owner at hand, so reading the record costs nothing, and a restart or another version of the operator finds it. A label
-//! on the objects would be an alternative, but it takes a list of every kind that any version ever used, and it also selects
-//! copies that somebody made with their labels.
+//! The contents of a set are recorded on the owner, in an annotation that ends with the
+//! controller's name. A reconcile has the owner at hand, so reading the record is free, and the
+//! record survives restarts and upgrades of the operator. The alternative, a label on the objects,
+//! would require listing every kind that any version ever used, and would also select copies that
+//! somebody made of the objects, labels included.
 //!
-//! Each entry has resource, kind, namespace, name and uid. The order of writes makes a crash between any two harmless:
+//! Each entry has a resource, kind, namespace, name and UID. The order of writes makes it safe to
+//! crash between any two:
 //!
-//! 1. New objects are recorded, without a uid. So nothing is ever created that the record does not have.
-//! 2. The objects are applied in order. An object of somebody else is refused, so whatever has been applied is the owner's.
-//! 3. Once all have been applied and are ready, entries that the set does not contain are deleted, the last one first.
-//! 4. The uids are recorded, and deleted entries removed.
+//! 1. New objects are recorded, without a UID, so that no object is ever created without a record.
+//! 2. The objects are applied in order. Other owners' objects are refused, so everything applied
+//!    belongs to this owner.
+//! 3. Once all have been applied and are ready, recorded objects that are not in the set are
+//!    deleted in reverse order.
+//! 4. The UIDs are recorded, and deleted entries removed.
 //!
-//! The first and the last are merge patches with the resource version of the owner. None is sent if nothing changes.
+//! Steps 1 and 4 are merge patches with the resource version of the owner. They are skipped if
+//! nothing changes.
 //!
 //! # Who owns an object
-//! See [`claim`]. Before an object is deleted, its metadata is read: it must have the recorded uid, if there is one, and the
-//! claim of this owner, and no mark to be kept. The deletion has its uid and resource version as preconditions.
+//! See [`claim`]. Before an object is deleted, its metadata is read. It must have the recorded UID
+//! (if any) and the claim of this owner, and must not be marked to be kept. The deletion has its
+//! UID and resource version as preconditions.
 
 mod claim;
 mod member;
@@ -48,7 +54,7 @@ use prune::is_not_found;
 use readiness::CRD;
 use record::{Entry, Record};
 
-/// Delay until the next look at an object that a set waits for.
+/// Interval between checks of an object that a set waits for.
 const WAIT: Duration = Duration::from_secs(5);
 
 /// The objects of an owner, for [`Ctx::apply_set`], in the order in which they are applied.
@@ -73,15 +79,15 @@ pub struct ApplySet {
 }
 
 impl ApplySet {
-    /// Creates an empty set. Applying it deletes all that the owner's set contained.
+    /// Creates an empty set. Applying it deletes everything that the owner's set contained.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Adds an object. A namespaced one defaults to the owner's namespace.
     ///
-    /// The objects after a CustomResourceDefinition are applied once it is established, and those after a Namespace once it
-    /// is active.
+    /// If the object is a CustomResourceDefinition, the objects after it are applied once it is
+    /// established; if it is a Namespace, once it is active.
     #[expect(
         clippy::should_implement_trait,
         reason = "no sum of a set and an object is meant"
@@ -90,10 +96,11 @@ impl ApplySet {
         self.push(TypedMember::new(object))
     }
 
-    /// [`add`](Self::add) for an object on which those after it depend: they are applied once `is_ready` returns `true` for
-    /// it.
+    /// Adds an object that later objects depend on. They are applied once `is_ready` returns `true`
+    /// for it.
     ///
-    /// `is_ready` gets the object as the API server has it. The reconcile does not wait; see [`AppliedSet`].
+    /// `is_ready` receives the object as the API server returned it. The reconcile does not block;
+    /// see [`AppliedSet`].
     pub fn add_and_wait<K: AnyObject + Serialize>(
         self,
         object: K,
@@ -102,17 +109,19 @@ impl ApplySet {
         self.push(TypedMember::new(object).until(is_ready))
     }
 
-    /// [`add`](Self::add) for an object that is never deleted: neither when a later set does not contain it, nor with its
-    /// owner, which is therefore not named in an owner reference. Use it for data, such as a PersistentVolumeClaim.
+    /// Adds an object that is never deleted, neither when a later set does not contain it, nor with
+    /// its owner. It therefore gets no owner reference. Use it for data, such as a
+    /// PersistentVolumeClaim.
     ///
-    /// The object gets the annotation `rbuilder.dev/keep: "true"`. If somebody sets it on another object of a set, that one
-    /// is not deleted either when it leaves the set, and its owner reference is removed.
+    /// The object gets the annotation `rbuilder.dev/keep: "true"`. If somebody sets it on another
+    /// object of a set, that object is not deleted either when it leaves the set, and its owner
+    /// reference is removed.
     pub fn add_kept<K: AnyObject + Serialize>(self, object: K) -> Self {
         self.push(TypedMember::new(object).kept())
     }
 
-    /// Returns the owner of an object that has no owner reference, for a watch of such objects; `None` if it belongs to no
-    /// set of an owner of kind `K`.
+    /// Returns the owner of an object that has no owner reference, for a watch of such objects.
+    /// `None` if the object does not belong to the set of an owner of kind `K`.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -143,8 +152,9 @@ impl<K: AnyObject + Serialize> Extend<K> for ApplySet {
 
 /// The result of [`Ctx::apply_set`].
 ///
-/// It is complete once all objects are applied and ready, and what the set no longer contains is gone. Otherwise the
-/// reconcile should return [`action`](Self::action), and continue there next time.
+/// The set is complete once all objects are applied and ready, and the objects that it no longer
+/// contains are gone. Otherwise the reconcile should return [`action`](Self::action), and will
+/// continue next time.
 #[must_use = "the set may not be complete; return `action()`"]
 pub struct AppliedSet {
     applied: Vec<(String, Arc<dyn Any + Send + Sync>)>,
@@ -158,25 +168,27 @@ impl AppliedSet {
         self.waiting_for.is_none() && self.leaving.is_empty()
     }
 
-    /// Describes the object that is not ready, and for which those after it wait, such as `Namespace shop`.
+    /// Describes the object that is not ready and that later objects wait for, such as `Namespace
+    /// shop`.
     pub fn waiting_for(&self) -> Option<&str> {
         self.waiting_for.as_deref()
     }
 
-    /// Describes the objects that have left the set and are not gone yet because finalizers hold them.
+    /// Describes the objects that have left the set but still exist because of their finalizers.
     pub fn leaving(&self) -> &[String] {
         &self.leaving
     }
 
-    /// Returns the applied object of kind `K` with this name, if there is one. Of several in different namespaces,
-    /// and of `DynamicObject`s of several kinds, it is the first.
+    /// Returns the applied object of kind `K` with this name, if there is one. If several match, in
+    /// different namespaces or as `DynamicObject`s of different kinds, returns the first.
     pub fn get<K: AnyObject>(&self, name: &str) -> Option<&K> {
         let mut named = self.applied.iter().filter(|(applied, _)| applied == name);
         named.find_map(|(_, object)| object.downcast_ref())
     }
 
-    /// Returns the result for the reconcile: the next change if the set is complete, and five seconds otherwise. A change
-    /// of an object that the controller [owns](crate::Controller::owns) reconciles earlier.
+    /// Returns the action for the reconcile: await a change if the set is complete, otherwise
+    /// requeue after five seconds. A change to an object that the controller
+    /// [owns](crate::Controller::owns) triggers an earlier reconcile.
     pub fn action(&self) -> Action {
         match self.is_complete() {
             true => Action::await_change(),
@@ -186,25 +198,28 @@ impl AppliedSet {
 }
 
 impl<S> Ctx<S> {
-    /// Applies the objects of `set`, in order, and deletes what an earlier call for the same owner has created and this set
-    /// does not contain.
+    /// Applies the objects of `set` in order, and deletes what an earlier call for the same owner
+    /// has created and this set does not contain.
     ///
-    /// Each object is applied as with [`apply`](Self::apply), so an unchanged one that is cached costs no request. It gets
-    /// an owner reference, as with [`apply_owned`](Self::apply_owned), if `owner` can have one: if it is cluster-scoped, or
-    /// in the same namespace. Other objects get the annotation `rbuilder.dev/apply-set-owner`; since the garbage collector
-    /// does not delete them with their owner, the controller needs a [`finalizer`](crate::Controller::finalizer) that calls
-    /// [`delete_set`](Self::delete_set).
+    /// Each object is applied as with [`apply`](Self::apply), so an unchanged cached object costs
+    /// no request. If `owner` can own the object, because it is cluster-scoped or in the same
+    /// namespace, the object gets an owner reference as with [`apply_owned`](Self::apply_owned).
+    /// Other objects get the annotation `rbuilder.dev/apply-set-owner`. The garbage collector does
+    /// not delete these with their owner, so the controller needs a
+    /// [`finalizer`](crate::Controller::finalizer) that calls [`delete_set`](Self::delete_set).
     ///
-    /// An object that exists already and is not the owner's is neither changed nor adopted. Deleted is only what this owner
-    /// has created: the very object, by its uid, which nobody else has taken over, and which has no annotation
-    /// `rbuilder.dev/keep: "true"`. Deletion begins once all objects of the set are ready, with the last object.
+    /// An existing object that is not the owner's is neither changed nor adopted. An object is only
+    /// deleted if this owner created it (according to its UID), nobody else has taken it over, and
+    /// it has no annotation `rbuilder.dev/keep: "true"`. Deletion starts once all objects of the
+    /// set are ready, with the last object.
     ///
-    /// What the set contains is recorded in the annotation `rbuilder.dev/apply-set.<controller>` of the owner. So there is
-    /// one set for each owner and controller, of about 1,500 objects. After an error, or if the process ends, the next call
-    /// continues.
+    /// The contents of the set are recorded in the owner's annotation
+    /// `rbuilder.dev/apply-set.<controller>`. Each owner and controller therefore has a single set,
+    /// of up to about 1,500 objects. After an error or a restart, the next call continues.
     ///
-    /// The controller's role needs `get`, `create`, `patch` and `delete` on the kinds of the objects, also of those that
-    /// the set no longer contains, and `patch` on the kind of the owner.
+    /// The controller's role needs `get`, `create`, `patch` and `delete` on the kinds of the
+    /// objects, including kinds that the set no longer contains, and `patch` on the kind of the
+    /// owner.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -220,10 +235,11 @@ impl<S> Ctx<S> {
     /// ```
     ///
     /// # Errors
-    /// [`OwnershipError`] when an object exists that is not the owner's, or when the owner is being deleted; a terminal
-    /// error when the set contains an object twice, or an object without a namespace, or when it needs a finalizer and the
-    /// owner has none; a conflict when the owner was changed at the same time; otherwise those of
-    /// [`apply`](Self::apply) and [`delete`](Self::delete).
+    /// [`OwnershipError`] if an existing object is not the owner's, or if the owner is being
+    /// deleted. A terminal error if the set contains an object twice or an object without a
+    /// namespace, or if it needs a finalizer that the owner does not have. A conflict if the owner
+    /// was changed concurrently. Otherwise the errors of [`apply`](Self::apply) and
+    /// [`delete`](Self::delete).
     pub async fn apply_set<O: AnyObject>(&self, owner: &O, set: ApplySet) -> Result<AppliedSet, Error> {
         self.check_owner_cluster(owner, owner)?;
         if owner.meta().deletion_timestamp.is_some() {
@@ -251,7 +267,7 @@ impl<S> Ctx<S> {
         for (member, entry) in members.iter().zip(&wanted) {
             let applied = match member.apply(&ctx, &state.owner).await {
                 Ok(applied) => applied,
-                // The API server serves a new kind a moment after its CRD is established.
+                // The API server starts to serve a new kind shortly after its CRD is established.
                 Err(error)
                     if error.downcast_ref().is_some_and(is_not_found)
                         && let Some(crd) = find_crd_of(&wanted, entry) =>
@@ -275,7 +291,7 @@ impl<S> Ctx<S> {
                 match self.prune(&state.owner, &entry, uid).await {
                     Ok(true) => result.leaving.push(entry.to_string()),
                     Ok(false) => drop(gone.insert(entry)),
-                    // One that cannot be deleted does not keep the others.
+                    // Failing to delete one object does not keep the others.
                     Err(error) => failure = failure.or(Some(error)),
                 }
             }
@@ -290,15 +306,17 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Deletes the objects of the owner's [set](Self::apply_set) that have no owner reference, because the garbage collector
-    /// does not delete them with their owner. Call it in the cleanup of a [`finalizer`](crate::Controller::finalizer), and
-    /// return its [`action`](AppliedSet::action): the finalizer is removed once they are gone.
+    /// Deletes the objects of the owner's [set](Self::apply_set) that have no owner reference,
+    /// because the garbage collector does not delete them with their owner. Call it in the cleanup
+    /// of a [`finalizer`](crate::Controller::finalizer), and return its
+    /// [`action`](AppliedSet::action), so that the finalizer is removed once they are gone.
     ///
     /// Objects with an owner reference are left to the garbage collector, which releases them with
-    /// `kubectl delete --cascade=orphan`; those without one are deleted in any case, except for those that are kept.
+    /// `kubectl delete --cascade=orphan`. Objects without one are always deleted, unless they are
+    /// kept.
     ///
     /// # Errors
-    /// Those of [`delete`](Self::delete).
+    /// Fails like [`delete`](Self::delete).
     pub async fn delete_set<O: AnyObject>(&self, owner: &O) -> Result<AppliedSet, Error> {
         let state = self.open_set(&self.kind_of(owner).await?, owner)?;
         let mut result = AppliedSet {
@@ -315,8 +333,8 @@ impl<S> Ctx<S> {
         Ok(result)
     }
 
-    /// Reads the record from the cached owner, which may be newer than the given one: a reconcile may have written its
-    /// status before.
+    /// Reads the record from the cached owner, which may be newer than the given one: an earlier
+    /// reconcile may have written its status in the meantime.
     fn open_set<O: AnyObject>(&self, kind: &Kind<O>, owner: &O) -> Result<SetState, Error> {
         let set_owner = SetOwner::new(owner, kind, self.controller())?;
         let cached = self.shared.caches.look_up(kind, owner.meta());
@@ -331,7 +349,7 @@ impl<S> Ctx<S> {
         })
     }
 
-    /// Writes the record into the annotation of the owner.
+    /// Writes the record to the annotation of the owner.
     async fn write_record<O: AnyObject>(
         &self,
         kind: &Kind<O>,
@@ -360,7 +378,7 @@ impl<S> Ctx<S> {
     }
 }
 
-/// Returns the CRD of an object's kind in a set.
+/// Returns the entry of the CRD that defines an object's kind, if the set contains it.
 fn find_crd_of<'a>(wanted: &'a [Entry], object: &Entry) -> Option<&'a Entry> {
     let name = format!("{}.{}", object.plural, object.group);
     wanted
@@ -368,16 +386,17 @@ fn find_crd_of<'a>(wanted: &'a [Entry], object: &Entry) -> Option<&'a Entry> {
         .find(|entry| entry.kind == CRD && entry.name == name)
 }
 
-/// An owner with the record of its set.
+/// An owner and the record of its set.
 struct SetState {
     owner: SetOwner,
     record: Record,
-    /// The resource version of the owner from which the record was read.
+    /// The resource version of the owner at which the record was read.
     version: Option<String>,
 }
 
 impl SetState {
-    /// Completes the members of the set, and checks that it can be applied. Returns their entries.
+    /// Completes the members of the set and checks that the set can be applied. Returns the entries
+    /// of the members.
     async fn prepare<O: AnyObject>(
         &self,
         ctx: &Ctx<()>,

@@ -1,4 +1,4 @@
-//! Deleting an object that has left its set.
+//! Deletes objects that have left their set.
 
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
 use kube::core::{GroupVersionKind, ObjectMeta, PartialObjectMeta};
@@ -10,14 +10,14 @@ use super::record::Entry;
 use crate::ctx::{Ctx, to_test_conflict};
 use crate::error::Error;
 
-/// Returns `true` if the API server has no such object, or does not serve its kind.
+/// Returns `true` if the API server does not have the object, or does not serve its kind.
 pub(super) fn is_not_found(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 impl<S> Ctx<S> {
-    /// Deletes an object that has left the set of `owner`, if it is the recorded one and still the owner's. Returns `true`
-    /// while it exists because finalizers hold it.
+    /// Deletes an object that has left the set of `owner`, provided that it is the recorded one and
+    /// still the owner's. Returns `true` while finalizers keep it.
     pub(super) async fn prune(
         &self,
         owner: &SetOwner,
@@ -27,7 +27,7 @@ impl<S> Ctx<S> {
         let Some((api, found)) = self.find_recorded(entry).await? else {
             return Ok(false);
         };
-        // An object that was created again belongs to whoever did so.
+        // An object that was created again belongs to its creator.
         let is_recorded = uid.is_none() || uid == found.uid();
         if !is_recorded || !owner.owns(&found.metadata) {
             return Ok(false);
@@ -45,7 +45,7 @@ impl<S> Ctx<S> {
         };
         let params = DeleteParams::background().preconditions(unchanged);
         match api.delete(&entry.name, &params).await {
-            // Some kinds are answered with the object as it was.
+            // For some kinds, the response is the object as it was before the deletion.
             Ok(answer) => Ok(answer
                 .left()
                 .is_some_and(|left| left.metadata.deletion_timestamp.is_some())),
@@ -54,7 +54,8 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Removes the owner reference from an object that is kept, so that it is not deleted with its former owner.
+    /// Removes the owner reference from a kept object, so that it is not deleted with its former
+    /// owner.
     async fn release(
         &self,
         owner: &SetOwner,
@@ -80,7 +81,7 @@ impl<S> Ctx<S> {
         Ok(())
     }
 
-    /// Returns the metadata of a recorded object, with its API.
+    /// Returns the metadata of a recorded object and its API.
     async fn find_recorded(
         &self,
         entry: &Entry,
@@ -90,7 +91,7 @@ impl<S> Ctx<S> {
         if let Some(found) = self.find_with(&recorded, entry).await? {
             return Ok(Some(found));
         }
-        // The version in which the object was applied may not be served any more.
+        // The version in which the object was applied may no longer be served.
         match self.find_served(entry).await? {
             Some(served) if served.api_version != recorded.api_version => {
                 self.find_with(&served, entry).await
@@ -115,8 +116,8 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Returns the resource of a recorded kind as the API server serves it; `None` if it does not, or for a kind of the core
-    /// group, which has one version.
+    /// Returns the resource of a recorded kind in a version that the API server serves, if any.
+    /// `None` for the core group, which has a single version.
     async fn find_served(&self, entry: &Entry) -> Result<Option<ApiResource>, Error> {
         if entry.group.is_empty() {
             return Ok(None);

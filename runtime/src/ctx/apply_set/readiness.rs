@@ -1,4 +1,4 @@
-//! What the objects after some kinds always need.
+//! Built-in readiness conditions for kinds that other objects depend on.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,10 +6,11 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::object::{AnyObject, Kind};
 
-/// The kind of CRDs.
+/// The kind of a CRD.
 pub(super) const CRD: &str = "CustomResourceDefinition";
 
-/// Returns `true` if objects that need the kind of a CRD, or are in a namespace, can be created.
+/// Returns `true` unless this is a CRD that is not established yet or a namespace that is not
+/// active yet.
 pub(super) fn is_usable<K: AnyObject + Serialize>(kind: &Kind<K>, object: &K) -> Result<bool, Error> {
     let (group, kind) = (K::group(&kind.dynamic), kind.name());
     let check: fn(&Value) -> bool = match (&*group, &*kind) {

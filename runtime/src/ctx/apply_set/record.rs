@@ -1,4 +1,4 @@
-//! The record of a set: the annotation of its owner.
+//! The record of a set, stored in an annotation of its owner.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use super::claim::SetOwner;
 use crate::error::Error;
 
-/// The maximum size of the record in bytes. All annotations of an object may have 256 KiB.
+/// Maximum size of the record in bytes. All annotations of an object together may have 256 KiB.
 const MAX_BYTES: usize = 240 << 10;
-/// The size of a uid in bytes.
+/// Size of a UID in bytes.
 const UID_BYTES: usize = 36;
 
-/// The objects of a set, in the order in which they are applied, with their uids once they are known.
+/// The objects of a set in the order in which they are applied, with their UIDs once known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Record {
     objects: Vec<(Entry, Option<String>)>,
@@ -28,7 +28,8 @@ impl PartialEq for Record {
     }
 }
 
-/// An object of a set. Its identity is group, kind, namespace and name: an object has the same ones in all versions.
+/// An object of a set, identified by group, kind, namespace and name, which are the same in all API
+/// versions.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) group: String,
@@ -49,7 +50,8 @@ impl Entry {
         [&self.group, &self.kind, &self.namespace, &self.name]
     }
 
-    /// Parses an entry such as `deployments.v1.apps/Deployment/shop/web/<uid>`, which has no uid before the first apply.
+    /// Parses an entry such as `deployments.v1.apps/Deployment/shop/web/<uid>`. The UID is empty
+    /// before the first apply.
     fn parse(text: &str) -> Option<(Self, Option<String>)> {
         let parts: Vec<&str> = text.split('/').collect();
         let &[resource, kind, namespace, name, uid] = &*parts else {
@@ -113,7 +115,8 @@ impl fmt::Display for Entry {
 /// The value of the annotation.
 #[derive(Serialize, Deserialize)]
 struct Annotation {
-    /// The uid of the owner: a copy of an object has its annotations, and not its set.
+    /// The UID of the owner, because a copy of an object copies its annotations but does not own
+    /// its set.
     owner: String,
     objects: Vec<String>,
 }
@@ -127,7 +130,8 @@ impl Record {
         }
     }
 
-    /// Reads the record of an owner. It is empty if there is none, or if it is another owner's.
+    /// Reads the record of an owner. It is empty if the owner has none, or if it was copied from
+    /// another owner.
     pub(super) fn read(meta: &ObjectMeta, owner: &SetOwner) -> Result<Self, Error> {
         let annotations = meta.annotations.as_ref();
         let Some(text) = annotations.and_then(|all| all.get(&owner.record_annotation)) else {
@@ -152,10 +156,10 @@ impl Record {
         Ok(Self::new(objects.collect::<Result<_, _>>()?))
     }
 
-    /// Returns the value of the annotation; `None` to remove it.
+    /// Returns the value of the annotation, or `None` to remove it.
     ///
     /// # Errors
-    /// When it is too large.
+    /// Fails if the record is too large.
     pub(super) fn to_annotation(&self, owner: &SetOwner) -> Result<Option<String>, Error> {
         if self.objects.is_empty() {
             return Ok(None);
@@ -165,7 +169,8 @@ impl Record {
             owner: owner.uid.clone(),
             objects: objects.map(|(entry, uid)| entry.print(uid.as_deref())).collect(),
         })?;
-        // Nothing may be applied whose uid has no room afterwards.
+        // Reserve space for missing UIDs: no object may be applied whose UID would not fit
+        // afterwards.
         let without_uid = self.objects.iter().filter(|(_, uid)| uid.is_none()).count();
         let bytes = text.len() + without_uid * UID_BYTES;
         if bytes > MAX_BYTES {
@@ -180,8 +185,8 @@ impl Record {
         Ok(Some(text))
     }
 
-    /// Returns the record with the objects of a set that it lacks; `None` if it has all. They are in the order of the set,
-    /// after those that are not in it.
+    /// Returns the record extended by the missing objects of a set, or `None` if none are missing.
+    /// The objects of the set are in its order, after those that are not in it.
     pub(super) fn with_missing(&self, wanted: &[Entry]) -> Option<Self> {
         if wanted.iter().all(|entry| self.positions.contains_key(entry)) {
             return None;
@@ -198,12 +203,12 @@ impl Record {
 
     pub(super) fn set_uid(&mut self, entry: &Entry, uid: Option<String>) {
         if let Some(&at) = self.positions.get(entry) {
-            // The version may be newer as well.
+            // The version may also be newer.
             self.objects[at] = (entry.clone(), uid);
         }
     }
 
-    /// Returns the objects that are not in a set, those that were applied last first.
+    /// Returns the objects that are not in a set, in reverse order of application.
     pub(super) fn not_in(&self, wanted: &HashSet<&Entry>) -> Vec<(Entry, Option<String>)> {
         let others = self.objects.iter().rev();
         others
