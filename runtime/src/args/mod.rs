@@ -247,8 +247,9 @@ impl ManagerArgs {
         names
     }
 
-    /// Rejects flags that this build does not support or that need another one, and namespaces without a name: they come of variables that are not
-    /// set, as in `--watch-namespace=$(A),$(B)`, and if all are empty, the manager would watch the whole cluster.
+    /// Rejects flags that this build does not support or that require another flag, and empty
+    /// namespace names. Those come from unset variables, as in `--watch-namespace=$(A),$(B)`; if
+    /// all were empty, the manager would watch the whole cluster.
     pub(crate) fn check(&self, has_http2: bool) -> Result<(), ManagerError> {
         let mut names = self.watch_namespace.split(',');
         if !self.watch_namespace.is_empty() && names.any(|name| name.trim().is_empty()) {
@@ -290,7 +291,8 @@ impl ManagerArgs {
 }
 
 impl Default for ManagerArgs {
-    // `tests::defaults_are_those_of_an_empty_command_line` holds this to the attributes above.
+    // `tests::defaults_are_those_of_an_empty_command_line` keeps this in sync with the attributes
+    // above.
     fn default() -> Self {
         Self {
             kubeconfig: None,
@@ -496,7 +498,8 @@ mod tests {
         }
     }
 
-    /// The variables that a Service adds to the environment of each container, unless `enableServiceLinks` is off.
+    /// The environment variables that a Service adds to each container, unless `enableServiceLinks`
+    /// is off.
     #[test]
     fn a_service_sets_no_flag() {
         let mut command = Operator::command();

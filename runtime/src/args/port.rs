@@ -8,8 +8,9 @@ use clap::{Arg, Command, value_parser};
 
 use super::WEBHOOK_PORT;
 
-/// Parses a port. In the environment, the address of a Service stands for the default: in a Pod with service links, a
-/// Service called `webhook` sets `WEBHOOK_PORT=tcp://10.0.0.1:443`, and nobody meant the flag.
+/// Parses a port. In the environment, the address of a Service is ignored in favor of the default:
+/// in a Pod with service links, a Service named `webhook` sets `WEBHOOK_PORT=tcp://10.0.0.1:443`,
+/// which was not meant for the flag.
 #[derive(Clone)]
 pub(super) struct PortParser;
 

@@ -1,20 +1,23 @@
-//! The fence: the moment until which this process may act as the leader, known without asking anybody.
+//! The fence: the time until which this process may act as the leader, known locally without a
+//! request.
 //!
-//! The elector moves the moment with each renewal; workers compare it with the clock before each key, and the
-//! [client](super::fenced_client) of a leader-only controller before each write. So a process that was stopped for
-//! longer than its lease (SIGSTOP, a frozen cgroup, a starved CPU) refuses its own writes from its first instruction
-//! on, before its elector has run.
+//! The elector moves it with each renewal. Workers compare it with the clock before each key, and
+//! the [client](super::fenced_client) of a leader-only controller before each write. If a process
+//! is suspended for longer than its lease (SIGSTOP, a frozen cgroup, CPU starvation), it therefore
+//! refuses its own writes from the first instruction after resuming, before its elector has run.
 //!
-//! A lapse that was observed is final, even if a renewal succeeds a moment later: a worker that saw it has ended, and a
-//! leader without workers must not keep the lease. So [`Fence::check`] stores the loss, with a compare-and-swap:
+//! Once observed, a lapse is final, even if a renewal succeeds a moment later: the worker that
+//! observed it has exited, and a leader without workers must not keep the lease. [`Fence::check`]
+//! therefore stores the loss with a compare-and-swap:
 //!
 //! | worker | elector | `valid_until` |
 //! |---|---|---|
 //! | | sends a renewal at 108 s | 110 s |
-//! | 110 s: takes a key, sees the lapse, ends | | lost |
-//! | | 110.1 s: receives the response, cannot move the moment to 118 s, and has lost | lost |
+//! | 110 s: takes a key, observes the lapse, exits | | lost |
+//! | | 110.1 s: receives the response, cannot move the fence to 118 s, and has lost | lost |
 //!
-//! Without the store, the elector would go on renewing at 110.1 s while nothing is reconciled any more.
+//! Without storing the loss, the elector would keep renewing at 110.1 s although nothing is
+//! reconciled any more.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -23,14 +26,14 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// The lease was not acquired yet.
+/// The lease has not been acquired yet.
 const NOT_YET: u64 = 0;
 /// The lease was lost: it was not renewed in time, or another process holds it.
 const LOST: u64 = u64::MAX;
-/// This process is done with the lease, without having lost it.
+/// This process gave up the lease without having lost it.
 const CLOSED: u64 = u64::MAX - 1;
 
-/// The moment until which this process holds its lease. Clones share it.
+/// The time until which this process holds its lease, shared by all clones.
 #[derive(Clone)]
 pub(crate) struct Fence(Arc<Shared>);
 
@@ -39,11 +42,11 @@ struct Shared {
     epoch: Instant,
     /// Milliseconds after `epoch`, on the monotonic clock, or one of [`NOT_YET`], [`LOST`] and [`CLOSED`].
     valid_until: AtomicU64,
-    /// The thread to wake when `valid_until` has changed.
+    /// The thread to wake when `valid_until` changes.
     watchdog: OnceLock<Thread>,
 }
 
-/// The error of a write that needs a lease which this process does not hold.
+/// The error of a write that requires a lease this process does not hold.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LeaseNotHeld {
     #[error("the leader election lease `{0}` is not held yet, request refused")]
@@ -62,7 +65,7 @@ pub(super) enum FenceState {
 }
 
 impl Fence {
-    /// Creates the fence of a lease that is not held yet.
+    /// Creates the fence for a lease that is not held yet.
     pub(crate) fn new(lease: impl Into<String>) -> Self {
         Self(Arc::new(Shared {
             lease: lease.into(),
@@ -76,10 +79,10 @@ impl Fence {
         &self.0.lease
     }
 
-    /// Checks that the lease is held at this moment.
+    /// Checks that the lease is currently held.
     ///
     /// # Errors
-    /// When it is not held: not yet, or no longer, which is final.
+    /// Fails if the lease is not held yet, or no longer held, which is final.
     pub(crate) fn check(&self) -> Result<(), LeaseNotHeld> {
         match self.state() {
             FenceState::HeldFor(_) => Ok(()),
@@ -88,12 +91,12 @@ impl Fence {
         }
     }
 
-    /// Returns `true` if the lease was lost, not if this process is done with it.
+    /// Returns `true` if the lease was lost, but not if this process gave it up.
     pub(crate) fn is_lost(&self) -> bool {
         self.state() == FenceState::Lost
     }
 
-    /// Returns the state. A lease that has lapsed is lost from now on.
+    /// Returns the state. Observing a lapse makes it a permanent loss.
     pub(super) fn state(&self) -> FenceState {
         loop {
             let until = match self.0.valid_until.load(Ordering::Acquire) {
@@ -103,15 +106,15 @@ impl Fence {
                 until => until,
             };
             match until.saturating_sub(self.ms_at(Instant::now())) {
-                // If it was renewed in between, the next round sees it.
+                // If the lease was renewed concurrently, the next iteration sees it.
                 0 => self.update(|now| (now == until).then_some(LOST)),
                 left => return FenceState::HeldFor(Duration::from_millis(left)),
             }
         }
     }
 
-    /// Opens the fence until this time, or moves it there. Returns `false` if the lease has lapsed, also before this
-    /// call, or the fence is closed.
+    /// Opens the fence until this time, or moves its end there. Returns `false` if the fence is
+    /// closed or the lease has lapsed, even if nobody has observed the lapse yet.
     pub(crate) fn extend(&self, until: Instant) -> bool {
         let (now, until) = (self.ms_at(Instant::now()), self.ms_at(until));
         self.update(|before| match before {
@@ -123,12 +126,12 @@ impl Fence {
         matches!(self.state(), FenceState::HeldFor(_))
     }
 
-    /// Refuses writes from now on because the lease is lost; no effect on a closed fence.
+    /// Refuses all further writes because the lease is lost. No effect on a closed fence.
     pub(super) fn lose(&self) {
         self.end(LOST);
     }
 
-    /// Refuses writes from now on because this process is done with the lease; no effect after a loss.
+    /// Refuses all further writes because this process gives up the lease. No effect after a loss.
     pub(crate) fn close(&self) {
         self.end(CLOSED);
     }
@@ -149,7 +152,8 @@ impl Fence {
         }
     }
 
-    /// Resolves when the lease was lost, at the latest when it lapses; never for a closed fence.
+    /// Resolves when the lease is lost, at the latest when it lapses. Never resolves for a closed
+    /// fence.
     pub(super) async fn lapsed(&self) {
         loop {
             match self.state() {
@@ -160,14 +164,15 @@ impl Fence {
         }
     }
 
-    /// Names the thread that [waits for the end](Self::wait_for_end), before the fence opens.
+    /// Sets the thread that [waits for the end](Self::wait_for_end). Must be called before the
+    /// fence opens.
     pub(super) fn set_watchdog(&self, thread: &Thread) {
-        // There is one for each lease.
+        // Each lease has a single watchdog.
         let _ = self.0.watchdog.set(thread.clone());
     }
 
-    /// Blocks the [watchdog](Self::set_watchdog)'s thread until the lease is lost or the fence closed. Returns `true`
-    /// if it is lost.
+    /// Blocks the [watchdog](Self::set_watchdog) thread until the lease is lost or the fence
+    /// closed. Returns `true` if it is lost.
     pub(super) fn wait_for_end(&self) -> bool {
         loop {
             match self.state() {
@@ -179,7 +184,7 @@ impl Fence {
         }
     }
 
-    /// Returns milliseconds after the epoch, rounded down.
+    /// Returns milliseconds since the epoch, rounded down.
     fn ms_at(&self, at: Instant) -> u64 {
         let ms = at.saturating_duration_since(self.0.epoch).as_millis();
         u64::try_from(ms).unwrap_or(CLOSED - 1)
@@ -233,7 +238,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_renewal_after_the_end_comes_too_late() {
-        // Observed by a worker, or by nobody.
+        // Whether or not a worker has observed the lapse.
         for is_observed in [true, false] {
             let fence = held_for(10);
             tokio::time::advance(10 * SECOND).await;

@@ -1,4 +1,4 @@
-//! A client that writes only while this process holds its lease.
+//! A client that only writes while this process holds its lease.
 
 use std::future::poll_fn;
 
@@ -10,11 +10,11 @@ use kube::client::Body;
 use super::fence::Fence;
 use crate::client::wrap_client;
 
-/// Returns a client that sends a write only while the lease is held. Reads pass.
+/// Returns a client that only sends writes while the lease is held. Reads always pass.
 ///
-/// The fence is checked each time that the request makes progress, so also after it has waited for a connection or a
-/// retry. A response that arrives after the end of the lease is dropped, with the same error: the caller must not act
-/// upon it.
+/// The fence is checked each time the request makes progress, so also after it has waited for a
+/// connection or a retry. A response that arrives after the end of the lease is dropped with the
+/// same error, because the caller must not act on it.
 pub(crate) fn fence_client(client: Client, fence: &Fence) -> Client {
     let fence = fence.clone();
     wrap_client(client, move |client, request| {
@@ -29,8 +29,8 @@ pub(crate) fn fence_client(client: Client, fence: &Fence) -> Client {
     })
 }
 
-/// Returns `true` for requests that change nothing. An upgrade is none of them: `exec` and `attach` run commands, and
-/// start with a GET.
+/// Returns `true` for requests that change nothing. Upgrades do not count: `exec` and `attach` run
+/// commands although they start with a GET.
 fn is_read(request: &Request<Body>) -> bool {
     matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS)
         && !request.headers().contains_key(header::UPGRADE)
@@ -52,7 +52,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts the requests that arrive; each is answered after a second.
+    /// Counts the requests that arrive. Responds to each after a second.
     #[derive(Clone, Default)]
     struct Server(Arc<AtomicUsize>);
 
@@ -76,7 +76,7 @@ mod tests {
         }
     }
 
-    /// Sends a request of each kind, and returns the errors.
+    /// Sends one write request of each kind and returns the errors.
     async fn write(maps: &Api<ConfigMap>) -> Vec<String> {
         let map = ConfigMap::default();
         let patch = Patch::Merge(json!({ "data": { "a": "b" } }));
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(server.arrived(), 0);
     }
 
-    /// As behind an API server that says "try again in 30 s": the lease ends while the client waits.
+    /// As with an API server that says "try again in 30 s": the lease ends while the client waits.
     #[tokio::test(start_paused = true)]
     async fn a_write_does_not_go_on_after_the_end_of_the_lease() {
         let (server, fence, maps) = fenced();

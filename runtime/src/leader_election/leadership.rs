@@ -13,11 +13,11 @@ use super::{Election, Elector, Fence, LAST_EVENT_TIMEOUT};
 use crate::client::ClientSettings;
 use crate::metrics::Metrics;
 
-/// Time for the elector to say why the lease has lapsed. It may be unable to: the command of a kubeconfig that fetches
-/// credentials blocks its thread.
+/// How long to wait for the elector to explain why the lease has lapsed. It may be unable to,
+/// because a kubeconfig command that fetches credentials blocks its thread.
 const REASON_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// The reason for which this process is no longer the leader.
+/// Why this process is no longer the leader.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum LeadershipLost {
     #[error("lease is held by {0}")]
@@ -28,20 +28,22 @@ pub(crate) enum LeadershipLost {
     RenewalStopped,
 }
 
-/// The candidacy of this process, and once it has [acquired](Self::acquired) the lease its leadership: the lease is
-/// renewed in the background until it is released, dropped or [lost](Self::lost).
+/// The candidacy of this process and, once it has [acquired](Self::acquired) the lease, its
+/// leadership. The lease is renewed in the background until it is released, dropped or
+/// [lost](Self::lost).
 ///
-/// Dropping it closes the fence and stops the renewal without releasing the lease, which then expires: after a failure,
-/// work may still be in progress.
+/// Dropping it closes the fence and stops the renewal, but does not release the lease, which then
+/// expires: after a failure, work may still be in progress.
 pub(crate) struct Leadership {
     fence: Fence,
     orders: watch::Sender<Order>,
     state: watch::Receiver<ElectionState>,
-    /// The elector, unless it has a thread of its own, which ends when `orders` is dropped.
+    /// The task of the elector. `None` if it has its own thread, which exits when `orders` is
+    /// dropped.
     task: Option<JoinHandle<()>>,
 }
 
-/// The order given to an elector.
+/// An order to an elector.
 #[derive(Clone, Copy, PartialEq)]
 enum Order {
     Lead,
@@ -53,16 +55,17 @@ enum ElectionState {
     Waiting,
     Leading,
     Lost(LeadershipLost),
-    /// It was released, or the candidate has withdrawn.
+    /// The lease was released, or the candidate has withdrawn.
     Ended,
 }
 
 impl Leadership {
-    /// Starts a candidate on a thread with a runtime and a client of its own. So neither a reconcile that blocks its
-    /// thread nor a busy runtime with a single thread, as `cpu: 500m` gives, delays a renewal.
+    /// Starts a candidate on a thread with its own runtime and client. Renewals are then delayed
+    /// neither by a reconcile that blocks its thread, nor by a busy single-threaded runtime, which
+    /// is what `cpu: 500m` results in.
     ///
     /// # Errors
-    /// When the thread, its runtime or the client cannot be created.
+    /// Fails if the thread, its runtime or the client cannot be created.
     pub(crate) async fn start_on_thread(
         election: Election,
         config: Config,
@@ -76,7 +79,7 @@ impl Leadership {
         let run = move || -> io::Result<()> {
             let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(async {
-                // The client's connections are driven by the runtime on which it is created.
+                // The runtime that creates the client also drives its connections.
                 match Elector::with_config(election, config, &metrics, &settings, fence) {
                     Ok(elector) => {
                         let _ = report.send(Ok(()));
@@ -98,7 +101,7 @@ impl Leadership {
         Ok(leadership)
     }
 
-    /// Starts a candidate as a task of the caller's runtime, with the caller's client.
+    /// Starts a candidate as a task on the caller's runtime, with the caller's client.
     pub(crate) fn start_as_task(election: Election, client: Client, fence: Fence) -> Self {
         Self::start(Elector::with_client(election, client, fence))
     }
@@ -125,10 +128,10 @@ impl Leadership {
         (leadership, background)
     }
 
-    /// Resolves when this process holds the lease, for as long as it takes.
+    /// Waits until this process holds the lease, for as long as it takes.
     ///
     /// # Errors
-    /// When the elector has ended before.
+    /// Fails if the elector ends before that.
     pub(crate) async fn acquired(&self) -> Result<(), LeadershipLost> {
         let mut state = self.state.clone();
         let acquired = state
@@ -142,8 +145,8 @@ impl Leadership {
         }
     }
 
-    /// Resolves when the leadership is lost, never when it is released. The process must then stop acting immediately,
-    /// preferably by exiting.
+    /// Resolves when the leadership is lost, but never when it is released. The process must then
+    /// stop acting immediately, preferably by exiting.
     pub(crate) fn lost(&self) -> impl Future<Output = LeadershipLost> + Send + use<> {
         let (mut state, fence) = (self.state.clone(), self.fence.clone());
         async move {
@@ -155,7 +158,7 @@ impl Leadership {
                 match ended {
                     Ok(ElectionState::Lost(lost)) => lost,
                     Ok(_) => std::future::pending().await,
-                    // The elector was dropped: it panicked, or its runtime is shutting down.
+                    // The elector was dropped because it panicked or its runtime is shutting down.
                     Err(_) => LeadershipLost::RenewalStopped,
                 }
             };
@@ -172,21 +175,23 @@ impl Leadership {
         }
     }
 
-    /// Stops renewing and releases the lease, so that another candidate need not wait for it to expire; a candidate
-    /// withdraws.
+    /// Stops renewing and releases the lease, so that another candidate does not have to wait until
+    /// it expires. A candidate withdraws.
     ///
-    /// Call it once nothing acts as leader any more. A failure is logged; the lease then expires.
+    /// Call this once nothing acts as leader any more. A failure is logged, and the lease then
+    /// expires.
     pub(crate) async fn release(self) {
         self.orders.send_replace(Order::Release);
         self.ended().await;
     }
 
-    /// Waits until a lost leadership has been recorded as an event, for half a second at most.
+    /// Waits until the loss of the leadership has been recorded as an event, for at most half a
+    /// second.
     pub(crate) async fn finish_loss(self) {
         let _ = timeout(LAST_EVENT_TIMEOUT, self.ended()).await;
     }
 
-    /// Resolves when the elector has nothing left to do.
+    /// Resolves when the elector is done.
     async fn ended(&self) {
         let mut state = self.state.clone();
         while state.changed().await.is_ok() {}
@@ -202,14 +207,14 @@ impl Drop for Leadership {
     }
 }
 
-/// The elector's end of a [`Leadership`].
+/// The elector's side of a [`Leadership`].
 struct Background {
     orders: watch::Receiver<Order>,
     state: watch::Sender<ElectionState>,
 }
 
 impl Background {
-    /// Waits for the lease and renews it until it is lost or the order to end arrives.
+    /// Acquires the lease and renews it until it is lost or the order to end arrives.
     async fn run(self, mut elector: Elector) {
         let Self { mut orders, state } = self;
         let _closed = LoseOnDrop(elector.fence.clone());
@@ -259,7 +264,7 @@ async fn log_release(elector: &Elector) {
     }
 }
 
-/// Closes the fence when the elector panics or its runtime ends.
+/// Loses the lease if the elector panics or its runtime ends.
 struct LoseOnDrop(Fence);
 
 impl Drop for LoseOnDrop {
@@ -274,7 +279,7 @@ mod tests {
 
     use super::*;
 
-    /// As when the elector's thread is blocked: nothing is announced.
+    /// As if the elector's thread were blocked: it announces nothing.
     #[tokio::test(start_paused = true)]
     async fn a_lease_is_lost_when_it_lapses_even_if_the_elector_is_stuck() {
         let fence = Fence::new("operator");

@@ -1,55 +1,65 @@
 //! Leader election with a `Lease`, so that only one of several processes acts on the cluster.
 //!
-//! The algorithm is client-go's. A candidate takes a lease that was not renewed for its whole duration, measured on the
-//! candidate's own monotonic clock since it last observed a change of the lease. Each write carries the resource version
-//! that was read, so that of two candidates that write at the same time one gets a conflict. A leader that could not
-//! renew within the renew deadline has lost, before any other process may take over.
+//! The algorithm is client-go's. A candidate takes a lease that has not been renewed for its full
+//! duration, which the candidate measures on its own monotonic clock from when it last observed a
+//! change to the lease. Each write carries the resource version that was read, so if two candidates
+//! write at the same time, one of them gets a conflict. A leader that fails to renew within the
+//! renew deadline considers itself deposed before any other process may take over.
 //!
-//! It differs from client-go in five points, all of them safer: the renew deadline is measured from when the last
-//! successful renewal was sent, not from when it was answered; a response that arrives after the deadline does not
-//! renew; a leader that observes another holder has lost immediately; a candidate that has observed a lease respects
-//! its holder even after the lease was deleted; and a lease is released only by [`Leadership::release`], which the
-//! manager calls when its reconciles have finished.
+//! It differs from client-go in five ways, all of them safer:
+//!
+//! - The renew deadline is measured from when the last successful renewal was sent, not from when
+//!   its response arrived.
+//! - A response that arrives after the deadline does not renew the lease.
+//! - A leader that observes another holder has lost immediately.
+//! - A candidate that has observed a lease respects its holder even after the lease was deleted.
+//! - A lease is only released by [`Leadership::release`], which the manager calls when its
+//!   reconciles have finished.
 //!
 //! # Fencing
-//! A process that has lost its lease must not write, though it may not know of the loss, or be unable to stop:
+//! A process that has lost its lease must not write, although it may not know of the loss or may be
+//! unable to stop:
 //!
-//! - The [elector](Elector) of a manager with a configuration renews on a [thread](Leadership::start_on_thread) with a
-//!   runtime and a client of its own. Reconciles that block the threads of the manager's runtime do not delay it.
-//! - The [fence] is the moment at which the renew deadline passes. Workers compare it with the clock before each key,
-//!   and the [client](fence_client) of leader-only controllers before each write.
-//! - The [watchdog] ends the process a second after the loss, whatever blocks it.
+//! - The [elector](Elector) of a manager with a configuration renews on a
+//!   [thread](Leadership::start_on_thread) with its own runtime and client. Reconciles that block
+//!   the threads of the manager's runtime do not delay it.
+//! - The [fence] is the time at which the renew deadline passes. Workers compare it with the clock
+//!   before each key, and the [client](fence_client) of leader-only controllers before each write.
+//! - The [watchdog] exits the process a second after the loss, no matter what blocks it.
 //!
-//! | the process | holds because |
+//! | if the process | then |
 //! |---|---|
-//! | blocks all threads of its runtime | the elector has its own; after a loss the watchdog ends the process |
-//! | is stopped and continued (SIGSTOP, cgroup freezer, starved of CPU) | the monotonic clock went on, so the fence has closed |
-//! | has its wall clock set | nothing here reads it, except to write `acquireTime` and `renewTime` for people |
-//! | loses the network | the fence closes without any answer, 5 s before another process may take the lease |
+//! | blocks all threads of its runtime | the elector still has its own; after a loss the watchdog exits the process |
+//! | is suspended and resumed (SIGSTOP, cgroup freezer, CPU starvation) | the monotonic clock kept running, so the fence has closed |
+//! | has its wall clock changed | nothing here reads it, except to write `acquireTime` and `renewTime` for people |
+//! | loses the network | the fence closes without any response, 5 s before another process may take the lease |
 //!
-//! Two limits remain, as in client-go. A request that was sent before the fence closed may arrive later, by at most the
-//! time that the network holds it back. And on a machine that is suspended, the monotonic clock of Linux stands still:
-//! after the machine is resumed, the process may write until its elector has asked the API server, which it does at
-//! the next retry period. Resource versions and server-side apply protect against both.
+//! Two limits remain, as in client-go. A request that was sent before the fence closed may arrive
+//! later, by as long as the network delays it. And while a machine is suspended, Linux's monotonic
+//! clock stands still: after it resumes, the process may write until its elector has contacted the
+//! API server, at the latest after one retry period. Resource versions and server-side apply
+//! protect against both.
 //!
 //! # Example: observed time, not the lease's own
 //! The lease says `renewTime: 12:00:00, leaseDurationSeconds: 15`, and the holder's clock is a minute slow.
 //!
 //! | candidate's monotonic clock | event |
 //! |---|---|
-//! | 0 s (12:01:00 on its wall clock) | reads the lease for the first time; starts to count |
-//! | 2 s | reads it again: `renewTime: 12:00:02`. The spec has changed, so it starts to count again |
+//! | 0 s (12:01:00 on its wall clock) | reads the lease for the first time and starts to count |
+//! | 2 s | reads `renewTime: 12:00:02`. The spec has changed, so it starts to count again |
 //! | 4 s | the holder is killed; the lease stays at `12:00:02` |
 //! | 6 s, 8 s, … 16 s | reads the unchanged lease: 14 s since the last change, still valid |
 //! | 18 s | 16 s since the last change, more than 15 s: takes the lease |
 //!
-//! Comparing `renewTime` with the wall clock is simpler, but at 0 s it would find the lease expired 45 s ago and take it
-//! from a healthy leader. The price of counting from the first observation is that a candidate that starts after the
-//! holder died waits for a full lease duration.
+//! Comparing `renewTime` with the wall clock would be simpler, but at 0 s it would find that the
+//! lease expired 45 s ago, and take it from a healthy leader. The price of counting from the first
+//! observation: a candidate that starts after the holder died has to wait for a full lease
+//! duration.
 //!
 //! # Example: the renew deadline
-//! Lease duration 15 s, renew deadline 10 s, retry period 2 s. The leader sends a renewal at 100 s; the API server stores
-//! it at 100.1 s and becomes unreachable before the response arrives at the leader.
+//! Lease duration 15 s, renew deadline 10 s, retry period 2 s. The leader sends a renewal at 100 s.
+//! The API server stores it at 100.1 s and becomes unreachable before the response reaches the
+//! leader.
 //!
 //! | time | leader | candidates |
 //! |---|---|---|
@@ -59,15 +69,17 @@
 //! | 108 s | 10 s after 98 s: has lost; the manager cancels its reconciles and exits | |
 //! | 115.1 s | gone for 7 s | one takes the lease |
 //!
-//! So the deadline must be shorter than the lease duration, and it starts at the sending of a request: a candidate may
-//! observe a renewal from the moment it was sent, not only once the leader has received the response. A request that is
-//! in flight when the deadline passes is dropped, for its response could not be used anyway.
+//! The deadline must therefore be shorter than the lease duration, and is measured from the sending
+//! of a request: candidates may observe a renewal as soon as it was sent, not only once the leader
+//! has received the response. A request in flight when the deadline passes is dropped, because its
+//! response could not be used anyway.
 //!
 //! # Example: release
-//! On SIGTERM the manager first lets running reconciles finish, and then releases the lease by writing an empty holder and
-//! a duration of 1 s, so that another replica takes over at its next attempt, after 2 to 4.4 s instead of 15 s. Releasing
-//! it earlier would let two processes act at once. If a reconcile did not finish within the grace period, the lease is
-//! left to expire for the same reason.
+//! On SIGTERM, the manager first lets running reconciles finish. It then releases the lease by
+//! writing an empty holder and a duration of 1 s, so that another replica takes over at its next
+//! attempt, after 2 to 4.4 s instead of 15 s. Releasing it earlier would let two processes act at
+//! once. For the same reason, the lease is left to expire if a reconcile did not finish within the
+//! grace period.
 
 mod fence;
 mod fenced_client;
@@ -97,23 +109,23 @@ pub(crate) use fenced_client::fence_client;
 pub(crate) use leadership::{Leadership, LeadershipLost};
 pub(crate) use watchdog::start_watchdog;
 
-/// The file in which a pod finds its namespace.
+/// The file that contains the pod's namespace.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
-/// The field manager of leases and of the events about them.
+/// Field manager for leases and the events about them.
 const FIELD_MANAGER: &str = "rbuilder-leader-election";
 
-/// Random part of the time between two attempts, relative to the retry period, so that candidates do not write at the
-/// same time.
+/// Maximum random addition to the retry period, as a factor of it, so that candidates do not write
+/// at the same time.
 const JITTER: f64 = 1.2;
 
-/// Number of attempts to release a lease that others change, for example with `kubectl annotate`; client-go's
-/// `retry.DefaultRetry`.
+/// Number of attempts to release a lease that others modify concurrently, for example with `kubectl
+/// annotate`. Equals client-go's `retry.DefaultRetry`.
 const RELEASE_ATTEMPTS: usize = 5;
-/// Time for the event that reports the end of the leadership, while the process waits to exit.
+/// How long the exiting process waits to send the event about the end of the leadership.
 const LAST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The lease, the identity of this candidate, and the durations.
+/// The lease, this candidate's identity, and the durations.
 #[derive(Clone, Debug)]
 pub(crate) struct Election {
     /// Name of the `Lease`, the same in all replicas.
@@ -127,11 +139,12 @@ pub(crate) struct Election {
 /// The durations of leader election.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LeaseTimes {
-    /// Time after the last observed renewal until other candidates may take the lease.
+    /// How long after the last observed renewal other candidates may take the lease.
     pub(crate) duration: Duration,
-    /// Time after the last successful renewal until the leader gives up. It must be shorter than the lease duration.
+    /// How long after the last successful renewal the leader gives up. Must be shorter than the
+    /// lease duration.
     pub(crate) renew_deadline: Duration,
-    /// Time between two attempts.
+    /// Time between attempts.
     pub(crate) retry_period: Duration,
 }
 
@@ -150,7 +163,8 @@ impl LeaseTimes {
     /// Checks that the durations are consistent.
     ///
     /// # Errors
-    /// When the lease could expire before the leader gives up, or the leader could give up before a second attempt.
+    /// Fails if the lease could expire before the leader gives up, or the leader could give up
+    /// before a second attempt.
     pub(crate) fn check(&self) -> Result<(), ManagerError> {
         let Self {
             duration,
@@ -187,14 +201,14 @@ impl Election {
         }
     }
 
-    /// Returns the timeout of one request: two must fit into the renew deadline, or one slow response would lose the
-    /// lease.
+    /// Returns the timeout of one request. Two requests must fit into the renew deadline, so that a
+    /// single slow response does not lose the lease.
     fn request_timeout(&self) -> Duration {
         (self.times.renew_deadline / 2).max(Duration::from_secs(1))
     }
 }
 
-/// Returns the parameters of writes.
+/// Returns the parameters for writes.
 fn post_params() -> PostParams {
     PostParams {
         field_manager: Some(FIELD_MANAGER.to_owned()),
@@ -202,13 +216,14 @@ fn post_params() -> PostParams {
     }
 }
 
-/// Returns the namespace of this pod; `None` outside of a cluster.
+/// Returns the namespace of this pod, or `None` outside of a cluster.
 pub(crate) fn pod_namespace() -> Option<String> {
     let text = std::fs::read_to_string(NAMESPACE_FILE).ok()?;
     Some(text.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// Returns `<host name>_<random>`: the host name is the pod's name, the rest distinguishes processes of one host.
+/// Returns `<host name>_<random>`. The host name is the pod's name; the rest distinguishes
+/// processes on the same host.
 fn new_identity() -> String {
     let host = hostname::get()
         .map(|name| name.to_string_lossy().into_owned())
@@ -216,7 +231,7 @@ fn new_identity() -> String {
     format!("{host}_{:016x}{:016x}", random_u64(), random_u64())
 }
 
-/// Returns `period` plus a random part of up to [`JITTER`] times the period.
+/// Extends `period` by a random part of up to [`JITTER`] times the period.
 fn add_jitter(period: Duration) -> Duration {
     scale(period, 1.0 + JITTER * random_share())
 }
@@ -229,26 +244,26 @@ pub(crate) struct Elector {
     /// The lease as last read or written.
     observed: Option<ObservedLease>,
     fence: Fence,
-    /// The clock of the times that are written for people.
+    /// The clock for the timestamps that are written for people.
     wall_clock: fn() -> Timestamp,
 }
 
 #[derive(Clone)]
 struct ObservedLease {
     lease: Lease,
-    /// The time at which this spec was first observed.
+    /// When this spec was first observed.
     at: Instant,
 }
 
-/// The result of an attempt to acquire or renew the lease. A failed request is an error instead, which says nothing about
-/// the holder.
+/// The result of an attempt to acquire or renew the lease. A failed request is a separate error,
+/// because it says nothing about the holder.
 enum Attempt {
-    /// The write that succeeded was sent at this time.
+    /// This process holds the lease. Contains the time at which the successful write was sent.
     Leading(Instant),
     HeldBy(String),
 }
 
-/// A failed request about the lease.
+/// A failed request for the lease.
 #[derive(Debug)]
 enum RequestError {
     Failed(kube::Error),
@@ -256,7 +271,7 @@ enum RequestError {
 }
 
 impl RequestError {
-    /// Returns `true` if the API server could not be reached, which the client has logged.
+    /// Returns `true` if the API server could not be reached, which the client has already logged.
     fn is_unreachable(&self) -> bool {
         matches!(self, Self::Failed(error) if is_unreachable(error))
     }
@@ -276,11 +291,11 @@ impl fmt::Display for RequestError {
 }
 
 impl Elector {
-    /// Creates a candidate with a client of its own: renewals must not be queued behind other requests, nor be retried by
-    /// the client after the deadline.
+    /// Creates a candidate with its own client: renewals must not queue behind other requests, and
+    /// the client must not retry them after the deadline.
     ///
     /// # Errors
-    /// When no client can be created from the configuration.
+    /// Fails if no client can be created from the configuration.
     fn with_config(
         election: Election,
         config: Config,
@@ -292,7 +307,8 @@ impl Elector {
         Ok(Self::with_client(election, client, fence))
     }
 
-    /// Creates a candidate that shares a client. Each request still times out after half the renew deadline.
+    /// Creates a candidate that shares a client. Requests still time out after half the renew
+    /// deadline.
     fn with_client(election: Election, client: Client, fence: Fence) -> Self {
         let leases = Api::namespaced(client.clone(), &election.namespace);
         Self {
@@ -305,8 +321,8 @@ impl Elector {
         }
     }
 
-    /// Waits until this process is the leader, for as long as it takes, and opens the fence. Dropping the future
-    /// withdraws the candidate.
+    /// Waits until this process is the leader, for as long as it takes, and opens the fence.
+    /// Dropping the future withdraws the candidate.
     async fn acquire(&mut self) {
         let lease = format!("{}/{}", self.election.namespace, self.election.name);
         tracing::info!(
@@ -337,7 +353,7 @@ impl Elector {
         }
     }
 
-    /// Returns the time until which this process may act after a renewal that was sent at this time.
+    /// Returns the time until which this process may act, given when its last renewal was sent.
     fn deadline_of(&self, sent: Instant) -> Instant {
         deadline_after(sent, self.election.times.renew_deadline)
     }
@@ -345,14 +361,15 @@ impl Elector {
     /// Attempts once to acquire or renew the lease.
     async fn try_acquire_or_renew(&mut self) -> Result<Attempt, RequestError> {
         if let Some(lease) = self.own_lease() {
-            // No other process may write a lease that is valid, so there is no need to read it first. If one did
-            // nevertheless, the write fails with a conflict.
+            // No other process may write a valid lease, so there is no need to read it first. If
+            // one did anyway, the write fails with a conflict.
             if let Ok(sent) = self.write(lease.clone()).await {
                 return Ok(Attempt::Leading(sent));
             }
         }
         let Some(found) = self.read().await? else {
-            // The holder does not know that the lease was deleted, and may act until it would have expired.
+            // The holder does not know that the lease was deleted, and may act until it would have
+            // expired.
             if let Some(holder) = self.other_holder() {
                 return Ok(Attempt::HeldBy(holder));
             }
@@ -374,7 +391,8 @@ impl Elector {
         holder(lease) == Some(self.election.identity.as_str())
     }
 
-    /// Returns `true` if the lease has not expired, by the duration in the lease and not by our own.
+    /// Returns `true` if the lease has not expired, according to the duration in the lease rather
+    /// than our own.
     fn is_valid(&self, observed: &ObservedLease) -> bool {
         let seconds = observed
             .lease
@@ -393,8 +411,8 @@ impl Elector {
         (!self.is_own(&observed.lease) && self.is_valid(observed)).then(|| holder.to_owned())
     }
 
-    /// Stores the lease. The expiry is measured again only if the spec has changed: a changed label or annotation does not
-    /// mean that the holder is alive.
+    /// Stores the lease. The expiry is only measured anew if the spec has changed: a changed label
+    /// or annotation does not mean that the holder is alive.
     fn observe(&mut self, lease: Lease) {
         match &mut self.observed {
             Some(observed) if observed.lease.spec == lease.spec => observed.lease = lease,
@@ -411,7 +429,7 @@ impl Elector {
         self.with_timeout(self.leases.get_opt(&self.election.name)).await
     }
 
-    /// Creates the lease, and returns the time at which the request was sent.
+    /// Creates the lease, and returns when the request was sent.
     async fn create(&mut self) -> Result<Instant, RequestError> {
         let metadata = ObjectMeta {
             name: Some(self.election.name.clone()),
@@ -430,8 +448,9 @@ impl Elector {
         Ok(sent)
     }
 
-    /// Acquires or renews the lease, and returns the time at which the request was sent. The lease's resource version
-    /// makes the API server return a conflict if it has changed since it was read.
+    /// Acquires or renews the lease, and returns when the request was sent. Because of the resource
+    /// version in the lease, the API server responds with a conflict if the lease has changed since
+    /// it was read.
     async fn write(&mut self, mut lease: Lease) -> Result<Instant, RequestError> {
         lease.spec = Some(self.new_spec(lease.spec.as_ref()));
         let sent = Instant::now();
@@ -445,7 +464,7 @@ impl Elector {
             .await
     }
 
-    /// Returns the spec of a lease held by this process; `before` is the previous spec.
+    /// Returns the spec of a lease held by this process. `before` is the previous spec.
     fn new_spec(&self, before: Option<&LeaseSpec>) -> LeaseSpec {
         let now = Some(MicroTime((self.wall_clock)()));
         let before = before.cloned().unwrap_or_default();
@@ -477,7 +496,8 @@ impl Elector {
         }
     }
 
-    /// Renews the lease, and moves the fence, until the renew deadline has passed or another process holds the lease.
+    /// Renews the lease and moves the fence, until the renew deadline has passed or another process
+    /// holds the lease.
     async fn renew(&mut self) -> LeadershipLost {
         let LeaseTimes {
             renew_deadline,
@@ -492,7 +512,7 @@ impl Elector {
             };
             match timeout(left, self.try_acquire_or_renew()).await {
                 Ok(Ok(Attempt::Leading(sent))) => {
-                    // If it came too late, the loop ends.
+                    // If the renewal came too late, the loop ends.
                     self.fence.extend(self.deadline_of(sent));
                 }
                 Ok(Ok(Attempt::HeldBy(other))) => return LeadershipLost::HeldByOther(other),
@@ -513,8 +533,8 @@ impl Elector {
         }
     }
 
-    /// Releases the lease, unless another process holds it. When someone else changes the lease at the same time, it is
-    /// read and written again.
+    /// Releases the lease unless another process holds it. If somebody changes the lease
+    /// concurrently, it is read and written again.
     async fn release(&self) -> Result<(), RequestError> {
         let mut attempt = 1;
         loop {
@@ -526,7 +546,7 @@ impl Elector {
     }
 
     async fn try_release(&self) -> Result<(), RequestError> {
-        // Read again: a renewal that was cancelled may have been stored.
+        // Read it again, because a cancelled renewal may have been stored.
         let Some(mut lease) = self.read().await? else {
             return Ok(());
         };
@@ -544,7 +564,8 @@ impl Elector {
         self.replace(&lease).await.map(drop)
     }
 
-    /// Returns a future that records an event on the lease, `<identity> <change>`. The event may get lost.
+    /// Returns a future that records an event `<identity> <change>` on the lease. The event may get
+    /// lost.
     fn event(&self, action: &str, change: &str, limit: Duration) -> impl Future<Output = ()> + Send + use<> {
         let reference = self
             .observed
@@ -554,7 +575,7 @@ impl Elector {
             controller: self.election.name.clone(),
             instance: Some(self.election.identity.clone()),
         };
-        // The recorder's requests name no field manager.
+        // The recorder's requests specify no field manager.
         let client = with_field_manager(self.client.clone(), FIELD_MANAGER);
         let recorder = Recorder::new(client, reporter);
         let event = Event {
@@ -573,7 +594,7 @@ impl Elector {
     }
 }
 
-/// Returns the holder of a lease; a released lease has an empty one.
+/// Returns the holder of a lease. A released lease has an empty one.
 fn holder(lease: &Lease) -> Option<&str> {
     lease
         .spec
@@ -583,7 +604,8 @@ fn holder(lease: &Lease) -> Option<&str> {
         .filter(|holder| !holder.is_empty())
 }
 
-/// Returns the duration in whole seconds, at least one: a lease of zero seconds would never be valid.
+/// Returns the duration in whole seconds, at least one, because a lease of zero seconds would never
+/// be valid.
 fn whole_seconds(duration: Duration) -> i32 {
     i32::try_from(duration.as_secs().max(1)).unwrap_or(i32::MAX)
 }

@@ -12,7 +12,7 @@ use crate::client::ClientSettings;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// An API server with one lease, which checks resource versions.
+/// An API server with a single lease, which checks resource versions.
 #[derive(Clone, Default)]
 struct Server(Arc<Mutex<Stored>>);
 
@@ -20,13 +20,13 @@ struct Server(Arc<Mutex<Stored>>);
 struct Stored {
     lease: Option<Value>,
     version: u64,
-    /// Does not respond, as behind a broken network.
+    /// Never responds, as if the network were broken.
     silent: bool,
-    /// The number of writes that find the lease changed by somebody else a moment before.
+    /// Number of writes that somebody else's change to the lease will precede.
     annotations: usize,
-    /// Responses wait for a permit.
+    /// If set, each response waits for a permit.
     responses: Option<Arc<Semaphore>>,
-    /// The notes of the events.
+    /// Notes of the recorded events.
     events: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ impl Server {
         }
     }
 
-    /// Renews the lease as another process, whose clock is years off.
+    /// Renews the lease as another process whose clock is years off.
     fn held_by(&self, holder: &str) {
         let mut stored = self.0.lock().unwrap();
         let now = stored.version;
@@ -132,7 +132,7 @@ impl Server {
         self.0.lock().unwrap().silent = true;
     }
 
-    /// Stores what is sent, and responds only with a permit.
+    /// Stores what is sent, but only responds with a permit.
     fn hold_responses(&self) -> Arc<Semaphore> {
         let responses = Arc::new(Semaphore::new(0));
         self.0.lock().unwrap().responses = Some(Arc::clone(&responses));
@@ -169,7 +169,7 @@ async fn lead(elector: Elector) -> Leadership {
     leadership
 }
 
-/// Checks that a future resolves within `from` to `to` seconds.
+/// Checks that a future resolves after between `from` and `to` seconds.
 async fn takes<T>(from: u32, to: u32, future: impl Future<Output = T>) -> T {
     let started = Instant::now();
     let value = timeout(to * SECOND, future)
@@ -202,7 +202,7 @@ async fn a_missing_lease_is_created_at_once() {
 async fn an_unrenewed_lease_is_taken_when_it_expires_on_our_own_clock() {
     let server = Server::default();
     server.held_by("old");
-    // At most one jittered retry period later than the lease's end.
+    // At most one jittered retry period after the lease expires.
     let _leading = takes(15, 20, server.lead("a")).await;
     assert_eq!(
         (
@@ -370,8 +370,8 @@ async fn a_candidate_that_withdraws_writes_nothing() {
     assert_eq!(server.events(), Vec::<String>::new());
 }
 
-/// The fence is open while the lease is held, and closes no later than the renew deadline, measured from the sending of
-/// the last renewal.
+/// The fence is open while the lease is held, and closes no later than the renew deadline, measured
+/// from when the last renewal was sent.
 #[tokio::test(start_paused = true)]
 async fn the_fence_follows_the_lease() {
     let server = Server::default();
@@ -417,25 +417,26 @@ async fn the_fence_closes_before_the_lease_is_released_or_dropped() {
     }
 }
 
-/// The API server has stored the renewal, and the response arrives between the deadline and the end of the new one, for
-/// example after SIGSTOP. A worker may have stopped by then, so the leader must not go on.
+/// The API server has stored the renewal, but the response arrives between the old deadline and the
+/// new one, for example because of SIGSTOP. A worker may have stopped by then, so the leader must
+/// not continue.
 #[tokio::test(start_paused = true)]
 async fn a_response_after_the_deadline_does_not_renew() {
     let server = Server::default();
     let leading = server.lead("a").await;
     let mut lost = std::pin::pin!(leading.lost());
-    // The second renewal is sent at 4 s, while the first one, of 2 s, is valid until 12 s.
+    // The second renewal is sent at 4 s, while the first one, sent at 2 s, is valid until 12 s.
     assert!(timeout(3 * SECOND, &mut lost).await.is_err());
     let responses = server.hold_responses();
     assert!(timeout(2 * SECOND, &mut lost).await.is_err());
     responses.add_permits(10);
-    // The elector is not polled in between, as if the process were stopped.
+    // The elector is not polled in the meantime, as if the process were suspended.
     tokio::time::advance(8 * SECOND).await;
     let lost = takes(0, 1, lost).await;
     assert!(matches!(lost, LeadershipLost::RenewDeadline { .. }), "{lost}");
 }
 
-/// The wall clock goes years back or ahead before each reading, in the leader and in the candidate.
+/// The wall clocks of leader and candidate jump by years before each reading.
 #[tokio::test(start_paused = true)]
 async fn jumps_of_the_wall_clock_change_nothing() {
     fn jumping() -> Timestamp {
@@ -496,7 +497,7 @@ async fn on_a_real_server_the_second_candidate_leads_when_the_first_releases(
     };
     let first = timeout(10 * SECOND, lead()).await.unwrap();
     let second = tokio::spawn(lead());
-    // One renewal by the first, and some attempts by the second.
+    // Time for one renewal by the first and several attempts by the second.
     sleep(5 * SECOND).await;
     assert!(!second.is_finished());
     first.release().await;

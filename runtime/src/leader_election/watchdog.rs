@@ -1,4 +1,4 @@
-//! The end of a process that has lost its lease.
+//! Exits a process that has lost its lease.
 
 use std::io;
 use std::process;
@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use super::fence::Fence;
 
-/// Time after the loss of the lease in which the process may end by itself.
+/// How long after the loss of the lease the process may exit on its own.
 const EXIT_GRACE: Duration = Duration::from_secs(1);
-/// Time for the log line before the exit.
+/// How long to wait for the log line before the exit.
 const LOG_GRACE: Duration = Duration::from_millis(100);
 
-/// Starts a thread that ends the process with status 1 when it still runs a second after the lease was lost. It ends
-/// itself when the fence is closed.
+/// Starts a thread that exits the process with status 1 if it still runs a second after the lease
+/// was lost. The thread ends when the fence is closed.
 ///
-/// It has a thread of its own because every other may be blocked: those of the runtime by a reconcile, the elector's by
-/// the command of a kubeconfig that fetches credentials. The library cannot stop a thread, and the next leader acts
-/// already.
+/// It must be a separate thread because all others may be blocked: the runtime's by a reconcile,
+/// the elector's by a kubeconfig command that fetches credentials. The library cannot stop a
+/// thread, and the next leader is already acting.
 pub(crate) fn start_watchdog(fence: &Fence) -> io::Result<()> {
     let waiting = fence.clone();
     let thread = thread::Builder::new()
@@ -45,7 +45,8 @@ fn log_exit(lease: &str) {
         );
         let _ = done.send(());
     };
-    // The exit matters more than its log line, so it does not depend on the thread either.
+    // Exiting matters more than logging it, so it does not depend on whether this thread starts
+    // either.
     let _ = thread::Builder::new().spawn(log);
     let _ = logged.recv_timeout(LOG_GRACE);
 }

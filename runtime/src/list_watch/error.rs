@@ -1,11 +1,11 @@
-//! Failures of lists and watches.
+//! Errors of lists and watches.
 
 use std::io;
 use std::time::Duration;
 
 use kube::core::Status;
 
-/// A failed list or watch, which is retried.
+/// A failed list or watch. It is retried.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WatchError {
     #[error("list failed: {0}")]
@@ -14,7 +14,7 @@ pub(crate) enum WatchError {
     Start(#[source] kube::Error),
     #[error("watch failed: {0}")]
     Read(#[source] kube::Error),
-    /// An `ERROR` event.
+    /// The server sent an `ERROR` event.
     #[error("{}", .0.message)]
     Reported(Box<Status>),
     #[error("list or event without a resource version: the API server cannot watch this kind")]
@@ -30,7 +30,7 @@ pub(crate) enum WatchError {
 }
 
 impl WatchError {
-    /// Returns the error of the request, if there is one.
+    /// Returns the error of the request, if any.
     pub(crate) fn cause(&self) -> Option<&kube::Error> {
         match self {
             Self::List(cause)
@@ -43,7 +43,7 @@ impl WatchError {
         }
     }
 
-    /// Returns the pause that the server asks for; zero if it does not.
+    /// Returns the pause that the server requests, or zero if it does not.
     pub(super) fn retry_after(&self) -> Duration {
         let status = match self {
             Self::Reported(status) => status,
@@ -60,13 +60,14 @@ impl WatchError {
     }
 }
 
-/// Returns `true` if a resource version or a continue token is too old.
+/// Returns `true` if a resource version or continue token is too old.
 pub(super) fn is_expired(status: &Status) -> bool {
     status.code == 410 || matches!(&*status.reason, "Expired" | "Gone")
 }
 
-/// Returns `true` if a watch that was not started may succeed from the same version: the server could not be reached, or is
-/// overloaded or unwell. Any other answer may concern the version.
+/// Returns `true` if a watch that could not be started may succeed from the same version: the
+/// server could not be reached, or is overloaded or failing. Any other response may be caused by
+/// the version.
 pub(super) fn may_resume(error: &kube::Error) -> bool {
     match error {
         kube::Error::Api(status) => !is_expired(status) && matches!(status.code, 429 | 500 | 502 | 503),
@@ -74,7 +75,8 @@ pub(super) fn may_resume(error: &kube::Error) -> bool {
     }
 }
 
-/// Returns `true` if a running watch failed because no data arrived; see [`client`](crate::client).
+/// Returns `true` if a running watch failed because it received no data; see
+/// [`client`](crate::client).
 pub(super) fn is_idle_timeout(error: &kube::Error) -> bool {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {
@@ -82,7 +84,7 @@ pub(super) fn is_idle_timeout(error: &kube::Error) -> bool {
             if io.kind() == io::ErrorKind::TimedOut {
                 return true;
             }
-            // `io::Error::source` skips the wrapped error and returns the source of that.
+            // `io::Error::source` skips the wrapped error and returns its source.
             next = io
                 .get_ref()
                 .map(|inner| inner as &(dyn std::error::Error + 'static));

@@ -1,24 +1,24 @@
-//! Lists and watches of the objects of one kind, for as long as anybody reads the events.
+//! Lists and watches the objects of one kind, for as long as somebody reads the events.
 //!
-//! [`ListWatch`] emits the events of kube's `watcher`, and takes its configuration. It replaces that watcher because kube
-//! hides the end of a watch and starts the next one at once, so a proxy that answers a watch and closes it receives
-//! thousands of requests a second. Here each way in which a list or a watch can end has its pause, as in client-go's
-//! reflector:
+//! [`ListWatch`] emits the same events as kube's `watcher` and takes its configuration. It replaces
+//! kube's because that hides the end of a watch and starts the next one immediately: a proxy that
+//! accepts a watch and closes it would get thousands of requests per second. Here, each way in
+//! which a list or a watch can end has its own pause, as in client-go's reflector:
 //!
-//! | what ended | pause | continued with |
+//! | what ended | pause | next request |
 //! |---|---|---|
 //! | a watch, after a second or after an event | until a second after its start | a watch from the last version |
-//! | a watch whose connection was lost | the same | the same |
+//! | a watch that lost its connection | the same | the same |
 //! | a watch without an event, within a second | back-off | a list |
-//! | a watch that the server did not start: no response, 429, 500, 502, 503 | back-off | a watch from the last version |
-//! | a watch that the server did not start for another reason: 403, 410, 504 (version too large) | back-off | a list |
-//! | a watch with an `ERROR` event, or with an event that is not JSON | back-off; with 429 from the last version | a list |
+//! | a watch that failed to start: no response, 429, 500, 502, 503 | back-off | a watch from the last version |
+//! | a watch that failed to start for another reason: 403, 410, 504 (version too large) | back-off | a list |
+//! | a watch with an `ERROR` event, or with an event that is not JSON | back-off; after a 429 from the last version | a list |
 //! | a list | back-off | a list |
 //! | a list whose continue token has expired | none | a list without pages |
-//! | a streaming list that is refused or does not complete | none | a list in pages |
+//! | a streaming list that is rejected or does not complete | none | a list in pages |
 //!
-//! client-go lists after such a watch as well: where no watch works, the objects are as old as the back-off, instead of as old
-//! as the process.
+//! client-go also lists after a watch without an event. Where no watch works, the objects then are
+//! as old as the back-off, rather than as old as the process.
 
 mod error;
 mod pace;
@@ -46,26 +46,28 @@ use pace::Pace;
 
 use crate::random::random_share;
 
-/// Number of lists that the caches of a manager make at the same time. A list takes a connection of its own over HTTP/1.1,
-/// and memory for a page of objects.
+/// Number of lists that the caches of a manager make concurrently. Each takes a connection over
+/// HTTP/1.1, and memory for a page of objects.
 const CONCURRENT_LISTS: usize = 32;
-/// The longest time, in seconds, after which the API server ends a watch. kube allows up to 294.
+/// Maximum number of seconds after which the API server ends a watch. kube allows up to 294.
 const WATCH_SECONDS: u32 = 290;
-/// The shortest such time. Watches that began together do not end together.
+/// Minimum number of seconds. Random in between, so that watches that started together do not end
+/// together.
 const MIN_WATCH_SECONDS: u32 = 230;
-/// Time after the end of a watch at which the server must have closed it.
+/// How long after this timeout the server must have closed a watch.
 const WATCH_MARGIN: Duration = Duration::from_secs(5);
-/// A watch that ends sooner and without an event has failed.
+/// A watch that ends sooner than this and without an event counts as failed.
 const VERY_SHORT: Duration = Duration::from_secs(1);
-/// Time without an object after which a streaming list counts as incomplete. The API server sends them from memory, and the
-/// end after at most three seconds.
+/// A streaming list without an object for this long counts as incomplete. The API server sends the
+/// objects from memory, and the end after at most three seconds.
 const STREAMING_LIST_IDLE: Duration = Duration::from_secs(30);
-/// Capacity, in events, that is kept after a list: a list has many events at once, a watch one after the other.
+/// Number of events for which capacity is kept after a list. A list yields many events at once, a
+/// watch one at a time.
 const KEPT_CAPACITY: usize = 4;
 /// The annotation of the bookmark that ends a streaming list.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-/// A limit on the lists in progress. Clones share it.
+/// A limit on concurrent lists, shared by all clones.
 #[derive(Clone, Debug)]
 pub(crate) struct ListLimit(Arc<Semaphore>);
 
@@ -81,7 +83,7 @@ impl ListLimit {
     }
 
     async fn acquire(&self) -> Option<OwnedSemaphorePermit> {
-        // Never closed, so this cannot fail.
+        // The semaphore is never closed, so this cannot fail.
         Arc::clone(&self.0).acquire_owned().await.ok()
     }
 }
@@ -97,27 +99,28 @@ pub(crate) struct ListWatch<K> {
     pace: Pace,
     /// Held during a list.
     permit: Option<OwnedSemaphorePermit>,
-    /// `true` if the next list is not a streaming one, because the last one failed.
+    /// Whether the next list is paginated because the last streaming list failed.
     in_pages: bool,
-    /// `true` if the next list has no pages, because a continue token has expired.
+    /// Whether the next list is not paginated because a continue token has expired.
     at_once: bool,
 }
 
 enum State<K> {
-    /// Nothing has been listed, or not all.
+    /// No complete list yet.
     Unlisted,
-    /// The next page is to be requested.
+    /// Ready to request the next page.
     Paging {
         token: Option<String>,
     },
-    /// The streaming list is to be requested.
+    /// Ready to request the streaming list.
     Streaming,
-    /// The streaming list has begun. It fails unless it has another object, or its end, at `deadline`.
+    /// The streaming list has started. It fails unless another object or its end arrives before
+    /// `deadline`.
     InitialEvents {
         watch: OpenWatch<K>,
         deadline: Instant,
     },
-    /// The watch is to be requested.
+    /// Ready to request the watch.
     Listed {
         version: String,
     },
@@ -128,7 +131,7 @@ struct OpenWatch<K> {
     events: BoxStream<'static, kube::Result<WatchEvent<K>>>,
     /// The version of the last event.
     version: String,
-    /// The time before the request: some servers send the response with the first event.
+    /// Taken before the request, because some servers only send the response with the first event.
     started: Instant,
     has_events: bool,
 }
@@ -151,7 +154,7 @@ where
         }
     }
 
-    /// Returns the events. After an error, the stream makes its pause and continues.
+    /// Returns the stream of events. After an error, the stream pauses and then continues.
     pub(crate) fn into_stream(self) -> BoxStream<'static, Result<Event<K>, WatchError>> {
         stream::unfold(self, async |mut this| Some((this.next().await, this))).boxed()
     }
@@ -161,13 +164,15 @@ where
             if let Some(event) = self.pending.pop_front() {
                 return Ok(event);
             }
-            // A list leaves capacity for all its objects behind, which events of a watch do not need.
+            // A list leaves behind capacity for all its objects, which the events of a watch do not
+            // need.
             self.pending.shrink_to(KEPT_CAPACITY);
             self.step().await?;
         }
     }
 
-    /// Sends one request, or reads one event. After a failure that does not set another state, everything is listed again.
+    /// Sends one request or reads one event. A failure that does not set another state leads to a
+    /// new list.
     async fn step(&mut self) -> Result<(), WatchError> {
         match std::mem::replace(&mut self.state, State::Unlisted) {
             State::Unlisted => {
@@ -184,7 +189,7 @@ where
 
     async fn begin_list(&mut self) {
         self.pace.wait().await;
-        // Returned first: this list may wait for it.
+        // Return the permit first, because this very list may be waiting for it.
         self.permit = None;
         self.permit = self.limit.acquire().await;
         self.pending.push_back(Event::Init);
@@ -276,14 +281,14 @@ where
                 })
             }
             Ok(Some(Err(error))) => Err(self.fall_back(WatchError::StreamingListRefused(error))),
-            // The API server documents that a streaming list has no deletions.
+            // According to the API documentation, a streaming list contains no deletions.
             Ok(Some(Ok(WatchEvent::Deleted(_))) | None) | Err(_) => {
                 Err(self.fall_back(WatchError::StreamingListIncomplete))
             }
         }
     }
 
-    /// Lets a list in pages follow, at once: client-go prefers progress as well.
+    /// Falls back to a paginated list without a pause: client-go also favors progress here.
     fn fall_back(&mut self, error: WatchError) -> WatchError {
         self.permit = None;
         self.in_pages = true;
@@ -358,7 +363,8 @@ where
                 let error = WatchError::Read(error);
                 match (is_very_short, is_idle) {
                     (true, _) => Err(self.fail(error)),
-                    // Normal where the API server sends no bookmarks, as for a kind that never changed.
+                    // Normal if the API server sends no bookmarks, for example for a kind that has
+                    // never changed.
                     (false, true) => {
                         tracing::debug!(url = self.api.resource_url(), %error, "watch idle for too long, restarting it");
                         Ok(())
@@ -367,7 +373,7 @@ where
                 }
             }
             kube::Error::Api(status) => Err(self.handle_reported(watch, status)),
-            // The event is lost, so only a list can show the object.
+            // The event is lost, so only a list can recover the object.
             error => {
                 self.pace.note_watch(watch.started);
                 Err(self.fail(WatchError::Read(error)))
@@ -375,7 +381,7 @@ where
         }
     }
 
-    /// Handles a watch that the server has ended.
+    /// Handles a watch that the server ended.
     fn handle_end(&mut self, watch: OpenWatch<K>) -> Result<(), WatchError> {
         self.pace.note_watch(watch.started);
         if watch.is_very_short() {
@@ -387,7 +393,7 @@ where
         Ok(())
     }
 
-    /// Lets the next request wait.
+    /// Delays the next request.
     fn fail(&mut self, error: WatchError) -> WatchError {
         self.permit = None;
         self.pace.note_failure(error.retry_after());
@@ -436,7 +442,7 @@ impl<K> OpenWatch<K> {
         }
     }
 
-    /// Notes the version of an event. Returns `false` if it has none.
+    /// Records the version of an event. Returns `false` if it has none.
     fn note_version(&mut self, version: Option<String>) -> bool {
         let Some(version) = version.filter(|version| !version.is_empty()) else {
             return false;

@@ -1,4 +1,4 @@
-//! The pauses between the requests of one [`ListWatch`](super::ListWatch).
+//! Pauses between the requests of a [`ListWatch`](super::ListWatch).
 
 use std::time::Duration;
 
@@ -8,26 +8,26 @@ use crate::backoff::Backoff;
 use crate::deadline::{deadline_after, scale};
 use crate::random::random_share;
 
-/// client-go's back-off; up to as much is added at random.
+/// client-go's back-off. Up to the same amount is added at random.
 const BACKOFF: Backoff = Backoff {
     min: Duration::from_millis(800),
     max: Duration::from_secs(30),
 };
-/// The longest back-off before the first list is complete, because controllers wait for it.
+/// The longest back-off before the first complete list, because controllers wait for it.
 const LONGEST_UNTIL_LISTED: Duration = Duration::from_secs(10);
-/// The longest pause that the server can ask for.
+/// The longest pause that the server can request.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
-/// The back-off is reset after a watch that has lasted as long as the longest back-off. client-go lets two minutes pass
-/// after the last failure.
+/// A watch that lasts this long resets the back-off. client-go resets it two minutes after the last
+/// failure.
 const RESET_AFTER: Duration = BACKOFF.max;
-/// The shortest time between the starts of two watches.
+/// Minimum time between the starts of two watches.
 const BETWEEN_WATCHES: Duration = Duration::from_secs(1);
 
-/// The time of the next request, and the back-off.
+/// When to send the next request, and the state of the back-off.
 #[derive(Debug)]
 pub(super) struct Pace {
     next: Instant,
-    /// Number of failures in a row.
+    /// Number of consecutive failures.
     failures: u32,
     has_listed: bool,
 }
@@ -46,12 +46,13 @@ impl Pace {
         sleep_until(self.next).await;
     }
 
-    /// Notes that a list is complete. The back-off goes on: a watch that fails after each list has not recovered.
+    /// Records a complete list. Does not reset the back-off: a watch that fails after each list has
+    /// not recovered.
     pub(super) fn mark_listed(&mut self) {
         self.has_listed = true;
     }
 
-    /// Notes that a watch has ended, for whatever reason.
+    /// Records the end of a watch, for any reason.
     pub(super) fn note_watch(&mut self, started: Instant) {
         if started.elapsed() >= RESET_AFTER {
             self.failures = 0;
@@ -59,7 +60,7 @@ impl Pace {
         self.next = started + BETWEEN_WATCHES;
     }
 
-    /// Notes that a request has failed. `asked` is the pause that the server asked for.
+    /// Records a failed request. `asked` is the pause that the server requested.
     pub(super) fn note_failure(&mut self, asked: Duration) {
         let longest = match self.has_listed {
             true => Duration::MAX,
@@ -78,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// Fails, and returns the pause.
+    /// Records a failure and returns the resulting pause.
     async fn fail(pace: &mut Pace, asked: u64) -> Duration {
         let started = Instant::now();
         pace.note_failure(Duration::from_secs(asked));
@@ -88,7 +89,7 @@ mod tests {
 
     #[track_caller]
     fn assert_between(pause: Duration, least: f64, most: f64) {
-        // The clock of tokio's tests counts in milliseconds.
+        // tokio's paused clock has millisecond resolution.
         let range = least - 0.001..=most + 0.002;
         assert!(range.contains(&pause.as_secs_f64()), "{pause:?}");
     }

@@ -1,4 +1,4 @@
-//! Requests and events with servers that answer as a script says, under a paused clock.
+//! Requests and events with scripted servers, under a paused clock.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -18,21 +18,21 @@ use super::*;
 #[derive(Clone, Debug)]
 struct Sent {
     at: Duration,
-    /// Number of equal requests before this one.
+    /// Number of identical requests before this one.
     nth: usize,
     /// `list`, `page`, `whole` (a list without pages), `stream` (a streaming list), or `watch@` and the version.
     what: String,
 }
 
-/// The answer to a request.
+/// A scripted response.
 enum Answer {
-    /// This status, and a body that ends.
+    /// This status, and a complete body.
     Ends(u16, String),
-    /// Status 200, and a body that goes on.
+    /// Status 200, and a body that stays open.
     Open(String),
     /// No response.
     Lost,
-    /// The answer, after a time.
+    /// The response after a delay.
     Late(Duration, Box<Answer>),
 }
 
@@ -184,7 +184,7 @@ fn names(requests: &[Sent]) -> Vec<&str> {
     requests.iter().map(|request| &*request.what).collect()
 }
 
-/// Returns the numbers of failures that are possible in this time: with all of the jitter, and with none.
+/// Returns the range of possible numbers of failures in this time, between maximum jitter and none.
 fn possible_failures(time: Duration) -> std::ops::RangeInclusive<usize> {
     let count = |factor: f64| {
         let pauses = (0..).map(|n| (0.8 * 2_f64.powi(n)).min(30.0) * factor);
@@ -199,7 +199,7 @@ fn possible_failures(time: Duration) -> std::ops::RangeInclusive<usize> {
 
 const TEN_MINUTES: Duration = Duration::from_secs(600);
 
-/// Checks that after each cycle of requests follows one pause of the back-off.
+/// Checks that one back-off pause follows each cycle of requests.
 async fn check_paced(name: &str, config: Config, cycle: &[&str], script: Script) {
     let (requests, _) = follow(config, TEN_MINUTES, script).await;
     for (request, expected) in requests.iter().zip(cycle.iter().cycle()) {
@@ -301,14 +301,14 @@ async fn every_failure_that_repeats_is_paced() {
 #[tokio::test(start_paused = true)]
 async fn a_list_that_fails_until_the_cache_is_synced_is_retried_after_ten_seconds_at_most() {
     let (requests, seen) = follow(Config::default(), TEN_MINUTES, |_| refusal(403, "Forbidden")).await;
-    // 60 pauses of ten seconds, and the shorter ones at the start.
+    // 60 pauses of ten seconds, plus the shorter ones at the start.
     assert!((60..=66).contains(&requests.len()), "{}", requests.len());
     assert!(
         seen.iter().any(|event| event.contains("refused with 403")),
         "{seen:?}"
     );
     let (requests, _) = follow(Config::default(), TEN_MINUTES, |sent| match &*sent.what {
-        // A page of a list that never ends well.
+        // A page of a list that never completes.
         "list" => Answer::Ends(
             200,
             json!({"apiVersion": "v1", "kind": "ConfigMapList", "metadata": {"continue": "more"}, "items": []}).to_string(),
@@ -331,7 +331,7 @@ async fn a_watch_that_sends_an_event_and_ends_is_started_once_a_second() {
     assert!((60..=62).contains(&requests.len()), "{:?}", names(&requests));
 }
 
-/// Checks what follows a watch that ends in this way, where the next one works.
+/// Checks what follows a watch that ends in this way, if the next one works.
 async fn check_recovery(name: &str, script: Script, expected: &[&str], most_seconds: u64) {
     let (requests, seen) = follow(Config::default(), Duration::from_secs(most_seconds + 60), script).await;
     assert_eq!(names(&requests), expected, "{name}");
@@ -348,7 +348,7 @@ async fn check_recovery(name: &str, script: Script, expected: &[&str], most_seco
 async fn what_follows_a_watch_depends_on_how_it_ended() {
     const RELIST: &[&str] = &["list", "watch@1", "list", "watch@2"];
     const RESUME: &[&str] = &["list", "watch@1", "watch@1"];
-    /// Answers the first watch with `first`, others with news.
+    /// Responds to the first watch with `first`, and to others with news.
     fn first_watch(sent: &Sent, first: Answer) -> Answer {
         match &*sent.what {
             "list" => list(&(sent.nth + 1).to_string()),
@@ -420,7 +420,7 @@ async fn what_follows_a_watch_depends_on_how_it_ended() {
         2,
     )
     .await;
-    // The server ends it, or the client does when the server hangs.
+    // The server ends the watch, or the client does if the server hangs.
     check_recovery(
         "hangs",
         |sent| first_watch(sent, Answer::Open(String::new())),
@@ -486,7 +486,8 @@ async fn an_expired_continue_token_is_followed_by_a_list_without_pages() {
     );
 }
 
-/// Checks that a list in pages follows a streaming list that is answered like this, after `seconds`, and why.
+/// Checks that a paginated list follows a streaming list with this outcome after `seconds`, and the
+/// reported reason.
 async fn check_fallback(script: Script, seconds: u64, message: &str) {
     let (requests, seen) = follow(streaming(), Duration::from_secs(60), script).await;
     assert_eq!(names(&requests), ["stream", "list", "watch@1"], "{message}");
@@ -517,7 +518,7 @@ async fn a_list_in_pages_follows_a_streaming_list_that_is_refused_or_does_not_co
     .await;
     check_fallback(|sent| other(sent, Answer::Ends(200, news())), 0, incomplete).await;
     check_fallback(|sent| other(sent, Answer::Open(news())), 30, incomplete).await;
-    // Bookmarks of a watch that does not know the parameter.
+    // Bookmarks from a server that ignores the parameter.
     check_fallback(
         |sent| other(sent, Answer::Open(news() + &bookmark("5", false))),
         30,
@@ -547,7 +548,7 @@ async fn a_streaming_list_is_retried_where_the_server_is_unwell() {
 #[tokio::test(start_paused = true)]
 async fn lists_are_limited_and_those_in_a_pause_do_not_count() {
     let second = Duration::from_secs(1);
-    // Half of the lists fail after a second, and succeed at the next attempt; streaming lists hang.
+    // Half of the lists fail after a second and succeed at the next attempt; streaming lists hang.
     let (client, requests) = new_client(move |sent| match &*sent.what {
         "stream" => Answer::Open(String::new()),
         "list" if sent.nth % 2 == 0 => Answer::Late(second, Box::new(refusal(500, "InternalError"))),
@@ -567,7 +568,7 @@ async fn lists_are_limited_and_those_in_a_pause_do_not_count() {
         followers.push(tokio::spawn(async move {
             let mut events = list_watch.into_stream();
             while !matches!(events.next().await, Some(Ok(Event::InitDone))) {}
-            // The watch goes on without a list.
+            // The watch continues without a list.
             events.next().await
         }));
     }

@@ -18,9 +18,11 @@ use crate::webhook::{self, AdmissionRequest, ManagedCertificate, Webhook};
 impl Manager {
     /// Serves a handler at `path` of the metrics server, such as a profile or a dump of the operator's state.
     ///
-    /// As for `/metrics`, clients are authenticated and must be allowed to use the path, with the method in lower case as
-    /// the verb (`get` on the non-resource URL `path`), unless `--metrics-secure=false`. `path` must match exactly, start
-    /// with `/` and differ from `/metrics` and from what `--enable-debug-endpoints` serves; the method can be any. The body of a request is not read.
+    /// As for `/metrics`, clients are authenticated and must be allowed to use the path, with the
+    /// method in lower case as the verb (`get` on the non-resource URL `path`), unless
+    /// `--metrics-secure=false`. `path` must match exactly, start with `/`, and differ from
+    /// `/metrics` and the paths of `--enable-debug-endpoints`. Any method is accepted. The request
+    /// body is not read.
     ///
     /// ```no_run
     /// # use rbuilder::Manager;
@@ -49,9 +51,10 @@ impl Manager {
 
     /// Adds another cluster, and returns it for the state of a controller and for its watches.
     ///
-    /// The manager's own cluster is the one of its leader election and of the objects that its controllers reconcile. It
-    /// starts without the other clusters, unless they are [required](ClusterConfig::required), and goes on when one is lost:
-    /// watches of it are retried, and requests to it fail. They are in no readiness check.
+    /// The manager's own cluster is the one with its lease and with the objects that its
+    /// controllers reconcile. The manager starts without waiting for other clusters, unless they
+    /// are [required](ClusterConfig::required), and continues when one is lost: its watches are
+    /// retried, and requests to it fail. Readiness checks ignore other clusters.
     ///
     /// ```no_run
     /// # use rbuilder::{ClusterConfig, Manager, ManagerArgs, Result};
@@ -63,7 +66,7 @@ impl Manager {
     /// ```
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// Panics outside of a tokio runtime.
     pub fn cluster(&mut self, config: ClusterConfig) -> Cluster {
         let known = self.clusters.list();
         let cluster = self.clusters.add(config);
@@ -73,7 +76,7 @@ impl Manager {
         cluster
     }
 
-    /// Returns the other clusters, to add and remove some while the manager runs.
+    /// Returns the other clusters, which can be added and removed while the manager runs.
     pub fn clusters(&self) -> Clusters {
         self.clusters.clone()
     }
@@ -87,12 +90,13 @@ impl Manager {
     /// Returns a recorder of Kubernetes events for [tasks](Task), webhooks and other code outside of a reconcile. Cheap to
     /// clone.
     ///
-    /// `name` reports the events, and is a label of `rbuilder_events_dropped_total`. Events can be recorded at once. They
-    /// are sent by every replica, leader or not, from the start of the manager until its servers have stopped: at shutdown
-    /// those that are queued have five seconds. Call it after [`with_metrics`](Self::with_metrics).
+    /// `name` is the reporter of the events and a label of `rbuilder_events_dropped_total`. Events
+    /// can be recorded at once. All replicas send their events, leader or not, from the start of
+    /// the manager until its servers have stopped; at shutdown, queued events get five seconds.
+    /// Call this after [`with_metrics`](Self::with_metrics).
     ///
-    /// A webhook is also called for dry runs, and the object may yet be rejected by another one: it should record what it
-    /// has decided, and nothing when the request is a dry run.
+    /// A webhook is also called for dry runs, and another webhook may still reject the object. It
+    /// should therefore only record what it has decided, and nothing for a dry run.
     ///
     /// ```no_run
     /// # use std::time::Duration;
@@ -143,11 +147,12 @@ impl Manager {
         self
     }
 
-    /// Issues and rotates the webhook certificate in the manager and injects its CA bundle, so that neither certificate
-    /// files nor cert-manager are needed. `--webhook-cert-service` does the same.
+    /// Issues and rotates the webhook certificate in the manager and injects its CA bundle, so that
+    /// neither certificate files nor cert-manager are needed. Equivalent to
+    /// `--webhook-cert-service`.
     ///
-    /// `--webhook-cert-path` takes precedence, so that one operator can be deployed both ways and run in the test
-    /// environment.
+    /// `--webhook-cert-path` takes precedence, so that the same operator can be deployed either way
+    /// and run in the test environment.
     pub fn webhook_certificate(mut self, certificate: ManagedCertificate) -> Self {
         self.webhook_certificate = Some(certificate);
         self
@@ -162,8 +167,8 @@ impl Manager {
         self
     }
 
-    /// Adds a check to `/healthz`, the liveness probe. It must not depend on the cluster, or an outage restarts every
-    /// pod.
+    /// Adds a check to `/healthz`, the liveness probe. It must not depend on the cluster, or else
+    /// an outage restarts every pod.
     pub fn healthz_check<F, E>(
         mut self,
         name: impl Into<String>,
@@ -179,10 +184,11 @@ impl Manager {
 
     /// Adds a check to `/readyz`, the readiness probe.
     ///
-    /// Two checks are built in: `caches` fails until the caches are synced, and afterwards as
-    /// [`cache_stale_after`](Self::cache_stale_after) says; `webhook`, present when webhooks are served, fails while their
-    /// server does not complete a TLS handshake. An operator with conversion webhooks has no
-    /// `caches` check: its caches may need a conversion to sync, and the API server reaches only ready pods.
+    /// Two checks are built in. `caches` fails until the caches are synced, and afterwards
+    /// according to [`cache_stale_after`](Self::cache_stale_after). `webhook`, present when
+    /// webhooks are served, fails while their server does not complete a TLS handshake. An operator
+    /// with conversion webhooks has no `caches` check: its caches may need a conversion to sync,
+    /// and the API server only reaches ready pods.
     pub fn readyz_check<F, E>(
         mut self,
         name: impl Into<String>,

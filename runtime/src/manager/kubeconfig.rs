@@ -1,4 +1,4 @@
-//! The cluster that the flags `--kubeconfig` and `--context` choose.
+//! Loads the cluster selected by `--kubeconfig` and `--context`.
 
 use std::path::{Path, PathBuf};
 
@@ -11,11 +11,12 @@ use crate::error::ManagerError;
 
 const NO_CURRENT_CONTEXT: &str = "the kubeconfig has no current context; choose one with --context";
 
-/// Loads the configuration of the cluster that the flags choose, or else of the one that the environment does. As in
-/// controller-runtime, an empty flag counts as absent.
+/// Loads the configuration of the cluster that the flags select, or else the environment. As in
+/// controller-runtime, an empty flag counts as unset.
 ///
 /// # Errors
-/// When a flag is set and its cluster cannot be used: the operator must not go on with another.
+/// Fails if a flag is set but its cluster is unusable: the operator must not continue with a
+/// different one.
 pub(super) async fn load_config(args: &ManagerArgs) -> Result<Config, ManagerError> {
     let path = args.kubeconfig.as_deref().filter(|path| *path != Path::new(""));
     let context = args.context.as_deref().filter(|name| !name.is_empty());
@@ -41,13 +42,13 @@ pub(super) async fn load_config(args: &ManagerArgs) -> Result<Config, ManagerErr
     Ok(config)
 }
 
-/// Loads the current context of the kubeconfig that the environment chooses; `None` if it cannot be used. In a pod there
-/// is none.
+/// Loads the current context of the default kubeconfig. Returns `None` if it is unusable; in a pod
+/// there is none.
 async fn load_default_kubeconfig() -> Option<Config> {
     load_context(Kubeconfig::read().ok()?, None).await.ok()
 }
 
-/// Loads a context of a kubeconfig, or the current one.
+/// Loads a context of a kubeconfig, by default the current one.
 async fn load_context(mut kubeconfig: Kubeconfig, context: Option<&str>) -> Result<Config, KubeconfigError> {
     let options = KubeConfigOptions {
         context: context.map(str::to_owned),
@@ -57,15 +58,16 @@ async fn load_context(mut kubeconfig: Kubeconfig, context: Option<&str>) -> Resu
     ignore_environment(&mut kubeconfig);
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
     remove_marker(&mut config);
-    // As `Config::infer` does.
+    // Like `Config::infer`.
     config.apply_debug_overrides();
     config.root_cert_file = authority_file;
     Ok(config)
 }
 
-/// Returns the file with the certificate authorities of a cluster, if the kubeconfig names one. kube reads it once, unless
-/// the configuration names it as that of a pod does: then it reads the file again once a minute, for new connections.
-/// Recent versions of client-go do so every five minutes, for pods and kubeconfigs alike.
+/// Returns the CA file of a cluster, if the kubeconfig names one. kube reads the file only once,
+/// unless the configuration refers to it in the way a pod's does: then kube re-reads it once a
+/// minute, for new connections. Recent versions of client-go do so every five minutes, both for
+/// pods and for kubeconfigs.
 fn find_authority_file(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<PathBuf> {
     let name = context.or(kubeconfig.current_context.as_deref())?;
     let mut contexts = kubeconfig.contexts.iter();
@@ -73,7 +75,7 @@ fn find_authority_file(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option
     let mut clusters = kubeconfig.clusters.iter();
     let cluster = clusters.find(|cluster| cluster.name == context.cluster)?;
     let cluster = cluster.cluster.as_ref()?;
-    // The data takes precedence.
+    // Inline data takes precedence.
     match &cluster.certificate_authority_data {
         Some(_) => None,
         None => cluster.certificate_authority.as_ref().map(PathBuf::from),
@@ -103,7 +105,7 @@ fn explain(error: &KubeconfigError) -> String {
     }
 }
 
-/// Returns the error of `--kubeconfig`, or of `--context` if only that is set.
+/// Returns an error about `--kubeconfig`, or about `--context` if only that is set.
 fn new_flag_error(path: Option<&Path>, context: Option<&str>, reason: String) -> ManagerError {
     let (flag, value) = match path {
         Some(path) => ("kubeconfig", path.display().to_string()),
@@ -120,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder with a kubeconfig of the contexts `blue`, which is the current one, and `green`.
+    /// Creates a directory with a kubeconfig that has the contexts `blue` (current) and `green`.
     fn new_kubeconfig(current: &str) -> (TempDir, String) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config");

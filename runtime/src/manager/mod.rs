@@ -1,7 +1,8 @@
 //! The manager: configures the controllers, servers and tasks of one process and runs them.
 //!
-//! This module holds the configuration. [`components`] adds what the manager runs, and [`settings`] changes how. [`start`]
-//! checks the configuration and runs it, for which [`run`] starts and stops the components.
+//! This module contains the configuration. [`components`] adds what the manager runs, and
+//! [`settings`] changes how. [`start`] checks the configuration and starts [`run`], which starts
+//! and stops the components.
 
 mod components;
 mod kubeconfig;
@@ -40,15 +41,15 @@ use crate::webhook::{ManagedCertificate, Routes};
 
 use kubeconfig::load_config;
 
-/// Default time for running reconciles to finish after shutdown was requested.
+/// Default time for running reconciles to finish after a shutdown request.
 const GRACE_PERIOD: Duration = Duration::from_secs(30);
-/// Default time without data after which a cache is stale. A watch receives a bookmark about every minute, is restarted
-/// after 95 s without any, and then retried every 60 s at least.
+/// Default time without data after which a cache is stale. A watch receives a bookmark about every
+/// minute, is restarted after 95 s without any, and is then retried at least every 60 s.
 const CACHE_STALE_AFTER: Duration = Duration::from_secs(5 * 60);
 /// Default time for the caches to sync.
 const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Runs controllers, and what they share, until the process is asked to stop.
+/// Runs controllers and everything they share, until the process is asked to stop.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -67,22 +68,23 @@ const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(120);
 pub struct Manager {
     id: String,
     client: Client,
-    /// The client for leader election without a configuration, which has no layers of the operator.
+    /// The client for leader election if there is no configuration. It has no custom layers.
     election_client: Client,
-    /// Configuration for additional clients (leader election); `None` when the caller supplied a client.
+    /// Configuration for additional clients (leader election). `None` if the caller supplied a
+    /// client.
     config: Option<Config>,
     client_settings: ClientSettings,
-    /// Number of connections of each server.
+    /// Maximum number of connections per server.
     max_connections: usize,
-    /// The memory that all reviews together may hold, in bytes; `None` for the default.
+    /// Memory in bytes that all reviews together may hold; `None` for the default.
     webhook_memory: Option<usize>,
     args: ManagerArgs,
     controllers: Vec<Box<dyn AnyController>>,
     clusters: Clusters,
-    /// The name of two clusters.
+    /// A name that two clusters have.
     duplicate_cluster: Option<String>,
     tasks: Vec<Task>,
-    /// The events recorded outside of controllers, by the name of the recorder.
+    /// Recorded events from outside of controllers, by the name of the recorder.
     events: Vec<(String, WaitingEvents)>,
     routes: Routes,
     client_authorities: Option<PathBuf>,
@@ -94,7 +96,7 @@ pub struct Manager {
     grace: Duration,
     sync_timeout: Duration,
     lease: LeaseTimes,
-    /// The moment until which this process leads; `None` without leader election.
+    /// The time until which this process leads; `None` without leader election.
     fence: Option<Fence>,
     caches: CacheOptions,
     early_caches: EarlyCaches,
@@ -105,16 +107,18 @@ pub struct Manager {
 impl Manager {
     /// Creates a manager for the cluster of the kubeconfig or the pod's service account.
     ///
-    /// With `--kubeconfig` or `--context`, only that kubeconfig or context will do. Without, the cluster is that of the
-    /// files in `KUBECONFIG`, of `~/.kube/config`, or of the pod.
+    /// With `--kubeconfig` or `--context`, only that kubeconfig or context is tried. Otherwise, the
+    /// cluster comes from the files in `KUBECONFIG`, from `~/.kube/config`, or from the pod's
+    /// service account.
     ///
-    /// `id` names the leader election lease; it must be unique among the operators of a namespace. With the feature
-    /// `logging`, which is on by default, it installs a tracing
-    /// subscriber that logs to standard error as `args` configures, unless one is installed already, and with it a panic
-    /// hook that logs panics in the same format. A hook that was installed before is called as well.
+    /// `id` names the leader election lease, and must be unique among the operators in a namespace.
+    /// With the feature `logging`, which is on by default, this installs a tracing subscriber that
+    /// logs to standard error as configured by `args`, unless one is already installed. It also
+    /// installs a panic hook that logs panics in the same format, and then calls the previous hook.
     ///
     /// # Errors
-    /// When no cluster configuration is found, `--kubeconfig` or `--context` cannot be used, or `--log-level` or `RUST_LOG` is invalid.
+    /// Fails if no cluster configuration is found, `--kubeconfig` or `--context` is unusable, or
+    /// `--log-level` or `RUST_LOG` is invalid.
     pub async fn new(id: impl Into<String>, args: ManagerArgs) -> Result<Self, Error> {
         #[cfg(feature = "logging")]
         init_logging(&args)?;
@@ -124,12 +128,14 @@ impl Manager {
 
     /// Creates a manager for the cluster of this configuration, without setting up logging.
     ///
-    /// As with [`new`](Self::new), leader election has a thread, a runtime and a client of its own, so that the lease is
-    /// renewed in time even if a reconcile blocks its thread, and requests about it are neither queued behind others nor
-    /// retried. The thread uses the real clock, also where a test pauses that of its runtime. Timeouts and retries of `config` are replaced by those of [`client`](Self::client).
+    /// As with [`new`](Self::new), leader election has its own thread, runtime and client. The
+    /// lease is therefore renewed in time even if a reconcile blocks its thread, and requests for
+    /// it are neither queued behind others nor retried. The thread uses the real clock, even if a
+    /// test pauses its runtime's clock. The timeouts and retries of `config` are replaced by those
+    /// of [`client`](Self::client).
     ///
     /// # Errors
-    /// When no client can be created from the configuration.
+    /// Fails if no client can be created from the configuration.
     pub fn with_config(id: impl Into<String>, config: Config, args: ManagerArgs) -> Result<Self, Error> {
         let metrics = Metrics::new();
         let client_settings = ClientSettings::default();
@@ -146,17 +152,18 @@ impl Manager {
         })
     }
 
-    /// Creates a manager that uses this client, also for leader election, without setting up logging. For tests, and
-    /// for clients with custom layers.
+    /// Creates a manager that uses this client, also for leader election, without setting up
+    /// logging. For tests, and for clients with custom layers.
     ///
-    /// Leader election is a task of the runtime on which the manager is started: a reconcile that blocks all threads of
-    /// the runtime for longer than the [renew deadline](Self::renew_deadline) loses the lease.
+    /// Leader election is a task on the runtime on which the manager is started: a reconcile that
+    /// blocks all threads of the runtime for longer than the [renew deadline](Self::renew_deadline)
+    /// loses the lease.
     ///
     /// Requests are counted only if the client was built with
     /// [`Metrics::count_requests`](Metrics::count_requests).
     ///
     /// # Panics
-    /// With the feature `opentelemetry`, outside of a tokio runtime, as for [`Client::new`].
+    /// With the feature `opentelemetry`, panics outside of a tokio runtime, like [`Client::new`].
     pub fn with_client(id: impl Into<String>, client: Client, args: ManagerArgs) -> Self {
         Self::assemble(id.into(), trace_requests(client, None), args)
     }
@@ -202,10 +209,11 @@ impl Manager {
 
     /// Caches objects of kind `K`, and returns their cache for the state of a controller or webhook.
     ///
-    /// Reading it cannot fail, while [`Ctx::cached`](crate::Ctx::cached) is an error at run time if nothing caches the
-    /// kind in this form. Whole objects are kept for a kind, only metadata for a
-    /// [`PartialObjectMeta`](kube::core::PartialObjectMeta) of it, as [`owns`](crate::Controller::owns) does: the compiler
-    /// holds readers to what is kept. It is empty until the manager has started; controllers start once it is synced.
+    /// Reading this cache cannot fail, whereas [`Ctx::cached`](crate::Ctx::cached) returns an error
+    /// at run time if nothing caches the kind in this form. For a kind, whole objects are kept. For
+    /// a [`PartialObjectMeta`](kube::core::PartialObjectMeta) of it, only metadata is kept, as
+    /// [`owns`](crate::Controller::owns) does, and the compiler ensures that readers use nothing
+    /// else. The cache is empty until the manager has started; controllers start once it is synced.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -231,20 +239,21 @@ impl Manager {
         self.cached_selection(&Selection::all())
     }
 
-    /// [`cached`](Self::cached) for the selected objects.
+    /// Like [`cached`](Self::cached), for the selected objects.
     pub fn cached_selection<K: Object>(&mut self, selection: &Selection) -> Cached<K> {
         Cached::new(self.early_caches.of(&Kind::of_type(), selection))
     }
 
-    /// [`cached`](Self::cached) for a kind known only at run time.
+    /// Like [`cached`](Self::cached), for a kind known only at run time.
     pub fn cached_dynamic(&mut self, kind: &DynamicKind) -> Cached<DynamicObject> {
         self.kinds.add(kind.clone());
         Cached::new(self.early_caches.of(&kind.into(), &Selection::all()))
     }
 
-    /// Returns a kind with its plural and scope, which the API server's discovery tells on first use.
+    /// Returns a kind with its plural and scope, looking it up in the API server's discovery on
+    /// first use.
     ///
-    /// Contexts find it without another request, as [`Ctx::discover`](crate::Ctx::discover) does.
+    /// The result is shared with [`Ctx::discover`](crate::Ctx::discover).
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -261,28 +270,33 @@ impl Manager {
     /// ```
     ///
     /// # Errors
-    /// When the API server does not serve the kind, or does not respond. The error names the kind.
+    /// Fails if the API server does not serve the kind, or does not respond. The error names the
+    /// kind.
     pub async fn discover(&self, kind: &GroupVersionKind) -> Result<DynamicKind, Error> {
         self.kinds.find(&self.client, kind).await
     }
 
     /// Returns the manager's client.
     ///
-    /// It writes whether or not this process is the leader: in a reconcile function use
-    /// [`Ctx::client`](crate::Ctx::client), in a task of the leader [`leader_client`](Self::leader_client).
+    /// It writes whether or not this process is the leader. In a reconcile function, use
+    /// [`Ctx::client`](crate::Ctx::client) instead; in a task of the leader, use
+    /// [`leader_client`](Self::leader_client).
     ///
-    /// A request fails when no data arrives for 95 s, so that an API server that hangs does not block reconciles forever;
-    /// `log`, `exec`, `attach`, `portforward` and `proxy` have no timeout. Requests answered with status 429, 503 or 504
-    /// are retried up to six times within a minute, after the time in `Retry-After` or some seconds. A create or a JSON
-    /// patch is not retried after a 504, or without `Retry-After`: it may have been carried out.
+    /// A request fails if no data arrives for 95 s, so that an API server that hangs does not block
+    /// reconciles forever; `log`, `exec`, `attach`, `portforward` and `proxy` have no timeout.
+    /// Requests that get a 429, 503 or 504 are retried up to six times within a minute, after the
+    /// time in `Retry-After` or a few seconds. A create or a JSON patch is not retried after a 504,
+    /// nor without `Retry-After`, because it may have been executed.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// Returns a client for [tasks](Task) that run only in the leader, and whatever else must not write without the lease.
+    /// Returns a client for [tasks](Task) that run only in the leader, and for anything else that
+    /// must not write without the lease.
     ///
-    /// It is [`client`](Self::client), except that with `--leader-elect` a write fails while this process does not hold
-    /// the lease, as it does with [`Ctx::client`](crate::Ctx::client). Reads pass.
+    /// It is like [`client`](Self::client), except that with `--leader-elect` a write fails while
+    /// this process does not hold the lease, as with [`Ctx::client`](crate::Ctx::client). Reads
+    /// always pass.
     pub fn leader_client(&self) -> Client {
         match &self.fence {
             Some(fence) => fence_client(self.client(), fence),

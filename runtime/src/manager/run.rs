@@ -1,8 +1,9 @@
 //! The running manager: starts its components in phases and stops them in reverse.
 //!
-//! Start: health probes and metrics, webhooks, caches, leader election, controllers and tasks; each phase waits for the
-//! previous one. Stop: the reverse, with a grace period for running reconciles. A component that fails stops everything,
-//! with an error that names it.
+//! On start, the phases are: health probes and metrics, webhooks, caches, leader election,
+//! controllers and tasks. Each phase waits for the previous one. On stop, the order is reversed,
+//! with a grace period for running reconciles. If a component fails, everything stops with an error
+//! that names it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,26 +37,26 @@ use crate::shutdown::{Shutdown, Stop, new_shutdown};
 use crate::task::Task;
 use crate::webhook::{self, ManagedCertificate, Routes};
 
-/// Time for queued events to be sent during shutdown.
+/// How long queued events may take to be sent during shutdown.
 const EVENTS_GRACE: Duration = Duration::from_secs(5);
-/// Time for requests in flight to be answered during shutdown.
+/// How long requests in flight may take to be answered during shutdown.
 const SERVERS_GRACE: Duration = Duration::from_secs(5);
-/// The same after the lease was lost: the process has one second in all.
+/// The same after the lease was lost, when the process has only one second in total.
 const SERVERS_GRACE_AFTER_LOSS: Duration = Duration::from_millis(300);
 
-/// The handling of a process that still runs a second after its lease was lost.
+/// What happens to a process that still runs a second after its lease was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnLoss {
-    /// It exits, whatever blocks its threads.
+    /// The process exits, no matter what blocks its threads.
     Exit,
-    /// It is left to the caller, who shares the process with the manager.
+    /// Left to the caller, who shares the process with the manager.
     Return,
 }
 
 /// The name of the metrics server in errors.
 pub(super) const METRICS: &str = "the metrics server";
 
-/// A running manager: the components still to be started, and those that are running.
+/// A running manager: the components that are yet to be started, and those that are running.
 pub(super) struct Run {
     id: String,
     client: Client,
@@ -68,7 +69,7 @@ pub(super) struct Run {
     metrics: Metrics,
     metrics_handlers: Handlers,
     probes: Probes,
-    /// `true` once the caches are synced; read by the `caches` check of `/readyz`.
+    /// Set once the caches are synced. Read by the `caches` check of `/readyz`.
     ready: Arc<AtomicBool>,
     routes: Option<Routes>,
     webhook_readiness: webhook::server::Readiness,
@@ -83,12 +84,12 @@ pub(super) struct Run {
     lease: LeaseTimes,
     caches: Caches,
     clusters: Clusters,
-    /// Controllers that have not been started.
+    /// Controllers that have not been started yet.
     controllers: Vec<PreparedController>,
     tasks: Vec<Task>,
-    /// The events recorded outside of controllers, by the name of the recorder.
+    /// Recorded events from outside of controllers, by the name of the recorder.
     recorded: Vec<(String, WaitingEvents)>,
-    /// Those of the controllers that have been started.
+    /// The queues of started controllers.
     queues: Vec<Arc<Workqueue<Key>>>,
     stop_tasks: Stop,
     tasks_stopped: Shutdown,
@@ -102,15 +103,15 @@ pub(super) struct Run {
 
 /// The running tasks of each phase, in start order.
 struct Phases {
-    /// Publishers of the events of tasks and webhooks.
+    /// Event publishers of tasks and webhooks.
     recorders: Phase,
     servers: Phase,
-    /// Publishers of the events of controllers.
+    /// Event publishers of controllers.
     events: Phase,
     watches: Phase,
     /// Controllers and tasks.
     work: Phase,
-    /// Watches to run, sent by caches as they are created.
+    /// Watches to run, sent by caches when they are created.
     to_watch: mpsc::UnboundedReceiver<NamedWatch>,
     /// Parts of other clusters to run.
     cluster_parts: mpsc::UnboundedReceiver<ClusterPart>,
@@ -132,8 +133,8 @@ impl Phases {
         }
     }
 
-    /// Resolves when any component exits, which none should do before shutdown. Until then, starts the watches of new
-    /// caches, and the parts of other clusters.
+    /// Resolves when any component exits, which none should do before shutdown. Until then, starts
+    /// the watches of new caches and the parts of other clusters.
     async fn failed(&mut self) -> ManagerError {
         loop {
             tokio::select! {
@@ -156,7 +157,7 @@ impl Drop for Run {
     fn drop(&mut self) {
         self.caches.close();
         self.clusters.close();
-        // Ends the watchdog, also if no elector was started.
+        // Also ends the watchdog if no elector was started.
         if let Some(fence) = &self.fence {
             fence.close();
         }
@@ -233,10 +234,12 @@ impl Run {
         debug.set_servers_stopped(servers_stopped.clone());
         debug.add_queues(controllers.iter().map(PreparedController::debug_queue));
         let ready = Arc::new(AtomicBool::new(false));
-        // With conversion webhooks there is no `caches` check, because it would deadlock: to list objects stored in
-        // another version, the API server calls the conversion webhook, which it reaches only while this pod is ready.
+        // With conversion webhooks, there is no `caches` check because it would deadlock: to list
+        // objects stored in another version, the API server calls the conversion webhook, which it
+        // can only reach while this pod is ready.
         if !routes.has_conversions() {
-            // If the API server is gone, it must find the webhooks at once when it is back.
+            // When the API server comes back after an outage, it must reach the webhooks
+            // immediately.
             let any_counts = routes.is_empty();
             let (synced, find_unready) = (Arc::clone(&ready), caches.find_unready(stale_after, any_counts));
             probes.add_readyz("caches", move || {
@@ -326,9 +329,10 @@ impl Run {
         Ok(())
     }
 
-    /// Checks that the API server answers, unless this is a pod or the caller supplied a client: on a development machine, a
-    /// stopped cluster or a wrong kubeconfig should be reported at once. A pod may start before the network of its node is
-    /// ready, so there the caches retry until their timeout.
+    /// Checks that the API server responds, unless this is a pod or the caller supplied a client.
+    /// On a development machine, a stopped cluster or a wrong kubeconfig should be reported
+    /// immediately. A pod may start before the network of its node is ready, so its caches retry
+    /// until their timeout instead.
     async fn check_reachable(&mut self) -> Result<(), ManagerError> {
         if self.config.is_none() || pod_namespace().is_some() {
             return Ok(());
@@ -340,7 +344,7 @@ impl Run {
         }
     }
 
-    /// Waits until this process holds the lease; caches and probes keep running meanwhile.
+    /// Waits until this process holds the lease. Caches and probes keep running in the meantime.
     async fn become_leader(&mut self, fence: Fence) -> Result<(), ManagerError> {
         let namespace = self.args.leader_election_namespace.clone().or_else(pod_namespace);
         let namespace = namespace.unwrap_or_else(|| self.client.default_namespace().to_owned());
@@ -376,20 +380,21 @@ impl Run {
         }
     }
 
-    /// Starts sending the events of tasks and webhooks, first, because webhooks are called before controllers are.
+    /// Starts sending the events of tasks and webhooks. This comes first because webhooks are
+    /// called before controllers run.
     fn start_recorders(&mut self) {
         for (name, waiting) in std::mem::take(&mut self.recorded) {
             let reporter = Reporter::from(name.as_str());
             let stopped = self.recorders_stopped.clone().requested();
             let publisher = waiting.publish(self.client.clone(), reporter, stopped).map(Ok);
-            // It ends before the manager if the operator has dropped the recorder.
+            // Finite, because the publisher exits early if the operator drops the recorder.
             self.phases
                 .recorders
                 .spawn_finite(format!("event publisher of {name}"), publisher);
         }
     }
 
-    /// Starts the health probe and metrics servers, which run for the whole life of the process.
+    /// Starts the health probe and metrics servers, which run for the entire life of the process.
     async fn start_servers(&mut self) -> Result<(), ManagerError> {
         const PROBES: &str = "the health probe server";
         let address = &self.args.health_probe_bind_address;
@@ -425,8 +430,8 @@ impl Run {
         Ok(())
     }
 
-    /// Starts the webhook server. It starts before the caches: to list a kind with several versions, the API server may
-    /// call the conversion webhook.
+    /// Starts the webhook server. This precedes the caches, because the API server may call the
+    /// conversion webhook to list a kind with several versions.
     async fn start_webhooks(&mut self) -> Result<(), ManagerError> {
         let Some(routes) = self.routes.take() else {
             return Ok(());
@@ -456,7 +461,7 @@ impl Run {
         }
     }
 
-    /// Starts the watches and waits until the first list of each has been delivered to all controllers.
+    /// Starts the watches and waits until all controllers have received the first list of each.
     async fn sync_caches(&mut self) -> Result<(), ManagerError> {
         self.caches.start();
         let report = self.caches.clone().report_stale(self.stale_after);
@@ -474,7 +479,8 @@ impl Run {
         }
     }
 
-    /// Returns the error about a cache, or else a required cluster, that is not synced in time.
+    /// Returns the error for a cache or, failing that, a required cluster that did not sync in
+    /// time.
     fn describe_unsynced(&self) -> ManagerError {
         let timeout = self.sync_timeout;
         match (self.caches.first_unsynced(), self.clusters.first_unsynced()) {
@@ -494,7 +500,8 @@ impl Run {
         }
     }
 
-    /// Starts controllers and tasks: those that run in every replica, or all that have not been started.
+    /// Starts controllers and tasks: only those that run in every replica, or all that have not
+    /// been started yet.
     fn start_work(&mut self, everywhere_only: bool) {
         let is_included = |everywhere: bool| everywhere || !everywhere_only;
         let controllers = self
@@ -555,7 +562,8 @@ impl Run {
         let is_lost = self.fence.as_ref().is_some_and(Fence::is_lost);
         if let Some(leadership) = self.leadership.take() {
             self.metrics.leader(&self.id).set(0.0);
-            // A reconcile that did not finish may still have a request in flight, so the lease is left to expire.
+            // A reconcile that did not finish may still have a request in flight, so the lease is
+            // left to expire.
             match drained {
                 _ if is_lost => leadership.finish_loss().await,
                 Ok(()) => leadership.release().await,
@@ -584,8 +592,8 @@ impl Run {
         drained
     }
 
-    /// Waits for controllers and tasks to finish. If the lease is lost meanwhile, cancels them, because another process
-    /// may start the same work.
+    /// Waits for controllers and tasks to finish. If the lease is lost in the meantime, cancels
+    /// them, because another process may start the same work.
     async fn drain_work(&mut self, deadline: Instant, grace: Duration) -> Result<(), ManagerError> {
         let lost = self.leadership.as_ref().map(Leadership::lost);
         tokio::select! {

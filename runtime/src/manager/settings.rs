@@ -1,4 +1,4 @@
-//! Settings of a manager: times, caches, its client and its servers.
+//! Settings of a manager: timeouts, caches, its client and its servers.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use crate::client::{ClientService, add_layer};
 use crate::error::BoxError;
 
 impl Manager {
-    /// Sets how long running reconciles may take to finish after shutdown was requested. Defaults to 30 s.
+    /// Sets how long running reconciles may take to finish after a shutdown request. Defaults to 30
+    /// s.
     pub fn grace_period(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
@@ -20,7 +21,8 @@ impl Manager {
 
     /// Sets how long the caches may take to sync before the manager fails. Defaults to 2 min.
     ///
-    /// Until then a watch that fails, for example because of a missing CRD or permission, is retried.
+    /// Until then, a watch that fails, for example because of a missing CRD or permission, is
+    /// retried.
     pub fn cache_sync_timeout(mut self, timeout: Duration) -> Self {
         self.sync_timeout = timeout;
         self
@@ -29,7 +31,7 @@ impl Manager {
     /// Sets how long other replicas wait after the last renewal before they take the lease. Defaults to 15 s; stored in
     /// the lease in whole seconds.
     ///
-    /// It is the time without a leader after the leader was killed. It must be longer than the
+    /// This is how long there is no leader after a leader was killed. Must be longer than the
     /// [renew deadline](Self::renew_deadline).
     pub fn lease_duration(mut self, duration: Duration) -> Self {
         self.lease.duration = duration;
@@ -38,47 +40,51 @@ impl Manager {
 
     /// Sets how long the leader retries renewing its lease before it stops with an error. Defaults to 10 s.
     ///
-    /// It is the longest outage of the API server that a leader survives. It must be longer than 1.2 times the
-    /// [retry period](Self::retry_period).
+    /// This is the longest outage of the API server that a leader survives. Must be longer than 1.2
+    /// times the [retry period](Self::retry_period).
     pub fn renew_deadline(mut self, deadline: Duration) -> Self {
         self.lease.renew_deadline = deadline;
         self
     }
 
-    /// Sets the time between two renewals by the leader, and between two attempts of other replicas to acquire the lease
-    /// (plus a random part of up to 1.2 times the period). Defaults to 2 s.
+    /// Sets the time between renewals by the leader, and between attempts of other replicas to
+    /// acquire the lease (which add a random part of up to 1.2 times the period). Defaults to 2 s.
     pub fn retry_period(mut self, period: Duration) -> Self {
         self.lease.retry_period = period;
         self
     }
 
-    /// Sets the time after which a watch without any data from the API server, events and bookmarks alike, is stale.
-    /// Defaults to 5 min.
+    /// Sets how long a watch may receive no data from the API server (events or bookmarks) before
+    /// it counts as stale. Defaults to 5 min.
     ///
-    /// A stale watch is logged with its last error, and again once it receives data. The process stays ready, because it
-    /// can do the rest of its work: the `caches` check of `/readyz` fails only for a watch that is
-    /// [`required`](crate::Watch::required), and in a process without webhooks while all watches are stale. If the API
-    /// server was gone, it needs the webhooks at once when it is back.
+    /// A stale watch is logged with its last error, and again once it receives data. The process
+    /// stays ready, because it can do the rest of its work. The `caches` check of `/readyz` only
+    /// fails for a watch that is [`required`](crate::Watch::required) or, in a process without
+    /// webhooks, while all watches are stale. A process with webhooks must stay ready because the
+    /// API server needs them as soon as it is back after an outage.
     ///
-    /// A shorter time than 3 min would be reached by a single lost connection. With conversion webhooks there is no
-    /// `caches` check; see [`readyz_check`](Self::readyz_check).
+    /// A time below 3 min could be reached by a single lost connection. With conversion webhooks,
+    /// there is no `caches` check; see [`readyz_check`](Self::readyz_check).
     pub fn cache_stale_after(mut self, limit: Duration) -> Self {
         self.stale_after = limit;
         self
     }
 
-    /// Sets how much memory each controller takes to remember what it has applied, so that an
-    /// [apply](crate::Ctx::apply) that changes nothing is not sent. Defaults to 64 MiB; with zero, each is sent.
+    /// Sets how much memory each controller may use to remember what it has applied, so that an
+    /// [apply](crate::Ctx::apply) that changes nothing is not sent. Defaults to 64 MiB. With zero,
+    /// every apply is sent.
     ///
-    /// An object takes about 300 bytes. Unless whole objects of its kind are cached, what its JSON does not have in common
-    /// with the first one of its kind comes to that, mostly 100 to 300 bytes. The oldest are
-    /// forgotten, and sent once more.
+    /// An object takes about 300 bytes. Unless whole objects of its kind are cached, it takes
+    /// another 100 to 300 bytes for the part of its JSON that differs from the first object of its
+    /// kind. When the memory is used up, the oldest applies are forgotten, and the next time they
+    /// are sent once more.
     pub fn applied_memory(mut self, bytes: usize) -> Self {
         self.caches.applied_bytes = bytes;
         self
     }
 
-    /// Sets the number of objects in a page when the caches list a kind. Defaults to 500; zero lists all in one response.
+    /// Sets the page size when the caches list a kind. Defaults to 500 objects; zero lists all in
+    /// one response.
     ///
     /// Ignored with [`ListSemantic::Any`] by API servers that answer such lists from memory.
     pub fn list_page_size(mut self, objects: u32) -> Self {
@@ -86,42 +92,44 @@ impl Manager {
         self
     }
 
-    /// Sets how recent the lists of the caches must be. Defaults to the most recent state, which the API server reads from
-    /// etcd or confirms with it; [`ListSemantic::Any`] takes what it has in memory, which may be older than what another
-    /// API server has shown before.
+    /// Sets how recent the lists of the caches must be. Defaults to the most recent state, which
+    /// the API server reads from etcd or confirms with it. [`ListSemantic::Any`] accepts what the
+    /// API server has in memory, which may be older than what another API server has already shown.
     pub fn list_semantic(mut self, semantic: ListSemantic) -> Self {
         self.caches.lists.semantic = semantic;
         self
     }
 
-    /// Sets how the caches get their first objects. Defaults to lists in pages;
-    /// [`StreamingList`](InitialListStrategy::StreamingList) receives them as events of the watch, which takes less memory
-    /// on the API server. It needs the API server's feature gate `WatchList`, and an etcd that reports its progress on
-    /// request (3.4.25, 3.5.8 or later). Without either, the caches log the cause and list in pages: at once where the API
-    /// server refuses, and after 30 s without an object where the list does not end.
+    /// Sets how the caches get their initial objects. Defaults to paginated lists.
+    /// [`StreamingList`](InitialListStrategy::StreamingList) receives them as watch events, which
+    /// takes less memory on the API server. It requires the API server's feature gate `WatchList`,
+    /// and an etcd that reports its progress on request (3.4.25, 3.5.8 or later). Without either,
+    /// the caches log the cause and fall back to paginated lists: immediately if the API server
+    /// rejects the request, and after 30 s without an object if the list does not complete.
     pub fn initial_list_strategy(mut self, strategy: InitialListStrategy) -> Self {
         self.caches.lists.strategy = strategy;
         self
     }
 
-    /// Keeps `metadata.managedFields` of cached objects. By default it is dropped, because it often takes up more than
-    /// half of an object.
+    /// Keeps `metadata.managedFields` of cached objects. By default, it is dropped, because it
+    /// often takes up more than half of an object.
     pub fn keep_managed_fields(mut self) -> Self {
         self.caches.trim.managed_fields = false;
         self
     }
 
-    /// Keeps the annotation `kubectl.kubernetes.io/last-applied-configuration` of cached objects. By default it is
-    /// dropped, because it holds a copy of the object. A controller that replaces whole objects read from a cache needs
-    /// it: replacing an object without the annotation removes it for `kubectl apply`.
+    /// Keeps the annotation `kubectl.kubernetes.io/last-applied-configuration` of cached objects.
+    /// By default, it is dropped, because it contains a copy of the object. A controller that
+    /// replaces whole objects read from a cache needs it: without the annotation, the replacement
+    /// would remove it, and `kubectl apply` would miss it.
     pub fn keep_last_applied(mut self) -> Self {
         self.caches.trim.last_applied = false;
         self
     }
 
-    /// Sets the name and version of the operator in the User-Agent, which audit logs show.
-    /// Defaults to the name of the executable and the version `unknown`. Clients given with
-    /// [`with_client`](Self::with_client) are not affected.
+    /// Sets the name and version of the operator in the User-Agent, which appears in audit logs.
+    /// Defaults to the name of the executable and the version `unknown`. Does not affect clients
+    /// passed to [`with_client`](Self::with_client).
     ///
     /// ```no_run
     /// # use rbuilder::Manager;
@@ -130,16 +138,17 @@ impl Manager {
     /// # }
     /// ```
     ///
-    /// The API server takes the name for the field manager of writes that name none.
+    /// The API server uses the name as the field manager of writes that specify none.
     pub fn user_agent(self, name: impl AsRef<str>, version: impl AsRef<str>) -> Self {
         let product = format!("{}/{}", name.as_ref(), version.as_ref());
         self.client_settings.user_agent.set(&product);
         self
     }
 
-    /// Limits the requests of the manager's client to `per_second`, with bursts of up to `burst`, or twice the rate if that
-    /// is 0. `--kube-api-qps` and `--kube-api-burst` do the same. Unlimited by default: API servers limit clients
-    /// themselves. Clients given with [`with_client`](Self::with_client) are not affected.
+    /// Limits the requests of the manager's client to `per_second`, with bursts of up to `burst`,
+    /// or twice the rate if that is 0. Equivalent to `--kube-api-qps` and `--kube-api-burst`.
+    /// Unlimited by default, because API servers limit clients themselves. Does not affect clients
+    /// passed to [`with_client`](Self::with_client).
     ///
     /// Watches and leader election are not limited.
     pub fn request_rate(self, per_second: u32, burst: u32) -> Self {
@@ -149,11 +158,12 @@ impl Manager {
         self
     }
 
-    /// Sets the number of connections that each of the servers for probes, metrics and webhooks keeps open, at least one.
-    /// Defaults to 512.
+    /// Sets the maximum number of open connections for each of the servers for probes, metrics and
+    /// webhooks, at least one. Defaults to 512.
     ///
-    /// A further connection replaces the one whose client has kept the server waiting for longest: idle, or sending a request
-    /// or its body. While requests are being answered on all connections, it waits.
+    /// When the limit is reached, a new connection replaces the one whose client has kept the
+    /// server waiting the longest, either idle or while sending a request or its body. If all
+    /// connections have requests being answered, the new one waits.
     pub fn max_connections(mut self, max: usize) -> Self {
         self.max_connections = max;
         self
@@ -161,14 +171,16 @@ impl Manager {
 
     /// Sends the requests of the manager's client through a tower layer: to add headers, to record or to reject requests.
     ///
-    /// All requests of controllers, caches, webhooks, events and tasks pass it, but not those of leader election. It is
-    /// called once for each request, outside of the client's traces, retries, rate limit, metrics and timeouts, and so
-    /// before the User-Agent is set. Writes without the lease are refused before they reach it. Of several layers, the
-    /// one added last is called first.
+    /// All requests of controllers, caches, webhooks, events and tasks pass through it, but not
+    /// those of leader election. It is called once for each request, outside of the client's
+    /// traces, retries, rate limit, metrics and timeouts, and therefore before the User-Agent is
+    /// set. Writes without the lease are refused before they reach it. If there are several layers,
+    /// the last one added is called first.
     ///
-    /// Clients that [`client`](Self::client) and [`leader_client`](Self::leader_client) have returned before do not have
-    /// the layer. For layers inside of retries, or for those of leader election as well, build a client with kube's
-    /// [`ClientBuilder`](kube::client::ClientBuilder) and pass it to [`with_client`](Self::with_client).
+    /// Clients that [`client`](Self::client) and [`leader_client`](Self::leader_client) returned
+    /// earlier do not have the layer. For layers inside of the retries, or for leader election,
+    /// build a client with kube's [`ClientBuilder`](kube::client::ClientBuilder) and pass it to
+    /// [`with_client`](Self::with_client).
     ///
     /// ```no_run
     /// # use http::{HeaderValue, Request};
@@ -184,7 +196,7 @@ impl Manager {
     /// ```
     ///
     /// # Panics
-    /// Outside of a tokio runtime, as [`Client::new`](kube::Client::new).
+    /// Panics outside of a tokio runtime, like [`Client::new`](kube::Client::new).
     pub fn client_layer<L, B>(mut self, layer: L) -> Self
     where
         L: Layer<ClientService>,
@@ -197,11 +209,12 @@ impl Manager {
         self
     }
 
-    /// Sets the memory that the reviews of all webhooks together may hold, in bytes. Defaults to half of the memory limit of the
-    /// container (its cgroup, or else the machine), at most 1 GiB.
+    /// Sets how much memory in bytes the reviews of all webhooks together may hold. Defaults to
+    /// half of the memory limit of the container (its cgroup, or else the machine), up to 1 GiB.
     ///
-    /// A third is for bodies, and the rest for decoding and answering them. Reviews wait in order while it is in use, and
-    /// are rejected with status 503 after eight seconds. A review that needs more than all of it is rejected with status 413.
+    /// A third is for bodies, and the rest for decoding and answering them. While the memory is in
+    /// use, reviews wait in order, and are rejected with status 503 after eight seconds. A review
+    /// that needs more than the total is rejected with status 413.
     pub fn webhook_memory(mut self, bytes: usize) -> Self {
         self.webhook_memory = Some(bytes);
         self

@@ -1,4 +1,4 @@
-//! Running a manager, until a signal or until a future resolves.
+//! Runs a manager until a signal arrives or a future resolves.
 
 use std::time::Duration;
 
@@ -14,11 +14,12 @@ use crate::webhook::Routes;
 impl Manager {
     /// Runs until SIGTERM or SIGINT, then waits for running reconciles to finish.
     ///
-    /// A second signal makes the process exit immediately with status 1. So does the loss of the lease, after a second:
-    /// by then reconciles and tasks have been cancelled, this function has returned the error and `main` should have
-    /// ended, unless something blocks its thread. The next leader may act already, so the process does not wait for it.
+    /// A second signal makes the process exit immediately with status 1. So does losing the lease,
+    /// after a second: by then, reconciles and tasks have been cancelled, this function has
+    /// returned the error, and `main` should have ended, unless something blocks its thread. The
+    /// process does not wait any longer, because the next leader may already be acting.
     ///
-    /// The soft limit of the process on open files is raised to the hard one.
+    /// Raises the soft limit on open files to the hard limit.
     ///
     /// Starting consumes the manager: it cannot be started twice, and nothing can be added to it afterwards.
     ///
@@ -61,9 +62,10 @@ impl Manager {
 
     /// Runs until `stop` resolves, then waits for running reconciles to finish.
     ///
-    /// Unlike [`start`](Self::start), it never ends the process, which a test or another component may share: when the
-    /// lease is lost, it returns the error once all reconciles and tasks have been cancelled. One that blocks its thread
-    /// cannot be cancelled, and keeps it from returning; its writes are refused meanwhile.
+    /// Unlike [`start`](Self::start), it never exits the process, which a test or another component
+    /// may share. When the lease is lost, it returns the error once all reconciles and tasks have
+    /// been cancelled. A task that blocks its thread cannot be cancelled and delays the return; its
+    /// writes are refused in the meantime.
     ///
     /// # Errors
     /// See [`ManagerError`].

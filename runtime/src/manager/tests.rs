@@ -19,8 +19,9 @@ async fn reconcile(_: Arc<ConfigMap>, _: Ctx<()>) -> Result<Action, Error> {
     Ok(Action::await_change())
 }
 
-/// Returns a manager of a cluster that refuses connections, the address of the cluster, and the socket that reserves its
-/// port: a port that is bound and not listened to refuses connections, and no other process can take it.
+/// Returns a manager for a cluster that refuses connections, the address of the cluster, and the
+/// socket that reserves its port. A bound port that nobody listens on refuses connections, and no
+/// other process can take it.
 fn unreachable_manager() -> (Manager, String, TcpSocket) {
     let closed = TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -33,7 +34,7 @@ fn unreachable_manager() -> (Manager, String, TcpSocket) {
     (manager.controller(controller), address, closed)
 }
 
-/// Runs a manager until it fails. Returns its error and the log at level `INFO`.
+/// Runs a manager until it fails. Returns its error and its log at level `INFO`.
 async fn run_until_failure(manager: Manager) -> (String, String) {
     let (log, _guard) = LogBuffer::start();
     let limit = Duration::from_secs(60);
@@ -59,7 +60,8 @@ async fn outside_of_a_pod_a_manager_without_an_api_server_fails_at_once() {
 async fn in_a_pod_caches_retry_and_the_cause_is_logged_once() {
     let (manager, address, _closed) = unreachable_manager();
     let manager = Manager {
-        // The check at the start is for clients that the manager has made for a development machine.
+        // The startup check only applies to clients that the manager itself created on a
+        // development machine.
         config: None,
         ..manager.cache_sync_timeout(Duration::from_secs(4))
     };
@@ -102,7 +104,8 @@ async fn a_handler_at_an_invalid_path_of_the_metrics_server_is_an_error_at_start
     );
 }
 
-/// Answers each request with an empty object, and notes method, path and the header `x-layer`.
+/// Responds to each request with an empty object, and records its method, path and header
+/// `x-layer`.
 fn recording_client(requests: &Arc<Mutex<Vec<String>>>) -> Client {
     let requests = Arc::clone(requests);
     let service = tower::service_fn(move |request: http::Request<Body>| {
@@ -118,7 +121,7 @@ fn recording_client(requests: &Arc<Mutex<Vec<String>>>) -> Client {
     Client::new(service, "default")
 }
 
-/// A layer that adds a value to the header `x-layer`.
+/// Returns a layer that adds a value to the header `x-layer`.
 fn mark(
     value: &'static str,
 ) -> MapRequestLayer<impl Fn(http::Request<Body>) -> http::Request<Body> + Clone + Send + 'static> {
