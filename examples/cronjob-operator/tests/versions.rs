@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Two versions of one kind: what is written in one is read in the other (promise 13 of `tests/tutorial/main.rs`).
+//! Two versions of one kind: what is written in one version can be read in the other (promise 13 of
+//! `tests/tutorial/main.rs`).
 //!
-//! All objects of the kind are converted by one operator, so these tests run one after the other, and not beside those
-//! of the tutorial.
+//! A single operator converts all objects of the kind. So these tests run one after the other, and
+//! not concurrently with the tutorial's.
 
 use std::time::Duration;
 
@@ -22,12 +23,12 @@ const LONG: Duration = Duration::from_secs(30);
 /// Held by the test whose operator converts.
 static TURN: Mutex<()> = Mutex::const_new(());
 
-/// The whole operator, which the API server asks to convert and to judge.
+/// A running operator that the API server calls for conversions and validation.
 struct Served {
     first: Api<v1::CronJob>,
     second: Api<v2::CronJob>,
     operator: Running,
-    /// Its certificate's files go with it.
+    /// Deletes the certificate files when dropped.
     _server: WebhookServer,
     _turn: MutexGuard<'static, ()>,
 }
@@ -58,7 +59,7 @@ async fn serve(env: &Environment, prefix: &str) -> Served {
         _server: server,
         _turn: turn,
     };
-    // The API server hears of a new configuration a moment late; from then on it asks.
+    // The API server observes a new configuration with a delay.
     eventually(LONG, || async {
         let dry_run = PostParams {
             dry_run: true,
@@ -92,13 +93,13 @@ fn object<K: serde::de::DeserializeOwned>(name: &str, schedule: Value) -> K {
     .unwrap()
 }
 
-/// The fields of a schedule in v2.
+/// Returns the fields of a schedule in v2.
 fn fields(cron_job: &v2::CronJob) -> Value {
     json!(cron_job.spec.schedule)
 }
 
 #[rbuilder::envtest::test]
-async fn what_is_written_in_one_version_is_read_in_the_other(env: Environment) {
+async fn each_version_can_be_read_in_the_other(env: Environment) {
     let served = serve(&env, "both").await;
     let params = PostParams::default();
 
@@ -124,7 +125,7 @@ async fn what_is_written_in_one_version_is_read_in_the_other(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn a_shorthand_survives_a_change_made_in_v2(env: Environment) {
+async fn shorthand_survives_a_change_in_v2(env: Environment) {
     let served = serve(&env, "shorthand").await;
     let params = PostParams::default();
     served
@@ -132,7 +133,8 @@ async fn a_shorthand_survives_a_change_made_in_v2(env: Environment) {
         .create(&params, &first("hourly", "@hourly"))
         .await
         .unwrap();
-    // An update of the whole object, as clients of v2 do it: again when the operator's status came in between.
+    // Update the whole object, like clients of v2. Retry if the operator writes the status in
+    // between.
     eventually(LONG, || async {
         let mut changed = served.second.get("hourly").await?;
         assert_eq!(fields(&changed)["minute"], "0");
@@ -157,7 +159,7 @@ async fn a_shorthand_survives_a_change_made_in_v2(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn what_is_written_in_v2_is_judged_and_served_by_the_operator_of_v1(env: Environment) {
+async fn v2_objects_are_validated_and_reconciled(env: Environment) {
     let served = serve(&env, "judged").await;
     let params = PostParams::default();
     let wrong = second("wrong", json!({ "minute": "60" }));
@@ -169,7 +171,8 @@ async fn what_is_written_in_v2_is_judged_and_served_by_the_operator_of_v1(env: E
         .to_string();
     assert!(refused.contains("spec.schedule: "), "{refused}");
     assert!(refused.contains("must be in range 0..=59"), "{refused}");
-    // The webhooks come before the schema, so the pattern of a field is not what refuses this.
+    // The webhooks run before the schema is checked, so the pattern of the field does not reject
+    // this.
     let wrong = second("wrong", json!({ "minute": "0 0" }));
     let refused = served
         .second

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The operator in a test environment with controllers and nodes, where Deployments get Pods as in a cluster.
+//! The operator in a test environment with controllers and nodes, where Deployments create Pods as
+//! in a cluster.
 
 use std::time::Duration;
 
@@ -14,15 +15,16 @@ use rbuilder::envtest::{Environment, eventually};
 use rbuilder::{Manager, ManagerArgs, conditions, testing};
 use serde_json::json;
 
-/// Longer than anything but garbage collection should take on a busy machine.
+/// Longer than anything except garbage collection takes on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 
-/// The garbage collector discovers the kinds of new CRDs every 30 seconds, and retries what it could not collect.
+/// Long enough for the garbage collector, which discovers the kinds of new CRDs every 30 seconds
+/// and retries failed deletions.
 const COLLECTION: Duration = Duration::from_secs(180);
 
 const NAME: &str = "sample";
 
-/// The API of the namespace that the operator watches.
+/// The APIs of the namespace that the operator watches.
 struct Cluster {
     memcacheds: Api<Memcached>,
     deployments: Api<Deployment>,
@@ -31,7 +33,8 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// Waits until the Memcached is available with this number of Pods, all of which are ready and on a node.
+    /// Waits until the Memcached is available with this number of Pods, all of them ready and
+    /// scheduled.
     async fn await_size(&self, size: usize) {
         let message = format!("{size} of {size} replicas are ready");
         eventually(LONG, || async {
@@ -53,7 +56,7 @@ impl Cluster {
         .await;
     }
 
-    /// Returns the names of all that the Memcached owns, directly or not.
+    /// Returns the names of all objects that the Memcached owns, directly or indirectly.
     async fn dependents(&self) -> Vec<String> {
         let all = ListParams::default();
         let deployments = self.deployments.list(&all).await.unwrap();
@@ -76,7 +79,7 @@ fn is_ready(pod: &Pod) -> bool {
 }
 
 #[rbuilder::envtest::test(controllers)]
-async fn a_memcached_has_ready_pods_and_takes_them_with_it() {
+async fn memcached_has_ready_pods_until_it_is_deleted() {
     let env = Environment::builder()
         .controllers()
         .nodes(3)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The promises of docs/tutorial.md, each with its test on a real API server.
+//! What docs/tutorial.md promises, each promise with a test on a real API server.
 //!
 //! | promise | test |
 //! |---|---|
-//! | A size outside of 1 to 3 is refused | `a_size_outside_its_bounds_is_refused` |
-//! | The Deployment is owned and has the size | `the_deployment_belongs_to_its_memcached` |
-//! | It follows the size | `the_deployment_follows_the_size` |
-//! | Every drift is repaired | `every_drift_is_repaired` |
-//! | A deleted Deployment comes back | `a_deleted_deployment_comes_back` |
-//! | Available is True once all replicas are ready, and no longer | `available_means_that_all_replicas_are_ready` |
-//! | Tools that know no Memcached judge it by its status | `the_object_is_judged_by_its_status` |
-//! | A Deployment of somebody else stays as it is | `a_foreign_deployment_is_left_alone` |
-//! | A deleted Memcached is not reconciled | `a_deleted_memcached_is_not_reconciled` |
+//! | A size outside of 1 to 3 is rejected | `size_outside_of_its_bounds_is_rejected` |
+//! | The Deployment is owned and has the size | `deployment_belongs_to_its_memcached` |
+//! | The Deployment follows the size | `deployment_follows_the_size` |
+//! | Any drift is reverted | `drift_is_reverted` |
+//! | A deleted Deployment is created again | `deleted_deployment_is_created_again` |
+//! | Available is True exactly while all replicas are ready | `available_means_that_all_replicas_are_ready` |
+//! | Tools that do not know the kind can judge it by its status | `tools_can_judge_the_object_by_its_status` |
+//! | A foreign Deployment is left alone | `foreign_deployment_is_left_alone` |
+//! | A deleted Memcached is not reconciled | `deleted_memcached_is_not_reconciled` |
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -28,10 +28,10 @@ use rbuilder::{Manager, ManagerArgs, conditions};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Longer than anything here should take on a busy machine.
+/// Longer than anything here takes on a busy machine.
 const LONG: Duration = Duration::from_secs(30);
 
-/// A namespace with the operator in it.
+/// A namespace with a running operator.
 struct Fixture {
     memcacheds: Api<Memcached>,
     deployments: Api<Deployment>,
@@ -61,7 +61,7 @@ impl Fixture {
             .await
     }
 
-    /// Waits until the Deployment has these values at these JSON pointers, and returns it.
+    /// Waits until the Deployment has these values at these JSON pointers. Returns it.
     async fn await_deployment(&self, name: &str, expected: &[(&str, Value)]) -> Deployment {
         eventually(LONG, || async {
             let found = self
@@ -81,7 +81,7 @@ impl Fixture {
         .await
     }
 
-    /// Writes the status that a Deployment controller would write; none runs here.
+    /// Writes the status like the Deployment controller, which does not run here.
     async fn report_ready(&self, name: &str, ready: i32) {
         let deployment = self.deployments.get(name).await.unwrap();
         let status = json!({"status": {
@@ -122,7 +122,7 @@ where
 }
 
 #[rbuilder::envtest::test]
-async fn a_size_outside_its_bounds_is_refused(env: Environment) {
+async fn size_outside_of_its_bounds_is_rejected(env: Environment) {
     let fixture = Fixture::start(env).await;
     for (size, is_accepted) in [(0, false), (1, true), (3, true), (4, false)] {
         match fixture.create(&format!("size-{size}"), size).await {
@@ -138,7 +138,7 @@ async fn a_size_outside_its_bounds_is_refused(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn the_deployment_belongs_to_its_memcached(env: Environment) {
+async fn deployment_belongs_to_its_memcached(env: Environment) {
     let fixture = Fixture::start(env).await;
     let memcached = fixture.create("mine", 3).await.unwrap();
     let replicas = ("/spec/replicas", json!(3));
@@ -151,7 +151,7 @@ async fn the_deployment_belongs_to_its_memcached(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn the_deployment_follows_the_size(env: Environment) {
+async fn deployment_follows_the_size(env: Environment) {
     let fixture = Fixture::start(env).await;
     fixture.create("sized", 3).await.unwrap();
     fixture
@@ -165,7 +165,7 @@ async fn the_deployment_follows_the_size(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn every_drift_is_repaired(env: Environment) {
+async fn drift_is_reverted(env: Environment) {
     let fixture = Fixture::start(env).await;
     fixture.create("kept", 1).await.unwrap();
     let image = "/spec/template/spec/containers/0/image";
@@ -197,7 +197,7 @@ async fn every_drift_is_repaired(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn a_deleted_deployment_comes_back(env: Environment) {
+async fn deleted_deployment_is_created_again(env: Environment) {
     let fixture = Fixture::start(env).await;
     fixture.create("back", 1).await.unwrap();
     let first = fixture.await_deployment("back", &[]).await;
@@ -230,7 +230,7 @@ async fn available_means_that_all_replicas_are_ready(env: Environment) {
         .await_available("ready", "True", "2 of 2 replicas are ready")
         .await;
 
-    // Until the Deployment controller has seen the new size, its report is about the old one.
+    // Until the Deployment controller has observed the new size, its status is about the old one.
     patch(&fixture.memcacheds, "ready", json!({"spec": {"size": 3}})).await;
     fixture
         .await_available("ready", "False", "0 of 3 replicas are ready")
@@ -247,7 +247,7 @@ async fn available_means_that_all_replicas_are_ready(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn the_object_is_judged_by_its_status(env: Environment) {
+async fn tools_can_judge_the_object_by_its_status(env: Environment) {
     let client = env.client();
     let fixture = Fixture::start(env).await;
     let judge = async || kstatus(&fixture.memcacheds.get("judged").await.unwrap());
@@ -274,7 +274,7 @@ async fn the_object_is_judged_by_its_status(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn a_foreign_deployment_is_left_alone(env: Environment) {
+async fn foreign_deployment_is_left_alone(env: Environment) {
     let fixture = Fixture::start(env).await;
     fixture.create("owner", 1).await.unwrap();
     let mut foreign = fixture
@@ -297,7 +297,7 @@ async fn a_foreign_deployment_is_left_alone(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn a_deleted_memcached_is_not_reconciled(env: Environment) {
+async fn deleted_memcached_is_not_reconciled(env: Environment) {
     let fixture = Fixture::start(env).await;
     fixture.create("gone", 1).await.unwrap();
     fixture
@@ -305,7 +305,8 @@ async fn a_deleted_memcached_is_not_reconciled(env: Environment) {
         .await;
     let params = DeleteParams::background();
     fixture.memcacheds.delete("gone", &params).await.unwrap();
-    // Nothing collects garbage here, so the test deletes the Deployment, and it must not come back.
+    // No garbage collector runs here, so the test deletes the Deployment. It must not be created
+    // again.
     fixture.deployments.delete("gone", &params).await.unwrap();
 
     fixture.create("later", 1).await.unwrap();

@@ -17,7 +17,7 @@ use serde_json::json;
 use mirror_operator::api::v1alpha1::{ConfigMirror, ConfigMirrorSpec};
 use mirror_operator::controller;
 
-/// Longer than a reconcile takes on a busy machine, and than a watch waits before a retry.
+/// Longer than a reconcile takes on a busy machine, and longer than a watch waits before a retry.
 const LONG: Duration = Duration::from_secs(60);
 
 #[test]
@@ -25,7 +25,7 @@ fn the_crd_matches_the_types() {
     assert_generated_crd_matches::<ConfigMirror>();
 }
 
-/// Both clusters, with the operator in the own one.
+/// Both clusters, with a running operator in the own one.
 struct Scene {
     own: Client,
     edge: ApiServer,
@@ -72,7 +72,7 @@ impl Scene {
         Api::namespaced(self.edge.client(), &self.namespace)
     }
 
-    /// Creates the ConfigMap `settings` and the ConfigMirror `web` of it.
+    /// Creates the ConfigMap `settings` and its ConfigMirror `web`.
     async fn create(&self, color: &str) {
         let mut original = ConfigMap::default();
         original.metadata.name = Some("settings".to_owned());
@@ -122,7 +122,7 @@ async fn mirrors_as_long_as_both_are_there(scene: Scene) {
     scene.await_reason("Copied").await;
     paint(&scene.originals(), "settings", "green").await;
     scene.await_copy(Some("green")).await;
-    // What somebody changes or deletes at the edge comes back.
+    // Changes and deletions at the edge are reverted.
     paint(&scene.copies(), "web", "red").await;
     scene.await_copy(Some("green")).await;
     scene.copies().delete("web", &now).await.unwrap();
@@ -145,19 +145,19 @@ async fn mirrors_as_long_as_both_are_there(scene: Scene) {
 }
 
 #[tokio::test]
-async fn a_config_map_is_mirrored_on_fake_servers() {
+async fn config_map_is_mirrored_on_fake_servers() {
     mirrors_as_long_as_both_are_there(Scene::on_fake_servers()).await;
 }
 
 #[rbuilder::envtest::test]
-async fn a_config_map_is_mirrored_from_a_real_server(env: Environment) {
+async fn config_map_is_mirrored_from_a_real_server(env: Environment) {
     env.install_crds("config/crd/bases").await.unwrap();
     let namespace = env.namespace("mirror").await.unwrap();
     mirrors_as_long_as_both_are_there(Scene::start(env.client(), namespace)).await;
 }
 
 #[tokio::test]
-async fn what_was_missed_while_the_edge_was_lost_is_done_afterwards() {
+async fn missed_changes_are_mirrored_when_the_edge_is_reachable_again() {
     let scene = Scene::on_fake_servers();
     scene.create("blue").await;
     scene.await_copy(Some("blue")).await;
@@ -172,7 +172,7 @@ async fn what_was_missed_while_the_edge_was_lost_is_done_afterwards() {
 }
 
 #[tokio::test]
-async fn a_config_map_of_somebody_else_is_left_alone() {
+async fn foreign_config_map_is_left_alone() {
     let scene = Scene::on_fake_servers();
     let mut theirs = ConfigMap::default();
     theirs.metadata.name = Some("web".to_owned());

@@ -2,15 +2,15 @@
 
 //! The label `pod-count`, on a real API server.
 //!
-//! | fact | test |
+//! | behaviour | test |
 //! |---|---|
-//! | A ReplicaSet gets the number of Pods that have its template's labels, in its namespace | `a_replica_set_says_how_many_pods_have_its_labels` |
-//! | Pods that are created and deleted are counted | `the_count_follows_pods_that_come_and_go` |
-//! | Pods that get other labels, or another owner, are counted where they belong | `the_count_follows_pods_that_change_hands` |
-//! | A ReplicaSet whose template changes is counted again | `the_count_follows_the_template` |
-//! | Whoever changes the label, it comes back; other labels stay | `the_label_is_kept_against_others` |
-//! | A label that is right already costs no request | the unit test of that name, beside the controller |
-//! | A ReplicaSet that is deleted stays so | `a_deleted_replica_set_stays_deleted` |
+//! | A ReplicaSet gets the number of Pods in its namespace that have its template's labels | `replica_set_counts_pods_with_its_labels` |
+//! | Created and deleted Pods are counted | `count_follows_created_and_deleted_pods` |
+//! | Pods that get other labels or another owner are counted there | `count_follows_relabelled_pods` |
+//! | A ReplicaSet whose template changes is counted again | `count_follows_the_template` |
+//! | The label is restored whoever changes it, and other labels are kept | `changed_label_is_restored` |
+//! | A correct label costs no request | `correct_label_costs_no_request`, a unit test of the controller |
+//! | A deleted ReplicaSet is not created again | `deleted_replica_set_is_not_created_again` |
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,10 +30,10 @@ use rbuilder::{Ctx, Manager, ManagerArgs};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Longer than anything here should take on a busy machine.
+/// Longer than anything here takes on a busy machine.
 const LONG: Duration = Duration::from_secs(30);
 
-/// The operator, in a namespace of its own.
+/// A namespace with a running operator.
 struct Fixture {
     env: Environment,
     namespace: String,
@@ -72,7 +72,7 @@ impl Fixture {
             .unwrap()
     }
 
-    /// A Pod as the ReplicaSet controller makes it: with the labels, and the owner.
+    /// Creates a Pod like the ReplicaSet controller, with labels and an owner.
     async fn pod(&self, name: &str, owner: &ReplicaSet) -> Pod {
         let mut pod = pod(name, &owner.name_any());
         pod.metadata.owner_references = owner.controller_owner_ref(&()).map(|owner| vec![owner]);
@@ -108,7 +108,7 @@ fn from_json<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("the object is well-formed")
 }
 
-/// A ReplicaSet whose Pods are labelled with its name.
+/// Returns a ReplicaSet whose Pods are labelled with its name.
 fn replica_set(name: &str) -> ReplicaSet {
     from_json(json!({
         "metadata": {"name": name, "labels": {"made": "by-hand"}},
@@ -141,7 +141,7 @@ where
 }
 
 #[rbuilder::envtest::test]
-async fn a_replica_set_says_how_many_pods_have_its_labels(env: Environment) {
+async fn replica_set_counts_pods_with_its_labels(env: Environment) {
     let fixture = Fixture::new(env).await;
     let web = fixture.replica_set("web").await;
     let db = fixture.replica_set("db").await;
@@ -165,7 +165,7 @@ async fn a_replica_set_says_how_many_pods_have_its_labels(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn the_count_follows_pods_that_come_and_go(env: Environment) {
+async fn count_follows_created_and_deleted_pods(env: Environment) {
     let fixture = Fixture::new(env).await;
     let web = fixture.replica_set("web").await;
     fixture.await_count("web", 0).await;
@@ -181,7 +181,7 @@ async fn the_count_follows_pods_that_come_and_go(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn the_count_follows_pods_that_change_hands(env: Environment) {
+async fn count_follows_relabelled_pods(env: Environment) {
     let fixture = Fixture::new(env).await;
     let web = fixture.replica_set("web").await;
     let db = fixture.replica_set("db").await;
@@ -189,7 +189,7 @@ async fn the_count_follows_pods_that_change_hands(env: Environment) {
     fixture.await_count("web", 1).await;
     fixture.await_count("db", 0).await;
 
-    // Let go, as the ReplicaSet controller does with Pods that do not match any more.
+    // The ReplicaSet controller releases Pods that no longer match like this.
     let gone = json!({"labels": {"app": "quarantine"}, "ownerReferences": null});
     fixture.patch_pod("moving", gone).await;
     fixture.await_count("web", 0).await;
@@ -199,7 +199,7 @@ async fn the_count_follows_pods_that_change_hands(env: Environment) {
     fixture.patch_pod("moving", adopted).await;
     fixture.await_count("db", 1).await;
 
-    // From one to the other in one step; and what nobody owns has its labels all the same.
+    // Move the Pod in one step. Labels count even if nobody owns the Pod.
     let owner = web.controller_owner_ref(&()).unwrap();
     let moved = json!({"labels": {"app": "web"}, "ownerReferences": [owner]});
     fixture.patch_pod("moving", moved).await;
@@ -213,7 +213,7 @@ async fn the_count_follows_pods_that_change_hands(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn the_count_follows_the_template(env: Environment) {
+async fn count_follows_the_template(env: Environment) {
     let fixture = Fixture::new(env).await;
     let web = fixture.replica_set("web").await;
     fixture.pod("plain", &web).await;
@@ -229,7 +229,7 @@ async fn the_count_follows_the_template(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn the_label_is_kept_against_others(env: Environment) {
+async fn changed_label_is_restored(env: Environment) {
     let fixture = Fixture::new(env).await;
     let web = fixture.replica_set("web").await;
     fixture.pod("one", &web).await;
@@ -249,7 +249,7 @@ async fn the_label_is_kept_against_others(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn a_deleted_replica_set_stays_deleted(env: Environment) {
+async fn deleted_replica_set_is_not_created_again(env: Environment) {
     let fixture = Fixture::new(env).await;
     let web = fixture.replica_set("web").await;
     fixture.pod("one", &web).await;
@@ -267,7 +267,7 @@ async fn a_deleted_replica_set_stays_deleted(env: Environment) {
     let found = fixture.replica_sets().get_opt("web").await.unwrap();
     assert_eq!(found, None);
 
-    // A cache that has not heard of it yet: the write finds out, and is retried silently.
+    // With a lagging cache, the write finds out, and is retried silently.
     let ctx = Ctx::new(fixture.env.client(), "replicaset", State::default())
         .indexing(BY_LABEL, places_of_pod)
         .caching::<PodMeta>([]);

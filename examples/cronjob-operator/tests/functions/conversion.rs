@@ -12,7 +12,7 @@ fn stored(schedule: &str) -> v1::CronJob {
 }
 
 #[test]
-fn a_schedule_comes_back_as_it_was_written() {
+fn schedule_survives_a_round_trip() {
     for schedule in ["*/5 2 1 JAN MON-FRI", "@hourly", " 0  3 * * * "] {
         let before = stored(schedule);
         let shown = v2::CronJob::try_from(before.clone()).unwrap();
@@ -21,7 +21,7 @@ fn a_schedule_comes_back_as_it_was_written() {
 }
 
 #[test]
-fn a_schedule_changed_in_v2_wins_over_the_one_v1_had() {
+fn schedule_changed_in_v2_overrides_v1() {
     let mut shown = v2::CronJob::try_from(stored("@daily")).unwrap();
     shown.spec.schedule.hour = v2::CronField("6".to_owned());
     let kept = v1::CronJob::from(shown);
@@ -30,7 +30,7 @@ fn a_schedule_changed_in_v2_wins_over_the_one_v1_had() {
 }
 
 #[test]
-fn a_schedule_without_five_fields_cannot_be_shown_in_v2() {
+fn schedule_without_five_fields_cannot_be_converted_to_v2() {
     let error = v2::CronJob::try_from(stored("foo")).unwrap_err();
     assert_eq!(error.to_string(), "Expected exactly 5 fields, found 1: foo");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Jobs as the history of a CronJob.
+//! The history of a CronJob, which consists of its Jobs.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn names(jobs: &[Arc<Job>]) -> Vec<String> {
 }
 
 #[test]
-fn jobs_are_told_apart_and_ordered_by_the_time_of_their_run() {
+fn jobs_are_ordered_by_the_time_of_their_run() {
     let jobs = vec![
         job("b", 11, Some("Complete")),
         job("c", 13, Some("FailureTarget")),
@@ -44,7 +44,7 @@ fn jobs_are_told_apart_and_ordered_by_the_time_of_their_run() {
 }
 
 #[test]
-fn a_run_on_record_is_not_forgotten_with_its_job() {
+fn recorded_run_outlives_its_job() {
     let recorded = scheduled_at(&job("", 12, None));
     let older = job("a", 11, Some("Complete"));
     assert_eq!(History::new(vec![older], recorded).last_scheduled, recorded);
@@ -52,7 +52,7 @@ fn a_run_on_record_is_not_forgotten_with_its_job() {
 }
 
 #[test]
-fn a_success_makes_good_for_failures_before_it() {
+fn success_resets_earlier_failures() {
     let check = |finished: &[(u32, &str)], expected: usize| {
         let jobs = finished
             .iter()
@@ -67,7 +67,7 @@ fn a_success_makes_good_for_failures_before_it() {
 }
 
 #[test]
-fn only_jobs_that_a_cron_job_controls_are_indexed() {
+fn only_jobs_controlled_by_a_cron_job_are_indexed() {
     let check = |api_version: &str, kind: &str, controller: bool, expected: &[&str]| {
         let job: Job = serde_json::from_value(json!({ "metadata": { "ownerReferences": [{
             "apiVersion": api_version, "kind": kind, "name": "n", "uid": "u", "controller": controller,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Tests of the functions that need no cluster.
+//! Tests of functions that need no cluster.
 
 mod conversion;
 mod history;

@@ -14,14 +14,14 @@ fn schedule(text: &str) -> Schedule {
 }
 
 #[test]
-fn schedules_are_read_as_cron_reads_them() {
+fn schedules_are_parsed_like_cron() {
     let check = |text: &str, expected: &str| {
         let next = schedule(text).next(at("10:30:15")).unwrap();
         assert_eq!(next.to_string(), expected, "{text}");
     };
     check("*/1 * * * *", "2026-03-02T10:31:00Z");
     check("30 10 * * *", "2026-03-03T10:30:00Z");
-    check("0 0 13 * FRI", "2026-03-06T00:00:00Z"); // either day, when both are restricted
+    check("0 0 13 * FRI", "2026-03-06T00:00:00Z"); // either day matches if both are restricted
     check("0 0 29 2 *", "2028-02-29T00:00:00Z");
     check("15,45 8-18/5 * * 1-5", "2026-03-02T13:15:00Z");
     check("@hourly", "2026-03-02T11:00:00Z");
@@ -35,7 +35,7 @@ fn schedules_are_read_as_cron_reads_them() {
 }
 
 #[test]
-fn what_is_no_schedule_is_said() {
+fn invalid_schedules_are_explained() {
     let check = |text: &str, expected: &str| {
         assert_eq!(text.parse::<Schedule>().unwrap_err().to_string(), expected);
     };
@@ -53,7 +53,7 @@ fn what_is_no_schedule_is_said() {
 }
 
 #[test]
-fn the_newest_run_since_the_last_one_is_due() {
+fn newest_missed_run_is_due() {
     let hourly = schedule("0 * * * *");
     let check = |since: &str, now: &str, run: Run, next: &str| {
         let due = hourly.due(at(since), at(now), None).unwrap();
@@ -79,12 +79,12 @@ fn the_newest_run_since_the_last_one_is_due() {
         "15:00:00",
     );
     check("14:00:00", "14:30:00", Run::None, "15:00:00");
-    // The clock of this machine may be behind that of the API server.
+    // This machine's clock may be behind the API server's.
     check("10:00:00", "09:10:00", Run::None, "10:00:00");
 }
 
 #[test]
-fn a_run_may_be_late_up_to_the_deadline() {
+fn run_may_be_late_until_the_deadline() {
     let hourly = schedule("0 * * * *");
     let check = |now: &str, deadline: i64, expected: Run| {
         let deadline = SignedDuration::from_secs(deadline);
@@ -100,7 +100,7 @@ fn a_run_may_be_late_up_to_the_deadline() {
 }
 
 #[test]
-fn a_hundred_missed_runs_are_the_limit() {
+fn hundred_missed_runs_are_the_limit() {
     let minutely = schedule("* * * * *");
     let since = at("10:00:00");
     let hundred = minutely.due(since, at("11:40:00"), None).unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Defaults and validation.
+//! Defaulting and validation.
 
 use cronjob_operator::api::v1::CronJob;
 use cronjob_operator::api::v1::{ConcurrencyPolicy, CronJobSpec};
@@ -19,7 +19,7 @@ fn cron_job(name: &str, schedule: &str) -> CronJob {
 }
 
 #[test]
-fn what_is_left_open_is_filled_in() {
+fn omitted_fields_are_defaulted() {
     let mut open = cron_job("nightly", "@daily");
     default(&mut open, &admission_request(Operation::Create));
     assert_eq!(open.spec.concurrency_policy, ConcurrencyPolicy::Allow);
@@ -29,7 +29,7 @@ fn what_is_left_open_is_filled_in() {
 }
 
 #[test]
-fn what_is_said_stays() {
+fn specified_fields_are_kept() {
     let mut said = cron_job("nightly", "@daily");
     said.spec.concurrency_policy = ConcurrencyPolicy::Forbid;
     said.spec.suspend = Some(true);
@@ -41,7 +41,7 @@ fn what_is_said_stays() {
 }
 
 #[test]
-fn mistakes_are_named_with_their_fields() {
+fn errors_name_their_fields() {
     let check = |name: &str, schedule: &str, expected: Option<&str>| {
         let request = admission_request(Operation::Create);
         let said = validate(&cron_job(name, schedule), None, &request);
@@ -67,7 +67,7 @@ fn mistakes_are_named_with_their_fields() {
 }
 
 #[test]
-fn what_is_being_deleted_is_let_go() {
+fn object_being_deleted_is_not_validated() {
     let mut going = cron_job("nightly", "foo");
     going.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::UNIX_EPOCH));
     let request = admission_request(Operation::Update);

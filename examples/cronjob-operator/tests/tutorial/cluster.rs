@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The operator in a test environment with controllers and nodes, where Jobs run and complete as in a cluster.
+//! The operator in a test environment with controllers and nodes, where Jobs run and complete as in
+//! a cluster.
 
 use std::time::Duration;
 
@@ -13,7 +14,8 @@ use serde_json::json;
 
 use super::support::{Fixture, LONG, seconds};
 
-/// The garbage collector discovers the kinds of new CRDs every 30 seconds, and retries what it could not collect.
+/// Long enough for the garbage collector, which discovers the kinds of new CRDs every 30 seconds
+/// and retries failed deletions.
 const COLLECTION: Duration = Duration::from_secs(180);
 
 /// Waits until a Job has succeeded.
@@ -33,7 +35,7 @@ async fn await_success(fixture: &Fixture, name: &str) {
     .await;
 }
 
-/// Waits until there is this number of Pods, all of which have succeeded.
+/// Waits until this number of Pods exists and all of them have succeeded.
 async fn await_pods(fixture: &Fixture, count: usize, timeout: Duration) {
     let pods: Api<Pod> = Api::namespaced(fixture.client.clone(), &fixture.namespace);
     eventually(timeout, || async {
@@ -74,7 +76,7 @@ async fn jobs_complete_and_the_newest_are_kept() {
         await_success(&fixture, job).await;
     }
     fixture.await_jobs(&[&runs[2].1, &runs[3].1]).await;
-    // Those of deleted Jobs are deleted with them.
+    // The Pods of deleted Jobs are deleted, too.
     await_pods(&fixture, 2, LONG).await;
     let completed = ("Available", "True", "AllJobsCompleted");
     let status = fixture.await_condition("hourly", completed).await;

@@ -9,13 +9,13 @@ use serde_json::json;
 use super::support::{Fixture, seconds};
 
 #[rbuilder::envtest::test]
-async fn the_newest_finished_jobs_are_kept(env: Environment) {
+async fn newest_finished_jobs_are_kept(env: Environment) {
     let fixture = Fixture::new(&env, "history").await;
     let spec = json!({
         "suspend": true, "successfulJobsHistoryLimit": 1, "failedJobsHistoryLimit": 1,
     });
     let (owner, due) = fixture.hourly("hourly", spec).await;
-    // Neither names nor the order of creation tell which is the newest.
+    // Neither the names nor the order of creation tell which Job is the newest.
     for (name, how, hours) in [
         ("good-b", "Complete", 3),
         ("good-c", "Complete", 1),
@@ -31,7 +31,7 @@ async fn the_newest_finished_jobs_are_kept(env: Environment) {
     fixture.job(&owner, "running", due - seconds(36000)).await;
 
     let operator = fixture.run();
-    // What is deleted in the foreground, or leaves orphans, would wait for a garbage collector.
+    // Foreground and orphan deletion would wait for a garbage collector, which does not run here.
     fixture.await_jobs(&["bad-c", "good-c", "running"]).await;
     fixture.poke("hourly").await;
     fixture.await_rest().await;
@@ -44,7 +44,7 @@ async fn the_newest_finished_jobs_are_kept(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn without_limits_all_are_kept(env: Environment) {
+async fn all_jobs_are_kept_without_limits(env: Environment) {
     let fixture = Fixture::new(&env, "unlimited").await;
     let (owner, due) = fixture.hourly("hourly", json!({ "suspend": true })).await;
     let names = ["a", "b", "c", "d", "e"];

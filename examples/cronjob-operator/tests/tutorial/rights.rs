@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The permissions of the operator: those that its markers declare, and no more.
+//! The permissions of the operator: exactly those that its markers declare.
 
 use jiff::SignedDuration;
 use k8s_openapi::api::rbac::v1::{ClusterRole, RoleBinding};
@@ -14,7 +14,7 @@ use cronjob_operator::controller::cron_job::{self, State};
 
 use super::support::{Fixture, seconds};
 
-/// The role of `config/rbac/role.yaml`, for the objects of one namespace.
+/// Grants the role in `config/rbac/role.yaml` for the objects of one namespace.
 async fn grant_the_role(fixture: &Fixture, user: &str) {
     let manifest = std::fs::read_to_string("config/rbac/role.yaml").unwrap();
     let first = manifest
@@ -43,7 +43,7 @@ async fn grant_the_role(fixture: &Fixture, user: &str) {
 }
 
 #[rbuilder::envtest::test]
-async fn the_generated_role_is_enough(env: Environment) {
+async fn generated_role_is_sufficient(env: Environment) {
     let fixture = Fixture::new(&env, "rights").await;
     let spec = json!({ "concurrencyPolicy": "Replace", "failedJobsHistoryLimit": 0 });
     let (owner, due) = fixture.hourly("hourly", spec).await;

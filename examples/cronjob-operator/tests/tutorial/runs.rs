@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! When runs are started, and when they are not.
+//! When runs start, and when they do not.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn hours(hours: i64) -> SignedDuration {
 }
 
 #[rbuilder::envtest::test]
-async fn a_due_run_becomes_one_job(env: Environment) {
+async fn due_run_becomes_one_job(env: Environment) {
     let fixture = Fixture::new(&env, "due").await;
     let (owner, due) = fixture.hourly("hourly", json!({})).await;
     let operator = fixture.run();
@@ -50,7 +50,7 @@ async fn a_due_run_becomes_one_job(env: Environment) {
         (Some(true), Some(true))
     );
 
-    // Looked at again and again in the same hour, it stays the only one.
+    // However often it is reconciled within the hour, it stays the only Job.
     let uid = job.uid();
     for _ in 0..3 {
         fixture.poke("hourly").await;
@@ -67,14 +67,14 @@ async fn a_due_run_becomes_one_job(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn a_run_is_created_once_whatever_the_cache_shows(env: Environment) {
+async fn run_is_created_once_with_a_lagging_cache(env: Environment) {
     let fixture = Fixture::new(&env, "once").await;
     let (_, due) = fixture.hourly("hourly", json!({})).await;
     let name = name("hourly", due);
     fixture.reconcile("hourly", Vec::new()).await.unwrap();
     let first = fixture.await_jobs(&[&name]).await[&name].uid();
 
-    // A cache that lags behind shows neither the Job nor the status that records it.
+    // A lagging cache shows neither the Job nor the status that records it.
     let forget = json!({ "status": { "lastScheduleTime": null } });
     let params = kube::api::PatchParams::default();
     let patch = kube::api::Patch::Merge(forget);
@@ -90,7 +90,7 @@ async fn a_run_is_created_once_whatever_the_cache_shows(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn a_run_is_not_repeated_when_its_job_is_deleted(env: Environment) {
+async fn run_is_not_repeated_when_its_job_is_deleted(env: Environment) {
     let fixture = Fixture::new(&env, "repeat").await;
     let spec = json!({ "successfulJobsHistoryLimit": 0 });
     let (_, due) = fixture.hourly("hourly", spec).await;
@@ -110,7 +110,7 @@ async fn a_run_is_not_repeated_when_its_job_is_deleted(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn forbid_waits_for_the_run_that_is_not_finished(env: Environment) {
+async fn forbid_waits_for_the_unfinished_run(env: Environment) {
     let fixture = Fixture::new(&env, "forbid").await;
     let spec = json!({ "concurrencyPolicy": "Forbid" });
     let (_, due) = fixture.hourly("hourly", spec).await;
@@ -130,7 +130,7 @@ async fn forbid_waits_for_the_run_that_is_not_finished(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn replace_deletes_the_run_that_is_not_finished(env: Environment) {
+async fn replace_deletes_the_unfinished_run(env: Environment) {
     let fixture = Fixture::new(&env, "replace").await;
     let spec = json!({ "concurrencyPolicy": "Replace" });
     let (_, due) = fixture.hourly("hourly", spec).await;
@@ -140,7 +140,8 @@ async fn replace_deletes_the_run_that_is_not_finished(env: Environment) {
 
     fixture.hands.set(due + hours(1) + seconds(5));
     fixture.poke("hourly").await;
-    // Deleted in the background: in the foreground, or with orphans, it would stay until a garbage collector came by.
+    // The Job is deleted in the background. In the foreground, or with orphans, it would wait for a
+    // garbage collector.
     let second = name("hourly", due + hours(1));
     fixture.await_jobs(&[&second]).await;
     fixture.await_active("hourly", &[&second]).await;
@@ -161,7 +162,7 @@ async fn allow_runs_both(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn nothing_is_started_while_suspended(env: Environment) {
+async fn nothing_starts_while_suspended(env: Environment) {
     let fixture = Fixture::new(&env, "suspend").await;
     let (_, due) = fixture.hourly("hourly", json!({ "suspend": true })).await;
     let operator = fixture.run();
@@ -180,7 +181,7 @@ async fn nothing_is_started_while_suspended(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn an_invalid_schedule_is_said_and_waits_for_a_change(env: Environment) {
+async fn invalid_schedule_is_reported_and_waits_for_a_change(env: Environment) {
     let fixture = Fixture::new(&env, "invalid").await;
     let (_, due) = fixture.hourly("broken", json!({ "schedule": "foo" })).await;
     let error = fixture.reconcile("broken", Vec::new()).await.unwrap_err();
@@ -203,7 +204,7 @@ async fn an_invalid_schedule_is_said_and_waits_for_a_change(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn a_run_past_its_deadline_is_skipped(env: Environment) {
+async fn run_after_its_deadline_is_skipped(env: Environment) {
     let fixture = Fixture::new(&env, "deadline").await;
     let spec = json!({ "startingDeadlineSeconds": 60 });
     let (_, due) = fixture.hourly("hourly", spec).await;
@@ -252,7 +253,7 @@ async fn too_many_missed_runs_are_an_error_until_a_deadline_is_set(env: Environm
 }
 
 #[rbuilder::envtest::test]
-async fn the_next_look_is_when_the_next_run_is_due(env: Environment) {
+async fn requeue_is_at_the_next_run(env: Environment) {
     let fixture = Fixture::new(&env, "next").await;
     let (_, due) = fixture
         .hourly("minutely", json!({ "schedule": "*/1 * * * *" }))
@@ -269,7 +270,7 @@ async fn the_next_look_is_when_the_next_run_is_due(env: Environment) {
     check(due - seconds(3600) + seconds(15), 45).await;
     check(due - seconds(3600) + seconds(60), 60).await;
     check(due - seconds(3600) + seconds(119), 1).await;
-    // A schedule that never comes is not waited for.
+    // There is no requeue for a schedule that never matches.
     fixture
         .patch("minutely", json!({ "spec": { "schedule": "0 0 31 2 *" } }))
         .await;
@@ -277,13 +278,14 @@ async fn the_next_look_is_when_the_next_run_is_due(env: Environment) {
     assert_eq!(action, Action::await_change());
 }
 
-/// The clock of the operator goes as fast as the real one, and shows a few seconds before a full minute.
+/// The clock of the operator runs as fast as the real one and starts a few seconds before a full
+/// minute.
 #[rbuilder::envtest::test]
-async fn a_run_starts_when_its_minute_comes(env: Environment) {
+async fn run_starts_at_its_minute(env: Environment) {
     let fixture = Fixture::new(&env, "minute").await;
     let object: CronJob = fixture.create(cron_job("minutely", "*/1 * * * *")).await;
     let minute = next_hour(object.creation_timestamp().unwrap().0);
-    // The run of the minute before is over and on record.
+    // The run of the previous minute has finished and is recorded.
     let before = fixture
         .job(
             &object,
@@ -306,14 +308,14 @@ async fn a_run_starts_when_its_minute_comes(env: Environment) {
     })
     .await;
     let late = clock.now().duration_since(minute);
-    // Nothing but the clock made the operator look. How exactly it asks to be woken, the test before this one says; here
-    // the machine may be busy.
+    // Only the clock can have triggered the reconcile. The previous test checks the exact delay;
+    // here the machine may be busy.
     assert!(late > SignedDuration::ZERO, "{late:?}");
     operator.stop().await;
 }
 
 #[rbuilder::envtest::test]
-async fn nothing_is_started_for_what_is_being_deleted(env: Environment) {
+async fn nothing_starts_for_an_object_being_deleted(env: Environment) {
     let fixture = Fixture::new(&env, "deleted").await;
     fixture.hourly("going", json!({})).await;
     let foreground = DeleteParams {
@@ -325,7 +327,7 @@ async fn nothing_is_started_for_what_is_being_deleted(env: Environment) {
         .delete("going", &foreground)
         .await
         .unwrap();
-    // A manager does not reconcile it at all. Here it is reconciled as if the cache did not show the deletion yet.
+    // A manager does not reconcile it at all. This reconcile sees a cache without the deletion.
     let error = fixture.reconcile("going", Vec::new()).await.unwrap_err();
     assert!(error.is_owner_terminating(), "{error}");
     assert!(fixture.list_jobs().await.is_empty());

@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::support::{Fixture, LONG, active, job, said, seconds};
 
-/// Every status that a CronJob has had since this was called.
+/// Records every status of a CronJob from now on.
 async fn follow(fixture: &Fixture, name: &str) -> Arc<Mutex<Vec<CronJobStatus>>> {
     let seen: Arc<Mutex<Vec<CronJobStatus>>> = Arc::default();
     let params = WatchParams::default().fields(&format!("metadata.name={name}"));
@@ -43,7 +43,7 @@ async fn follow(fixture: &Fixture, name: &str) -> Arc<Mutex<Vec<CronJobStatus>>>
     seen
 }
 
-/// The statuses and reasons that a condition went through.
+/// Returns the sequence of statuses and reasons of a condition.
 fn course(seen: &Mutex<Vec<CronJobStatus>>, type_: &str) -> Vec<(String, String)> {
     let seen = seen.lock().unwrap();
     let mut course: Vec<_> = seen.iter().map(|status| said(status, type_)).collect();
@@ -56,7 +56,7 @@ fn pair(status: &str, reason: &str) -> (String, String) {
 }
 
 #[rbuilder::envtest::test]
-async fn a_new_cron_job_first_says_that_nothing_is_known(env: Environment) {
+async fn new_cron_job_is_unknown_first(env: Environment) {
     let fixture = Fixture::new(&env, "unknown").await;
     fixture.hourly("new", json!({ "suspend": true })).await;
     let seen = follow(&fixture, "new").await;
@@ -77,7 +77,7 @@ async fn a_new_cron_job_first_says_that_nothing_is_known(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn only_the_jobs_of_this_very_cron_job_count(env: Environment) {
+async fn only_jobs_of_the_same_cron_job_count(env: Environment) {
     let fixture = Fixture::new(&env, "index").await;
     let (one, due) = fixture.hourly("one", json!({ "suspend": true })).await;
     let (two, _) = fixture.hourly("two", json!({ "suspend": true })).await;
@@ -102,7 +102,7 @@ async fn only_the_jobs_of_this_very_cron_job_count(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn the_status_lists_unfinished_jobs_and_the_newest_schedule_time(env: Environment) {
+async fn status_lists_unfinished_jobs_and_the_newest_schedule_time(env: Environment) {
     let fixture = Fixture::new(&env, "active").await;
     let (owner, due) = fixture.hourly("hourly", json!({ "suspend": true })).await;
     for (name, ago) in [("older", 3), ("newer", 2), ("done", 1)] {
@@ -140,7 +140,7 @@ async fn the_status_lists_unfinished_jobs_and_the_newest_schedule_time(env: Envi
 }
 
 #[rbuilder::envtest::test]
-async fn a_job_with_active_pods_is_listed(env: Environment) {
+async fn job_with_active_pods_is_listed(env: Environment) {
     let fixture = Fixture::new(&env, "pods").await;
     let (owner, due) = fixture
         .hourly("test-cronjob", json!({ "suspend": true }))
@@ -160,7 +160,7 @@ async fn a_job_with_active_pods_is_listed(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn more_jobs_than_the_list_may_hold_are_no_error(env: Environment) {
+async fn more_jobs_than_the_list_can_hold_are_no_error(env: Environment) {
     let fixture = Fixture::new(&env, "many").await;
     let (owner, due) = fixture.hourly("hourly", json!({ "suspend": true })).await;
     let names: Vec<String> = (0..12).map(|number| format!("job-{number:02}")).collect();
@@ -180,7 +180,7 @@ async fn more_jobs_than_the_list_may_hold_are_no_error(env: Environment) {
 async fn conditions_follow_the_jobs(env: Environment) {
     let fixture = Fixture::new(&env, "conditions").await;
     let (owner, due) = fixture.hourly("hourly", json!({ "suspend": false })).await;
-    // No run is due while this test makes Jobs of its own, for times to come.
+    // No run is due while this test creates its own Jobs, which are for later times.
     fixture.hands.set(due - seconds(3000));
     let later = |hours| due + SignedDuration::from_hours(hours);
     let operator = fixture.run();
@@ -210,7 +210,7 @@ async fn conditions_follow_the_jobs(env: Environment) {
     fixture.finish("first", "Failed", later(1)).await;
     check(("False", "JobsFailed"), idle, failed).await;
 
-    // `Degraded` is over with the next success; in kubebuilder's tutorial it stays for ever.
+    // The next success resets `Degraded`. In kubebuilder's tutorial, it stays forever.
     fixture.job(&owner, "second", later(2)).await;
     check(("False", "JobsFailed"), busy, failed).await;
     fixture.finish("second", "Complete", later(2)).await;
@@ -226,7 +226,7 @@ async fn conditions_follow_the_jobs(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn a_created_job_is_said(env: Environment) {
+async fn created_job_is_reported(env: Environment) {
     let fixture = Fixture::new(&env, "created").await;
     let (_, due) = fixture.hourly("hourly", json!({})).await;
     let seen = follow(&fixture, "hourly").await;
@@ -256,7 +256,7 @@ async fn a_created_job_is_said(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn a_job_that_cannot_be_created_is_said_and_forgotten_when_it_can(env: Environment) {
+async fn rejected_job_is_reported_until_it_is_created(env: Environment) {
     let fixture = Fixture::new(&env, "refused").await;
     refuse_jobs(&fixture).await;
     let (_, due) = fixture.hourly("hourly", json!({})).await;
@@ -274,7 +274,7 @@ async fn a_job_that_cannot_be_created_is_said_and_forgotten_when_it_can(env: Env
     assert!(message.contains("no Jobs today"), "{message}");
     assert_eq!(status.last_schedule_time, None, "nothing was started");
 
-    // It is tried again without anybody asking for it.
+    // The operator retries by itself.
     allow_jobs(&fixture).await;
     fixture.await_jobs(&[&job]).await;
     fixture
@@ -283,7 +283,7 @@ async fn a_job_that_cannot_be_created_is_said_and_forgotten_when_it_can(env: Env
     operator.stop().await;
 }
 
-/// Has the API server refuse Jobs in this namespace, and waits until it does.
+/// Makes the API server reject Jobs in this namespace, and waits until it does.
 async fn refuse_jobs(fixture: &Fixture) {
     let name = &fixture.namespace;
     let policy: ValidatingAdmissionPolicy = serde_json::from_value(json!({
@@ -317,7 +317,7 @@ async fn refuse_jobs(fixture: &Fixture) {
         .create(&params, &binding)
         .await
         .unwrap();
-    // The server compiles policies in the background.
+    // The API server compiles policies in the background.
     let params = PostParams {
         dry_run: true,
         ..PostParams::default()

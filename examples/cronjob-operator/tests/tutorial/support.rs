@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! One namespace, one clock and one operator for each test.
+//! A namespace, a clock and an operator for each test.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -22,10 +22,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// The time limit for changes that should come at once, on a busy machine.
+/// Time limit for changes that should happen immediately, on a busy machine.
 pub const LONG: Duration = Duration::from_secs(30);
 
-/// The hands of the operator's clock: they stand still until a test moves them.
+/// The hands of the operator's clock, which only move when a test moves them.
 #[derive(Clone, Default)]
 pub struct Hands(Arc<Mutex<Timestamp>>);
 
@@ -40,7 +40,7 @@ impl Hands {
     }
 }
 
-/// The full hour after this time.
+/// Returns the next full hour.
 pub fn next_hour(time: Timestamp) -> Timestamp {
     let hour = jiff::TimestampRound::new()
         .smallest(Unit::Hour)
@@ -52,7 +52,7 @@ pub fn seconds(seconds: i64) -> SignedDuration {
     SignedDuration::from_secs(seconds)
 }
 
-/// A namespace of its own for one test, on the control plane that all tests share.
+/// The namespace of one test, on the control plane that all tests share.
 pub struct Fixture {
     pub client: Client,
     pub namespace: String,
@@ -89,8 +89,8 @@ impl Fixture {
             .unwrap()
     }
 
-    /// A CronJob that runs at every full hour, except for what `spec` says; the time of its first run. The clock shows five
-    /// seconds later.
+    /// Creates a CronJob that runs every full hour, unless `spec` overrides it, and sets the clock
+    /// to five seconds after its first run. Returns the CronJob and the time of this run.
     pub async fn hourly(&self, name: &str, spec: Value) -> (CronJob, Timestamp) {
         let mut object = cron_job(name, "0 * * * *");
         merge(&mut object["spec"], spec);
@@ -100,7 +100,7 @@ impl Fixture {
         (created, due)
     }
 
-    /// A Job of a CronJob, as the operator would have started it for this time.
+    /// Creates a Job of a CronJob, as the operator would have started it at this time.
     pub async fn job(&self, owner: &CronJob, name: &str, at: Timestamp) -> Job {
         let mut job = job(name);
         job["metadata"]["annotations"] = json!({ history::SCHEDULED_AT: at.to_string() });
@@ -108,7 +108,8 @@ impl Fixture {
         self.create(job).await
     }
 
-    /// Writes what the Job controller would write when a Job ends: `Complete` or `Failed`.
+    /// Writes the status of a finished Job like the Job controller. `how` is `Complete` or
+    /// `Failed`.
     pub async fn finish(&self, job: &str, how: &str, at: Timestamp) {
         let (earlier, finished) = match how {
             "Complete" => ("SuccessCriteriaMet", json!(at)),
@@ -141,7 +142,7 @@ impl Fixture {
         patched.unwrap()
     }
 
-    /// Changes something about a CronJob that means nothing, so that it is looked at.
+    /// Makes an irrelevant change to a CronJob, so that it is reconciled.
     pub async fn poke(&self, name: &str) {
         let value = Timestamp::now().to_string();
         self.patch(
@@ -151,7 +152,7 @@ impl Fixture {
         .await;
     }
 
-    /// A manager that looks at this namespace only, without servers.
+    /// Returns a manager that watches only this namespace and has no servers.
     pub fn manager(&self) -> Manager {
         self.manager_as(self.client.clone())
     }
@@ -167,7 +168,7 @@ impl Fixture {
         }
     }
 
-    /// The operator, in this process, with the clock of this test.
+    /// Starts the operator in this process, with the clock of this test.
     pub fn run(&self) -> Running {
         self.run_with(self.hands.clock())
     }
@@ -177,7 +178,7 @@ impl Fixture {
         testing::run(self.manager().controller(controller))
     }
 
-    /// One reconcile, called directly, of an operator that sees these Jobs.
+    /// Calls the reconcile function once, with a cache that contains these Jobs.
     pub async fn reconcile(&self, name: &str, jobs: Vec<Job>) -> rbuilder::Result {
         let state = State {
             clock: self.hands.clock(),
@@ -194,7 +195,7 @@ impl Fixture {
         object.status.unwrap_or_default()
     }
 
-    /// Waits until a condition has this status and reason; the whole status as it is then.
+    /// Waits until a condition has this status and reason. Returns the whole status.
     pub async fn await_condition(&self, name: &str, wanted: (&str, &str, &str)) -> CronJobStatus {
         eventually(LONG, || async {
             let status = self.status(name).await;
@@ -219,7 +220,7 @@ impl Fixture {
         .await
     }
 
-    /// Waits until there are exactly these Jobs, and returns them by name.
+    /// Waits until exactly these Jobs exist. Returns them by name.
     pub async fn await_jobs(&self, wanted: &[&str]) -> BTreeMap<String, Job> {
         eventually(LONG, || async {
             let jobs = self.list_jobs().await;
@@ -236,7 +237,7 @@ impl Fixture {
         jobs.into_iter().map(|job| (job.name_any(), job)).collect()
     }
 
-    /// Waits until the operator has looked at everything that was changed before: it has answered a new object.
+    /// Waits until the operator has handled all earlier changes: it has reconciled a new object.
     pub async fn await_rest(&self) {
         let mut probe = cron_job("probe", "0 0 1 1 *");
         probe["metadata"] = json!({ "generateName": "probe-" });
@@ -247,7 +248,7 @@ impl Fixture {
     }
 }
 
-/// Status and reason of a condition.
+/// Returns the status and the reason of a condition.
 pub fn said(status: &CronJobStatus, type_: &str) -> (String, String) {
     let condition = conditions::find(&status.conditions, type_);
     condition.map_or_else(Default::default, |condition| {
@@ -255,7 +256,7 @@ pub fn said(status: &CronJobStatus, type_: &str) -> (String, String) {
     })
 }
 
-/// The names of the Jobs that a status lists.
+/// Returns the names of the Jobs that a status lists.
 pub fn active(status: &CronJobStatus) -> Vec<&str> {
     let names = status.active.iter().map(|job| job.name.as_deref());
     names.map(Option::unwrap_or_default).collect()
@@ -287,7 +288,7 @@ fn pod() -> Value {
     }})
 }
 
-/// Puts the keys of `more` into `object`.
+/// Copies the keys of `more` to `object`.
 pub fn merge(object: &mut Value, more: Value) {
     for (key, value) in more.as_object().into_iter().flatten() {
         object[key] = value.clone();

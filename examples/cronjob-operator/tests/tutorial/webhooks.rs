@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 
 use super::support::{Fixture, LONG, cron_job};
 
-/// The operator, asked about the objects of its namespace.
+/// A running operator whose webhooks the API server calls for one namespace.
 struct Served {
     fixture: Fixture,
     operator: Running,
-    /// Its certificate's files go with it.
+    /// Deletes the certificate files when dropped.
     _server: WebhookServer,
 }
 
@@ -38,7 +38,7 @@ async fn serve(env: &Environment, prefix: &str) -> Served {
         operator,
         _server: server,
     };
-    // The API server hears of a new configuration a moment late; from then on it asks.
+    // The API server observes a new configuration with a delay.
     eventually(LONG, || async {
         served.create(cron_job("probe", "foo"), true).await.is_err()
     })
@@ -74,7 +74,7 @@ fn status_of(error: Error) -> Status {
     }
 }
 
-/// The fields that a refusal names, each with what is wrong.
+/// Returns the fields that a rejection names, with the problem of each.
 fn causes(refused: Result<CronJob, Status>) -> Vec<(String, String)> {
     let status = refused.unwrap_err();
     assert_eq!(
@@ -91,7 +91,7 @@ fn cause(field: &str, message: &str) -> (String, String) {
 }
 
 #[rbuilder::envtest::test]
-async fn what_is_left_open_is_filled_in(env: Environment) {
+async fn omitted_fields_are_defaulted(env: Environment) {
     let served = serve(&env, "defaults").await;
     let open = served
         .create(cron_job("open", "@hourly"), false)
@@ -120,7 +120,7 @@ async fn what_is_left_open_is_filled_in(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn mistakes_are_refused_with_their_fields(env: Environment) {
+async fn invalid_fields_are_named(env: Environment) {
     let served = serve(&env, "mistakes").await;
     let create =
         async |name: &str, schedule: &str| served.create(cron_job(name, schedule), false).await;
@@ -147,7 +147,7 @@ async fn mistakes_are_refused_with_their_fields(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn what_the_schema_says_needs_no_webhook(env: Environment) {
+async fn schema_is_enforced_without_webhooks(env: Environment) {
     let fixture = Fixture::new(&env, "schema").await;
     let check = async |field: &str, value: Value, expected: &str| {
         let mut object = cron_job("wrong", "@daily");
@@ -199,7 +199,7 @@ async fn what_the_schema_says_needs_no_webhook(env: Environment) {
     .await;
 }
 
-/// Creates what is not a CronJob in Rust's eyes.
+/// Creates an object that is not a valid `CronJob` in Rust.
 async fn create_raw(fixture: &Fixture, object: Value) -> Result<CronJob, Error> {
     let path = format!(
         "/apis/batch.tutorial.kubebuilder.io/v1/namespaces/{}/cronjobs",

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The promises about a Memcached whose image comes from the environment, on a real API server.
+//! The behaviour of a Memcached whose image comes from the environment, on a real API server.
 //!
-//! | promise | test |
+//! | behaviour | test |
 //! |---|---|
-//! | A size outside of 1 to 5 is refused | `a_size_outside_its_bounds_is_refused` |
-//! | The finalizer is there before the Deployment | `the_finalizer_is_there_before_the_deployment` |
-//! | The Deployment: image, port, labels, security, owner | `the_deployment_is_what_object_and_environment_say` |
-//! | The image is that of `RELATED_IMAGE_CACHE_MEMCACHED`, if it is set | `the_program_takes_the_image_from_its_environment` |
-//! | Available means that all replicas are ready | `the_object_becomes_available_with_its_replicas` |
-//! | The Deployment follows the size, and drift is repaired | `the_deployment_follows_the_size_and_drift_is_repaired` |
-//! | A refused change is an error in the status, and is retried | `a_refused_change_is_reported_and_retried` |
-//! | On deletion: an event, then the finalizer goes, then the object | `a_deletion_is_announced` |
-//! | The webhook makes 3 of size 0 | `the_webhook_makes_three_of_no_size` |
-//! | … and changes nothing else | `the_webhook_changes_the_size_only` |
+//! | A size outside of 1 to 5 is rejected | `size_outside_of_its_bounds_is_rejected` |
+//! | The finalizer is added before the Deployment | `finalizer_is_added_before_the_deployment` |
+//! | The Deployment has the image, port, labels, security context and owner | `deployment_follows_object_and_environment` |
+//! | The image comes from `RELATED_IMAGE_CACHE_MEMCACHED`, if it is set | `program_reads_the_image_from_its_environment` |
+//! | Available means that all replicas are ready | `object_is_available_when_its_replicas_are_ready` |
+//! | The Deployment follows the size, and drift is reverted | `deployment_follows_the_size_and_drift_is_reverted` |
+//! | A rejected change is reported in the status and retried | `rejected_change_is_reported_and_retried` |
+//! | A deletion records an event and then removes the finalizer | `deletion_records_an_event` |
+//! | The webhook changes size 0 to 3 | `webhook_defaults_the_size_to_three` |
+//! | The webhook changes nothing else | `webhook_changes_only_the_size` |
 
 mod support;
 mod webhook;
@@ -31,7 +31,7 @@ use support::{
 };
 
 #[rbuilder::envtest::test]
-async fn a_size_outside_its_bounds_is_refused(env: Environment) {
+async fn size_outside_of_its_bounds_is_rejected(env: Environment) {
     let fixture = Fixture::new(env).await;
     for (size, accepted) in [(0, false), (1, true), (5, true), (6, false)] {
         match fixture.try_create(&format!("size-{size}"), size).await {
@@ -47,7 +47,7 @@ async fn a_size_outside_its_bounds_is_refused(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn the_finalizer_is_there_before_the_deployment(env: Environment) {
+async fn finalizer_is_added_before_the_deployment(env: Environment) {
     let fixture = Fixture::new(env).await;
     fixture
         .refuse(("apps", "deployments"), "CREATE", "false")
@@ -80,7 +80,7 @@ async fn the_finalizer_is_there_before_the_deployment(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn the_deployment_is_what_object_and_environment_say(env: Environment) {
+async fn deployment_follows_object_and_environment(env: Environment) {
     let fixture = Fixture::new(env).await;
     let memcached = fixture.create("three", 3).await;
     let operator = fixture.operator();
@@ -124,13 +124,13 @@ async fn the_deployment_is_what_object_and_environment_say(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn the_program_takes_the_image_from_its_environment(env: Environment) {
+async fn program_reads_the_image_from_its_environment(env: Environment) {
     let fixture = Fixture::new(env).await;
     let server = fixture.asked().await;
     let image = "registry.example.com:5000/memcached:1.6";
     let _program = Program::start(&fixture, &server, image);
     server.wait_until_served().await.unwrap();
-    // The webhook is the program's, too: no size is a size of three.
+    // The program serves the webhook as well, which changes size 0 to 3.
     fixture.create("sample", 0).await;
     let deployment = fixture.await_replicas("sample", 3).await;
     assert_eq!(deployment.labels()["app.kubernetes.io/version"], "1.6");
@@ -139,7 +139,7 @@ async fn the_program_takes_the_image_from_its_environment(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn the_object_becomes_available_with_its_replicas(env: Environment) {
+async fn object_is_available_when_its_replicas_are_ready(env: Environment) {
     let fixture = Fixture::new(env).await;
     let created = fixture.create("ready", 3).await;
     let operator = fixture.operator();
@@ -153,7 +153,7 @@ async fn the_object_becomes_available_with_its_replicas(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn the_deployment_follows_the_size_and_drift_is_repaired(env: Environment) {
+async fn deployment_follows_the_size_and_drift_is_reverted(env: Environment) {
     let fixture = Fixture::new(env).await;
     fixture.create("sized", 3).await;
     let operator = fixture.operator();
@@ -184,7 +184,7 @@ async fn the_deployment_follows_the_size_and_drift_is_repaired(env: Environment)
 }
 
 #[rbuilder::envtest::test]
-async fn a_refused_change_is_reported_and_retried(env: Environment) {
+async fn rejected_change_is_reported_and_retried(env: Environment) {
     let fixture = Fixture::new(env).await;
     fixture.create("stuck", 3).await;
     let operator = fixture.operator();
@@ -217,7 +217,7 @@ async fn a_refused_change_is_reported_and_retried(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn a_deletion_is_announced(env: Environment) {
+async fn deletion_records_an_event(env: Environment) {
     let fixture = Fixture::new(env).await;
     let created = fixture.create("leaving", 1).await;
     let operator = fixture.operator();

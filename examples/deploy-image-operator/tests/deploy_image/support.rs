@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A namespace with the operator in it, and what the tests do there.
+//! A namespace with a running operator, and helpers for tests.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -22,17 +22,17 @@ use rbuilder::{Manager, ManagerArgs};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Longer than anything here should take on a busy machine.
+/// Longer than anything here takes on a busy machine.
 pub const LONG: Duration = Duration::from_secs(30);
 
 /// Status and reason of the condition Available, before and after all replicas are ready.
 pub const UNAVAILABLE: (&str, &str) = ("False", "ReplicasNotReady");
 pub const AVAILABLE: (&str, &str) = ("True", "AllReplicasReady");
 
-/// The answer of an API server that was told to refuse a request.
+/// The message with which the API server rejects a request on demand.
 pub const REFUSAL: &str = "not today";
 
-/// A namespace of its own for one test, on the API server that all tests share.
+/// The namespace of one test, on the API server that all tests share.
 pub struct Fixture {
     env: Environment,
     pub client: Client,
@@ -58,13 +58,13 @@ impl Fixture {
         }
     }
 
-    /// The controller, in this process.
+    /// Starts the controller in this process.
     pub fn operator(&self) -> Running {
         let manager = Manager::with_client("deploy-image", self.client.clone(), self.args());
         testing::run(controller::register(manager))
     }
 
-    /// The webhook, in this process, and the API server asking it.
+    /// Starts the webhook in this process and makes the API server call it.
     pub async fn webhook(&self) -> (WebhookServer, Running) {
         let server = self.asked().await;
         let args = server.args(self.args());
@@ -74,7 +74,7 @@ impl Fixture {
         (server, running)
     }
 
-    /// Has the API server ask about the objects of this namespace.
+    /// Makes the API server call the webhook for the objects of this namespace.
     pub async fn asked(&self) -> WebhookServer {
         let installed = self
             .env
@@ -105,7 +105,7 @@ impl Fixture {
         self.try_create(name, size).await.unwrap()
     }
 
-    /// Waits until the condition Available has this status and reason, and returns it.
+    /// Waits until the condition Available has this status and reason. Returns the condition.
     pub async fn await_condition(&self, name: &str, wanted: (&str, &str)) -> Condition {
         eventually(LONG, || async {
             let found = self.memcacheds().get(name).await.unwrap();
@@ -118,7 +118,7 @@ impl Fixture {
         .await
     }
 
-    /// Writes the status that a Deployment controller would write; none runs here.
+    /// Writes the status like the Deployment controller, which does not run here.
     pub async fn report_ready(&self, name: &str, ready: i32) {
         let deployments = self.deployments();
         let deployment = deployments.get(name).await.unwrap();
@@ -144,7 +144,8 @@ impl Fixture {
         .await
     }
 
-    /// Has the API server refuse writes of a resource in this namespace where the expression is false.
+    /// Makes the API server reject writes of a resource in this namespace if the expression is
+    /// false.
     pub async fn refuse(&self, resource: (&str, &str), operation: &str, expression: &str) {
         let (group, resource) = resource;
         let policy: ValidatingAdmissionPolicy = from_json(json!({
@@ -175,7 +176,7 @@ impl Fixture {
         bindings.create(&params, &binding).await.unwrap();
     }
 
-    /// Ends what [`refuse`](Self::refuse) began.
+    /// Reverts [`refuse`](Self::refuse).
     pub async fn allow(&self) {
         let bindings: Api<ValidatingAdmissionPolicyBinding> = Api::all(self.client.clone());
         let gone = DeleteParams::default();
@@ -183,7 +184,7 @@ impl Fixture {
     }
 }
 
-/// Waits until a refusal is in force: the server reads policies in the background.
+/// Waits until a rejection is in force, because the API server reads policies in the background.
 pub async fn await_refusal<T: std::fmt::Debug>(probe: impl AsyncFn() -> Result<T, Error>) {
     eventually(LONG, || async {
         match probe().await {
@@ -209,7 +210,7 @@ pub fn dry_run() -> PatchParams {
     }
 }
 
-/// Any Deployment, for asking whether one can be created.
+/// Returns a Deployment to check whether one can be created.
 pub fn deployment(name: &str) -> Deployment {
     from_json(json!({
         "metadata": {"name": name},
@@ -223,7 +224,7 @@ pub fn deployment(name: &str) -> Deployment {
     }))
 }
 
-/// The program that is deployed, as a process of its own.
+/// The deployed program in a process of its own.
 pub struct Program {
     child: Child,
     log: PathBuf,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The webhook's answers before the API server stores a Memcached.
+//! The responses of the webhook, which the API server calls before it stores a Memcached.
 
 use kube::api::{PatchParams, PostParams};
 use kube::core::Request;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::{Fixture, from_json, merge};
 
 #[rbuilder::envtest::test]
-async fn the_webhook_makes_three_of_no_size(env: Environment) {
+async fn webhook_defaults_the_size_to_three(env: Environment) {
     let fixture = Fixture::new(env).await;
     let (_server, running) = fixture.webhook().await;
     for (size, stored) in [(0, 3), (2, 2)] {
@@ -28,7 +28,7 @@ async fn the_webhook_makes_three_of_no_size(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn the_webhook_changes_the_size_only(env: Environment) {
+async fn webhook_changes_only_the_size(env: Environment) {
     let fixture = Fixture::new(env).await;
     let (server, running) = fixture.webhook().await;
     let mut config = Config::new(server.url("").parse().unwrap());
@@ -55,7 +55,7 @@ async fn the_webhook_changes_the_size_only(env: Environment) {
     running.stop().await;
 }
 
-/// Returns the API server's request when a Memcached with this spec is created.
+/// Returns the review that the API server sends when a Memcached with this spec is created.
 fn review(spec: &Value) -> Value {
     let kind = json!({"group": "cache.example.com", "version": "v1alpha1", "kind": "Memcached"});
     let resource =

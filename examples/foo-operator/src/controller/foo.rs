@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The controller of Foo: keeps the Deployment that a Foo names, and leaves Deployments of others alone.
+//! The controller of Foo: manages the Deployment that a Foo names, and leaves foreign Deployments
+//! alone.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use serde_json::json;
 
 use crate::api::v1alpha1::{Foo, FooStatus};
 
-/// The reporter of the events, and the field manager of what is applied.
+/// The reporter of events and the field manager of applies.
 const NAME: &str = "sample-controller";
 
 /// State shared by all reconciles.
@@ -22,14 +23,14 @@ pub struct State {}
 pub fn controller() -> Controller<Foo, State> {
     Controller::new(reconcile, State::default())
         .named(NAME)
-        // The controller itself writes the status, so a change of it is no reason to reconcile.
+        // Ignore status changes, because the controller itself writes the status.
         .filter(predicate::generation_changed())
         .owns::<Deployment>()
         .concurrency(2)
 }
 
-/// Brings the Deployment of a Foo to its desired state and reports how many of its replicas are available. If the Foo names
-/// another Deployment, the former one is deleted.
+/// Brings the Deployment of a Foo to its desired state and reports the number of available
+/// replicas. If the Foo names a different Deployment, the previous one is deleted.
 #[rbac(
     groups = "samplecontroller.k8s.io",
     resources = "foos",
@@ -44,7 +45,7 @@ pub fn controller() -> Controller<Foo, State> {
 )]
 pub async fn reconcile(object: Arc<Foo>, ctx: Ctx<State>) -> Result {
     if object.spec.deployment_name.is_empty() {
-        // A retry would not help; a change of the Foo reconciles it anyway.
+        // A retry does not help, and a change of the Foo reconciles it anyway.
         return Err(Error::terminal("deployment name must be specified"));
     }
     let name = &object.spec.deployment_name;
@@ -66,7 +67,7 @@ pub async fn reconcile(object: Arc<Foo>, ctx: Ctx<State>) -> Result {
     Ok(applied.action())
 }
 
-/// Returns whether a Deployment of this name exists that is not the Foo's.
+/// Returns `true` if a Deployment of this name exists that does not belong to the Foo.
 fn is_taken(error: &Error) -> bool {
     error.downcast_ref::<OwnershipError>().is_some() && !error.is_owner_terminating()
 }
@@ -104,13 +105,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_message_quotes_the_deployment() {
+    fn message_quotes_the_deployment() {
         let expected = "Resource \"web\" already exists and is not managed by Foo";
         assert_eq!(taken("web"), expected);
     }
 
     #[test]
-    fn a_deployment_without_status_has_no_available_replicas() {
+    fn deployment_without_status_has_no_available_replicas() {
         let status = observed_status(&Deployment::default());
         assert_eq!(status.available_replicas, 0);
     }

@@ -2,21 +2,21 @@
 
 //! The behaviour of Kubernetes' sample-controller for a Foo, on a real API server.
 //!
-//! | fact | test |
+//! | behaviour | test |
 //! |---|---|
-//! | A Foo gets its Deployment: name, image, labels, owner, field manager | `a_foo_gets_its_deployment` |
-//! | Replicas are 1 to 10 | `the_schema_refuses_replicas_outside_their_bounds` |
-//! | The number of available instances is passed on | `the_status_says_how_many_instances_are_available` |
-//! | Each success is an event, in one series | `each_sync_is_told_in_one_series_of_events` |
-//! | A Deployment that is not the Foo's is left alone: event, error, backoff | `a_deployment_of_somebody_else_is_left_untouched` |
-//! | … also without any controller, and in a cache that is behind | `a_deployment_that_nobody_controls_is_not_adopted` |
-//! | Other replicas are passed on | `the_deployment_follows_the_replicas` |
-//! | Drift is reverted | `a_deployment_changed_by_hand_is_put_right` |
-//! | A deleted Deployment comes back | `a_deleted_deployment_comes_back` |
-//! | No name: logged, and not tried again | `a_foo_without_a_deployment_name_is_logged_and_not_tried_again` |
-//! | A deleted Foo is not an error | `a_deleted_foo_is_no_error` |
+//! | A Foo gets a Deployment with name, image, labels, owner and field manager | `foo_gets_its_deployment` |
+//! | Replicas are 1 to 10 | `schema_rejects_replicas_outside_of_their_bounds` |
+//! | The status contains the number of available instances | `status_reports_available_instances` |
+//! | Each success is recorded in a single event series | `each_sync_is_recorded_in_one_event_series` |
+//! | A foreign Deployment is left alone, with an event, an error and back-off | `foreign_deployment_is_left_untouched` |
+//! | The same holds without a controller, and with a lagging cache | `deployment_without_a_controller_is_not_adopted` |
+//! | The Deployment follows the replicas | `deployment_follows_the_replicas` |
+//! | Drift is reverted | `changed_deployment_is_reverted` |
+//! | A deleted Deployment is created again | `deleted_deployment_is_created_again` |
+//! | A missing name is logged and not retried | `foo_without_a_deployment_name_is_logged_and_not_retried` |
+//! | A deleted Foo is not an error | `deleted_foo_is_not_an_error` |
 //! | Changes of unrelated Deployments reconcile nothing | `unrelated_deployments_reconcile_nothing` |
-//! | The CRD is approved, or says that it is not | `the_crd_says_who_approved_it` |
+//! | The CRD states whether it is approved | `crd_states_whether_it_is_approved` |
 
 mod support;
 
@@ -34,7 +34,7 @@ use serde_json::json;
 use support::{Fixture, LONG, Program, deployment, from_json, owner, patch};
 
 #[rbuilder::envtest::test]
-async fn a_foo_gets_its_deployment(env: Environment) {
+async fn foo_gets_its_deployment(env: Environment) {
     let fixture = Fixture::new(env).await;
     let created = fixture.create("first", "web", 2).await;
     let operator = fixture.operator();
@@ -64,7 +64,7 @@ async fn a_foo_gets_its_deployment(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn the_schema_refuses_replicas_outside_their_bounds(env: Environment) {
+async fn schema_rejects_replicas_outside_of_their_bounds(env: Environment) {
     let fixture = Fixture::new(env).await;
     for (replicas, accepted) in [(0, false), (1, true), (10, true), (11, false)] {
         let name = format!("with-{replicas}");
@@ -81,7 +81,7 @@ async fn the_schema_refuses_replicas_outside_their_bounds(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn the_status_says_how_many_instances_are_available(env: Environment) {
+async fn status_reports_available_instances(env: Environment) {
     let fixture = Fixture::new(env).await;
     fixture.create("first", "web", 3).await;
     let operator = fixture.operator();
@@ -94,7 +94,7 @@ async fn the_status_says_how_many_instances_are_available(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn each_sync_is_told_in_one_series_of_events(env: Environment) {
+async fn each_sync_is_recorded_in_one_event_series(env: Environment) {
     let fixture = Fixture::new(env).await;
     let created = fixture.create("first", "web", 3).await;
     let operator = fixture.operator();
@@ -115,7 +115,7 @@ async fn each_sync_is_told_in_one_series_of_events(env: Environment) {
     operator.stop().await;
 }
 
-/// The most often that something can have been tried in this time: after 5 ms, 10 ms, 20 ms, …
+/// Returns the maximum number of tries in this time: after 5 ms, 10 ms, 20 ms, …
 fn tries_within(elapsed: Duration) -> i32 {
     let mut tries = 1;
     let mut pause = Duration::from_millis(5);
@@ -129,7 +129,7 @@ fn tries_within(elapsed: Duration) -> i32 {
 }
 
 #[rbuilder::envtest::test]
-async fn a_deployment_of_somebody_else_is_left_untouched(env: Environment) {
+async fn foreign_deployment_is_left_untouched(env: Environment) {
     let fixture = Fixture::new(env).await;
     let other = json!([owner("apps.example.com/v1", "Website", "first", true)]);
     let before = fixture.create_deployment(&deployment("web", other)).await;
@@ -137,7 +137,7 @@ async fn a_deployment_of_somebody_else_is_left_untouched(env: Environment) {
     fixture.create("first", "web", 1).await;
     let operator = fixture.operator();
 
-    // Tried again and again, and later each time.
+    // It is retried with growing delays.
     let times = fixture.await_times("first", "ErrResourceExists", 5).await;
     assert!(times <= tries_within(began.elapsed()), "{times} tries");
     let event = fixture.event("first", "ErrResourceExists").await.unwrap();
@@ -148,7 +148,7 @@ async fn a_deployment_of_somebody_else_is_left_untouched(env: Environment) {
     assert_eq!(after, before);
     assert_eq!(fixture.times("first", "Synced").await, 0);
 
-    // Nothing about the Foo changes, so it is the retry that notices.
+    // The Foo does not change, so only a retry can notice the deletion.
     let gone = DeleteParams::background();
     fixture.deployments().delete("web", &gone).await.unwrap();
     fixture.await_deployment("web", 1).await;
@@ -157,12 +157,12 @@ async fn a_deployment_of_somebody_else_is_left_untouched(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn a_deployment_that_nobody_controls_is_not_adopted(env: Environment) {
+async fn deployment_without_a_controller_is_not_adopted(env: Environment) {
     let fixture = Fixture::new(env).await;
     let before = fixture
         .create_deployment(&deployment("web", json!([])))
         .await;
-    // Caches that have not heard of the Deployment yet.
+    // Caches may not show the Deployment yet.
     let created = fixture.create("early", "web", 1).await;
     let state = State::default();
     let ctx = Ctx::new(fixture.client.clone(), "sample-controller", state);
@@ -180,7 +180,7 @@ async fn a_deployment_that_nobody_controls_is_not_adopted(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn the_deployment_follows_the_replicas(env: Environment) {
+async fn deployment_follows_the_replicas(env: Environment) {
     let fixture = Fixture::new(env).await;
     fixture.create("first", "web", 1).await;
     let operator = fixture.operator();
@@ -194,7 +194,7 @@ async fn the_deployment_follows_the_replicas(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn a_deployment_changed_by_hand_is_put_right(env: Environment) {
+async fn changed_deployment_is_reverted(env: Environment) {
     let fixture = Fixture::new(env).await;
     fixture.create("first", "web", 2).await;
     let operator = fixture.operator();
@@ -221,7 +221,7 @@ async fn a_deployment_changed_by_hand_is_put_right(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn a_deleted_deployment_comes_back(env: Environment) {
+async fn deleted_deployment_is_created_again(env: Environment) {
     let fixture = Fixture::new(env).await;
     fixture.create("first", "web", 2).await;
     let operator = fixture.operator();
@@ -238,14 +238,14 @@ async fn a_deleted_deployment_comes_back(env: Environment) {
 }
 
 #[rbuilder::envtest::test]
-async fn a_foo_without_a_deployment_name_is_logged_and_not_tried_again(env: Environment) {
+async fn foo_without_a_deployment_name_is_logged_and_not_retried(env: Environment) {
     let fixture = Fixture::new(env).await;
     fixture.create("nameless", "", 1).await;
     let program = Program::start(&fixture);
     let message = "deployment name must be specified";
     eventually(LONG, || async { !program.lines_with(message).is_empty() }).await;
 
-    // In the time that another Foo takes, retries would have come by the dozen.
+    // Reconciling another Foo takes long enough for dozens of retries.
     fixture.create("first", "web", 1).await;
     fixture.await_times("first", "Synced", 1).await;
     let lines = program.lines_with(message);
@@ -253,24 +253,25 @@ async fn a_foo_without_a_deployment_name_is_logged_and_not_tried_again(env: Envi
     assert!(lines[0].contains("ERROR"), "{}", lines[0]);
     assert!(lines[0].contains("nameless"), "{}", lines[0]);
 
-    // A name, and it is reconciled.
+    // Once it has a name, the Foo is reconciled.
     let spec = json!({"spec": {"deploymentName": "named"}});
     patch(&fixture.foos(), "nameless", spec).await;
     fixture.await_deployment("named", 1).await;
 }
 
 #[rbuilder::envtest::test]
-async fn a_deleted_foo_is_no_error(env: Environment) {
+async fn deleted_foo_is_not_an_error(env: Environment) {
     let fixture = Fixture::new(env).await;
     fixture.create("gone", "gone", 1).await;
     let program = Program::start(&fixture);
     fixture.await_times("gone", "Synced", 1).await;
     let gone = DeleteParams::background();
     fixture.foos().delete("gone", &gone).await.unwrap();
-    // Changes of Foos arrive in order: when this one is synced, the operator knows that the other is gone.
+    // Changes of Foos arrive in order: when this one is synced, the operator knows that the other
+    // one is deleted.
     fixture.create("first", "web", 1).await;
     fixture.await_times("first", "Synced", 1).await;
-    // Nothing collects garbage here; the Deployment names its owner once more when it goes.
+    // No garbage collector runs here. The deletion of the Deployment triggers its owner once more.
     fixture.deployments().delete("gone", &gone).await.unwrap();
 
     fixture.create("second", "db", 1).await;
@@ -286,12 +287,13 @@ async fn unrelated_deployments_reconcile_nothing(env: Environment) {
     let created = fixture.create("first", "web", 3).await;
     let operator = fixture.operator();
     fixture.await_available("first", 0).await;
-    // The Deployment is heard of once it is there, so count from the first change of it.
+    // The operator may see the creation of the Deployment late, so count from its first change.
     fixture.set_available("web", 1).await;
     fixture.await_available("first", 1).await;
     let before = settled(&fixture, "first").await;
 
-    // Named like the Foo, labelled like its Deployment, and owned by its like or, as one of several, by itself.
+    // These are named like the Foo or labelled like its Deployment, or owned by a similar object
+    // or, as one of several owners, by the Foo itself.
     let api_version = "samplecontroller.k8s.io/v1alpha1";
     let mut own = owner(api_version, "Foo", "first", false);
     own["uid"] = json!(created.metadata.uid);
@@ -314,14 +316,14 @@ async fn unrelated_deployments_reconcile_nothing(env: Environment) {
         fixture.set_available(&name, 2).await;
     }
 
-    // Deployments are heard of in order, so this change proves that those above have been dealt with.
+    // Changes of Deployments arrive in order, so this one proves that all above were handled.
     fixture.set_available("web", 2).await;
     fixture.await_available("first", 2).await;
     assert_eq!(settled(&fixture, "first").await, before + 1);
     operator.stop().await;
 }
 
-/// Returns the number of times a Foo was synced, once it has not changed for a while.
+/// Returns how often a Foo was synced, once the number no longer changes.
 async fn settled(fixture: &Fixture, name: &str) -> i32 {
     let mut last = fixture.await_times(name, "Synced", 1).await;
     loop {
@@ -335,7 +337,7 @@ async fn settled(fixture: &Fixture, name: &str) -> i32 {
 }
 
 #[rbuilder::envtest::test]
-async fn the_crd_says_who_approved_it(env: Environment) {
+async fn crd_states_whether_it_is_approved(env: Environment) {
     let fixture = Fixture::new(env).await;
     let crds: Api<CustomResourceDefinition> = Api::all(fixture.client.clone());
     let crd = crds.get("foos.samplecontroller.k8s.io").await.unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A namespace with the operator in it, and what the tests do there.
+//! A namespace with a running operator, and helpers for tests.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -19,10 +19,10 @@ use rbuilder::{Manager, ManagerArgs};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Longer than anything here should take on a busy machine.
+/// Longer than anything here takes on a busy machine.
 pub const LONG: Duration = Duration::from_secs(30);
 
-/// A namespace of its own for one test, on the API server that all tests share.
+/// The namespace of one test, on the API server that all tests share.
 pub struct Fixture {
     env: Environment,
     pub client: Client,
@@ -41,7 +41,7 @@ impl Fixture {
         }
     }
 
-    /// The operator, in this process.
+    /// Starts the operator in this process.
     pub fn operator(&self) -> Running {
         let args = ManagerArgs {
             watch_namespace: self.namespace.clone(),
@@ -98,7 +98,7 @@ impl Fixture {
         .await
     }
 
-    /// Reports that this many instances of a Deployment run, as the Deployment controller does.
+    /// Reports this many available instances of a Deployment, like the Deployment controller.
     pub async fn set_available(&self, deployment: &str, count: i32) {
         let status = json!({"status": {
             "replicas": count, "readyReplicas": count, "availableReplicas": count,
@@ -120,7 +120,7 @@ impl Fixture {
         .await;
     }
 
-    /// The events about a Foo of this reason, of which there should be one at most.
+    /// Returns the event about a Foo with this reason. There must be at most one.
     pub async fn event(&self, name: &str, reason: &str) -> Option<Event> {
         let events: Api<Event> = Api::namespaced(self.client.clone(), &self.namespace);
         let events = events.list(&ListParams::default()).await.unwrap();
@@ -133,7 +133,7 @@ impl Fixture {
         first
     }
 
-    /// Returns the number of times an event was recorded.
+    /// Returns how often an event was recorded.
     pub async fn times(&self, name: &str, reason: &str) -> i32 {
         let event = self.event(name, reason).await;
         event.map_or(0, |event| event.series.map_or(1, |series| series.count))
@@ -150,7 +150,7 @@ impl Fixture {
     }
 }
 
-/// The program that is deployed, as a process of its own; for what only its log says.
+/// The deployed program in a process of its own, for tests of its log.
 pub struct Program {
     child: Child,
     log: PathBuf,
@@ -190,7 +190,7 @@ pub fn from_json<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("the object is well-formed")
 }
 
-/// A Deployment that somebody else made.
+/// Returns a Deployment of somebody else.
 pub fn deployment(name: &str, owners: Value) -> Deployment {
     from_json(json!({
         "metadata": {"name": name, "ownerReferences": owners},
@@ -205,7 +205,7 @@ pub fn deployment(name: &str, owners: Value) -> Deployment {
     }))
 }
 
-/// An owner that is there in name only.
+/// Returns a reference to an owner that does not exist.
 pub fn owner(api_version: &str, kind: &str, name: &str, controller: bool) -> Value {
     json!({
         "apiVersion": api_version, "kind": kind, "name": name, "controller": controller,

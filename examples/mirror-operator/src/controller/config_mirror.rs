@@ -2,8 +2,9 @@
 
 //! The ConfigMirror controller: mirrors a ConfigMap to another cluster, the edge.
 //!
-//! A ConfigMirror and its ConfigMap are in the manager's own cluster. The copy is in the namespace of the same name at the
-//! edge and has the name of the ConfigMirror, so that a copy that somebody changes leads back to it.
+//! A ConfigMirror and its ConfigMap are in the manager's own cluster. The copy is in the namespace
+//! of the same name at the edge and has the name of the ConfigMirror, so that a changed copy leads
+//! back to it.
 
 use std::env;
 use std::sync::Arc;
@@ -18,16 +19,17 @@ use rbuilder::{
 
 use crate::api::v1alpha1::ConfigMirror;
 
-/// Keeps a ConfigMirror until its copy has been deleted: owner references do not reach other clusters.
+/// Keeps a ConfigMirror until its copy is deleted, because owner references do not reach other
+/// clusters.
 pub const FINALIZER: &str = "mirror.example.com/copy";
 
-/// The label of copies, and its value.
+/// The label of copies and its value.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "mirror-operator");
 
 /// The Secret with the kubeconfig of the edge, in the namespace of the manager.
 const SECRET: &str = "edge-kubeconfig";
 
-/// The index of ConfigMirrors by namespace and name of their ConfigMap.
+/// The index of ConfigMirrors by namespace and name of their ConfigMaps.
 const BY_CONFIG_MAP: &str = "config-map";
 
 /// State shared by all reconciles.
@@ -55,8 +57,8 @@ pub fn controller(edge: Cluster) -> Controller<ConfigMirror, State> {
         .watch(copies)
 }
 
-/// Copies the ConfigMap of a ConfigMirror to the edge, or deletes the copy of one that is gone. Runs after one of the
-/// three has changed, and when the edge can be reached again after it was lost.
+/// Copies the ConfigMap of a ConfigMirror to the edge, or deletes the copy if the ConfigMap no
+/// longer exists. Runs after one of the three has changed, and when the edge is reachable again.
 #[rbac(
     groups = "mirror.example.com",
     resources = "configmirrors",
@@ -67,7 +69,7 @@ pub fn controller(edge: Cluster) -> Controller<ConfigMirror, State> {
     resources = "configmirrors/status",
     verbs = ["patch"]
 )]
-// In the own cluster, only the verbs for reading are needed; at the edge, all of them.
+// The own cluster only needs the verbs for reading, and the edge needs all of them.
 #[rbac(
     groups = "",
     resources = "configmaps",
@@ -94,7 +96,7 @@ pub async fn reconcile(mirror: Arc<ConfigMirror>, ctx: Ctx<State>) -> Result {
             (condition, delete_copy(&mirror, &ctx).await)
         }
     };
-    // Failures are part of the status, so that users of the object see that the edge is lost.
+    // The status includes failures, so that users see that the edge is unreachable.
     let mirrored = match &outcome {
         Ok(()) => mirrored,
         Err(error) => conditions::new("Mirrored", false, "Failed").message(error.to_string()),
@@ -106,7 +108,8 @@ pub async fn reconcile(mirror: Arc<ConfigMirror>, ctx: Ctx<State>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Deletes the copy of a ConfigMirror that is being deleted. While the edge is lost, the ConfigMirror stays.
+/// Deletes the copy of a ConfigMirror that is being deleted. The ConfigMirror stays while the edge
+/// is unreachable.
 pub async fn clean_up(mirror: Arc<ConfigMirror>, ctx: Ctx<State>) -> Result {
     delete_copy(&mirror, &ctx).await?;
     Ok(Action::await_change())
@@ -114,7 +117,7 @@ pub async fn clean_up(mirror: Arc<ConfigMirror>, ctx: Ctx<State>) -> Result {
 
 async fn copy(mirror: &ConfigMirror, original: &ConfigMap, ctx: &Ctx<State>) -> Result<()> {
     let edge = ctx.in_cluster(&ctx.edge);
-    // A ConfigMap at the edge that belongs to somebody else is left alone.
+    // Leave a ConfigMap at the edge alone if it belongs to somebody else.
     let edge = match find_copy(mirror, ctx)? {
         Some(_) => edge,
         None => edge.without_force(),
@@ -130,7 +133,8 @@ async fn delete_copy(mirror: &ConfigMirror, ctx: &Ctx<State>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the copy of a ConfigMirror. Fails until the cache is filled: an empty one would look as if there were no copy.
+/// Returns the copy of a ConfigMirror. Fails until the cache is filled, because an empty cache
+/// looks as if there were no copy.
 fn find_copy(mirror: &ConfigMirror, ctx: &Ctx<State>) -> Result<Option<Arc<ConfigMap>>> {
     let cached = ctx
         .in_cluster(&ctx.edge)
@@ -139,7 +143,7 @@ fn find_copy(mirror: &ConfigMirror, ctx: &Ctx<State>) -> Result<Option<Arc<Confi
     Ok(cached.named(&namespace, &mirror.name_any()))
 }
 
-/// The copies among the ConfigMaps at the edge.
+/// Selects the copies among the ConfigMaps at the edge.
 fn copies() -> Selection {
     let (key, value) = MANAGED_BY;
     Selection::all().labels(format!("{key}={value}"))

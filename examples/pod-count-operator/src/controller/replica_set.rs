@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Keeps the label `pod-count` on every ReplicaSet: how many Pods have the labels of its template.
+//! Keeps the label `pod-count` of every ReplicaSet up to date: the number of Pods that have the
+//! labels of its template.
 //!
-//! The operator has no kind of its own. It reads ReplicaSets and the metadata of Pods from caches, and sends a request
-//! only when a label is wrong.
+//! The operator has no kind of its own. It reads ReplicaSets and the metadata of Pods from caches,
+//! and sends a request only if a label is wrong.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,25 +16,25 @@ use kube::ResourceExt;
 use kube::core::PartialObjectMeta;
 use rbuilder::{Action, Controller, Ctx, ObjectRef, Result, Watch, predicate, rbac};
 
-/// The label that is kept true.
+/// The label that the controller maintains.
 pub const POD_COUNT: &str = "pod-count";
 
-/// The index in which ReplicaSets and Pods meet: by a label in a namespace.
+/// The index that relates ReplicaSets to Pods, by label and namespace.
 pub const BY_LABEL: &str = "label";
 
-/// The labels of an object, or those that a template gives.
+/// The labels of an object or of a Pod template.
 type Labels = BTreeMap<String, String>;
 
-/// The part of a Pod that is cached: only its labels are used.
+/// The cached part of a Pod. Only its labels are used.
 pub type PodMeta = PartialObjectMeta<Pod>;
 
 /// State shared by all reconciles.
 #[derive(Debug, Default)]
 pub struct State {}
 
-/// The controller: which objects wake the reconciler, and by what they are found.
+/// Returns the controller for the manager.
 pub fn controller() -> Controller<ReplicaSet, State> {
-    // A ReplicaSet's status changes with each of its Pods, and says nothing new here.
+    // The status of a ReplicaSet changes with each of its Pods, and is irrelevant here.
     let own_changes = predicate::generation_changed().or(predicate::labels_changed());
     Controller::new(reconcile, State::default())
         .filter(own_changes)
@@ -42,9 +43,10 @@ pub fn controller() -> Controller<ReplicaSet, State> {
         .watch(Watch::mapped(replica_sets_of).filter(predicate::labels_changed()))
 }
 
-/// Makes the label of one ReplicaSet true.
+/// Updates the label of one ReplicaSet.
 ///
-/// It runs when the ReplicaSet changes, and when a Pod with its labels comes, goes, or gets other labels.
+/// Runs when the ReplicaSet changes, and when a Pod with its labels is created, deleted or
+/// relabelled.
 #[rbac(
     groups = "apps",
     resources = "replicasets",
@@ -69,7 +71,7 @@ pub async fn reconcile(replica_set: Arc<ReplicaSet>, ctx: Ctx<State>) -> Result 
     Ok(Action::await_change())
 }
 
-/// The ReplicaSets whose count a Pod with these labels is part of.
+/// Returns the ReplicaSets that count a Pod with these labels.
 fn replica_sets_of(pod: &PodMeta, ctx: &Ctx<State>) -> Vec<ObjectRef<ReplicaSet>> {
     let Ok(cached) = ctx.cached::<ReplicaSet>() else {
         return Vec::new();
@@ -83,9 +85,9 @@ fn replica_sets_of(pod: &PodMeta, ctx: &Ctx<State>) -> Vec<ObjectRef<ReplicaSet>
         .collect()
 }
 
-/// A ReplicaSet that says no more than the label, for a server-side apply.
+/// Returns a ReplicaSet with only the label, for a server-side apply.
 ///
-/// With the uid in it, the apply of a ReplicaSet that is gone now is a conflict rather than a new one.
+/// Because of the UID, applying a deleted ReplicaSet is a conflict and does not create it again.
 fn only_label(replica_set: &ReplicaSet, count: String) -> ReplicaSet {
     ReplicaSet {
         metadata: ObjectMeta {
@@ -99,7 +101,7 @@ fn only_label(replica_set: &ReplicaSet, count: String) -> ReplicaSet {
     }
 }
 
-/// The labels that a ReplicaSet gives its Pods.
+/// Returns the labels that a ReplicaSet gives its Pods.
 fn template_labels(replica_set: &ReplicaSet) -> &Labels {
     static NONE: Labels = Labels::new();
     let template = replica_set
@@ -112,14 +114,15 @@ fn template_labels(replica_set: &ReplicaSet) -> &Labels {
         .unwrap_or(&NONE)
 }
 
-/// Returns whether an object with these labels has all of those.
+/// Returns `true` if `labels` contains all of `wanted`.
 fn has_all(labels: &Labels, wanted: &Labels) -> bool {
     wanted
         .iter()
         .all(|(key, value)| labels.get(key) == Some(value))
 }
 
-/// The index key of a ReplicaSet: one of its template's labels, preferably the one that no other ReplicaSet has.
+/// Returns the index key of a ReplicaSet: one of its template's labels, preferably one that no
+/// other ReplicaSet has.
 fn place_of_replica_set(replica_set: &ReplicaSet) -> Vec<String> {
     let labels = template_labels(replica_set);
     let telling = labels
@@ -131,7 +134,7 @@ fn place_of_replica_set(replica_set: &ReplicaSet) -> Vec<String> {
         .collect()
 }
 
-/// The index keys of a Pod: each of its labels.
+/// Returns the index keys of a Pod: each of its labels.
 pub fn places_of_pod(pod: &PodMeta) -> Vec<String> {
     pod.labels()
         .iter()
@@ -139,7 +142,7 @@ pub fn places_of_pod(pod: &PodMeta) -> Vec<String> {
         .collect()
 }
 
-/// A label in the namespace of an object, as the index has it.
+/// Returns the index key of a label in the namespace of an object.
 fn place(metadata: &ObjectMeta, (key, value): (&String, &String)) -> String {
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
     format!("{namespace}/{key}={value}")
@@ -170,7 +173,7 @@ mod tests {
         .expect("the metadata of a Pod")
     }
 
-    /// A context whose caches hold these Pods, and whose API server nobody reaches.
+    /// Returns a context whose caches contain these Pods and whose API server is unreachable.
     fn offline(pods: impl IntoIterator<Item = PodMeta>) -> Ctx<State> {
         let nowhere = Config::new("http://127.0.0.1:9".parse().expect("a URL"));
         let client = Client::try_from(nowhere).expect("a client");
@@ -190,7 +193,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_label_that_is_right_already_costs_no_request() {
+    async fn correct_label_costs_no_request() {
         for (template, count) in [
             (json!({"app": "web"}), "2"),
             (json!({"app": "web", "tier": "front"}), "1"),
@@ -207,7 +210,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pod_concerns_the_replica_sets_of_its_namespace_whose_labels_it_has() {
+    async fn pod_is_mapped_to_replica_sets_with_its_labels() {
         let mut front = replica_set(json!({}), json!({"app": "web", "tier": "front"}));
         front.metadata.name = Some("front".to_owned());
         let ctx = offline([]).caching([front, replica_set(json!({}), json!({"app": "web"}))]);
@@ -223,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replica_set_of_a_deployment_is_found_by_the_hash_that_is_its_own() {
+    fn replica_set_of_a_deployment_is_indexed_by_its_hash() {
         let labels = json!({"app": "web", "pod-template-hash": "5d4"});
         let found = place_of_replica_set(&replica_set(json!({}), labels));
         assert_eq!(found, ["a/pod-template-hash=5d4"]);

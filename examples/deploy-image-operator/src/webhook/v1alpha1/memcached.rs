@@ -7,7 +7,7 @@ use rbuilder::{Webhook, webhook};
 
 use crate::api::v1alpha1::Memcached;
 
-/// The number of instances of a Memcached without a size.
+/// Size of a Memcached that does not specify one.
 const DEFAULT_SIZE: i32 = 3;
 
 /// Returns the webhooks for the manager.
@@ -15,7 +15,7 @@ pub fn webhook() -> Webhook<Memcached> {
     Webhook::new().defaulter(default)
 }
 
-/// Sets the size. Clients whose language has no absent integer send 0 instead.
+/// Sets the default size. Clients written in languages without optional integers send 0.
 #[webhook(mutating)]
 fn default(memcached: &mut Memcached, _request: &AdmissionRequest) {
     if memcached.spec.size == 0 {
