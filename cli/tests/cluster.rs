@@ -11,7 +11,7 @@ use crate::support;
 use support::Folder;
 
 /// Prints the file for a rendered directory or for the objects of a resource. Records any other
-/// call with its input.
+/// call with its input. Refuses to apply objects of the kind in the file `conflict` without force.
 const KUBECTL: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 if [ "$1" = kustomize ]; then cat "$here/$(echo "$2" | tr / -).yaml"; exit; fi
@@ -24,8 +24,17 @@ get*)
     exit ;;
 api-resources*) printf 'configmaps\nevents\n'; exit ;;
 esac
+input=$(cat)
 echo "$@" >> "$here/calls"
-cat >> "$here/input"
+printf %s "$input" >> "$here/input"
+case "$*" in
+*--force-conflicts*) ;;
+apply*)
+    if [ -e "$here/conflict" ] && echo "$input" | grep -q "\"kind\":\"$(cat "$here/conflict")\""; then
+        cat "$here/conflict.message" >&2
+        exit 1
+    fi ;;
+esac
 echo "done by the cluster"
 [ ! -e "$here/fails" ]
 "#;
@@ -116,7 +125,7 @@ impl Scene {
 #[test]
 fn cluster_commands_render_and_call_kubectl() {
     let scene = Scene::new();
-    let apply = "apply --server-side --force-conflicts -f -";
+    let apply = "apply --server-side -f -";
     let check = |line: &str, calls: &[&str], input: &str| {
         let (code, said) = scene.run(line);
         assert_eq!(code, Some(0), "{line}: {said}");
@@ -151,9 +160,109 @@ fn cluster_commands_render_and_call_kubectl() {
     check(
         "deploy --image example.com/shop:1",
         // An existing namespace may have labels from others.
-        &["create -f -", "apply --server-side -f -", apply],
+        &["create -f -", apply, apply],
         &format!("{namespace}{NAMESPACE}{deployed}"),
     );
+}
+
+/// kubectl's message about conflicts.
+const CONFLICT: &str = "Apply failed with 2 conflicts: conflicts with \"kubectl-scale\" with subresource \"scale\" using apps/v1:
+- .spec.replicas
+conflicts with \"platform\":
+- .spec.paused
+Please review the fields above--they currently have other managers. Here
+are the ways you can resolve this warning:
+";
+
+#[test]
+fn deploy_names_fields_that_it_takes_over() {
+    let scene = Scene::new();
+    scene.bin.write("conflict", "Deployment");
+    scene.bin.write("conflict.message", CONFLICT);
+    let (code, said) = scene.run("deploy --image a:1");
+    assert_eq!(code, Some(0), "{said}");
+    let note = "taking over fields from other managers:\n  Deployment shop-system/shop-controller-manager\n    \
+        .spec.replicas from `kubectl-scale` with subresource `scale`\n    .spec.paused from `platform`\n  = help: ";
+    assert!(said.contains(note), "{said}");
+    assert!(!said.contains("Please review"), "{said}");
+    let apply = "apply --server-side -f -\n";
+    assert_eq!(
+        scene.take("calls"),
+        format!("create -f -\n{apply}{apply}{apply}{apply}apply --server-side -f - --force-conflicts\n")
+    );
+    // Only the object with conflicts is forced.
+    let manager = CONTROLLER.replace("controller:latest", "a:1");
+    let input = scene.take("input");
+    assert!(
+        input.ends_with(&format!("{manager}{}", list(&[&manager]))),
+        "{input}"
+    );
+    // Other failures are kubectl's.
+    scene.bin.write("fails", "");
+    let (code, said) = scene.run("install");
+    assert_eq!(code, Some(1));
+    assert!(!said.contains("taking over"), "{said}");
+}
+
+#[test]
+fn conversions_by_another_deployment_are_kept() {
+    let converted = |namespace: &str| {
+        let service =
+            format!("{{\"name\":\"webhook-service\",\"namespace\":\"{namespace}\",\"path\":\"/convert\"}}");
+        CRD.replace(
+            "{}",
+            &format!("{{\"conversion\":{{\"strategy\":\"Webhook\",\"webhook\":{{\"clientConfig\":{{\"service\":{service}}}}}}}}}"),
+        )
+    };
+    let service = |namespace: &str| {
+        format!(
+            "{{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{{\"name\":\"webhook-service\",\"namespace\":\"{namespace}\"}}}}"
+        )
+    };
+    let scene = Scene::new();
+    let ours = converted("shop-system");
+    scene.bin.write("config-crd.yaml", &ours);
+    scene.bin.write(
+        "config-default.yaml",
+        &documents(&[&ours, &service("shop-system"), CONTROLLER]),
+    );
+    let check = |present: &str, services: &str, applied: &str| {
+        scene.bin.write("-f.json", present);
+        scene.bin.write("services.json", services);
+        for line in ["install", "deploy --image a:1"] {
+            let (code, said) = scene.run(line);
+            assert_eq!(code, Some(0), "{line}: {said}");
+            let input = scene.take("input");
+            assert!(input.contains(applied), "{line}: {input}");
+            assert_eq!(
+                said.contains("keeps its conversion by Service other/webhook-service"),
+                applied != ours,
+                "{said}"
+            );
+        }
+    };
+    let other = converted("other");
+    check("", "", &ours);
+    check(&ours, "", &ours);
+    check(&other, &service("other"), &other);
+    // A Service that is gone, or that no deployment ever had, converts nothing.
+    check(&other, "", &ours);
+
+    let mine = CONTROLLER.replace("shop-controller-manager", "mine-controller-manager");
+    scene.bin.write(
+        "deployments.apps.json",
+        &format!("{{\"items\":[{CONTROLLER},{mine}]}}"),
+    );
+    let warns = |present: &str| {
+        scene.bin.write("-f.json", present);
+        let (code, said) = scene.run("undeploy");
+        assert_eq!(code, Some(0), "{said}");
+        let warning = "warning: the Service that converts cups.g.example.com is deleted with this deployment";
+        said.contains(warning)
+            && said.contains("help: deploy Deployment shop-system/mine-controller-manager again")
+    };
+    assert!(warns(&ours));
+    assert!(!warns(&other));
 }
 
 #[test]
@@ -324,7 +433,7 @@ fn undeploy_keeps_shared_namespaces() {
     assert_eq!(scene.run("deploy --image a:1").0, Some(0));
     assert_eq!(
         scene.take("calls"),
-        "apply --server-side -f -\napply --server-side --force-conflicts -f -\n"
+        "apply --server-side -f -\napply --server-side -f -\n"
     );
 }
 
@@ -346,10 +455,7 @@ fn variables_select_kubectl_and_kustomize() {
     };
     let (code, said) = named("microk8s --cluster a", "kustomize build");
     assert_eq!(code, Some(0), "{said}");
-    assert_eq!(
-        scene.take("calls"),
-        "--cluster a apply --server-side --force-conflicts -f -\n"
-    );
+    assert_eq!(scene.take("calls"), "--cluster a apply --server-side -f -\n");
     for relative in ["./microk8s", "bin/microk8s"] {
         let (code, said) = named(relative, "kustomize build");
         assert_eq!(code, Some(1), "{said}");
@@ -398,7 +504,7 @@ fn fails_if_the_cluster_rejects_objects() {
     let (code, said) = scene.run("install");
     assert_eq!(code, Some(1));
     assert!(
-        said.ends_with("error: `kubectl apply --server-side --force-conflicts -f -` failed\n"),
+        said.ends_with("error: `kubectl apply --server-side -f -` failed\n"),
         "{said}"
     );
 }

@@ -198,14 +198,23 @@ impl Kubectl {
     /// # Errors
     /// Fails if kubectl fails. Its error messages have been printed by then.
     pub(crate) fn run(&self, arguments: &[&str], input: &str, shell: &mut Shell) -> Result<()> {
-        shell.detail(&format!("kubectl {}\n", arguments.join(" ")));
+        self.attempt(arguments, input, shell)?.finish(shell)
+    }
+
+    /// Runs kubectl with an input. Leaves it to the caller to print the output and to fail.
+    ///
+    /// # Errors
+    /// Fails if kubectl cannot be started.
+    pub(super) fn attempt(&self, arguments: &[&str], input: &str, shell: &mut Shell) -> Result<Attempt> {
+        let line = arguments.join(" ");
+        shell.detail(&format!("kubectl {line}\n"));
         let output = self.start(&self.target, arguments, input)?;
-        shell.out(&String::from_utf8_lossy(&output.stdout));
-        shell.note_always(&String::from_utf8_lossy(&output.stderr));
-        match output.status.success() {
-            true => Ok(()),
-            false => bail!("`kubectl {}` failed", arguments.join(" ")),
-        }
+        Ok(Attempt {
+            line,
+            is_success: output.status.success(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        })
     }
 
     /// Runs kubectl with an input and returns its output.
@@ -278,6 +287,31 @@ impl Kubectl {
             child.wait_with_output()
         })
         .with_context(context)
+    }
+}
+
+/// A run of kubectl whose output has not been printed.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    /// The arguments.
+    line: String,
+    is_success: bool,
+    stdout: String,
+    pub(super) stderr: String,
+}
+
+impl Attempt {
+    /// Prints the output.
+    ///
+    /// # Errors
+    /// Fails if kubectl has failed.
+    pub(super) fn finish(self, shell: &mut Shell) -> Result<()> {
+        shell.out(&self.stdout);
+        shell.note_always(&self.stderr);
+        match self.is_success {
+            true => Ok(()),
+            false => bail!("`kubectl {}` failed", self.line),
+        }
     }
 }
 

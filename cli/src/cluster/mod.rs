@@ -1,9 +1,12 @@
 //! The cluster that commands talk to, through kubectl.
 
+mod apply;
+mod conflict;
 mod image;
 mod kubectl;
 mod process;
 
+pub(crate) use apply::{APPLY, apply};
 pub(crate) use image::{MANAGER_LABEL, set_image};
 pub(crate) use kubectl::Kubectl;
 pub(crate) use process::{Interrupt, run_in_foreground};
@@ -27,4 +30,19 @@ pub(crate) fn parse_documents(text: &str) -> Result<Vec<Value>> {
 /// Returns the objects as a single List document for kubectl.
 pub(crate) fn to_list(objects: &[Value]) -> String {
     serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string()
+}
+
+/// Returns the name of an object, or `namespace/name` for a namespaced object.
+pub(crate) fn qualified_name(object: &Value) -> String {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    match object["metadata"]["namespace"].as_str() {
+        Some(namespace) => format!("{namespace}/{name}"),
+        None => name.to_owned(),
+    }
+}
+
+/// Returns the kind and name of an object for a message.
+pub(crate) fn describe(object: &Value) -> String {
+    let kind = object["kind"].as_str().unwrap_or("object");
+    format!("{kind} {}", qualified_name(object))
 }

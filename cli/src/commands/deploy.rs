@@ -6,10 +6,11 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use serde_json::Value;
 
-use super::install::{ALL, APPLY};
+use super::conversions::keep_conversions;
+use super::install::ALL;
 use super::removal::apply_namespaces;
 use super::{find_kubectl, manifests};
-use crate::cluster::{parse_documents, set_image, to_list};
+use crate::cluster::{APPLY, apply, parse_documents, set_image};
 use crate::flags::DeployFlags;
 use crate::shell::Shell;
 
@@ -17,7 +18,7 @@ pub(super) fn deploy(dir: &Path, flags: &DeployFlags, shell: &mut Shell) -> Resu
     let kubectl = find_kubectl(dir, &flags.cluster)?;
     manifests::generate_if_asked(dir, &flags.generation, shell)?;
     let rendered = kubectl.render(ALL)?;
-    let (namespaces, objects): (Vec<Value>, Vec<Value>) = with_image(&rendered, &flags.image)?
+    let (namespaces, mut objects): (Vec<Value>, Vec<Value>) = with_image(&rendered, &flags.image)?
         .into_iter()
         .partition(|object| object["kind"] == "Namespace");
     shell.note(&format!("the image of the manager is {}\n", flags.image));
@@ -26,9 +27,10 @@ pub(super) fn deploy(dir: &Path, flags: &DeployFlags, shell: &mut Shell) -> Resu
             "warning: {role} has no rules: the manager starts without its permissions\n  = help: write them as `#[rbac(…)]` markers, or in config/rbac/role.yaml\n"
         ));
     }
+    keep_conversions(&kubectl, &mut objects, shell)?;
     kubectl.show_pipe(ALL, &APPLY, shell);
     apply_namespaces(&kubectl, &namespaces, shell)?;
-    kubectl.run(&APPLY, &to_list(&objects), shell)?;
+    apply(&kubectl, &objects, &[], shell)?;
     Ok(0)
 }
 

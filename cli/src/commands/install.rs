@@ -6,8 +6,9 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::Value;
 
+use super::conversions::keep_conversions;
 use super::{find_kubectl, manifests};
-use crate::cluster::{Kubectl, parse_documents, to_list};
+use crate::cluster::{Kubectl, apply, parse_documents};
 use crate::flags::InstallCrdsFlags;
 use crate::shell::Shell;
 
@@ -16,13 +17,10 @@ pub(super) const ALL: &str = "config/default";
 /// The directory with the CRDs alone.
 const CRDS: &str = "config/crd";
 
-/// Server-side apply, because client-side apply stores the object in an annotation, and a CRD can exceed its size limit.
-pub(super) const APPLY: [&str; 5] = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
-
 pub(super) fn install(dir: &Path, flags: &InstallCrdsFlags, shell: &mut Shell) -> Result<u8> {
     let kubectl = find_kubectl(dir, &flags.cluster)?;
     manifests::generate_if_asked(dir, &flags.generation, shell)?;
-    let crds = render_crds(&kubectl)?;
+    let mut crds = render_crds(&kubectl)?;
     if crds.is_empty() {
         shell.note("no CRDs to install\n");
         return Ok(0);
@@ -30,7 +28,8 @@ pub(super) fn install(dir: &Path, flags: &InstallCrdsFlags, shell: &mut Shell) -
     let names = crds.iter().filter_map(|crd| crd["metadata"]["name"].as_str());
     let names = names.collect::<Vec<_>>().join(", ");
     shell.note(&format!("applying the CRDs of {ALL}: {names}\n"));
-    kubectl.run(&APPLY, &to_list(&crds), shell)?;
+    keep_conversions(&kubectl, &mut crds, shell)?;
+    apply(&kubectl, &crds, &[], shell)?;
     Ok(0)
 }
 

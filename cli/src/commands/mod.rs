@@ -5,6 +5,7 @@ mod adopted;
 mod bundle;
 mod check;
 mod completion;
+mod conversions;
 mod create_api;
 mod create_webhook;
 mod delete;

@@ -9,21 +9,14 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use super::rendered::{LABEL, Rendered, is_converted};
-use crate::cluster::{Kubectl, to_list};
+use super::super::conversions::is_converted;
+use super::rendered::{LABEL, Rendered};
+use crate::cluster::{Kubectl, apply, to_list};
 use crate::shell::Shell;
 
-/// Arguments for applying objects. Server-side, because a CRD can exceed the size limit of
-/// client-side apply.
-const APPLY: [&str; 7] = [
-    "apply",
-    "--server-side",
-    "--force-conflicts",
-    "--field-manager=rbuilder-dev",
-    "-f",
-    "-",
-    "--output=name",
-];
+/// Options of `kubectl apply`. With a field manager of their own, the objects keep the fields that
+/// other managers set.
+const OPTIONS: [&str; 2] = ["--field-manager=rbuilder-dev", "--output=name"];
 
 /// Kind and name of an object.
 type Key = (String, String);
@@ -58,7 +51,7 @@ impl Installed {
             self.remember_conversion(crd)?;
         }
         let list = to_list(&rendered.crds);
-        self.kubectl.run(&APPLY, &list, shell)?;
+        apply(&self.kubectl, &rendered.crds, &OPTIONS, shell)?;
         self.kubectl.wait_until_established(&list)
     }
 
@@ -76,8 +69,7 @@ impl Installed {
         for key in wanted {
             self.remember_configuration(key)?;
         }
-        self.kubectl
-            .run(&APPLY, &to_list(&rendered.configurations), shell)
+        apply(&self.kubectl, &rendered.configurations, &OPTIONS, shell)
     }
 
     /// Restores everything, even if one of the objects fails.

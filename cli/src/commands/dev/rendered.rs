@@ -4,6 +4,7 @@ use anyhow::Result;
 use rbuilder_control_plane::WebhookAddress;
 use serde_json::{Value, json};
 
+use super::super::conversions::is_converted;
 use crate::cluster::{Kubectl, parse_documents};
 
 /// The kustomization to render. Its objects have the prefix of the project, as in a deployment.
@@ -62,11 +63,6 @@ impl Rendered {
             }
         }
     }
-}
-
-/// Returns whether a webhook converts the objects of a CRD.
-pub(super) fn is_converted(crd: &Value) -> bool {
-    crd["spec"]["conversion"]["strategy"] == "Webhook"
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use serde_json::Value;
 
-use super::{describe, join_first, qualified_name};
-use crate::cluster::Kubectl;
+use super::join_first;
+use crate::cluster::{Kubectl, describe, qualified_name};
 use crate::shell::Shell;
 
 /// Interval at which to list the remaining objects.

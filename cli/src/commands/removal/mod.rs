@@ -15,9 +15,10 @@ use anyhow::Result;
 use serde_json::Value;
 
 use self::sharers::Sharers;
+use super::conversions::find_converted_by;
 use super::find_kubectl;
 use super::install::{ALL, render_crds};
-use crate::cluster::{Kubectl, parse_documents, to_list};
+use crate::cluster::{Kubectl, describe, parse_documents, to_list};
 use crate::flags::{RemovalFlags, UndeployFlags};
 use crate::shell::Shell;
 
@@ -65,12 +66,25 @@ pub(super) fn undeploy(dir: &Path, flags: &UndeployFlags, shell: &mut Shell) -> 
             let (stay, sharers) = (join_first(&stay, NAMED), sharers.describe());
             shell.note(&format!("{stay} stay, because {sharers} uses them\n"));
         }
+        warn_about_conversions(&find_converted_by(&kubectl, &crds, &others)?, &sharers, shell);
     }
     delete(&kubectl, &others, &flags.removal, shell)?;
     for namespace in &namespaces {
         namespaces::remove(&kubectl, namespace, &others, flags.delete_namespace, shell)?;
     }
     Ok(0)
+}
+
+/// Warns about CRDs that stay without the Service that converts their objects.
+fn warn_about_conversions(crds: &[String], sharers: &Sharers, shell: &mut Shell) {
+    if !crds.is_empty() {
+        shell.message(&format!(
+            "warning: the Service that converts {} is deleted with this deployment, so their objects cannot be read in all versions\n  \
+             = help: deploy {} again, which makes its Service convert them\n",
+            join_first(crds, NAMED),
+            sharers.describe(),
+        ));
+    }
 }
 
 /// Deletes objects, and prints kubectl's output.
@@ -106,21 +120,6 @@ impl Rendered {
     fn is_empty(&self) -> bool {
         self.namespaces.is_empty() && self.crds.is_empty() && self.others.is_empty()
     }
-}
-
-/// Returns the name of an object, or `namespace/name` for a namespaced object.
-fn qualified_name(object: &Value) -> String {
-    let name = object["metadata"]["name"].as_str().unwrap_or_default();
-    match object["metadata"]["namespace"].as_str() {
-        Some(namespace) => format!("{namespace}/{name}"),
-        None => name.to_owned(),
-    }
-}
-
-/// Returns the kind and name of an object for a message.
-fn describe(object: &Value) -> String {
-    let kind = object["kind"].as_str().unwrap_or("object");
-    format!("{kind} {}", qualified_name(object))
 }
 
 /// Joins the first few words, and appends the number of omitted ones.

@@ -4,8 +4,8 @@
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use super::{describe, join_first};
-use crate::cluster::Kubectl;
+use super::join_first;
+use crate::cluster::{APPLY, Kubectl, describe};
 use crate::shell::Shell;
 
 /// Annotation on namespaces created by `deploy`.
@@ -14,12 +14,10 @@ use crate::shell::Shell;
 /// tool.
 const CREATED: &str = "rbuilder.dev/created-by";
 const CREATED_BY: &str = "rbuilder deploy";
-/// Server-side, because a namespace may have labels from others: Pod Security, a mesh, a team.
-const APPLY: [&str; 4] = ["apply", "--server-side", "-f", "-"];
 /// Maximum number of foreign objects to print.
 const NAMED: usize = 5;
 
-/// Applies namespaces. Creates a missing namespace and marks it as created by `deploy`. Keeps a
+/// Applies namespaces without force, because others may have set labels: Pod Security, a mesh, a team. Creates a missing namespace and marks it as created by `deploy`. Keeps a
 /// namespace unchanged if others have set different values for its labels.
 ///
 /// # Errors

@@ -4,8 +4,7 @@
 use anyhow::Result;
 use serde_json::Value;
 
-use super::{describe, qualified_name};
-use crate::cluster::{Kubectl, MANAGER_LABEL, to_list};
+use crate::cluster::{Kubectl, MANAGER_LABEL, describe, qualified_name, to_list};
 
 /// Label with the project name on the manager's Deployment.
 const NAME_LABEL: &str = "app.kubernetes.io/name";
