@@ -414,7 +414,7 @@ fn read_only_groups_need_a_committed_crd() {
         "{}",
         ran.err
     );
-    // A chart beside the package counts as well.
+    // A chart next to the package counts as well.
     folder.write("charts/cafe/templates/pot.yaml", crd);
     assert!(shown().out.contains("kind: Pot"));
 }

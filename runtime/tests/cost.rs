@@ -36,8 +36,8 @@ const BYTES_PER_OBJECT: usize = 2800;
 /// Maximum size in bytes of the cached metadata of a Deployment with three labels, an annotation
 /// and an owner. Controllers cache nothing else of the kinds that they own.
 const BYTES_PER_METADATA: usize = 220;
-/// Maximum number of allocations per object when a list of such metadata is read. Decoding a single
-/// object takes as many, plus the copy that is made while the cache is locked.
+/// Maximum number of allocations per object when a cache lists such metadata. Reading a single
+/// object takes more, because it is copied while the cache is locked.
 const ALLOCATIONS_PER_LISTED: usize = 25;
 /// Maximum number of allocations of a reconcile that does nothing, including its way through the
 /// queue.

@@ -1,4 +1,4 @@
-//! Flags of the commands that talk to a cluster.
+//! Flags of commands that connect to a cluster.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The flags of `doctor`.
+//! Flags of `doctor`.
 
 use clap::Args;
 

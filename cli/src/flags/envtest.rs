@@ -1,4 +1,5 @@
-//! Flags of `rbuilder envtest`. Names and variables that `setup-envtest` has mean the same here.
+//! Flags of `rbuilder envtest`. Flags and variables with the names of `setup-envtest`'s have the
+//! same meaning.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Flags about the source of the library: those of `library`, and of `init`.
+//! Flags about the source of the library, for `library` and `init`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! Flags of commands that make a product and merge it with the files that are there: a chart, a bundle or dashboards.
+//! Flags of commands that generate a chart, a bundle or dashboards, and merge them with existing
+//! files.
 
 use clap::Args;
 

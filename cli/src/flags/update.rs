@@ -1,4 +1,4 @@
-//! The flags of `update`, and those of all commands that merge.
+//! Flags of `update`, and flags that all merging commands share.
 
 use clap::Args;
 

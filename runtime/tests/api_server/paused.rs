@@ -86,7 +86,7 @@ async fn requeue_happens_after_its_delay() {
 
 /// Meanwhile, watches end and restart every few minutes, without listing again or missing an event.
 #[tokio::test(start_paused = true)]
-async fn a_day_of_watches_costs_one_list() {
+async fn day_of_watches_costs_one_list() {
     async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<Diary>) -> Result {
         ctx.note(&map.name_any());
         Ok(Action::await_change())

@@ -25,7 +25,7 @@ use crate::support::{Memo, Operator, Place, SOON, Seen, Server, config_map, memo
 on_both_servers!(
     objects_that_leave_the_set_are_deleted,
     foreign_objects_are_left_alone,
-    kept_objects_stay,
+    kept_objects_are_not_deleted,
     objects_without_an_owner_reference_are_deleted_too,
     objects_wait_for_their_predecessors,
     custom_resource_is_applied_after_its_crd,
@@ -156,7 +156,7 @@ async fn foreign_objects_are_left_alone(server: Server) {
     assert_eq!(place.map_names().await, ["again", "foreign", "owned", "taken"]);
 }
 
-async fn kept_objects_stay(server: Server) {
+async fn kept_objects_are_not_deleted(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("owner", "1")).await;
     let api = place.api::<ConfigMap>();

@@ -150,9 +150,9 @@ async fn every_list_strategy_delivers_all_objects(server: Server) {
             place.manager().list_semantic(ListSemantic::Any).list_page_size(0),
         ),
     ];
-    // For streaming lists, kube-apiserver waits until etcd confirms its progress, which etcd 3.4
-    // from Debian does not do on request. `TEST_ASSET_ETCD` can name another one, such as that of
-    // `cargo xtask bench-operator`.
+    // For streaming lists, kube-apiserver requests a progress notification from etcd, which
+    // Debian's etcd 3.4 does not support. `TEST_ASSET_ETCD` can name another etcd, such as the one
+    // that `cargo xtask bench-operator` builds.
     if matches!(place.env, Server::Fake(_)) || std::env::var_os("TEST_ASSET_ETCD").is_some() {
         let strategy = InitialListStrategy::StreamingList;
         managers.push((

@@ -1,4 +1,5 @@
-//! Kinds known only at run time, as owners and as children: they support whatever typed objects do.
+//! Kinds known only at run time, as owners and as children. They support everything that typed
+//! objects do.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -66,7 +66,7 @@ async fn failed_object_is_retried_whatever_the_rate_limiter_returns() {
         let server = ApiServer::new().object(&map);
         let controller = Controller::new(fail_twice, seen.clone()).rate_limiter(Fixed(delay));
         let manager = Manager::with_client("limited.example.com", server.client(), ManagerArgs::for_tests());
-        // Delays are capped at a day. Polling often would take long.
+        // Delays are capped at a day, so check only once per hour.
         let done = async {
             while seen.count("map") < 3 {
                 tokio::time::sleep(Duration::from_secs(60 * 60)).await;

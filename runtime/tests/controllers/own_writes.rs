@@ -107,7 +107,7 @@ async fn deleted_object_leaves_the_cache_immediately(server: Server) {
         let cached = find_cached_map(&ctx, &map);
         ctx.record(expect(left.is_none(), format!("it is left: {left:?}")));
         ctx.record(expect(cached.is_none(), format!("it is cached: {cached:?}")));
-        // Deleting it again is no error.
+        // Deleting it again succeeds.
         ctx.record(expect(ctx.delete(&map).await?.is_none(), "it is there"));
         Ok(Action::await_change())
     }
@@ -241,7 +241,7 @@ async fn namesake_is_not_deleted(server: Server) {
     };
     ctx.delete_with(&other, &tried).await.unwrap();
     assert!(place.api::<Memo>().get_opt("one").await.unwrap().is_some());
-    // Without a UID, whatever object has the name is deleted.
+    // Without a UID, any object of this name is deleted.
     let mut named = memo("one", "");
     named.metadata.namespace = Some(place.namespace.clone());
     assert!(ctx.delete(&named).await.unwrap().is_none());

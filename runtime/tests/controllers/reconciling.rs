@@ -37,8 +37,8 @@ on_both_servers!(
     object_of_another_controller_is_left_untouched,
     owner_change_reconciles_both_owners,
     watched_objects_are_mapped,
-    workers_start_when_all_caches_are_filled,
-    one_object_is_never_reconciled_twice_at_a_time,
+    workers_start_when_all_caches_are_synced,
+    object_is_never_reconciled_concurrently,
     missing_crd_is_an_error_that_names_the_kind,
     stopping_lets_reconciles_finish,
     hanging_reconcile_is_cancelled_after_the_grace_period,
@@ -50,8 +50,7 @@ on_both_servers!(
     standby_takes_over_when_the_leader_stops,
 );
 
-/// Guarantee 14: a change of an object, or of an object that it owns, is reconciled, whoever made
-/// it.
+/// Guarantee 14: all changes of an object, and of the objects that it owns, are reconciled.
 async fn changes_of_owned_objects_are_reverted(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -535,7 +534,7 @@ async fn watched_objects_are_mapped(server: Server) {
 }
 
 /// Guarantee 4: the first reconcile finds all objects of all kinds in the caches.
-async fn workers_start_when_all_caches_are_filled(server: Server) {
+async fn workers_start_when_all_caches_are_synced(server: Server) {
     let place = Place::new(server).await;
     #[derive(Clone, Default)]
     struct Watched {
@@ -575,7 +574,7 @@ async fn workers_start_when_all_caches_are_filled(server: Server) {
 
 /// Guarantees 1 and 2 with a whole controller: many changes and many workers, but never two on one
 /// object.
-async fn one_object_is_never_reconciled_twice_at_a_time(server: Server) {
+async fn object_is_never_reconciled_concurrently(server: Server) {
     let place = Place::new(server).await;
     #[derive(Clone, Default)]
     struct Busy {

@@ -189,7 +189,7 @@ async fn apply_labelled(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// The same holds for children that are watched by label as for those of a whole kind.
+/// Unchanged children cost no request either if they are watched by label.
 async fn unchanged_children_watched_by_label_cost_no_request(server: Server) {
     let place = Place::new(server).await;
     let names: Vec<String> = (0..MEMOS).map(|number| format!("memo-{number}")).collect();
@@ -312,7 +312,7 @@ async fn secrets_are_applied_without_keeping_them(server: Server) {
     }
 }
 
-/// Uses every method that writes. The cleanup lets the finalizer be removed.
+/// Calls every method that writes. The cleanup completes, so the finalizer is removed.
 async fn write_in_every_way(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let name = memo.name_any();
     ctx.apply_owned(&*memo, config_map(&name, "1")).await?;

@@ -60,7 +60,7 @@ fn noted(name: &str, seen: &Seen) -> Task {
     })
 }
 
-/// A replica that does not lead runs only what is configured for every replica.
+/// A replica that does not lead runs only the tasks and controllers of every replica.
 async fn every_replica_runs_without_the_lease(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("note", "1")).await;

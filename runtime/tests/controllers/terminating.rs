@@ -226,7 +226,7 @@ async fn only_an_adoption_reads_the_owner() {
     assert_eq!(requests("free", "2").await, (1, 0, 0), "updated");
 }
 
-/// The deletion of the owner does not fail its reconcile, and is no reason to retry.
+/// The deletion of the owner neither fails its reconcile nor causes a retry.
 #[tokio::test(start_paused = true)]
 async fn reconcile_of_a_terminating_object_does_not_fail() {
     let place = Place::new(Server::fake()).await;

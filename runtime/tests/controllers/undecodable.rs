@@ -18,7 +18,7 @@ on_both_servers!(
     undecodable_object_does_not_stop_others,
     undecodable_object_is_logged_recorded_and_counted,
     last_decodable_version_is_not_reconciled,
-    the_deletion_of_an_undecodable_object_is_delivered,
+    deletion_of_an_undecodable_object_is_delivered,
     hook_can_repair_an_undecodable_object,
     owner_of_an_undecodable_child_is_reconciled,
 );
@@ -224,7 +224,7 @@ async fn last_decodable_version_is_not_reconciled(server: Server) {
     operator.stop().await.unwrap();
 }
 
-async fn the_deletion_of_an_undecodable_object_is_delivered(server: Server) {
+async fn deletion_of_an_undecodable_object_is_delivered(server: Server) {
     let place = Place::new(server).await;
     let timers = Timers::of(&place);
     timers.create("bad", "5 minutes").await;

@@ -7,13 +7,13 @@
 //!
 //! | | guarantee | proved by |
 //! |---|---|---|
-//! | 1 | one worker per key at a time | `src/queue/tests.rs: many_workers_never_share_a_key_and_lose_none`, `tests/controllers/reconciling.rs: one_object_is_never_reconciled_twice_at_a_time` |
+//! | 1 | one worker per key at a time | `src/queue/tests.rs: many_workers_never_share_a_key_and_lose_none`, `tests/controllers/reconciling.rs: object_is_never_reconciled_concurrently` |
 //! | 1 | a key being processed is not handed out, and becomes ready once if it was added meanwhile | `src/queue/tests.rs: a_key_added_while_processing_comes_out_once_after_done`, `src/queue/model.rs: the_queue_behaves_like_the_model` |
 //! | 2 | a key added repeatedly is processed once | `src/queue/tests.rs: a_key_added_repeatedly_comes_out_once` |
 //! | 2 | the earliest of several delays counts, and the highest of several priorities | `src/queue/tests.rs: a_delayed_key_keeps_its_earliest_time`, `src/queue/tests.rs: higher_priority_first_and_adding_again_keeps_the_highest`, `src/queue/tests.rs: an_immediate_add_overrides_a_delay_also_while_processing` |
 //! | 3 | first in, first out; higher priority first | `src/queue/tests.rs: keys_come_out_in_the_order_they_were_added`, `src/queue/tests.rs: higher_priority_first_and_adding_again_keeps_the_highest` |
 //! | 3 | low priority is not starved | `src/queue/tests.rs: waiting_makes_up_for_low_priority`, `src/queue/model.rs: a_low_priority_key_is_not_starved` |
-//! | 4 | workers start when every cache is synced and every handler has received the existing objects | `tests/controllers/reconciling.rs: workers_start_when_all_caches_are_filled` |
+//! | 4 | workers start when every cache is synced and every handler has received the existing objects | `tests/controllers/reconciling.rs: workers_start_when_all_caches_are_synced` |
 //! | 5 | errors back off per object, until it succeeds | `src/queue/tests.rs: failures_back_off_per_key_and_success_resets`, `src/queue/model.rs: the_queue_behaves_like_the_model` |
 //! | 5 | terminal errors wait for a change | `tests/controllers/reconciling.rs: terminal_errors_wait_for_a_change` |
 //! | 5 | an error and a requeue are mutually exclusive | by type: `Result<Action, Error>` |

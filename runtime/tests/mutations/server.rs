@@ -12,7 +12,7 @@ const REASON: usize = 160;
 
 pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// The server, and the resources that it serves besides those of the cases.
+/// The server, and the resources that it serves in addition to the cases.
 pub(crate) struct Server {
     client: Client,
     /// Resources and subresources by group: name, verbs, versions and scope.

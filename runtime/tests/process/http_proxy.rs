@@ -69,7 +69,7 @@ fn hide_server(place: &Place) -> NamedTempFile {
     file
 }
 
-/// Returns all proxy variables, so that those of the test's own environment have no effect.
+/// Returns all proxy variables, to override the test's own environment.
 fn variables(set: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
     let names = ["HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"];
     let value = |name| set.iter().find(|(other, _)| *other == name);

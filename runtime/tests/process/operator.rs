@@ -166,7 +166,7 @@ fn panic_in(place: &str) {
     }
 }
 
-/// Blocks the thread as the value of [`BLOCK`] says.
+/// Blocks the thread. `kind` is a value of [`BLOCK`].
 async fn block(kind: &str, map: &ConfigMap, ctx: &Ctx<()>) {
     const FOR_EVER: Duration = Duration::from_secs(3600);
     match kind {

@@ -349,7 +349,7 @@ async fn late_watches_can_be_in_another_cluster() {
         let edge = ctx.in_cluster(&ctx.edge);
         let watch = || Watch::mapped(to_memo);
         edge.watch("copies", watch())?;
-        // Adding the same watch differently changes nothing.
+        // This is the same watch, so nothing changes.
         ctx.watch("copies", watch().in_cluster(&ctx.edge))?;
         let owned = edge.watch("owned", Watch::<Secret>::owned()).unwrap_err();
         ctx.seen.note(&owned.to_string());

@@ -127,7 +127,7 @@ async fn serve(stream: TcpStream, upstream: Client, token: Arc<Mutex<String>>) {
         async move { Ok::<_, Infallible>(forward(request, upstream, &token).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new();
-    // A connection that the client has closed is no error.
+    // Ignore connections that the client has closed.
     let _ = connection.serve_connection(TokioIo::new(stream), answer).await;
 }
 
