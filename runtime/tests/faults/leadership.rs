@@ -50,7 +50,7 @@ impl Pair {
 
     /// The leader exits because it has lost the lease. The other process takes over and completes
     /// everything.
-    async fn changes_hands(self, before: &str) {
+    async fn assert_handed_over(self, before: &str) {
         let ended = timeout(RENEW_DEADLINE, self.leader.1.ended).await;
         let error = ended.expect("the leader ends").unwrap().unwrap_err().to_string();
         assert!(error.starts_with("leader election lost: "), "{error}");
@@ -95,7 +95,7 @@ async fn a_partition_of_the_leader(env: Environment) {
     pair.leader.0.fall_silent();
     sleep(Duration::from_secs(5)).await;
     people.rest().await;
-    pair.changes_hands(&before).await;
+    pair.assert_handed_over(&before).await;
 }
 
 /// The leader is stopped while it is cut off. Its running reconcile must not outlive the lease.
@@ -137,7 +137,7 @@ async fn a_theft_of_the_lease(env: Environment) {
         .unwrap();
     sleep(Duration::from_secs(3)).await;
     people.rest().await;
-    pair.changes_hands(&before).await;
+    pair.assert_handed_over(&before).await;
 }
 
 /// The leader creates the lease again before the standby can acquire it.

@@ -16,7 +16,7 @@ const WHILE: Duration = Duration::from_secs(5);
 const SOON: Duration = Duration::from_secs(20);
 
 /// Runs an operator while users change objects and `fault` happens.
-async fn bears(env: Environment, seed: u64, fault: impl AsyncFnOnce(&Proxy)) {
+async fn survives(env: Environment, seed: u64, fault: impl AsyncFnOnce(&Proxy)) {
     let scene = Scene::new(env, seed).await;
     let proxy = scene.proxy().await;
     let operator = scene.operator(&proxy);
@@ -49,8 +49,8 @@ async fn bears(env: Environment, seed: u64, fault: impl AsyncFnOnce(&Proxy)) {
 
 /// Injects these faults into these shares of the requests, including watches, for some seconds.
 /// Ends the existing watches first.
-async fn bears_all(env: Environment, seed: u64, faults: impl Into<Vec<(f64, Fault)>>) {
-    bears(env, seed, async |proxy| {
+async fn survives_all(env: Environment, seed: u64, faults: impl Into<Vec<(f64, Fault)>>) {
+    survives(env, seed, async |proxy| {
         proxy.inject(faults);
         proxy.expire_watches();
         sleep(WHILE).await;
@@ -60,7 +60,7 @@ async fn bears_all(env: Environment, seed: u64, faults: impl Into<Vec<(f64, Faul
 
 #[rbuilder::envtest::test]
 async fn survives_connection_resets(env: Environment) {
-    bears(env, 1, async |proxy| {
+    survives(env, 1, async |proxy| {
         for _ in 0..10 {
             sleep(WHILE / 20).await;
             proxy.reset_some(0.5);
@@ -78,43 +78,43 @@ async fn survives_lost_and_truncated_responses(env: Environment) {
         (0.1, Fault::LoseAnswer),
         (0.15, Fault::CutAnswer),
     ];
-    bears_all(env, 2, faults).await;
+    survives_all(env, 2, faults).await;
 }
 
 #[rbuilder::envtest::test]
 async fn survives_429_with_retry_after(env: Environment) {
-    bears_all(env, 3, [(0.4, Fault::Refuse(StatusCode::TOO_MANY_REQUESTS))]).await;
+    survives_all(env, 3, [(0.4, Fault::Refuse(StatusCode::TOO_MANY_REQUESTS))]).await;
 }
 
 #[rbuilder::envtest::test]
 async fn survives_500(env: Environment) {
-    bears_all(env, 4, [(0.4, Fault::Refuse(StatusCode::INTERNAL_SERVER_ERROR))]).await;
+    survives_all(env, 4, [(0.4, Fault::Refuse(StatusCode::INTERNAL_SERVER_ERROR))]).await;
 }
 
 #[rbuilder::envtest::test]
 async fn survives_503_for_all_requests(env: Environment) {
-    bears_all(env, 5, [(1.0, Fault::Refuse(StatusCode::SERVICE_UNAVAILABLE))]).await;
+    survives_all(env, 5, [(1.0, Fault::Refuse(StatusCode::SERVICE_UNAVAILABLE))]).await;
 }
 
 #[rbuilder::envtest::test]
 async fn survives_slow_responses(env: Environment) {
-    bears_all(env, 6, [(0.3, Fault::Delay(Duration::from_secs(2)))]).await;
+    survives_all(env, 6, [(0.3, Fault::Delay(Duration::from_secs(2)))]).await;
 }
 
 #[rbuilder::envtest::test]
 async fn survives_watches_that_end(env: Environment) {
-    bears_all(env, 7, [(0.9, Fault::EndWatch)]).await;
+    survives_all(env, 7, [(0.9, Fault::EndWatch)]).await;
 }
 
 #[rbuilder::envtest::test]
 async fn survives_expired_watches(env: Environment) {
-    bears_all(env, 8, [(0.7, Fault::ExpireWatch)]).await;
+    survives_all(env, 8, [(0.7, Fault::ExpireWatch)]).await;
 }
 
 /// API servers other than kube-apiserver respond like this.
 #[rbuilder::envtest::test]
 async fn survives_watches_rejected_as_expired(env: Environment) {
-    bears(env, 9, async |proxy| {
+    survives(env, 9, async |proxy| {
         let is_watch =
             |parts: &http::request::Parts| parts.uri.query().unwrap_or_default().contains("watch=true");
         proxy.inject_where(is_watch, [(1.0, Fault::Refuse(StatusCode::GONE))]);
@@ -127,7 +127,7 @@ async fn survives_watches_rejected_as_expired(env: Environment) {
 /// No data passes for a while, and then all of it does.
 #[rbuilder::envtest::test]
 async fn survives_a_temporary_silence(env: Environment) {
-    bears(env, 10, async |proxy| {
+    survives(env, 10, async |proxy| {
         proxy.fall_silent();
         sleep(2 * WHILE).await;
         proxy.restore();
@@ -139,7 +139,7 @@ async fn survives_a_temporary_silence(env: Environment) {
 #[rbuilder::envtest::test]
 async fn survives_silently_dropped_connections(env: Environment) {
     let started = std::time::Instant::now();
-    bears(env, 11, async |proxy| {
+    survives(env, 11, async |proxy| {
         proxy.silence_connections();
         sleep(WHILE).await;
     })

@@ -9,7 +9,7 @@ use super::operator::Operator;
 use super::scene::Scene;
 
 /// Runs an operator that is directly connected to the API server while `fault` affects the servers.
-async fn bears(env: &Environment, seed: u64, fault: impl AsyncFnOnce()) {
+async fn survives(env: &Environment, seed: u64, fault: impl AsyncFnOnce()) {
     let scene = Scene::new(env.clone(), seed).await;
     let process = scene.process("the operator");
     let operator = Operator::start(env.config(), &scene.namespace, process, false);
@@ -30,7 +30,7 @@ async fn survives_hanging_and_crashing_servers() {
     let env = Environment::builder().start().await.unwrap();
 
     // Longer than the renew deadline and most client timeouts.
-    bears(&env, 30, async || {
+    survives(&env, 30, async || {
         env.pause(Server::ApiServer).unwrap();
         sleep(Duration::from_secs(15)).await;
         env.resume(Server::ApiServer).unwrap();
@@ -38,14 +38,14 @@ async fn survives_hanging_and_crashing_servers() {
     .await;
 
     // After the restart, the watch cache is empty, so the version of every watch is too old.
-    bears(&env, 31, async || {
+    survives(&env, 31, async || {
         env.kill(Server::ApiServer).unwrap();
         sleep(Duration::from_secs(3)).await;
         env.restart(Server::ApiServer).await.unwrap();
     })
     .await;
 
-    bears(&env, 32, async || {
+    survives(&env, 32, async || {
         env.kill(Server::Etcd).unwrap();
         sleep(Duration::from_secs(5)).await;
         env.restart(Server::Etcd).await.unwrap();

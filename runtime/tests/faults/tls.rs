@@ -308,7 +308,7 @@ impl Stage {
 }
 
 /// Injects a fault into the connections of the server for a while.
-async fn bears(env: Environment, what: &str, fault: Handshake, cause: &str) {
+async fn survives(env: Environment, what: &str, fault: Handshake, cause: &str) {
     let stage = Stage::new(env, 50).await;
     let (stop, running) = stage.start();
     stage.is_reconciled("before").await;
@@ -334,7 +334,7 @@ async fn bears(env: Environment, what: &str, fault: Handshake, cause: &str) {
 
 /// The server gets a certificate from a new authority, and the operator's bundle is replaced later.
 /// In a cluster, different components distribute certificates and bundles.
-async fn bears_a_rotation(env: Environment) {
+async fn survives_a_rotation(env: Environment) {
     let stage = Stage::new(env, 51).await;
     let (stop, running) = stage.start();
     stage.is_reconciled("before").await;
@@ -363,9 +363,9 @@ async fn survives_tls_faults_and_logs_each_once(env: Environment) {
         ("another certificate", other, "signed by an unknown authority"),
         ("plain HTTP", Handshake::PlainHttp, "does not speak TLS"),
     ] {
-        scenarios.spawn(bears(env.clone(), what, fault, cause));
+        scenarios.spawn(survives(env.clone(), what, fault, cause));
     }
-    scenarios.spawn(bears_a_rotation(env));
+    scenarios.spawn(survives_a_rotation(env));
     let mut failures = Vec::new();
     while let Some(ended) = scenarios.join_next().await {
         failures.extend(ended.err());

@@ -89,7 +89,7 @@ impl Pair {
     }
 
     /// Checks that the standby writes and that no write of the former leader comes in between.
-    async fn has_changed_hands(&mut self) {
+    async fn assert_handed_over(&mut self) {
         self.standby.has_written(20).await;
         let ended = self.leader.program.ended(GONE).await;
         assert_eq!(ended, Ended::with(1), "{}", self.leader.program.log());
@@ -151,14 +151,14 @@ async fn is_gone(threads: usize, block: &str) {
 async fn unstoppable_reconcile_writes_nothing_after_the_lease_is_taken() {
     let mut pair = Pair::new().await;
     pair.place.steal_lease().await;
-    pair.has_changed_hands().await;
+    pair.assert_handed_over().await;
 }
 
 #[rbuilder::envtest::test]
 async fn unstoppable_reconcile_writes_nothing_after_a_partition() {
     let mut pair = Pair::new().await;
     pair.leader.proxy.fall_silent();
-    pair.has_changed_hands().await;
+    pair.assert_handed_over().await;
 }
 
 /// The leader is suspended for longer than its lease lasts. When it resumes, the next write may be
@@ -181,5 +181,5 @@ async fn leader_suspended_beyond_its_lease_writes_nothing_after_resuming() {
     pair.place.release("writer").await;
     pair.standby.has_written(20).await;
     pair.leader.program.signal("CONT");
-    pair.has_changed_hands().await;
+    pair.assert_handed_over().await;
 }
