@@ -1,4 +1,4 @@
-//! The watches that fill the caches.
+//! Describes the watches that fill the caches.
 
 use std::fmt::Write as _;
 

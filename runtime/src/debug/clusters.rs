@@ -1,4 +1,4 @@
-//! Other clusters, with the watches that fill their caches.
+//! Describes other clusters and the watches that fill their caches.
 
 use std::fmt::Write as _;
 

@@ -1,10 +1,10 @@
-//! The level and the format of the log.
+//! Shows and changes the level and format of the log.
 
 use http::{Method, StatusCode};
 
 use super::{Answer, Query};
 
-/// Answers a request for the log: GET describes it, PUT changes it.
+/// Handles a request for the log: GET describes it, PUT changes it.
 #[cfg(feature = "logging")]
 pub(super) fn answer(method: &Method, query: &Query, may_change: bool) -> Answer {
     use serde_json::json;
@@ -50,7 +50,7 @@ pub(super) fn answer(_: &Method, _: &Query, _: bool) -> Answer {
     )
 }
 
-/// Changes what the query names, or nothing.
+/// Changes all settings named in the query, or none if one of them is invalid.
 #[cfg(feature = "logging")]
 fn change(control: &crate::logging::LogControl, query: &Query) -> Result<(), String> {
     use crate::args::LogFormat;

@@ -1,6 +1,8 @@
-//! What a running manager shows under `/debug` of the metrics server, with `--enable-debug-endpoints`.
+//! Debug endpoints of a running manager, under `/debug` of the metrics server with
+//! `--enable-debug-endpoints`.
 //!
-//! Names of objects are shown, but never their contents. Each path is authorized by itself, as `/metrics` is.
+//! They show names of objects, but never their contents. Each path is authorized separately, like
+//! `/metrics`.
 
 mod caches;
 mod clusters;
@@ -24,7 +26,7 @@ use crate::shutdown::Shutdown;
 use query::Query;
 pub(crate) use queues::ControllerQueue;
 
-/// Number of keys of each queue in an answer, unless the query sets another.
+/// Number of keys to show for each queue, unless the query sets another.
 const DEFAULT_LIMIT: usize = 1000;
 
 const INDEX: &str = "\
@@ -65,7 +67,8 @@ impl DebugState {
         let _ = self.clusters.set(Box::new(describe));
     }
 
-    /// Sets the signal that ends a profile early, so that it does not delay the end of the process.
+    /// Sets the signal that ends a profile early, so that it does not delay the exit of the
+    /// process.
     pub(crate) fn set_servers_stopped(&self, stopped: Shutdown) {
         let _ = self.servers_stopped.set(stopped);
     }
@@ -107,7 +110,8 @@ impl DebugState {
     }
 }
 
-/// Adds the endpoints to the metrics server. Changes are refused unless the server authorizes its clients.
+/// Adds the endpoints to the metrics server. Refuses changes unless the server authorizes its
+/// clients.
 pub(crate) fn add_endpoints(handlers: &mut Handlers, state: &Arc<DebugState>, is_secure: bool) {
     for path in ["/debug", "/debug/"] {
         add(handlers, path, &[Method::GET], |_, _| Answer::text(INDEX));
@@ -140,7 +144,7 @@ pub(crate) fn add_endpoints(handlers: &mut Handlers, state: &Arc<DebugState>, is
     });
 }
 
-/// Adds an endpoint that answers these methods; HEAD counts as GET.
+/// Adds an endpoint for these methods. HEAD is treated like GET.
 fn add(
     handlers: &mut Handlers,
     path: &str,
@@ -177,7 +181,7 @@ fn refuse_method(methods: &[Method]) -> Response<String> {
     response
 }
 
-/// The answer of an endpoint, as text and, if there is something to compute with, as JSON.
+/// The response of an endpoint as text and, for data that programs may process, as JSON.
 struct Answer {
     status: StatusCode,
     text: String,

@@ -1,14 +1,14 @@
-//! The query of a request's URL.
+//! Parses the query of a URL.
 
-/// The parameters of a query, in their order.
+/// The parameters of a query, in order.
 #[derive(Debug, PartialEq)]
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Parses `name=value&name=value`, percent-encoded.
+    /// Parses percent-encoded `name=value&name=value`.
     ///
     /// # Errors
-    /// When an escape is invalid, or does not encode UTF-8.
+    /// Fails if an escape is invalid or does not encode UTF-8.
     pub(super) fn parse(query: &str) -> Result<Self, String> {
         let parts = query.split('&').filter(|part| !part.is_empty());
         let parameters = parts.map(|part| {
@@ -27,7 +27,7 @@ impl Query {
     }
 }
 
-/// Decodes `%2C` and the like, and `+` as a space.
+/// Decodes percent-encoding, and `+` as a space.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = text.bytes();
     let mut decoded = Vec::with_capacity(text.len());

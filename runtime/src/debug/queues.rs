@@ -1,4 +1,4 @@
-//! The keys in the queues of all controllers.
+//! Describes the keys in the queues of all controllers.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Weak};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::object::Key;
 use crate::queue::{QueueSnapshot, QueuedKey, Stage, Workqueue};
 
-/// The queue of a controller, for as long as the controller exists.
+/// The queue of a controller. Does not keep the controller alive.
 pub(crate) struct ControllerQueue {
     pub(crate) controller: String,
     /// Kind and API version.
@@ -28,7 +28,7 @@ impl ControllerQueue {
         }
     }
 
-    /// Returns the contents, with up to `limit` keys; `None` once the controller has ended.
+    /// Returns the contents with up to `limit` keys, or `None` once the controller has ended.
     pub(super) fn report(&self, limit: usize) -> Option<QueueReport<'_>> {
         let contents = self.queue.upgrade()?.snapshot(limit);
         Some(QueueReport {
@@ -38,7 +38,7 @@ impl ControllerQueue {
     }
 }
 
-/// The contents of a controller's queue at one moment.
+/// A snapshot of a controller's queue.
 pub(super) struct QueueReport<'a> {
     queue: &'a ControllerQueue,
     contents: QueueSnapshot<Key>,

@@ -1,4 +1,4 @@
-//! The tokio runtime and the memory of the process.
+//! Describes the tokio runtime and the memory of the process.
 
 use std::fmt::Write as _;
 
@@ -7,8 +7,8 @@ use tokio::runtime::Handle;
 
 /// Returns the state of the runtime that serves the request.
 ///
-/// A worker whose busy time grows by a second in each second, while its parks stay the same, is blocked by code that does
-/// not yield. The process must run on Linux for its memory to be known.
+/// A worker whose busy time grows by a second each second, while its park count stays the same, is
+/// blocked by code that does not yield. Memory is only known on Linux.
 pub(super) fn report() -> Value {
     let runtime = Handle::current().metrics();
     let workers = (0..runtime.num_workers()).map(|worker| worker_to_json(&runtime, worker));
@@ -33,7 +33,7 @@ fn worker_to_json(_: &tokio::runtime::RuntimeMetrics, _: usize) -> Value {
     json!({})
 }
 
-/// Returns the sizes in bytes that the kernel reports; null elsewhere than on Linux.
+/// Returns the sizes in bytes that the kernel reports, or null on systems other than Linux.
 fn memory() -> Value {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
         return Value::Null;
@@ -45,14 +45,14 @@ fn memory() -> Value {
     })
 }
 
-/// Returns the memory that the process occupies, in bytes; `None` elsewhere than on Linux.
+/// Returns the resident memory of the process in bytes, or `None` on systems other than Linux.
 #[cfg(feature = "profiling")]
 pub(super) fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     bytes_of(&status, "VmRSS:")
 }
 
-/// Returns a size in `/proc/self/status`, in bytes.
+/// Parses a size in `/proc/self/status`, in bytes.
 fn bytes_of(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim_end_matches("kB").trim().parse().ok()?;

@@ -5,7 +5,7 @@ use crate::metrics::Metrics;
 use crate::object::Key;
 use crate::queue::{LOW, NORMAL, Workqueue};
 
-/// Sends a request to the endpoints of a manager with these queues.
+/// Sends a request to the debug endpoints.
 async fn ask(state: &Arc<DebugState>, method: Method, target: &str) -> (StatusCode, String) {
     let mut handlers = Handlers::default();
     add_endpoints(&mut handlers, state, false);
@@ -25,7 +25,7 @@ fn key(name: &str) -> Key {
     }
 }
 
-/// A controller `memo` with a key in each stage.
+/// Returns the state of a controller `memo` with a key in each stage, and its queue.
 async fn busy_controller() -> (Arc<DebugState>, Arc<Workqueue<Key>>) {
     let queue = Arc::new(Workqueue::new(Metrics::new().queue("memo")));
     queue.add(key("running"), NORMAL);
@@ -80,7 +80,7 @@ memo: Memo (example.com/v1), workers 4, in progress 1, ready 2, delayed 2
     assert_eq!(text, "", "the controller has ended");
 }
 
-/// A limiter that knows how often each key has failed.
+/// A limiter that reports seven failures for every key.
 struct Seven;
 
 impl crate::rate_limiter::RateLimiter<Key> for Seven {

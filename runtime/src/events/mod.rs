@@ -18,7 +18,7 @@ use crate::metrics::Counter;
 pub use recorder::EventRecorder;
 use spam_filter::SpamFilter;
 
-/// Number of events that may be queued; further ones are dropped with a warning.
+/// Number of events that may be queued. Further events are dropped with a warning.
 const CAPACITY: usize = 1000;
 
 /// Queues events for a publisher. Clones share the queue.
@@ -30,7 +30,8 @@ pub(crate) struct EventSender {
 }
 
 impl EventSender {
-    /// Queues the event, or drops and counts it: when the object has had too many, or with a warning when the queue is full.
+    /// Queues the event. Drops and counts it if its object has had too many events, or, with a
+    /// warning, if the queue is full.
     pub(crate) fn send(&self, event: Event, regarding: ObjectReference) {
         let mut filter = self.filter.lock().unwrap_or_else(PoisonError::into_inner);
         let is_admitted = filter.admit(&regarding);
@@ -58,10 +59,10 @@ impl EventSender {
     }
 }
 
-/// The events that are queued and not sent yet.
+/// Queued events that have not been sent yet.
 pub(crate) struct WaitingEvents(mpsc::Receiver<(Event, ObjectReference)>);
 
-/// Creates a sender, and the queue of what it sends. `dropped` counts the events that are not queued.
+/// Creates a sender and its queue. `dropped` counts the events that are not queued.
 pub(crate) fn new_event_channel(dropped: Counter) -> (EventSender, WaitingEvents) {
     let (sender, waiting) = mpsc::channel(CAPACITY);
     let sender = EventSender {
@@ -73,7 +74,8 @@ pub(crate) fn new_event_channel(dropped: Counter) -> (EventSender, WaitingEvents
 }
 
 impl WaitingEvents {
-    /// Sends events until `stop` has resolved and those that are queued are sent, or until there is no sender.
+    /// Sends events until `stop` has resolved and all queued events are sent, or until all senders
+    /// are dropped.
     pub(crate) async fn publish(
         self,
         client: Client,
@@ -81,7 +83,7 @@ impl WaitingEvents {
         stop: impl Future<Output = ()> + Send + 'static,
     ) {
         let Self(mut waiting) = self;
-        // The recorder's requests name no field manager.
+        // The recorder's requests specify no field manager.
         let client = with_field_manager(client, &reporter.controller);
         let recorder = Recorder::new(client, reporter);
         let mut stop = std::pin::pin!(stop.fuse());
@@ -89,7 +91,7 @@ impl WaitingEvents {
             let next = tokio::select! {
                 next = waiting.recv() => next,
                 () = &mut stop => {
-                    // Accept no new events; the loop goes on with the queued ones.
+                    // Accept no new events, but keep sending the queued ones.
                     waiting.close();
                     continue;
                 }
@@ -142,7 +144,7 @@ mod tests {
         assert_eq!(dropped.get(), (2 * CAPACITY - 25) as f64);
     }
 
-    /// The events are never sent here, as if the API server did not respond.
+    /// Nothing sends the events here, as if the API server did not respond.
     #[tokio::test]
     async fn events_are_dropped_without_blocking_when_the_server_does_not_respond() {
         let metrics = Metrics::new();

@@ -9,8 +9,8 @@ use super::{EventSender, new_event, new_event_channel};
 use crate::metrics::Metrics;
 use crate::object::{AnyObject, event_reference};
 
-/// Records Kubernetes events outside of a reconcile, as [`Ctx::normal`](crate::Ctx::normal) does in one; see
-/// [`Manager::events`](crate::Manager::events). Clones share the queue.
+/// Records Kubernetes events outside of a reconcile, like [`Ctx::normal`](crate::Ctx::normal) does
+/// inside of one; see [`Manager::events`](crate::Manager::events). Clones share the queue.
 #[derive(Clone)]
 pub struct EventRecorder {
     name: String,
@@ -26,10 +26,11 @@ impl fmt::Debug for EventRecorder {
 }
 
 impl EventRecorder {
-    /// Creates a recorder without a manager, for calling a webhook or the function of a task from a test.
+    /// Creates a recorder without a manager, for calling a webhook or the function of a task from a
+    /// test.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, which sends the events.
+    /// Panics outside of a tokio runtime, which is needed to send the events.
     pub fn new(client: Client, name: impl Into<String>) -> Self {
         let name = name.into();
         let (sender, waiting) = new_event_channel(Metrics::new().events_dropped(&name));
@@ -44,12 +45,12 @@ impl EventRecorder {
 
     /// Records an event of type `Normal` about `object`.
     ///
-    /// `reason` and `action` are single CamelCase words: the reason for the action, and the action taken. The event is
-    /// sent in the background: the call neither waits nor fails. The manager's role needs `create` and `patch` on `events`
-    /// in the group `events.k8s.io`.
+    /// `reason` and `action` are single CamelCase words: the reason for the action, and the action
+    /// taken. The event is sent in the background, so this neither waits nor fails. The manager's
+    /// role needs `create` and `patch` on `events` in the group `events.k8s.io`.
     ///
-    /// An object has 25 events, and then one in five minutes, as in client-go. Others are dropped, and counted in
-    /// `rbuilder_events_dropped_total`.
+    /// Each object may have 25 events, and then one every five minutes, as in client-go. Further
+    /// events are dropped and counted in `rbuilder_events_dropped_total`.
     pub fn normal<K: AnyObject>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
         self.event(object, new_event(EventType::Normal, reason, action, note.into()));
     }

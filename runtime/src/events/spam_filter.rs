@@ -1,7 +1,7 @@
-//! A limit on the rate of events about each object; client-go's spam filter.
+//! A rate limit for the events about each object, like client-go's spam filter.
 //!
-//! A reconcile that fails and records an event is retried for ever, and with it the event. Of one object, 25 events pass,
-//! and then one in five minutes.
+//! A failing reconcile that records an event is retried forever, and records the event each time.
+//! For each object, 25 events pass, and then one every five minutes.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -14,16 +14,18 @@ use crate::token_bucket::TokenBucket;
 
 /// Number of events about an object that pass at once.
 const BURST: f64 = 25.0;
-/// Seconds until another one passes.
+/// Seconds between further events.
 const PERIOD: f64 = 300.0;
-/// Number of objects remembered, as in client-go. An object that is forgotten has its whole burst again.
+/// Number of objects to remember, as in client-go. An object that was forgotten gets its full burst
+/// again.
 const MAX_OBJECTS: usize = 4096;
 
-/// The events that each object may still have.
+/// Tracks how many events each object may still have.
 ///
-/// Objects are forgotten by generations: those looked up are moved to `recent`; once that is half of the limit, it replaces
-/// `older`, and what was not looked up since is gone. A list ordered by time would forget exactly the oldest, with more
-/// memory and code.
+/// Objects are forgotten in generations. A lookup moves an object to `recent`. Once `recent`
+/// reaches half of the limit, it replaces `older`, and objects that have not been looked up since
+/// are gone. A list ordered by time would forget exactly the oldest object, but takes more memory
+/// and code.
 #[derive(Debug, Default)]
 pub(super) struct SpamFilter {
     recent: HashMap<u64, TokenBucket>,

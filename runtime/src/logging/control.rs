@@ -1,4 +1,4 @@
-//! The level and the format of the log while the process runs.
+//! Changes the level and format of the log while the process runs.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -8,12 +8,12 @@ use super::lines::CurrentFormat;
 use super::{expand_level, parse_filter};
 use crate::args::LogFormat;
 
-/// The log of this process, if [`init_logging`](super::init_logging) has set it up.
+/// Control of this process's log, if [`init_logging`](super::init_logging) has set it up.
 static CONTROL: OnceLock<LogControl> = OnceLock::new();
 
 /// Changes the log.
 pub(crate) struct LogControl {
-    /// The level or filter, as it was given.
+    /// The level or filter as the user specified it.
     level: Mutex<String>,
     reload: Box<dyn Fn(EnvFilter) -> Result<(), reload::Error> + Send + Sync>,
     format: CurrentFormat,
@@ -32,13 +32,14 @@ impl LogControl {
         }
     }
 
-    /// Makes it the control of this process.
+    /// Makes this the control of the process's log.
     pub(super) fn install(self) {
-        // A second one would be that of a second subscriber, which cannot be installed.
+        // A second control would belong to a second subscriber, which cannot be installed.
         let _ = CONTROL.set(self);
     }
 
-    /// Returns the control of this process's log; `None` if the operator has a subscriber of its own.
+    /// Returns the control of this process's log, or `None` if the operator installed its own
+    /// subscriber.
     pub(crate) fn of_process() -> Option<&'static Self> {
         CONTROL.get()
     }
@@ -48,10 +49,10 @@ impl LogControl {
         self.level.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Sets a level or filter, as `--log-level` does.
+    /// Sets a level or filter, like `--log-level`.
     ///
     /// # Errors
-    /// The problem, and the values expected.
+    /// Returns the problem and the expected values.
     pub(crate) fn set_level(&self, level: &str) -> Result<(), String> {
         let filter = parse_filter(&expand_level(level))?;
         let mut current = self.level.lock().unwrap_or_else(PoisonError::into_inner);

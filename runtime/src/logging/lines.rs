@@ -1,7 +1,8 @@
-//! Log lines as text or JSON, a choice that can change while the process runs.
+//! Log lines as text or JSON. The format can change while the process runs.
 //!
-//! tracing-subscriber formats the fields of a span once, when the span starts, and lines within it contain the result. A
-//! span may have started before the format changed: its fields are then converted when the next line needs them.
+//! tracing-subscriber formats the fields of a span only once, when the span starts, and includes
+//! the result in all lines of the span. If the format has changed since the span started, its
+//! fields are converted when the next line needs them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,14 +19,14 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::args::LogFormat;
 
-/// The current format. Clones share it.
+/// The current format, shared by all clones.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CurrentFormat(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
     is_json: AtomicBool,
-    /// `true` once the format has changed, so that spans may have fields in another one.
+    /// Whether the format has ever changed, so that spans may have fields in the other format.
     has_changed: AtomicBool,
 }
 
@@ -53,7 +54,7 @@ impl CurrentFormat {
         }
     }
 
-    /// Brings the fields of a span, which may be older than the current format, into JSON.
+    /// Converts the fields of a span to JSON, unless they already are.
     fn convert_to_json(&self, fields: &mut String) {
         if !self.0.has_changed.load(Ordering::Relaxed)
             || fields.is_empty()
@@ -78,7 +79,7 @@ impl Lines {
         Self {
             format,
             text: Format::default(),
-            // The span list contains the reconcile span even within spans of the operator's own.
+            // The span list includes the reconcile span even within the operator's own spans.
             json: json.with_current_span(false).with_span_list(true),
         }
     }

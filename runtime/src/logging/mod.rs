@@ -18,11 +18,13 @@ use crate::error::ManagerError;
 pub(crate) use control::LogControl;
 use lines::{CurrentFormat, Lines, SpanFields};
 
-/// Installs a log subscriber as configured by the arguments, and logs panics with it, unless one is installed already.
+/// Installs a log subscriber configured by the arguments, and a panic hook that logs panics with
+/// it, unless a subscriber is already installed.
 ///
-/// `RUST_LOG` takes precedence over `--log-level` and is used unchanged. In addition to tracing's directives, the flag
-/// accepts zap's level names and numbers; such levels exclude the debug output of network libraries, and, up to `info`,
-/// kube's lines about requests that fail, which the library reports itself.
+/// `RUST_LOG` takes precedence over `--log-level` and is used unchanged. The flag accepts tracing's
+/// directives as well as zap's level names and numbers. A plain level excludes the debug output of
+/// network libraries and, up to `info`, kube's messages about failed requests, because the library
+/// reports those itself.
 pub(crate) fn init_logging(args: &ManagerArgs) -> Result<(), ManagerError> {
     let (level, filter) = match std::env::var(EnvFilter::DEFAULT_ENV) {
         Ok(value) if !value.is_empty() => {
@@ -39,14 +41,15 @@ pub(crate) fn init_logging(args: &ManagerArgs) -> Result<(), ManagerError> {
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        // No escape codes in the input of a log collector.
+        // Log collectors should not see escape codes.
         .with_ansi(std::io::stderr().is_terminal() && no_color_is_unset())
         .fmt_fields(SpanFields(format.clone()))
         .event_format(Lines::new(format.clone()))
         .with_filter_reloading();
     let control = LogControl::new(level, lines.reload_handle(), format);
     let installed = lines.finish().with(body_filter()).try_init();
-    // An error means that a subscriber is installed already. It is kept, and so is the handling of panics.
+    // An error means that a subscriber is already installed. Keep it, and leave the panic hook
+    // alone.
     if installed.is_ok() {
         control.install();
         panics::log_panics();
@@ -59,7 +62,7 @@ fn no_color_is_unset() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Returns the level or filter that the flags set.
+/// Returns the level or filter set by the flags.
 fn level_of_flags(args: &ManagerArgs) -> &str {
     let given = args.log_level.as_deref().filter(|level| !level.is_empty());
     match (given, args.zap_devel) {
@@ -78,24 +81,25 @@ fn filter_from_flags(args: &ManagerArgs) -> Result<EnvFilter, ManagerError> {
     })
 }
 
-/// Prefixes of the targets of network libraries, which log every packet.
+/// Target prefixes of network libraries, which log every packet.
 const NETWORK_TARGETS: [&str; 6] = ["h2", "hyper", "mio", "rustls", "tower", "want"];
 
-/// The targets with which kube logs failed requests and watches, once for each attempt and without the causes.
+/// Targets for which kube logs failed requests and watches, once per attempt and without the
+/// causes.
 const KUBE_TARGETS: [&str; 2] = ["kube_client::client", "kube_runtime::watcher"];
-/// A target within those that has something of its own to say: that a CA bundle cannot be reloaded.
+/// A target below those that reports something else: that a CA bundle cannot be reloaded.
 const KUBE_TLS: &str = "kube_client::client::tls";
 
-/// Returns a filter, whatever the level, for the lines in which kube writes the whole response that it cannot decode: a list
-/// of Secrets, for example.
+/// Returns a filter that always drops the messages in which kube quotes an entire undecodable
+/// response, for example a list of Secrets.
 fn body_filter() -> FilterFn {
     filter_fn(|metadata: &Metadata<'_>| {
         !(metadata.target() == "kube_client::client" && *metadata.level() == Level::WARN)
     })
 }
 
-/// Returns tracing's directives for a level, which may be one of zap's. Levels above `info` do not apply to network
-/// libraries, others not to kube's requests.
+/// Returns tracing's directives for a level, which may be one of zap's. Levels above `info` exclude
+/// network libraries; all others exclude kube's requests.
 fn expand_level(level: &str) -> String {
     let level = match level {
         "panic" | "dpanic" | "fatal" => "error",
@@ -120,11 +124,12 @@ fn expand_level(level: &str) -> String {
 /// Parses a filter.
 ///
 /// # Errors
-/// The problem, and the values expected.
+/// Returns the problem and the expected values.
 fn parse_filter(filter: &str) -> Result<EnvFilter, String> {
     const EXPECTED: &str =
         "expected error, warn, info, debug, trace or off, or a filter such as `info,kube=debug`";
-    // tracing takes a single word that is not a level as the name of a crate, so a mistyped level would disable all logs.
+    // tracing takes a single unknown word for the name of a crate, so a mistyped level would
+    // disable all logs.
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if filter.chars().all(is_word) && filter.parse::<LevelFilter>().is_err() {
         return Err(format!("unknown level; {EXPECTED}"));
@@ -139,7 +144,7 @@ pub(crate) struct LogBuffer(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
 
 #[cfg(test)]
 impl LogBuffer {
-    /// Buffers the library's log of this thread at level `INFO`, until the guard is dropped.
+    /// Buffers this thread's log at level `INFO`, until the guard is dropped.
     pub(crate) fn start() -> (Self, tracing::subscriber::DefaultGuard) {
         let log = Self::default();
         let subscriber = tracing_subscriber::fmt()
@@ -178,7 +183,7 @@ mod tests {
     use super::*;
     use crate::args::LogFormat;
 
-    /// Returns a subscriber that logs to a buffer, with its control.
+    /// Returns a subscriber that logs to a buffer, and its control.
     fn controlled(
         level: &str,
         format: LogFormat,
@@ -333,7 +338,7 @@ mod tests {
         check("info,rustls=debug", &["handshake", "alert"]);
     }
 
-    /// Requests that fail are reported by the library, once and with the causes.
+    /// The library reports failed requests itself, once and with the causes.
     #[test]
     fn kubes_lines_about_failed_requests_are_off_unless_asked_for() {
         let kube = ["failed with error", "watch list error"];

@@ -1,4 +1,4 @@
-//! Metrics of caches, read before each scrape.
+//! Metrics of caches, updated before each scrape.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,10 +8,11 @@ use super::registry::{Family, Registry};
 use crate::cache::CacheStats;
 use crate::object::Key;
 
-/// `cluster` is empty for the manager's own cluster, which Prometheus takes for a label that is absent.
+/// `cluster` is empty for the manager's own cluster. To Prometheus, an empty label is the same as
+/// an absent one.
 const LABELS: [&str; 4] = ["kind", "content", "selection", "cluster"];
 
-/// The families of all caches. Clones share them.
+/// The metric families for all caches, shared by all clones.
 #[derive(Clone)]
 pub(super) struct Families {
     objects: Family<Gauge, 4>,
@@ -21,7 +22,7 @@ pub(super) struct Families {
     relists: Family<Counter, 4>,
     watch_errors: Family<Counter, 4>,
     undecodable: Family<Gauge, 2>,
-    /// The labels that have been set.
+    /// The label values that have been set so far.
     known: Arc<Mutex<BTreeSet<Labels>>>,
 }
 
@@ -72,8 +73,9 @@ impl Families {
         }
     }
 
-    /// Sets all metrics. Caches with the same labels count together, an undecodable object in several caches of its kind
-    /// counts once, and a cache that is no longer there has no objects.
+    /// Sets all metrics. Caches with the same labels are added up, an object that is undecodable in
+    /// several caches of its kind counts once, and caches that no longer exist are set to zero
+    /// objects.
     pub(super) fn set(&self, caches: Vec<CacheStats>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut totals: BTreeMap<Labels, Total> = known
@@ -101,7 +103,7 @@ impl Families {
             self.bytes.with(labels).set(total.bytes as f64);
             self.since_contact.with(labels).set(total.since_contact);
             self.own_writes.with(labels).set(total.own_writes as f64);
-            // A counter of a cache that is gone keeps its value.
+            // Counters of a cache that no longer exists keep their values.
             if total.caches > 0 {
                 self.relists.with(labels).set(total.relists as f64);
                 self.watch_errors.with(labels).set(total.watch_errors as f64);

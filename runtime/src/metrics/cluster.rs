@@ -1,4 +1,4 @@
-//! Metrics of other clusters, read before each scrape.
+//! Metrics of other clusters, updated before each scrape.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::instruments::Gauge;
 use super::registry::{Family, Registry};
 
-/// The families of all other clusters. Clones share them.
+/// The metric families for all other clusters, shared by all clones.
 #[derive(Clone)]
 pub(super) struct Families {
     connected: Family<Gauge, 1>,
-    /// The labels that have been set.
+    /// The label values that have been set so far.
     known: Arc<Mutex<BTreeSet<String>>>,
 }
 
@@ -27,7 +27,7 @@ impl Families {
         }
     }
 
-    /// Sets all metrics. A cluster that was removed has none.
+    /// Sets all metrics, and removes those of removed clusters.
     pub(super) fn set(&self, clusters: Vec<(String, bool)>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, is_connected) in &clusters {

@@ -9,25 +9,26 @@ use tokio::time::Instant;
 use super::registry::{Family, Registry};
 use super::{Counter, Gauge, Histogram};
 
-/// Bounds of reconcile times in seconds; controller-runtime's.
+/// Bucket bounds for reconcile times in seconds, the same as controller-runtime's.
 const RECONCILE_BOUNDS: &[f64] = &[
     0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25,
     1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0,
     50.0, 60.0,
 ];
-/// Maximum number of priorities with a series of their own; further ones share a series. controller-runtime's.
+/// Maximum number of priorities with their own series, as in controller-runtime. All others share a
+/// series.
 const MAX_PRIORITIES: usize = 25;
 const OTHER_PRIORITIES: &str = "exceeded_cardinality_limit";
 
-/// Returns the bounds of queue times in seconds: 10 ns and eleven further powers of ten. They are multiplied as in Go,
-/// whose rounding is visible in the labels.
+/// Returns bucket bounds for queue times in seconds: 10 ns and eleven further powers of ten. They
+/// are multiplied as in Go, because the rounding is visible in the labels.
 fn queue_bounds() -> Vec<f64> {
     std::iter::successors(Some(10e-9), |bound| Some(bound * 10.0))
         .take(12)
         .collect()
 }
 
-/// The families of all controllers.
+/// The metric families for all controllers.
 pub(super) struct Families {
     reconciles: Family<Counter, 2>,
     errors: Family<Counter, 1>,
@@ -133,12 +134,12 @@ impl Families {
         }
     }
 
-    /// Returns the metrics of a controller; all series exist from now on.
+    /// Returns the metrics of a controller, and creates all of its series.
     pub(super) fn controller(&self, name: &str, workers: usize) -> ControllerMetrics {
-        // The number is small enough for an exact conversion.
+        // The number is small enough to convert exactly.
         self.workers.with([name]).set(workers as f64);
         let result = |result| self.reconciles.with([name, result]);
-        // A requeue without a delay does not exist here, but dashboards expect the series.
+        // There is no requeue without a delay here, but dashboards expect the series.
         let _ = result("requeue");
         ControllerMetrics {
             success: result("success"),
@@ -153,7 +154,7 @@ impl Families {
         }
     }
 
-    /// Returns the metrics of a controller's queue; all series exist from now on.
+    /// Returns the metrics of a controller's queue, and creates all of its series.
     pub(super) fn queue(&self, name: &str) -> QueueMetrics {
         let labels = [name, name];
         let queue = QueueMetrics(Arc::new(Queue {
@@ -173,7 +174,8 @@ impl Families {
     }
 }
 
-/// The result of a reconcile. Each kind of failure counts as an error and also under its own metric.
+/// The result of a reconcile. Each kind of failure counts as an error and also under its own
+/// metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReconcileResult {
     Success,
@@ -184,7 +186,7 @@ pub(crate) enum ReconcileResult {
     Timeout,
 }
 
-/// The metrics of a controller's reconciles. Clones share them.
+/// Metrics of a controller's reconciles, shared by all clones.
 #[derive(Clone, Debug)]
 pub(crate) struct ControllerMetrics {
     success: Counter,
@@ -199,7 +201,7 @@ pub(crate) struct ControllerMetrics {
 }
 
 impl ControllerMetrics {
-    /// Counts a worker as active until the guard is dropped, also when its task is cancelled.
+    /// Counts a worker as active until the guard is dropped, even if its task is cancelled.
     pub(crate) fn active(&self) -> ActiveGuard {
         ActiveGuard::new(&self.active)
     }
@@ -237,7 +239,7 @@ impl Drop for ActiveGuard {
     }
 }
 
-/// The metrics of a queue. Clones share them.
+/// Metrics of a queue, shared by all clones.
 #[derive(Clone, Debug)]
 pub(crate) struct QueueMetrics(Arc<Queue>);
 
@@ -245,7 +247,7 @@ pub(crate) struct QueueMetrics(Arc<Queue>);
 struct Queue {
     name: String,
     depth: Family<Gauge, 3>,
-    /// Depths by priority, for priorities with a series of their own.
+    /// Depths by priority, for priorities with their own series.
     depths: Mutex<BTreeMap<i32, Gauge>>,
     adds: Counter,
     retries: Counter,
@@ -253,7 +255,7 @@ struct Queue {
     worked: Histogram,
     unfinished: Gauge,
     longest: Gauge,
-    /// The times at which the keys being processed were taken, with the number of keys for each.
+    /// The times at which keys in progress were taken, with the number of keys for each.
     processing: Mutex<BTreeMap<Instant, u32>>,
 }
 
@@ -290,7 +292,7 @@ impl QueueMetrics {
         self.0.retries.inc();
     }
 
-    /// Records that a worker took a key at the time `at` which was ready since `added`.
+    /// Records that a worker took a key at the time `at` that had been ready since `added`.
     pub(crate) fn taken(&self, priority: i32, added: Instant, at: Instant) {
         self.0.depth(priority).add(-1.0);
         self.0
@@ -305,7 +307,7 @@ impl QueueMetrics {
             .or_default() += 1;
     }
 
-    /// Records that the worker that took a key at the time `at` is done.
+    /// Records that the worker that took a key at the time `at` has finished.
     pub(crate) fn done(&self, at: Instant) {
         self.0.worked.observe_duration(at.elapsed());
         let mut processing = self.0.processing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -317,11 +319,11 @@ impl QueueMetrics {
         }
     }
 
-    /// Updates the gauges that depend on the time.
+    /// Updates the gauges that depend on the current time.
     pub(super) fn refresh(&self) {
         let processing = self.0.processing.lock().unwrap_or_else(PoisonError::into_inner);
         let spent = |since: &Instant| since.elapsed().as_secs_f64();
-        // Not `sum`, which returns negative zero for an empty iterator.
+        // `sum` would return negative zero for an empty iterator.
         let unfinished = processing
             .iter()
             .fold(0.0, |sum, (since, keys)| sum + spent(since) * f64::from(*keys));

@@ -5,7 +5,7 @@ use std::fmt;
 /// The `Content-Type` of the text.
 pub(crate) const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The labels of a line, `{name="value",…}`; empty if there are none.
+/// The labels of a line, `{name="value",…}`, or nothing if there are none.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'a> {
     names: &'a [String],
@@ -60,9 +60,9 @@ pub(super) fn escape_help(help: &str) -> String {
     help.replace('\\', "\\\\").replace('\n', "\\n")
 }
 
-/// Formats a number as Go's client does: the shortest digits that parse to the same value, with an exponent from a million
-/// and below a ten-thousandth. The format matters because the bounds of histograms are labels, which queries compare as
-/// strings.
+/// Formats a number like Go's client: the shortest digits that parse to the same value, with an
+/// exponent from a million and below a ten-thousandth. The format matters because histogram bounds
+/// are labels, which queries compare as strings.
 pub(super) fn format_number(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
@@ -86,8 +86,8 @@ pub(super) fn is_metric_name(name: &str) -> bool {
     is_name(name, |c| matches!(c, 'a'..='z' | 'A'..='Z' | '_' | ':'))
 }
 
-/// Returns `true` if `name` is a valid label and not reserved: Prometheus reserves names that start with two underscores,
-/// and histograms use `le`.
+/// Returns `true` if `name` is a valid label that is not reserved. Prometheus reserves names that
+/// start with two underscores, and histograms use `le`.
 pub(super) fn is_label_name(name: &str) -> bool {
     is_name(name, |c| matches!(c, 'a'..='z' | 'A'..='Z' | '_')) && !name.starts_with("__") && name != "le"
 }

@@ -1,8 +1,9 @@
-//! Metrics of other libraries, which are given as text in Prometheus' format.
+//! Metrics of other libraries, provided as text in Prometheus' format.
 //!
-//! Prometheus rejects a whole scrape for one line that it cannot parse, and for one series that occurs twice. So the text
-//! is divided into families, and those that would do either are left out. An example, in which `a_count` is a series of a
-//! histogram `a` of the library: the gauge is left out although no metric of the library is called `a_count`.
+//! Prometheus rejects an entire scrape if it contains a line that it cannot parse or a duplicate
+//! series. The text is therefore split into families, and those that would cause either problem are
+//! dropped. In the following example, `a_count` is a series of this library's histogram `a`. The
+//! gauge is dropped although no metric of this library is named `a_count`.
 //!
 //! ```text
 //! # TYPE a_count gauge
@@ -15,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::exposition::is_metric_name;
 
-/// The ends of the names of a histogram's and a summary's series.
+/// Suffixes of the series names of histograms and summaries.
 pub(super) const SERIES_SUFFIXES: [&str; 3] = ["_bucket", "_sum", "_count"];
 
 type Collect = Arc<dyn Fn() -> String + Send + Sync>;
@@ -24,11 +25,11 @@ type Collect = Arc<dyn Fn() -> String + Send + Sync>;
 #[derive(Default)]
 pub(super) struct ForeignMetrics {
     collectors: Mutex<Vec<Collect>>,
-    /// The names of the metrics that were left out and logged.
+    /// Names of metrics that were dropped with a warning.
     warned: Mutex<HashSet<String>>,
 }
 
-/// The lines of one metric name.
+/// The lines of one metric.
 #[derive(Default)]
 struct ForeignFamily<'a> {
     name: &'a str,
@@ -44,9 +45,9 @@ impl ForeignMetrics {
         collectors.push(Arc::new(collect));
     }
 
-    /// Appends the families whose names and series are not among those `taken`.
+    /// Appends the families whose names and series are not in `taken`.
     pub(super) fn write(&self, mut taken: HashSet<String>, text: &mut String) {
-        // Called without the lock, as the functions are the operator's.
+        // Release the lock before calling them, because these are the operator's functions.
         let collectors = self
             .collectors
             .lock()
@@ -79,7 +80,7 @@ impl ForeignMetrics {
     }
 }
 
-/// Divides a text into families. Comments other than `HELP` and `TYPE` are dropped.
+/// Splits a text into families. Drops comments other than `HELP` and `TYPE`.
 fn split_families(text: &str) -> Vec<ForeignFamily<'_>> {
     let mut families: Vec<ForeignFamily<'_>> = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -112,7 +113,7 @@ fn split_families(text: &str) -> Vec<ForeignFamily<'_>> {
     families
 }
 
-/// Returns the metric that a comment describes.
+/// Returns the name of the metric that a comment describes.
 fn described_metric(comment: &str) -> Option<&str> {
     let mut words = comment.split_whitespace();
     let is_description = matches!(words.next(), Some("HELP" | "TYPE"));
@@ -124,7 +125,8 @@ fn sample_name(line: &str) -> &str {
     &line[..end.unwrap_or(line.len())]
 }
 
-/// Returns `true` for labels, if any, a value, and a time in milliseconds, if any.
+/// Returns `true` if the text consists of optional labels, a value, and an optional timestamp in
+/// milliseconds.
 fn is_sample_end(rest: &str) -> bool {
     let Some(values) = skip_labels(rest.trim_start()) else {
         return false;
@@ -134,7 +136,7 @@ fn is_sample_end(rest: &str) -> bool {
     has_value && words.next().is_none_or(|time| time.parse::<i64>().is_ok()) && words.next().is_none()
 }
 
-/// Returns the text after the labels; `None` if they do not end.
+/// Returns the text after the labels, or `None` if they are not terminated.
 fn skip_labels(text: &str) -> Option<&str> {
     let Some(labels) = text.strip_prefix('{') else {
         return Some(text);
@@ -157,7 +159,7 @@ mod tests {
     use super::*;
     use crate::logging::LogBuffer;
 
-    /// Returns what is appended in two scrapes, and the number of warnings.
+    /// Returns the text appended by two scrapes, and the number of warnings.
     fn collect(texts: &[&str]) -> (String, usize) {
         let foreign = ForeignMetrics::default();
         for text in texts {

@@ -1,4 +1,4 @@
-//! Counters, gauges and histograms, each a cheap handle to atomics.
+//! Counters, gauges and histograms. Each is a cheap handle to atomics.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use super::exposition::{Labels, format_number};
 
-/// A number that only increases, such as requests served.
+/// A number that only increases, such as served requests.
 #[derive(Clone, Debug)]
 pub struct Counter(Arc<Float>);
 
-/// A number that goes up and down, such as connections open.
+/// A number that goes up and down, such as open connections.
 #[derive(Clone, Debug)]
 pub struct Gauge(Arc<Float>);
 
@@ -25,7 +25,7 @@ impl Counter {
         self.0.add(1.0);
     }
 
-    /// Adds `amount`; a negative number or NaN is ignored, because counters never decrease.
+    /// Adds `amount`. Negative numbers and NaN are ignored, because counters never decrease.
     pub fn add(&self, amount: f64) {
         if amount > 0.0 {
             self.0.add(amount);
@@ -61,7 +61,7 @@ impl Gauge {
 }
 
 impl Histogram {
-    /// Records `value`; NaN is ignored.
+    /// Records `value`. NaN is ignored.
     pub fn observe(&self, value: f64) {
         if value.is_nan() {
             return;
@@ -72,7 +72,7 @@ impl Histogram {
         sum.add(value);
     }
 
-    /// Records a duration, in seconds.
+    /// Records a duration in seconds.
     pub fn observe_duration(&self, duration: Duration) {
         self.observe(duration.as_secs_f64());
     }
@@ -110,7 +110,7 @@ impl Float {
 #[derive(Debug)]
 struct Distribution {
     bounds: Arc<[f64]>,
-    /// Number of values in each bucket; the last one is for values above all bounds.
+    /// Number of values in each bucket. The last bucket is for values above all bounds.
     counts: Box<[AtomicU64]>,
     sum: Float,
 }
@@ -171,8 +171,8 @@ pub(super) mod sealed {
             }))
         }
 
-        /// Writes the buckets, sum and count. The count is summed up from the buckets written, so that they are consistent
-        /// even if values are recorded meanwhile.
+        /// Writes the buckets, sum and count. The count is computed from the written buckets, so
+        /// that they are consistent even if values are recorded concurrently.
         fn write(&self, name: &str, labels: Labels<'_>, text: &mut String) {
             let Distribution { bounds, counts, sum } = &*self.0;
             let mut count = 0;

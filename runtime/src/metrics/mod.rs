@@ -72,7 +72,7 @@ pub(crate) use webhook::{ConversionMetrics, WebhookMetrics};
 use crate::cache::CacheStats;
 use registry::Registry;
 
-/// The metrics of a manager. Clones share them.
+/// The metrics of a manager, shared by all clones.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
 
@@ -90,7 +90,8 @@ struct Inner {
 }
 
 impl Metrics {
-    /// Creates metrics with those of the process; those of controllers are added with the controllers.
+    /// Creates metrics with those of the process. Controllers add theirs when they are added to a
+    /// manager.
     ///
     /// A [`Manager`](crate::Manager) creates its own; use this for tests, or for clients with
     /// [counted requests](Self::count_requests).
@@ -140,7 +141,7 @@ impl Metrics {
     /// By convention the name of a counter ends in `_total`.
     ///
     /// # Errors
-    /// When the name or a label is invalid, or a different metric of this name exists.
+    /// Fails if the name or a label is invalid, or if a different metric with this name exists.
     pub fn counter<const N: usize>(
         &self,
         name: &str,
@@ -153,7 +154,7 @@ impl Metrics {
     /// Registers a family of gauges, or returns the existing one of this name.
     ///
     /// # Errors
-    /// As [`Metrics::counter`].
+    /// Fails like [`Metrics::counter`].
     pub fn gauge<const N: usize>(
         &self,
         name: &str,
@@ -169,7 +170,7 @@ impl Metrics {
     /// bucket with the bound `+Inf` is added automatically.
     ///
     /// # Errors
-    /// As [`Metrics::counter`], and when the bounds are not in increasing order.
+    /// Fails like [`Metrics::counter`], and if the bounds are not in increasing order.
     pub fn histogram<const N: usize>(
         &self,
         name: &str,
@@ -182,25 +183,27 @@ impl Metrics {
 
     /// Calls `update` before each scrape, to set gauges that are not updated continuously.
     ///
-    /// It delays the scrape, so it must not block.
+    /// The scrape waits for it, so it must not block.
     pub fn before_scrape(&self, update: impl Fn() + Send + Sync + 'static) {
         self.0.registry.before_scrape(update);
     }
 
-    /// Appends the metrics of another library to each scrape: `collect` returns them in Prometheus' text format 0.0.4.
+    /// Appends the metrics of another library to each scrape. `collect` returns them in Prometheus'
+    /// text format 0.0.4.
     ///
-    /// With the crate `prometheus`, for example, `collect` is
-    /// `|| prometheus::TextEncoder::new().encode_to_string(&prometheus::gather()).unwrap_or_default()`. It delays the
-    /// scrape, so it must not block.
+    /// With the crate `prometheus`, for example, `collect` is `||
+    /// prometheus::TextEncoder::new().encode_to_string(&prometheus::gather()).unwrap_or_default()`.
+    /// The scrape waits for it, so it must not block.
     ///
-    /// A metric whose name, or one of whose series, the library or an earlier collector has already is left out, and so
-    /// is one that Prometheus could not parse: either would cost the whole scrape. The first time, a warning is logged.
+    /// A metric is dropped if this library or an earlier collector already has its name or the name
+    /// of one of its series, or if Prometheus could not parse it, because either would fail the
+    /// entire scrape. The first time, a warning is logged.
     pub fn collect_with(&self, collect: impl Fn() -> String + Send + Sync + 'static) {
         self.0.registry.foreign.add(collect);
     }
 
-    /// Returns all metrics in Prometheus' text format 0.0.4, ordered by name, and after them those of
-    /// [other libraries](Self::collect_with).
+    /// Returns all metrics in Prometheus' text format 0.0.4, ordered by name and followed by the
+    /// metrics of [other libraries](Self::collect_with).
     pub fn text(&self) -> String {
         self.0.registry.text()
     }
@@ -218,7 +221,7 @@ impl Metrics {
         queue
     }
 
-    /// Returns the gauge of a lease: 1 while this process holds it, otherwise 0.
+    /// Returns the gauge for a lease: 1 while this process holds it, otherwise 0.
     pub(crate) fn leader(&self, lease: &str) -> Gauge {
         self.0.leader.with([lease])
     }
@@ -230,7 +233,8 @@ impl Metrics {
 
     /// Measures the caches before each scrape.
     pub(crate) fn measure_caches(&self, stats: impl Fn() -> Vec<CacheStats> + Send + Sync + 'static) {
-        // Without the other metrics, which own the function.
+        // Capture only these families: the metrics own the function, so capturing them all would be
+        // a reference cycle.
         let families = self.0.caches.clone();
         self.before_scrape(move || families.set(stats()));
     }

@@ -1,13 +1,15 @@
-//! Metrics of the process (`process_*`, as in Prometheus' clients) and of tokio's runtime (`tokio_*`).
+//! Metrics of the process (`process_*`, as in Prometheus' clients) and of the tokio runtime
+//! (`tokio_*`).
 //!
-//! The `process_*` metrics are read from `/proc` and exist on Linux only.
+//! The `process_*` metrics come from `/proc` and only exist on Linux.
 
 use std::fs;
 
 use super::registry::Registry;
 use super::{Counter, Gauge};
 
-/// The unit in which the kernel reports CPU and start times to programs, a constant whatever the kernel's own rate is.
+/// The unit in which Linux reports CPU and start times to user space. Constant, regardless of the
+/// kernel's own tick rate.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Registers the metrics, which are updated before each scrape.
@@ -89,7 +91,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// Reads the values; `None` if `/proc` does not provide all of them.
+    /// Reads the values. Returns `None` if `/proc` does not provide all of them.
     fn take() -> Option<Self> {
         let open_files = fs::read_dir("/proc/self/fd").ok()?.count();
         let text = |path| fs::read_to_string(path).ok();
@@ -98,13 +100,14 @@ impl Reading {
             &text("/proc/self/status")?,
             &text("/proc/self/limits")?,
             &text("/proc/stat")?,
-            // Without the directory itself, which was open while it was read.
+            // Minus the directory itself, which was open during the read.
             open_files.saturating_sub(1) as f64,
         )
     }
 
     fn parse(stat: &str, status: &str, limits: &str, system: &str, open_files: f64) -> Option<Self> {
-        // The second field is the program's name in parentheses, which may contain spaces and parentheses.
+        // The second field is the name of the program in parentheses, which may itself contain
+        // spaces and parentheses.
         let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
         // `fields` starts with the third field of proc_pid_stat(5).
         let ticks = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();

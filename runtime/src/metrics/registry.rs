@@ -1,4 +1,4 @@
-//! Registration of metric families, and their text format.
+//! Registers metric families and writes their text format.
 
 use std::any::Any;
 use std::collections::btree_map::Entry;
@@ -10,7 +10,7 @@ use super::exposition::{Labels, escape_help, is_label_name, is_metric_name};
 use super::foreign::{ForeignMetrics, SERIES_SUFFIXES};
 use super::instruments::Instrument;
 
-/// The error of registering a metric.
+/// An error from registering a metric.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetricError {
@@ -34,12 +34,12 @@ pub enum MetricError {
     #[error("invalid bounds of histogram `{0}`: expected finite numbers in increasing order")]
     Bounds(String),
 
-    /// A different metric of this name exists.
+    /// A different metric with this name exists.
     #[error("metric `{0}` is already registered with another type, help, labels or bounds")]
     Taken(String),
 }
 
-/// The metrics of one name, which differ in the values of their `N` labels. Clones share them.
+/// The metrics with one name, which differ in the values of their `N` labels. Clones share them.
 ///
 /// ```
 /// # fn main() -> Result<(), rbuilder::metrics::MetricError> {
@@ -62,8 +62,9 @@ impl<M, const N: usize> Clone for Family<M, N> {
 impl<M: Instrument, const N: usize> Family<M, N> {
     /// Returns the metric with these label values, in the order of the labels, creating it with value zero.
     ///
-    /// Keep the returned handle if the values do not change, to avoid the lookup. Each combination of values is kept, and
-    /// part of every scrape, until it is [removed](Self::remove); do not use object names as labels.
+    /// Keep the returned handle if the values do not change, to avoid the lookup. Each combination
+    /// of values stays in memory and in every scrape until it is [removed](Self::remove), so do not
+    /// use object names as labels.
     pub fn with(&self, values: [&str; N]) -> M {
         let values = values.map(str::to_owned);
         if let Some(found) = read_lock(&self.0.series).get(&values) {
@@ -76,7 +77,7 @@ impl<M: Instrument, const N: usize> Family<M, N> {
             .clone()
     }
 
-    /// Removes the metric with these label values; existing handles to it have no effect from then on.
+    /// Removes the metric with these label values. Existing handles to it have no further effect.
     pub fn remove(&self, values: [&str; N]) {
         write_lock(&self.0.series).remove(&values.map(str::to_owned));
     }
@@ -88,7 +89,7 @@ struct FamilyData<M, const N: usize> {
     name: String,
     help: String,
     labels: [String; N],
-    /// The bounds of a histogram's buckets; empty for other types.
+    /// The bucket bounds of a histogram; empty for other types.
     bounds: Arc<[f64]>,
     series: RwLock<BTreeMap<[String; N], M>>,
 }
@@ -122,10 +123,10 @@ impl<M: Instrument, const N: usize> FamilyData<M, N> {
 trait AnyFamily: Send + Sync {
     fn write(&self, text: &mut String);
 
-    /// Returns the family's name and those of its series.
+    /// Returns the names of the family and of its series.
     fn names(&self) -> Vec<String>;
 
-    /// Returns the beginning of the family's row in docs/metrics.md: name, type and labels.
+    /// Returns the start of the family's row in docs/metrics.md: name, type and labels.
     #[cfg(test)]
     fn row(&self) -> String;
 
@@ -133,7 +134,7 @@ trait AnyFamily: Send + Sync {
 }
 
 impl<M: Instrument, const N: usize> AnyFamily for FamilyData<M, N> {
-    /// Writes the family; one without series is omitted, as in Go's client.
+    /// Writes the family. Omitted if it has no series, as in Go's client.
     fn write(&self, text: &mut String) {
         let series = read_lock(&self.series);
         if series.is_empty() {
@@ -186,7 +187,7 @@ pub(super) struct Registry {
 }
 
 impl Registry {
-    /// Registers a family, or returns the existing one of this name.
+    /// Registers a family, or returns the existing one with this name.
     pub(super) fn family<M: Instrument, const N: usize>(
         &self,
         name: &str,
@@ -230,7 +231,7 @@ impl Registry {
         family
     }
 
-    /// Returns the rows of the families in docs/metrics.md, by name.
+    /// Returns the rows of the families in docs/metrics.md, ordered by name.
     #[cfg(test)]
     pub(super) fn rows(&self) -> Vec<String> {
         let families = self.families.lock().unwrap_or_else(PoisonError::into_inner);
@@ -244,9 +245,10 @@ impl Registry {
             .push(Arc::new(update));
     }
 
-    /// All families that have series, by name, and those of other libraries.
+    /// Returns all families that have series, ordered by name, followed by those of other
+    /// libraries.
     pub(super) fn text(&self) -> String {
-        // Called without the lock, so that an update may register what it finds to be missing.
+        // Release the lock before calling them, so that an update may register a missing metric.
         let updates = self
             .before_scrape
             .lock()
@@ -254,7 +256,7 @@ impl Registry {
             .clone();
         updates.iter().for_each(|update| update());
         let mut text = String::new();
-        // Also the names without series, so that a foreign metric does not come and go with them.
+        // Include names without series, so that a foreign metric does not come and go with them.
         let mut names = HashSet::new();
         for family in self
             .families
@@ -285,7 +287,7 @@ fn new_family<M, const N: usize>(
     }
 }
 
-// No code that can panic runs while these locks are held, so a poisoned map is consistent.
+// Nothing can panic while these locks are held, so even a poisoned map is consistent.
 
 fn read_lock<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)

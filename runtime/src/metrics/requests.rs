@@ -13,16 +13,16 @@ use tower::{Layer, Service};
 use super::registry::{Family, Registry};
 use super::{Counter, Histogram, Metrics};
 
-/// The status of a request without a response; client-go's.
+/// client-go's code for a request without a response.
 const NO_RESPONSE: &str = "<error>";
 
-/// The buckets of Kubernetes' own components.
+/// The same buckets as Kubernetes' own components.
 const SECONDS: [f64; 12] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0];
 const BYTES: [f64; 11] = [
     64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0, 16777216.0,
 ];
 
-/// The families of all clients.
+/// The metric families for all clients.
 #[derive(Clone)]
 pub(super) struct Families {
     total: Family<Counter, 3>,
@@ -92,11 +92,12 @@ impl std::fmt::Debug for CountRequests {
 }
 
 impl Metrics {
-    /// Returns a layer that counts the requests of a client to the API server at this address, in
+    /// Returns a layer that counts a client's requests to the API server at this address in
     /// `rest_client_requests_total`.
     ///
-    /// The clients of [`Manager::new`](crate::Manager::new) and [`Manager::with_config`](crate::Manager::with_config)
-    /// already have it. Add it to a client that the operator builds itself like this:
+    /// The clients of [`Manager::new`](crate::Manager::new) and
+    /// [`Manager::with_config`](crate::Manager::with_config) already have it. Add it to your own
+    /// client like this:
     ///
     /// ```no_run
     /// # use kube::{Config, client::ClientBuilder};
@@ -111,7 +112,7 @@ impl Metrics {
     /// # }
     /// ```
     pub fn count_requests(&self, server: &Uri) -> CountRequests {
-        // The URI of a request contains only the path at this layer.
+        // At this layer, the URI of a request only contains the path.
         let host = server.authority().map(ToString::to_string).unwrap_or_default();
         CountRequests {
             families: self.0.requests.clone(),
@@ -119,11 +120,12 @@ impl Metrics {
         }
     }
 
-    /// Also measures the latency and sizes of the requests that are [counted](Self::count_requests) from now on.
+    /// Also measures the latency and size of requests that are [counted](Self::count_requests) from
+    /// now on.
     ///
-    /// It adds `rest_client_request_duration_seconds`, `rest_client_request_size_bytes` and
-    /// `rest_client_response_size_bytes`, by host and verb. They are off by default because they add many series.
-    /// The response size of watches is not measured.
+    /// Adds `rest_client_request_duration_seconds`, `rest_client_request_size_bytes` and
+    /// `rest_client_response_size_bytes`, by host and verb. They are off by default because they
+    /// add many series. Response sizes of watches are not measured.
     pub fn measure_requests(&self) {
         let histograms = &self.0.requests.histograms;
         histograms.get_or_init(|| Histograms::register(&self.0.registry));
@@ -141,7 +143,7 @@ impl<S> Layer<S> for CountRequests {
     }
 }
 
-/// A client's service with counted requests.
+/// A client service that counts requests.
 #[derive(Clone, Debug)]
 pub struct Counted<S> {
     inner: S,
@@ -196,7 +198,7 @@ where
     }
 }
 
-/// Returns `true` for requests of watches.
+/// Returns `true` for watch requests.
 pub(crate) fn is_watch(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     query
@@ -204,7 +206,7 @@ pub(crate) fn is_watch(uri: &Uri) -> bool {
         .any(|part| part == "watch=true" || part == "watch=1")
 }
 
-/// A response body whose size is measured when it is dropped.
+/// A response body that records its size when it is dropped.
 #[derive(Debug)]
 pub struct Weighed<B> {
     body: B,
@@ -252,7 +254,7 @@ mod tests {
 
     use super::*;
 
-    /// Sends a request to a server that responds with this status, or with an error for status 0.
+    /// Sends a request to a server that responds with this status, or fails for status 0.
     async fn send(metrics: &Metrics, method: &str, path: &str, code: u16, body: &'static str) {
         let server = tower::service_fn(move |_: Request<Full<Bytes>>| async move {
             match code {

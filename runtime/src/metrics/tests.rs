@@ -4,7 +4,7 @@ use tokio::time::{Instant, advance};
 
 use super::*;
 
-/// Checks the text of a family, without the metrics of the process, which differ in each run.
+/// Checks the text of a family. Ignores the metrics of the process, which differ in each run.
 fn check(metrics: &Metrics, family: &str, expected: &str) {
     let about = |line: &&str| {
         let line = line
@@ -88,7 +88,8 @@ fn families_are_ordered_by_name() {
     assert!(names.is_sorted() && names.len() > 4, "{names:?}");
 }
 
-/// Compares name, type and labels of all metrics of a manager with one controller with controller-runtime's.
+/// Compares name, type and labels of all metrics of a manager with one controller with
+/// controller-runtime's.
 #[test]
 fn names_types_and_labels_are_those_of_controller_runtime_and_start_at_zero() {
     let metrics = Metrics::new();
@@ -219,7 +220,8 @@ fn each_result_of_a_reconcile_is_counted() {
             .map(|line| line.rsplit(' ').next().unwrap().to_owned());
         numbers.collect::<Vec<_>>().join(" ")
     };
-    // In order: error, requeue, requeue_after, success; errors, panics, timeouts; times; terminal errors.
+    // In this order: error, requeue, requeue_after, success; errors, panics, timeouts; times;
+    // terminal errors.
     assert_eq!(counts(), "0 0 0 0 0 0 0 0 0");
     for (how, expected) in [
         (ReconcileResult::Success, "0 0 0 1 0 0 0 1 0"),
@@ -413,7 +415,8 @@ fn metrics_of_other_libraries_follow_unless_their_name_is_taken() {
     }
 }
 
-/// Dashboards and rules are made of that page: a test of the command holds them to it.
+/// Dashboards and rules are generated from that page, and a test of the command checks that they
+/// match it.
 #[cfg(target_os = "linux")] // where the process has its metrics
 #[test]
 fn the_guide_lists_every_metric() {

@@ -8,7 +8,7 @@ use super::controller::ActiveGuard;
 use super::registry::{Family, Registry};
 use super::{Counter, Gauge, Histogram, Metrics};
 
-/// Prometheus' default buckets, which controller-runtime uses here.
+/// Prometheus' default buckets, which controller-runtime uses for webhooks.
 const LATENCIES: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 pub(super) struct Families {
@@ -67,7 +67,7 @@ impl Families {
     }
 }
 
-/// The metrics of the webhook at one path.
+/// Metrics of the webhook at one path.
 #[derive(Clone)]
 pub(crate) struct WebhookMetrics {
     path: String,
@@ -78,7 +78,8 @@ pub(crate) struct WebhookMetrics {
     conversion_panics: Counter,
 }
 
-/// The results of conversion reviews, whose HTTP status is 200 whether or not the objects could be converted.
+/// Results of ConversionReviews, whose HTTP status is 200 whether or not the objects could be
+/// converted.
 #[derive(Clone)]
 pub(crate) struct ConversionMetrics {
     succeeded: Counter,
@@ -86,7 +87,7 @@ pub(crate) struct ConversionMetrics {
 }
 
 impl Metrics {
-    /// Returns the metrics of conversion reviews; the series of both results exist from the start.
+    /// Returns the metrics of ConversionReviews, and creates the series of both results.
     pub(crate) fn conversions(&self) -> ConversionMetrics {
         let conversions = &self.0.webhooks.conversions;
         ConversionMetrics {
@@ -95,7 +96,8 @@ impl Metrics {
         }
     }
 
-    /// Returns the metrics of the webhook at this path; the series of status 200 and 500 exist from the start.
+    /// Returns the metrics of the webhook at this path, and creates the series for status 200 and
+    /// 500.
     pub(crate) fn webhook(&self, path: &str) -> WebhookMetrics {
         let families = &self.0.webhooks;
         for code in ["200", "500"] {

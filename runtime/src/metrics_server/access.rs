@@ -1,6 +1,8 @@
-//! Authentication and authorization of metrics requests by the API server, with TokenReview and SubjectAccessReview.
+//! Authenticates and authorizes metrics requests with the API server's TokenReview and
+//! SubjectAccessReview.
 //!
-//! Responses are cached for the same times as in controller-runtime, so most scrapes send no request to the API server.
+//! Responses are cached for as long as in controller-runtime, so most scrapes need no request to
+//! the API server.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -21,7 +23,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const USER_TTL: Duration = Duration::from_secs(60);
 const ALLOWED_TTL: Duration = Duration::from_secs(300);
 const DENIED_TTL: Duration = Duration::from_secs(30);
-/// Maximum number of cached responses. Few clients scrape metrics; more would be an attempt to exhaust memory.
+/// Maximum number of cached responses. Few clients scrape metrics; more would be an attempt to
+/// exhaust memory.
 const MAX_CACHED: usize = 1024;
 
 /// The decision on a request.
@@ -30,11 +33,11 @@ pub(super) enum AccessDecision {
     Allowed,
     /// The token is missing or unknown to the cluster.
     Unauthenticated,
-    /// The user of this name is not authorized.
+    /// The user with this name is not authorized.
     Denied(String),
 }
 
-/// The error of a request that cannot be decided.
+/// A request that cannot be decided.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AccessError {
     #[error("failed to create TokenReview (needs `create` on `tokenreviews`): {0}")]
@@ -48,7 +51,7 @@ pub(super) enum AccessError {
 /// Authenticates and authorizes requests, and caches the responses.
 pub(super) struct Access {
     client: Client,
-    /// Users by token. Invalid tokens are not cached, because there is no limit to their number.
+    /// Users by token. Invalid tokens are not cached, because their number is unlimited.
     users: TtlCache<String, UserInfo>,
     /// Authorization decisions by user and request.
     allowed: TtlCache<String, bool>,
@@ -63,7 +66,7 @@ impl Access {
         }
     }
 
-    /// Decides on a request with `verb` (a method in lower case) for the non-resource URL `path`.
+    /// Decides on a request with `verb` (the method in lower case) for the non-resource URL `path`.
     pub(super) async fn check(
         &self,
         headers: &HeaderMap,
@@ -161,7 +164,7 @@ impl Access {
     }
 }
 
-/// Returns the token of the header `Authorization: Bearer …`.
+/// Returns the token from the header `Authorization: Bearer …`.
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers
         .get(header::AUTHORIZATION)?

@@ -1,4 +1,4 @@
-//! Handlers that an operator adds to the metrics server.
+//! User-supplied handlers on the metrics server.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ type Handler = Arc<dyn Fn(Request<()>) -> BoxFuture<'static, Reply> + Send + Syn
 #[derive(Clone, Default)]
 pub(crate) struct Handlers {
     by_path: BTreeMap<String, Handler>,
-    /// The first path that cannot be added, and the reason.
+    /// The first path that could not be added, and why.
     error: Option<String>,
 }
 
 impl Handlers {
-    /// Adds a handler, or notes why its path is invalid.
+    /// Adds a handler, or records why its path is invalid.
     pub(crate) fn add<F, Fut, B>(&mut self, path: String, handler: F)
     where
         F: Fn(Request<()>) -> Fut + Send + Sync + 'static,
@@ -51,7 +51,7 @@ impl Handlers {
         self.by_path.insert(path, Arc::new(reply));
     }
 
-    /// Returns the first error of adding a handler.
+    /// Returns the first error from adding a handler.
     pub(crate) fn first_error(&self) -> Option<&str> {
         self.error.as_deref()
     }

@@ -24,7 +24,7 @@ use crate::tls::{CertificateError, Certificates, Files};
 
 const PATH: &str = "/metrics";
 
-/// The error of starting the metrics server.
+/// An error from starting the metrics server.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MetricsServerError {
     /// The address cannot be bound.
@@ -39,21 +39,21 @@ pub(crate) enum MetricsServerError {
 pub(crate) struct MetricsServer {
     server: Server,
     tls: Option<TlsAcceptor>,
-    /// Reloads the certificate; never resolves.
+    /// Reloads the certificate. Never resolves.
     watch: BoxFuture<'static, ()>,
     handler: MetricsHandler,
 }
 
-/// The handler of requests.
+/// Handles requests.
 struct MetricsHandler {
     metrics: Metrics,
-    /// `None` if everyone may read.
+    /// `None` if everyone may read the metrics.
     access: Option<Access>,
     handlers: Handlers,
 }
 
 impl MetricsServer {
-    /// Binds to the address set by flags; `None` if the server is disabled.
+    /// Binds to the address set by flags. Returns `None` if the server is disabled.
     pub(crate) async fn bind(
         args: &ManagerArgs,
         metrics: Metrics,
@@ -90,13 +90,14 @@ impl MetricsServer {
         }))
     }
 
-    /// Sets the number of connections, at least one.
+    /// Sets the maximum number of connections, at least one.
     pub(crate) fn with_max_connections(mut self, max: usize) -> Self {
         self.server = self.server.with_max_connections(max);
         self
     }
 
-    /// Serves these handlers beside the metrics, to clients who may use their paths.
+    /// Serves these handlers in addition to the metrics, to clients that are authorized for their
+    /// paths.
     pub(crate) fn with_handlers(mut self, handlers: Handlers) -> Self {
         self.handler.handlers = handlers;
         self
@@ -107,7 +108,7 @@ impl MetricsServer {
         self.server.address()
     }
 
-    /// Serves requests until `shutdown` resolves, then waits for those in flight.
+    /// Serves requests until `shutdown` resolves, then waits for requests in flight.
     pub(crate) async fn serve(self, shutdown: impl Future<Output = ()>) {
         let Self {
             server,
@@ -130,7 +131,7 @@ impl MetricsServer {
     }
 }
 
-/// Returns the certificate set by flags, or a self-signed one, with the task that reloads it.
+/// Returns the certificate set by flags, or else a self-signed one, and the task that reloads it.
 fn load_certificates(
     args: &ManagerArgs,
     metrics: &Metrics,
@@ -179,7 +180,7 @@ impl MetricsHandler {
         reply
     }
 
-    /// Returns the error response for a client that may not read the metrics; `None` if it may.
+    /// Returns the error response for a client that is not authorized, or `None` if it is.
     async fn check_access(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<Reply> {
         let verb = method.as_str().to_ascii_lowercase();
         match self.access.as_ref()?.check(headers, &verb, path).await {

@@ -11,7 +11,8 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use super::*;
 use crate::tls::tests::{Secret, connector_to, localhost_pem};
 
-/// An API server for which the token is the user's name: `prometheus` may read, and the request for `down` fails.
+/// An API server that uses the token as the user's name. `prometheus` may read; the request for
+/// `down` fails.
 fn cluster() -> Client {
     Client::new(tower::service_fn(answer), "default")
 }
@@ -58,7 +59,7 @@ async fn start(args: &ManagerArgs) -> SocketAddr {
     address
 }
 
-/// Returns the whole response to a request without a body.
+/// Sends a request without a body and returns the entire response.
 async fn ask(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) -> String {
     let request = format!("{request}\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();

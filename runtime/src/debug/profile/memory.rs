@@ -1,13 +1,15 @@
-//! The memory that a profile needs.
+//! Checks that there is enough memory for a profile.
 
 use http::StatusCode;
 
 use super::super::Answer;
 
-/// Memory that rpprof allocates for samples and symbols, with some to spare. It keeps most of it until the process ends.
+/// Memory that rpprof allocates for samples and symbols, with some margin. It keeps most of it
+/// until the process exits.
 const NEEDED_BYTES: u64 = 96 * 1024 * 1024;
 
-/// Refuses a profile that could make the process exceed its limit, for which the kernel would kill it.
+/// Refuses a profile that could exceed the memory limit of the process, because the kernel would
+/// kill it.
 pub(super) fn check(limit: Option<u64>, resident: Option<u64>) -> Result<(), Answer> {
     let (Some(limit), Some(resident)) = (limit, resident) else {
         return Ok(());

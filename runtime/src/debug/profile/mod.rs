@@ -1,6 +1,8 @@
-//! A CPU profile of the process, in the place and format of Go's `net/http/pprof`, with the feature `profiling`.
+//! A CPU profile of the process, at the path and in the format of Go's `net/http/pprof`, with the
+//! feature `profiling`.
 //!
-//! rpprof takes the samples. Without the feature, or on a platform that rpprof does not support, the endpoint answers 501.
+//! rpprof takes the samples. Without the feature, or on a platform that rpprof does not support,
+//! the endpoint responds 501.
 
 #[cfg(any(
     test,
@@ -49,11 +51,12 @@ use hyper::body::Bytes;
 use super::{Answer, Query, refuse_method};
 use crate::shutdown::Shutdown;
 
-/// Seconds without `?seconds=`, as in Go.
+/// Default duration in seconds, as in Go.
 const DEFAULT_SECONDS: u64 = 30;
 const MAX_SECONDS: u64 = 120;
 
-/// Answers with the profile of the next `?seconds=`, or until the servers of the manager stop.
+/// Responds with a profile of the next `?seconds=`, or of the time until the manager's servers
+/// stop.
 pub(super) async fn answer(request: Request<()>, stopped: Option<Shutdown>) -> Response<Bytes> {
     if request.method() != Method::GET {
         return refuse_method(&[Method::GET]).map(Bytes::from);

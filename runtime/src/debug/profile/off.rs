@@ -1,4 +1,4 @@
-//! The answer of a build that cannot record profiles.
+//! The response of a build that cannot record profiles.
 
 use std::time::Duration;
 

@@ -1,6 +1,8 @@
-//! A report of rpprof as a `perftools.profiles.Profile`, the protocol buffer that `go tool pprof` reads.
+//! Encodes a report of rpprof as a `perftools.profiles.Profile`, the protocol buffer that `go tool
+//! pprof` reads.
 //!
-//! rpprof can encode it as well, with 30 packages more, and without inlined functions and lines of their own.
+//! rpprof can do this as well, but needs 30 more packages, and does not give inlined functions
+//! their own lines.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -10,14 +12,14 @@ use rpprof::{Frames, Report, Symbol};
 
 const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 
-/// Encodes a report. Values are numbers of samples and the CPU time that they stand for.
+/// Encodes a report. The values are the number of samples and the CPU time that they represent.
 pub(super) fn encode(report: &Report) -> Vec<u8> {
     let frequency = u64::try_from(report.timing.frequency).unwrap_or_default().max(1);
     let mut profile = Profile {
         period: NANOSECONDS_PER_SECOND / frequency,
         ..Profile::default()
     };
-    // The first string of the table is empty by definition.
+    // The first string of the table must be empty.
     profile.string("");
     for (kind, unit) in [("samples", "count"), ("cpu", "nanoseconds")] {
         let kind = profile.value_type(kind, unit);
@@ -46,9 +48,9 @@ fn nanoseconds(duration: Duration) -> u64 {
 struct Profile {
     message: Message,
     strings: Table<String>,
-    /// Functions by the numbers of their name, mangled name and file.
+    /// Functions, identified by the indexes of their name, mangled name and file.
     functions: Table<[u64; 3]>,
-    /// Lines of each location as pairs of function and line, inlined functions before their callers.
+    /// Locations, as pairs of function and line. Inlined functions come before their callers.
     locations: Table<Vec<[u64; 2]>>,
     /// Nanoseconds of CPU time between two samples.
     period: u64,
@@ -78,7 +80,7 @@ impl Profile {
         self.message.message(2, &sample);
     }
 
-    /// Returns the id of a location. Ids begin at 1.
+    /// Returns the ID of a location, starting with 1.
     fn location(&mut self, frame: &[Symbol]) -> u64 {
         let lines = frame
             .iter()
@@ -87,7 +89,7 @@ impl Profile {
         self.locations.number(lines) + 1
     }
 
-    /// Returns the id of a function. Ids begin at 1.
+    /// Returns the ID of a function, starting with 1.
     fn function(&mut self, symbol: &Symbol) -> u64 {
         let strings = [
             self.string(&symbol.name()),
@@ -124,7 +126,7 @@ impl Profile {
     }
 }
 
-/// Values that are referred to by number.
+/// Values that are referred to by index.
 struct Table<T>(HashMap<T, u64>);
 
 impl<T> Default for Table<T> {
@@ -134,13 +136,13 @@ impl<T> Default for Table<T> {
 }
 
 impl<T: Eq + Hash> Table<T> {
-    /// Returns the number of a value, which is added if it is new.
+    /// Returns the index of a value, adding it if it is new.
     fn number(&mut self, value: T) -> u64 {
         let next = self.0.len() as u64;
         *self.0.entry(value).or_insert(next)
     }
 
-    /// Returns the values in the order of their numbers.
+    /// Returns the values ordered by index.
     fn into_ordered(self) -> impl Iterator<Item = T> {
         let mut values: Vec<_> = self.0.into_iter().collect();
         values.sort_unstable_by_key(|(_, number)| *number);
@@ -153,7 +155,7 @@ impl<T: Eq + Hash> Table<T> {
 struct Message(Vec<u8>);
 
 impl Message {
-    /// Adds an integer. Zero is the default and left out.
+    /// Adds an integer. Zero is the default and is left out.
     fn integer(&mut self, field: u64, value: u64) {
         if value != 0 {
             self.varint(field << 3);

@@ -1,4 +1,4 @@
-//! Recording a profile with rpprof.
+//! Records profiles with rpprof.
 
 mod encode;
 
@@ -15,23 +15,24 @@ use super::memory;
 use crate::memory_limit;
 use crate::shutdown::Shutdown;
 
-/// Samples per second of CPU time. The odd number avoids sampling in step with periodic timers, whose work would be seen
-/// always or never.
+/// Samples per second of CPU time. An odd number, so that samples are not in step with periodic
+/// timers, whose work would then be sampled always or never.
 const FREQUENCY: i32 = 99;
 
-/// Libraries that hold locks which unwinding may need. A sample within them is dropped.
+/// Libraries that hold locks which unwinding may need. Samples within them are dropped.
 const NOT_SAMPLED: [&str; 5] = ["libc.so", "libpthread", "libgcc", "ld-linux", "vdso"];
 
-/// Records a profile for this time, or until the servers stop.
+/// Records a profile for this duration, or until the servers stop.
 ///
 /// # Errors
-/// The answer to send if another profile is being recorded, or if memory or a temporary file is missing.
+/// Returns an error response if another profile is being recorded, or if there is too little memory
+/// or no temporary file.
 pub(super) async fn record(duration: Duration, stopped: Option<Shutdown>) -> Result<Vec<u8>, Answer> {
     memory::check(memory_limit::find(), runtime::resident_bytes())?;
     let guard = in_background(start).await?;
     tokio::select! {
         () = tokio::time::sleep(duration) => {}
-        // Answer at once: a full profile would delay the end of the process.
+        // Respond immediately: waiting for the full duration would delay the exit of the process.
         () = requested(stopped) => {}
     }
     in_background(move || finish(&guard)).await
@@ -44,7 +45,7 @@ async fn requested(stopped: Option<Shutdown>) {
     }
 }
 
-/// Runs a function that would block a worker of tokio for too long.
+/// Runs a function that would block a tokio worker for too long.
 async fn in_background<T: Send + 'static>(
     function: impl FnOnce() -> Result<T, Answer> + Send + 'static,
 ) -> Result<T, Answer> {
@@ -75,8 +76,8 @@ fn failed(error: &dyn std::error::Error) -> Answer {
     )
 }
 
-/// rpprof writes samples to a temporary file if there are too many. It tries only once in a process to create one, so
-/// its first attempt must succeed.
+/// Checks that temporary files can be created, which rpprof needs if there are too many samples. It
+/// only tries once per process, so its first attempt must succeed.
 fn check_temporary_files() -> Result<(), Answer> {
     let directory = std::env::temp_dir();
     let path = directory.join(format!("rbuilder-profile-{}", std::process::id()));
