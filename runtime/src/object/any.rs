@@ -1,4 +1,4 @@
-//! Objects whose kind is known at compile time or at run time, as one.
+//! Abstracts over objects whose kind is known at compile time or only at run time.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::ResourceExt;
@@ -10,29 +10,29 @@ use serde_json::Value;
 use self::source::{KindSource, StatusSource};
 use super::{DynamicKind, Kind, Object, Watchable};
 
-/// An object that a [`Ctx`](crate::Ctx) writes, owns or records events about: every [`Object`] that can be serialized, and
-/// kube's [`DynamicObject`], whose kind is known only at run time.
+/// An object that a [`Ctx`](crate::Ctx) writes, owns or records events about: every [`Object`] that
+/// can be serialized, and kube's [`DynamicObject`], whose kind is only known at run time.
 ///
-/// A `DynamicObject` must have its API version and kind in `types`, as all objects of caches and responses have, and those
-/// that [`DynamicKind::object`] creates. Plural and scope are those of the [`DynamicKind`] that a controller or a watch
-/// has named, and otherwise looked up in the API server's discovery, once.
+/// A `DynamicObject` must have its API version and kind in `types`. Objects from caches, responses
+/// and [`DynamicKind::object`] do. Plural and scope come from the [`DynamicKind`] passed to a
+/// controller or watch, or else from a single lookup in the API server's discovery.
 ///
 /// Implemented automatically for every suitable type.
 pub trait AnyObject: Watchable + Serialize {
-    /// Returns the kind if the type determines it.
+    /// Returns the kind, if the type determines it.
     #[doc(hidden)]
     fn type_kind() -> Option<AnyKind<Self>>;
 
-    /// Returns the kind of objects of this type that are of `kind`.
+    /// Returns `kind` as the kind of objects of this type.
     #[doc(hidden)]
     fn run_time_kind(kind: &DynamicKind) -> AnyKind<Self>;
 
-    /// Returns API version and kind; `None` for a dynamic object that lacks them.
+    /// Returns API version and kind, or `None` for a dynamic object that lacks them.
     #[doc(hidden)]
     fn type_meta(&self) -> Option<TypeMeta>;
 }
 
-/// A kind; public only because a sealed trait names it.
+/// A kind. Public only because a sealed trait names it.
 #[doc(hidden)]
 pub struct AnyKind<K: kube::Resource>(pub(crate) Kind<K>);
 
@@ -53,15 +53,16 @@ where
     }
 }
 
-/// An object with a status for [`Ctx::apply_status`](crate::Ctx::apply_status): every [`Object`] that has a status, such as
-/// those of `derive(CustomResource)` with `status = "…"`, and [`DynamicObject`], whose status is JSON.
+/// An object with a status for [`Ctx::apply_status`](crate::Ctx::apply_status): every [`Object`]
+/// that has a status, such as those of `derive(CustomResource)` with `status = "…"`, and
+/// [`DynamicObject`], whose status is JSON.
 ///
 /// Implemented automatically for every suitable type.
 pub trait WithStatus: AnyObject {
     /// The type of the status.
     type Status: Serialize;
 
-    /// Returns the status as JSON; `None` if there is none.
+    /// Returns the status as JSON, or `None` if there is none.
     #[doc(hidden)]
     fn status_json(&self) -> Result<Option<Value>, serde_json::Error>;
 }
@@ -77,11 +78,11 @@ where
     }
 }
 
-/// What tells the kind and the status of an object: its type, or the object itself.
+/// Where the kind and the status of an object come from: its type, or the object itself.
 ///
-/// The traits are implemented for `DynamicType` of kube's `Resource`, which is `()` for a type that determines its kind.
-/// Implementations for `Object`s and for `DynamicObject` would overlap: Rust does not see that an `Object` has another
-/// `DynamicType`.
+/// The traits are implemented for the `DynamicType` of kube's `Resource`, which is `()` for types
+/// that determine their kind. Implementing them for every `Object` and for `DynamicObject` would
+/// overlap: Rust cannot see that `DynamicObject` has a different `DynamicType`.
 mod source {
     use super::*;
 
@@ -155,9 +156,10 @@ pub(crate) fn describe_object<K: AnyObject>(object: &K) -> String {
     }
 }
 
-/// Returns a reference for events about an object, which is the same for each of its versions.
+/// Returns a reference for events about an object. It is the same for all versions of the object.
 ///
-/// kube's recorder compares references: with another resource version, it would begin another series of events.
+/// kube's recorder compares references, so a different resource version would start a new series of
+/// events.
 pub(crate) fn event_reference<K: AnyObject>(object: &K) -> ObjectReference {
     let (api_version, kind) = object
         .type_meta()
@@ -174,7 +176,8 @@ pub(crate) fn event_reference<K: AnyObject>(object: &K) -> ObjectReference {
     }
 }
 
-/// Returns the body of a server-side apply: the object with its type, and without `managedFields`.
+/// Returns the body of a server-side apply: the object with its `apiVersion` and `kind`, and
+/// without `managedFields`.
 pub(crate) fn to_apply_body<K: AnyObject + Serialize>(
     object: &K,
     kind: &Kind<K>,

@@ -1,8 +1,10 @@
-//! Objects decoded one by one, so that one that does not match its Rust type breaks neither its list nor its watch.
+//! Objects that are decoded one at a time, so that an undecodable object breaks neither its list
+//! nor its watch.
 //!
-//! kube decodes a page of a list, or an event, as a whole: one stored object without a field that a newer release of the
-//! operator requires would make all objects of its kind unreadable. [`Decoded`] takes the JSON text of one object first
-//! and decodes that, so a failure concerns this object alone.
+//! kube decodes a page of a list, or an event, as a whole. A single stored object that lacks a
+//! field required by a newer release of the operator would make all objects of its kind unreadable.
+//! [`Decoded`] first extracts the JSON text of one object and then decodes that, so a failure only
+//! affects this object.
 
 use std::fmt;
 
@@ -14,12 +16,13 @@ use serde_json::value::RawValue;
 
 use super::Trimmed;
 
-/// Maximum length in bytes of the cause in an [`Undecodable`]: it may quote a value of any size.
+/// Maximum length in bytes of the cause in an [`Undecodable`], which may quote a value of any size.
 const MAX_CAUSE: usize = 300;
 
-/// A stored object that cannot be decoded into its Rust type: its metadata, and the reason.
+/// A stored object that cannot be decoded into its Rust type: its metadata and the reason.
 ///
-/// It displays as the reason, such as `.spec.every: invalid value: string "5 minutes", expected …`.
+/// Its `Display` writes the reason, such as `.spec.every: invalid value: string "5 minutes",
+/// expected …`.
 #[derive(Clone, Debug)]
 pub struct Undecodable {
     metadata: ObjectMeta,
@@ -28,18 +31,19 @@ pub struct Undecodable {
 }
 
 impl Undecodable {
-    /// Returns the metadata of the object, without what caches drop.
+    /// Returns the metadata of the object, except for parts that caches drop.
     pub fn metadata(&self) -> &ObjectMeta {
         &self.metadata
     }
 
-    /// Returns the path of the field that cannot be decoded, such as `.spec.every`; for a missing field, the path of the
-    /// object that lacks it.
+    /// Returns the path of the undecodable field, such as `.spec.every`. For a missing field, this
+    /// is the path of the object that lacks it.
     pub fn field(&self) -> &str {
         &self.field
     }
 
-    /// Returns the cause, such as ``missing field `size` ``. It may quote the value of the field, except for a Secret.
+    /// Returns the cause, such as ``missing field `size` ``. May quote the value of the field,
+    /// except for Secrets.
     pub fn cause(&self) -> &str {
         &self.cause
     }
@@ -53,7 +57,7 @@ impl Undecodable {
         &mut self.metadata
     }
 
-    /// Replaces the cause, which may quote a value, because values of this kind are confidential.
+    /// Replaces the cause, because it may quote a value and values of this kind are confidential.
     pub(crate) fn redact(&mut self) {
         "the value does not match the Rust type".clone_into(&mut self.cause);
     }
@@ -65,7 +69,7 @@ impl fmt::Display for Undecodable {
     }
 }
 
-/// An object of a list or a watch, decoded by itself.
+/// An individually decoded object of a list or watch.
 #[derive(Clone, Debug)]
 pub(crate) enum Decoded<O> {
     Object {
@@ -92,7 +96,7 @@ impl<O> Decoded<Trimmed<O>> {
 
 impl<'de, O: DeserializeOwned> Deserialize<'de> for Decoded<O> {
     /// # Errors
-    /// When the input is not JSON.
+    /// Fails if the input is not JSON.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(RawOrBuffered(deserializer))?;
         Ok(match serde_json::from_str(text.get()) {
@@ -105,11 +109,13 @@ impl<'de, O: DeserializeOwned> Deserialize<'de> for Decoded<O> {
     }
 }
 
-/// A field that does not match the Rust type of its object. It displays as `.spec.every: invalid value: …`.
+/// A field that does not match the Rust type of its object. `Display` writes `.spec.every: invalid
+/// value: …`.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{field}: {cause}")]
 pub(crate) struct FieldError {
-    /// The path of the field, such as `.spec.every`; for a missing field, the path of the object that lacks it.
+    /// Path of the field, such as `.spec.every`. For a missing field, the path of the object that
+    /// lacks it.
     pub(crate) field: String,
     /// What was found and what was expected.
     pub(crate) cause: String,
@@ -118,7 +124,7 @@ pub(crate) struct FieldError {
 /// Decodes an object from a JSON value.
 ///
 /// # Errors
-/// The field that cannot be decoded.
+/// Returns the field that cannot be decoded.
 pub(crate) fn decode_value<O: DeserializeOwned>(value: &serde_json::Value) -> Result<O, FieldError> {
     O::deserialize(value).or_else(|_| {
         let decoded = serde_path_to_error::deserialize(value);
@@ -129,7 +135,8 @@ pub(crate) fn decode_value<O: DeserializeOwned>(value: &serde_json::Value) -> Re
     })
 }
 
-/// Decodes the object again, with the path of each field, which would slow down every object of a list.
+/// Decodes the object again while tracking field paths, which would be too slow for every object of
+/// a list.
 fn explain_failure<O: DeserializeOwned>(text: &str) -> Undecodable {
     let mut reader = serde_json::Deserializer::from_str(text);
     let (field, cause) = match serde_path_to_error::deserialize::<_, O>(&mut reader) {
@@ -143,7 +150,7 @@ fn explain_failure<O: DeserializeOwned>(text: &str) -> Undecodable {
     }
 }
 
-/// Returns the path with a leading dot, as Kubernetes writes field paths.
+/// Returns the path with a leading dot, as in Kubernetes' field paths.
 fn describe_path(path: &serde_path_to_error::Path) -> String {
     match path.to_string() {
         path if path == "?" || path == "." => ".".to_owned(),
@@ -152,7 +159,8 @@ fn describe_path(path: &serde_path_to_error::Path) -> String {
     }
 }
 
-/// Returns the message without the position in the text, which nobody sees, and not longer than [`MAX_CAUSE`].
+/// Returns the message without the position in the text, which is not shown, and truncated to
+/// [`MAX_CAUSE`].
 fn describe_cause(error: &serde_json::Error) -> String {
     let mut cause = error.to_string();
     if let Some(position) = cause.rfind(" at line ") {
@@ -166,7 +174,8 @@ fn describe_cause(error: &serde_json::Error) -> String {
     cause
 }
 
-/// Returns the metadata of an object; of metadata that does not decode either, what identifies the object.
+/// Returns the metadata of an object. If that does not decode either, returns only what identifies
+/// the object.
 fn read_metadata(text: &str) -> ObjectMeta {
     if let Ok(Trimmed(object)) = serde_json::from_str::<Trimmed<PartialObjectMeta>>(text) {
         return object.metadata;
@@ -201,10 +210,11 @@ impl<O: Resource> Resource for Decoded<O> {
     }
 }
 
-/// A deserializer for [`RawValue`], which reads its text from serde_json only, that also takes values buffered by serde.
+/// A deserializer for [`RawValue`] that also accepts values buffered by serde. By itself,
+/// [`RawValue`] can only read text from serde_json.
 ///
-/// An event is buffered if its `type` follows its `object`. kube-apiserver writes `type` first, but other servers and
-/// tests sort the keys.
+/// An event is buffered if its `type` follows its `object`. kube-apiserver writes `type` first, but
+/// other servers and tests sort the keys.
 struct RawOrBuffered<T>(T);
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for RawOrBuffered<D> {
@@ -229,7 +239,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for RawOrBuffered<D> {
     }
 }
 
-/// The visitor of a [`RawValue`], with the name under which it asks for the text.
+/// The visitor of a [`RawValue`], and the name under which it requests the text.
 struct RawVisitor<V> {
     name: &'static str,
     visitor: V,
@@ -247,7 +257,8 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for RawVisitor<V> {
         self.visitor.visit_map(map)
     }
 
-    /// Prints a buffered value, in the form in which serde_json gives the text: a map with the name as its only key.
+    /// Prints a buffered value in the same form in which serde_json provides the text: a map with
+    /// the name as its only key.
     fn visit_newtype_struct<D: Deserializer<'de>>(self, buffered: D) -> Result<V::Value, D::Error> {
         let value = serde_json::Value::deserialize(buffered)?;
         let entry = std::iter::once((self.name, value.to_string()));

@@ -15,7 +15,8 @@ use serde::de::DeserializeOwned;
 
 use crate::error::Error;
 
-/// The part of `Resource` that says which resource it is, for a type that holds an object of type `$object`.
+/// Implements the part of `Resource` that identifies the resource, for a wrapper around an object
+/// of type `$object`.
 macro_rules! forward_resource {
     ($object:ident) => {
         type DynamicType = $object::DynamicType;
@@ -70,8 +71,8 @@ impl<K> Object for K where
 {
 }
 
-/// A type that can be watched: every [`Object`], its metadata ([`PartialObjectMeta`]), and kube's [`DynamicObject`], whose
-/// kind is known only at run time.
+/// A type that can be watched: every [`Object`], its metadata ([`PartialObjectMeta`]), and kube's
+/// [`DynamicObject`], whose kind is only known at run time.
 ///
 /// Implemented automatically for every suitable type.
 pub trait Watchable:
@@ -96,7 +97,7 @@ impl<K> Watchable for K where
 {
 }
 
-/// A kind known only at run time, for [`DynamicObject`]s.
+/// A kind that is only known at run time, for [`DynamicObject`]s.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DynamicKind {
     resource: ApiResource,
@@ -120,13 +121,14 @@ impl DynamicKind {
         }
     }
 
-    /// Looks up a kind, with its plural and scope, in the API server's discovery.
+    /// Looks up a kind with its plural and scope in the API server's discovery.
     ///
-    /// Each call is a request; [`Ctx::discover`](crate::Ctx::discover) and
+    /// Each call is a request. [`Ctx::discover`](crate::Ctx::discover) and
     /// [`Manager::discover`](crate::Manager::discover) remember the kind.
     ///
     /// # Errors
-    /// When the API server does not serve the kind, or does not respond. The error names the kind.
+    /// Fails if the API server does not serve the kind, or does not respond. The error names the
+    /// kind.
     pub async fn discover(client: &Client, kind: &GroupVersionKind) -> Result<Self, Error> {
         let found = discovery::pinned_kind(client, kind).await;
         let (resource, capabilities) = found.map_err(|source| DiscoveryError::new(kind, source))?;
@@ -136,17 +138,17 @@ impl DynamicKind {
         })
     }
 
-    /// Returns group, version, kind and plural.
+    /// Returns the group, version, kind and plural.
     pub fn resource(&self) -> &ApiResource {
         &self.resource
     }
 
-    /// Returns `true` if objects of the kind have a namespace.
+    /// Returns `true` if objects of the kind are namespaced.
     pub fn is_namespaced(&self) -> bool {
         self.namespaced
     }
 
-    /// Creates an object of the kind, without a namespace and without contents.
+    /// Creates an object of the kind, without namespace and contents.
     ///
     /// ```
     /// # use kube::api::{ApiResource, DynamicObject, TypeMeta};
@@ -169,7 +171,7 @@ impl DynamicKind {
     }
 }
 
-/// A kind that cannot be looked up.
+/// A kind that could not be looked up.
 #[derive(Debug, thiserror::Error)]
 enum DiscoveryError {
     #[error("the API server does not serve kind `{kind}` in {api_version}; is its CRD installed?")]
@@ -211,19 +213,19 @@ impl DiscoveryError {
     }
 }
 
-/// Creates the API of a kind with objects of type `O`, in one namespace or in all.
+/// Creates the API for a kind with objects of type `O`, in one namespace or in all.
 type MakeApi<K, O> = fn(Client, &<K as Resource>::DynamicType, Option<&str>) -> Api<O>;
 
-/// A kind as needed to watch it, known from its type or at run time.
+/// A kind with everything needed to watch it, known from its type or at run time.
 pub(crate) struct Kind<K: Resource> {
     pub(crate) dynamic: K::DynamicType,
     pub(crate) namespaced: bool,
     api: MakeApi<K, K>,
     watched_api: MakeApi<K, Decoded<K>>,
     trimmed_api: MakeApi<K, Decoded<Trimmed<K>>>,
-    /// Sets API version and kind of an object that lacks them, if its type does not tell them.
+    /// Sets API version and kind of an object that lacks them, unless its type determines them.
     set_types: fn(&mut K, &K::DynamicType),
-    /// Returns the kind if it is known only at run time.
+    /// Returns the kind if it is only known at run time.
     to_dynamic: fn(&K::DynamicType, bool) -> Option<DynamicKind>,
 }
 
@@ -260,7 +262,7 @@ impl From<&DynamicKind> for Kind<DynamicObject> {
             watched_api: dynamic_api,
             trimmed_api: dynamic_api,
             set_types: |object, resource| {
-                // The API server leaves both out in lists of built-in kinds.
+                // The API server omits both in lists of built-in kinds.
                 object.types.get_or_insert_with(|| TypeMeta {
                     api_version: resource.api_version.clone(),
                     kind: resource.kind.clone(),
@@ -285,7 +287,7 @@ impl From<&DynamicKind> for Kind<PartialObjectMeta<DynamicObject>> {
     }
 }
 
-// The signature is that of `Kind::to_dynamic`.
+// The signature must match `Kind::to_dynamic`.
 #[allow(clippy::unnecessary_wraps)]
 fn to_dynamic_kind(resource: &ApiResource, namespaced: bool) -> Option<DynamicKind> {
     Some(DynamicKind {
@@ -305,27 +307,27 @@ where
 }
 
 impl<K: Watchable> Kind<K> {
-    /// Returns the API of the kind, in one namespace or in all.
+    /// Returns the API for the kind, in one namespace or in all.
     pub(crate) fn api(&self, client: Client, namespace: Option<&str>) -> Api<K> {
         (self.api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
 
-    /// [`api`](Self::api) for objects that are decoded one by one.
+    /// Like [`api`](Self::api), for objects that are decoded one at a time.
     pub(crate) fn watched_api(&self, client: Client, namespace: Option<&str>) -> Api<Decoded<K>> {
         (self.watched_api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
 
-    /// [`watched_api`](Self::watched_api) for objects without the metadata that caches drop.
+    /// Like [`watched_api`](Self::watched_api), for objects without the metadata that caches drop.
     pub(crate) fn trimmed_api(&self, client: Client, namespace: Option<&str>) -> Api<Decoded<Trimmed<K>>> {
         (self.trimmed_api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
 
-    /// Sets API version and kind of an object that lacks them, if its type does not tell them.
+    /// Sets API version and kind of an object that lacks them, unless its type determines them.
     pub(crate) fn set_types(&self, object: &mut K) {
         (self.set_types)(object, &self.dynamic);
     }
 
-    /// Returns the kind if it is known only at run time.
+    /// Returns the kind if it is only known at run time.
     pub(crate) fn to_dynamic(&self) -> Option<DynamicKind> {
         (self.to_dynamic)(&self.dynamic, self.namespaced)
     }
@@ -361,7 +363,8 @@ impl<K: Watchable> Kind<K> {
         self.name() == "Secret" && K::group(&self.dynamic).is_empty()
     }
 
-    /// Returns the key of an object of this kind; a cluster-scoped kind ignores the namespace.
+    /// Returns the key of an object of this kind. The namespace is ignored if the kind is
+    /// cluster-scoped.
     pub(crate) fn key(&self, namespace: Option<&str>, name: &str) -> Key {
         Key {
             namespace: namespace.filter(|_| self.namespaced).map(Into::into),
@@ -374,7 +377,7 @@ impl<K: Watchable> Kind<K> {
         self.key(reference.namespace.as_deref(), &reference.name)
     }
 
-    /// Returns a reference for events about the object of this kind with this metadata.
+    /// Returns a reference for events about an object of this kind with this metadata.
     pub(crate) fn object_reference(&self, meta: &ObjectMeta) -> ObjectReference {
         ObjectReference {
             api_version: Some(K::api_version(&self.dynamic).into_owned()),
@@ -382,7 +385,7 @@ impl<K: Watchable> Kind<K> {
             name: meta.name.clone(),
             namespace: meta.namespace.clone(),
             uid: meta.uid.clone(),
-            // As in `event_reference`, without a resource version.
+            // No resource version, as in `event_reference`.
             ..ObjectReference::default()
         }
     }
@@ -399,12 +402,13 @@ impl<K: Watchable> Kind<K> {
 
 /// The scope of a kind: namespaced or cluster-scoped. Sealed.
 pub trait Scope: sealed::Sealed + Send + Sync + 'static {
-    /// `true` if objects of this scope have a namespace.
+    /// Whether objects of this scope have a namespace.
     const NAMESPACED: bool;
 
-    /// Returns the API of a kind of this scope in one namespace, or in all when `namespace` is `None`.
+    /// Returns the API for a kind of this scope in one namespace, or in all when `namespace` is
+    /// `None`.
     ///
-    /// A cluster-scoped kind ignores the namespace.
+    /// Cluster-scoped kinds ignore the namespace.
     fn api<K>(client: Client, namespace: Option<&str>) -> Api<K>
     where
         K: Resource<DynamicType = (), Scope = Self>;
@@ -441,7 +445,7 @@ mod sealed {
     impl Sealed for kube::core::ClusterResourceScope {}
 }
 
-/// Namespace and name, which identify an object among those of its kind.
+/// Namespace and name, which identify an object within its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) namespace: Option<Box<str>>,

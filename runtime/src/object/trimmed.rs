@@ -1,9 +1,10 @@
-//! Objects deserialized without the metadata that caches drop.
+//! Deserializes objects without the metadata that caches drop.
 //!
-//! `metadata.managedFields` and kubectl's copy of the object are often more than half of what the API server sends.
-//! Deserializing them only to drop them takes most of the time and all of the peak memory of a first list, so [`Trimmed`]
-//! skips them in the JSON text: it puts a deserializer between serde_json and the object's own code that hides some keys
-//! of some maps.
+//! `metadata.managedFields` and kubectl's copy of the object are often more than half of what the
+//! API server sends. Deserializing them only to drop them takes most of the time and all of the
+//! peak memory of an initial list. [`Trimmed`] therefore skips them in the JSON text: it inserts a
+//! deserializer between serde_json and the object's own code that hides certain keys of certain
+//! maps.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,15 +17,15 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAcces
 /// The annotation in which `kubectl apply` (without `--server-side`) stores a copy of the object.
 pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The treatment of a key and its value.
+/// How to treat a key and its value.
 enum Rule {
-    /// Key and value are skipped.
+    /// Skip key and value.
     Skip,
-    /// The value is read with these rules.
+    /// Apply these rules within the value.
     Within(Rules),
 }
 
-/// Rules by key; a key without a rule is read unchanged.
+/// Rules by key. Keys without a rule are read unchanged.
 type Rules = &'static [(&'static str, Rule)];
 
 static METADATA: Rules = &[
@@ -34,7 +35,7 @@ static METADATA: Rules = &[
 
 static OBJECT: Rules = &[("metadata", Rule::Within(METADATA))];
 
-/// An object without its managed fields and without kubectl's last-applied annotation.
+/// An object without managed fields and kubectl's last-applied annotation.
 #[derive(Clone, Debug)]
 pub(crate) struct Trimmed<K>(pub(crate) K);
 
@@ -241,7 +242,7 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Filtered<S> {
     }
 }
 
-/// A key, borrowed from the text if it has no escapes there.
+/// A key, borrowed from the text unless it contains escapes.
 struct Name<'de>(Cow<'de, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {

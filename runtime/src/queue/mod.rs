@@ -1,37 +1,41 @@
-//! The workqueue of a controller: a queue of object keys, with deduplication, delays, priorities and back-off.
+//! The workqueue of a controller: a queue of object keys with deduplication, delays, priorities and
+//! back-off.
 //!
-//! - A key is in the queue once, however often it is added, and is never processed by two workers at a time. A key
-//!   added while a worker processes it becomes ready once more when that worker is done.
-//! - Keys come out in the order they were added, higher [`Priority`] first, but waiting makes up for a low priority:
-//!   one second of waiting equals one point of priority.
+//! - A key is in the queue at most once, no matter how often it is added, and two workers never
+//!   process it at the same time. A key added while a worker processes it becomes ready again when
+//!   that worker is done.
+//! - Keys come out in the order in which they were added, higher [`Priority`] first. Waiting makes
+//!   up for a low priority: one second of waiting equals one point of priority.
 //! - A key that is added again while it is processed, such as for a retry, should keep its
-//!   [priority](Workqueue::taken_priority): what fails in a first list must not overtake the changes.
-//! - Failures of a key back off exponentially, independently of other keys, by default from 5 ms doubling to 1000 s, or as
-//!   a [`RateLimiter`] decides.
+//!   [priority](Workqueue::taken_priority): failures of an initial list must not overtake changes.
+//! - Failures of a key back off exponentially and independently of other keys, by default from 5 ms
+//!   doubling to 1000 s, or as decided by a [`RateLimiter`].
 //!
-//! The queue is independent of Kubernetes and uses tokio's clock, which tests can pause. Its parts share each key, and
-//! after a burst it gives the memory back.
+//! The queue knows nothing about Kubernetes and uses tokio's clock, which tests can pause. Its data
+//! structures share each key, and after a burst it releases the memory.
 //!
 //! # Example: deduplication
-//! Ten Pods of the ReplicaSet `web` change while a worker processes `web`. The key is in state `Processing`, so each
-//! `add` only sets its `again`; `done` makes it ready once. Adding it to the ready keys instead would be simpler, but
-//! would let a second worker reconcile `web` at the same time.
+//! Ten Pods of the ReplicaSet `web` change while a worker processes `web`. The key is in state
+//! `Processing`, so each `add` only sets its `again`, and `done` makes it ready once. Adding it to
+//! the ready keys instead would be simpler, but a second worker could then reconcile `web` at the
+//! same time.
 //!
 //! # Example: priorities and ageing
-//! At startup, 5000 objects of the first list are added with priority [`LOW`] (-100) at second 0. Changes come with
-//! priority [`NORMAL`] (0). A key's [`Rank`] is the time it was added minus its priority in seconds, and the smallest
-//! rank is next:
+//! At startup, 5000 objects of the initial list are added with priority [`LOW`] (-100) at second 0.
+//! Changes arrive with priority [`NORMAL`] (0). A key's [`Rank`] is the time at which it was added
+//! minus its priority in seconds, and the smallest rank is next:
 //!
 //! | key | added at | priority | rank |
 //! |---|---|---|---|
-//! | `listed`, of the first list | 0 s | -100 | 100 s |
+//! | `listed`, of the initial list | 0 s | -100 | 100 s |
 //! | `changed`, changed at startup | 3 s | 0 | 3 s |
 //! | `later`, changed much later | 101 s | 0 | 101 s |
 //!
-//! So `changed` overtakes the first list, and `listed` comes before `later`: an object waits at most 100 s behind a
-//! steady stream of changes. With strict priorities it could wait forever. Ageing by raising the priority of waiting
-//! keys periodically would need a timer and a pass over the queue; here the rank never changes, because all keys age at
-//! the same rate, so a sorted map is enough.
+//! `changed` overtakes the initial list, and `listed` comes before `later`: an object waits at most
+//! 100 s behind a steady stream of changes. With strict priorities, it could wait forever. Ageing
+//! by periodically raising the priority of waiting keys would need a timer and a pass over the
+//! queue. Here, the rank never changes, because all keys age at the same rate, so a sorted map is
+//! enough.
 
 mod snapshot;
 
@@ -51,18 +55,18 @@ use crate::rate_limiter::RateLimiter;
 
 pub(crate) use snapshot::{QueueSnapshot, QueuedKey, Stage};
 
-/// The capacity below which a map is not shrunk.
+/// Maps with at most this capacity are not shrunk.
 const MIN_CAPACITY: usize = 1024;
 
-/// The bounds of a delay that a rate limiter returns. Below, what fails would be repeated without a pause; above, it might
-/// as well not be repeated at all.
+/// Minimum and maximum delay accepted from a rate limiter. With a shorter delay, failures would be
+/// retried in a busy loop; with a longer one, they might as well not be retried.
 const LIMITER_DELAYS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(24 * 60 * 60));
 
-/// The priority of a key; higher comes first.
+/// The priority of a key. Higher comes first.
 pub(crate) type Priority = i32;
-/// The priority of changes.
+/// Priority of changes.
 pub(crate) const NORMAL: Priority = 0;
-/// The priority of the objects of a first list and of a resync, which have not necessarily changed.
+/// Priority of the objects in an initial list or a resync, which have not necessarily changed.
 pub(crate) const LOW: Priority = -100;
 
 /// A queue of keys with deduplication, delays, priorities and back-off; see the module documentation.
@@ -75,7 +79,7 @@ pub(crate) struct Workqueue<T> {
     /// The time at which ranks start.
     epoch: Instant,
     backoff: Backoff,
-    /// Decides on delays after failures in place of `backoff`.
+    /// Decides on delays after failures instead of `backoff`.
     limiter: Option<Box<dyn RateLimiter<T>>>,
 }
 
@@ -84,20 +88,21 @@ struct State<T> {
     waiting: BTreeMap<(Instant, u64), Arc<T>>,
     keys: HashMap<Arc<T>, KeyState>,
     failures: HashMap<Arc<T>, u32>,
-    /// The sequence number of the next key, which orders keys added in the same millisecond.
+    /// Sequence number of the next key, which orders keys added in the same millisecond.
     next_seq: u64,
     closed: bool,
     metrics: QueueMetrics,
 }
 
-/// The order of ready keys, smallest first: the time added minus the priority in seconds.
+/// The order of ready keys, smallest first: the time at which the key was added minus its priority
+/// in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     due_ms: i64,
     seq: u64,
 }
 
-/// A ready key's position in the queue, and the time and priority for metrics.
+/// The position of a ready key in the queue, and its time and priority for metrics.
 #[derive(Clone, Copy, Debug)]
 struct ReadyKey {
     rank: Rank,
@@ -135,7 +140,7 @@ enum KeyState {
     },
 }
 
-/// A request to add a key, now or at a later time.
+/// A request to add a key now or later.
 #[derive(Clone, Copy, Debug)]
 enum AddRequest {
     Now(Priority),
@@ -143,7 +148,7 @@ enum AddRequest {
 }
 
 impl AddRequest {
-    /// Combines two requests for one key: the earlier time and the higher priority.
+    /// Combines two requests for the same key, keeping the earlier time and the higher priority.
     fn merge(self, other: Self) -> Self {
         match (self, other) {
             (Self::At(a, p), Self::At(b, q)) => Self::At(a.min(b), p.max(q)),
@@ -172,12 +177,12 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Uses these delays after failures.
+    /// Sets the delays after failures.
     pub(crate) fn with_backoff(self, backoff: Backoff) -> Self {
         Self { backoff, ..self }
     }
 
-    /// Lets this limiter decide on the delays after failures.
+    /// Sets a limiter that decides on the delays after failures.
     pub(crate) fn with_rate_limiter(self, limiter: Box<dyn RateLimiter<T>>) -> Self {
         Self {
             limiter: Some(limiter),
@@ -190,7 +195,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         self.schedule(key, AddRequest::Now(priority));
     }
 
-    /// Adds `key`, ready after `delay`, unless it is ready earlier already.
+    /// Adds `key`, ready after `delay` unless it already becomes ready earlier.
     pub(crate) fn add_after(&self, key: T, delay: Duration, priority: Priority) {
         let request = if delay.is_zero() {
             AddRequest::Now(priority)
@@ -201,7 +206,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         self.schedule(key, request);
     }
 
-    /// Counts a failure of `key` and adds it after the resulting delay, which is returned.
+    /// Counts a failure of `key`, and adds it after the resulting delay. Returns the delay.
     pub(crate) fn add_failed(&self, key: T, priority: Priority) -> Duration {
         let (least, most) = LIMITER_DELAYS;
         let limited = self.ask_limiter(|limiter| limiter.when(&key));
@@ -211,9 +216,10 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         delay
     }
 
-    /// Makes all keys ready whose last attempt has failed, at low priority: what they need may be there again. A key that is
-    /// being processed becomes ready once more, because it may have failed already. The next failure of a key has the delay
-    /// that it would have had.
+    /// Makes all keys ready whose last attempt failed, at low priority, because what they were
+    /// missing may be available again. A key in progress becomes ready once more, because it may
+    /// already have failed. The next failure of a key has the same delay that it would have had
+    /// anyway.
     pub(crate) fn retry_failed(&self) {
         let mut state = self.lock();
         let failed: Vec<Arc<T>> = state.failures.keys().cloned().collect();
@@ -224,7 +230,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         self.changed.notify_one();
     }
 
-    /// Counts a failure of `key`, and returns the back-off.
+    /// Counts a failure of `key` and returns the back-off.
     fn count_failure(&self, key: &T) -> Duration {
         let mut state = self.lock();
         let shared = state.share(key);
@@ -234,7 +240,8 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         delay
     }
 
-    /// Returns the priority with which `key` was taken, for adding it again; [`NORMAL`] if nobody processes it.
+    /// Returns the priority with which `key` was taken, for adding it again. [`NORMAL`] if nobody
+    /// processes it.
     pub(crate) fn taken_priority(&self, key: &T) -> Priority {
         match self.lock().keys.get(key) {
             Some(KeyState::Processing { priority, .. }) => *priority,
@@ -242,9 +249,10 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Calls the rate limiter, which is the operator's code, outside of the lock.
+    /// Calls the rate limiter without holding the lock, because it is the operator's code.
     ///
-    /// Returns `None` if there is none, or it has panicked: a key must come back all the same.
+    /// Returns `None` if there is no limiter or if it panicked; the key must be retried in any
+    /// case.
     fn ask_limiter<A>(&self, ask: impl FnOnce(&dyn RateLimiter<T>) -> A) -> Option<A> {
         let limiter = self.limiter.as_deref()?;
         let answer = catch_unwind(AssertUnwindSafe(|| ask(limiter)));
@@ -261,8 +269,8 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         shrink(&mut state.failures);
     }
 
-    /// Waits for the next ready key, which the caller processes until [`Workqueue::done`]; `None` once the queue is
-    /// closed.
+    /// Waits for the next ready key, which the caller processes until [`Workqueue::done`]. Returns
+    /// `None` once the queue is closed.
     pub(crate) async fn next(&self) -> Option<T> {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
@@ -294,7 +302,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Marks `key` as processed; it becomes ready again if it was added meanwhile.
+    /// Marks `key` as processed. It becomes ready again if it was added in the meantime.
     pub(crate) fn done(&self, key: &T) {
         let mut state = self.lock();
         let Some(KeyState::Processing { since, again, .. }) = state.keys.get(key).copied() else {
@@ -311,7 +319,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Closes the queue: no more keys are handed out.
+    /// Closes the queue, so that it hands out no more keys.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_one();
@@ -345,7 +353,8 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
 
     fn schedule(&self, key: T, request: AddRequest) {
         let mut state = self.lock();
-        // First, so that a delayed key that is due is ranked by the time it became due, not by this request.
+        // Promote first, so that the rank of a delayed key that is due depends on when it became
+        // due, not on this request.
         state.promote_due(self.epoch, Instant::now());
         let key = state.share_owned(key);
         state.schedule(key, request, self.epoch);
@@ -354,18 +363,18 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // No code that can panic runs while the lock is held, so a poisoned state is consistent.
+        // Nothing can panic while the lock is held, so even a poisoned state is consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T: Clone + Eq + Hash> State<T> {
-    /// Returns the key that the parts of the queue share, or the given one if it is new.
+    /// Returns the shared key equal to this one, or a new shared key.
     fn share_owned(&self, key: T) -> Arc<T> {
         self.find(&key).unwrap_or_else(|| Arc::new(key))
     }
 
-    /// [`share_owned`](Self::share_owned), with a copy of a new key.
+    /// Like [`share_owned`](Self::share_owned), but copies a new key.
     fn share(&self, key: &T) -> Arc<T> {
         self.find(key).unwrap_or_else(|| Arc::new(key.clone()))
     }
@@ -434,7 +443,7 @@ impl<T: Clone + Eq + Hash> State<T> {
         self.keys.insert(key, KeyState::Ready(ready));
     }
 
-    /// Makes delayed keys that are due ready, ranked by the time they became due.
+    /// Makes delayed keys ready that are due, ranked by when they became due.
     fn promote_due(&mut self, epoch: Instant, now: Instant) {
         while let Some(entry) = self.waiting.first_entry() {
             let (at, seq) = *entry.key();
@@ -469,8 +478,8 @@ impl<T: Clone + Eq + Hash> State<T> {
     }
 }
 
-/// Gives memory back once three quarters of a map are empty. Half of what is kept stays free, so that the next call that
-/// copies the entries is as many removals away.
+/// Releases memory when a map is three quarters empty. Half of the remaining capacity stays free,
+/// so that the next call that moves the entries is as many removals away.
 fn shrink<K: Eq + Hash, V>(map: &mut HashMap<K, V>) {
     if map.capacity() > MIN_CAPACITY && map.len() < map.capacity() / 4 {
         map.shrink_to((map.len() * 2).max(MIN_CAPACITY / 2));

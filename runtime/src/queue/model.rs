@@ -1,4 +1,5 @@
-//! Compares the queue with a simple model of it, a list searched from end to end, in random sequences of operations.
+//! Compares the queue with a simple model, a list that is searched linearly, in random sequences of
+//! operations.
 
 use proptest::prelude::*;
 use tokio::time::{Duration, Instant, advance};
@@ -17,7 +18,7 @@ enum Step {
     Forget(Key),
     /// A worker takes a key.
     Take,
-    /// The worker that has been processing its key for longest is done.
+    /// The worker that has been processing its key for longest finishes.
     Done,
     Wait(u64),
 }
@@ -38,7 +39,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..80)
 }
 
-/// A requested key: the time it is due, and its priority.
+/// A requested key: when it is due, and its priority.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Request {
     /// In milliseconds since the start.
@@ -48,7 +49,7 @@ struct Request {
     order: u64,
 }
 
-/// A request for a key that is being processed: its time, if delayed, and its priority.
+/// A request for a key in progress: its time, if delayed, and its priority.
 type AgainRequest = (Option<u64>, Priority);
 
 /// The expected state of the queue.
@@ -57,7 +58,7 @@ struct Model {
     now: u64,
     order: u64,
     requests: Vec<(Key, Request)>,
-    /// Keys being processed, with the request made meanwhile.
+    /// Keys in progress, with the request made in the meantime.
     taken: Vec<(Key, Option<AgainRequest>)>,
     failures: Vec<(Key, u32)>,
 }
@@ -83,7 +84,8 @@ impl Model {
         if let Some(index) = self.requests.iter().position(|(other, _)| *other == key) {
             let (_, before) = self.requests[index];
             if before.at <= self.now {
-                // It is ready already: only a better rank matters, and it keeps its order among equal ranks.
+                // The key is already ready. Only a better rank matters, and it keeps its order
+                // among equal ranks.
                 if at <= self.now && rank(request) < rank(before) {
                     self.requests[index].1 = Request {
                         order: before.order,
@@ -128,7 +130,7 @@ impl Model {
     }
 }
 
-/// Returns the rank of a request in milliseconds; the smallest comes first.
+/// Returns the rank of a request in milliseconds. The smallest comes first.
 fn rank(request: Request) -> i64 {
     i64::try_from(request.at).unwrap() - i64::from(request.priority) * 1000
 }
@@ -192,7 +194,8 @@ proptest! {
         runtime.block_on(check(steps))?;
     }
 
-    /// However many new keys are added, a key waits at most one second per point of lacking priority.
+    /// No matter how many new keys are added, a key waits at most one second per point of missing
+    /// priority.
     #[test]
     fn a_low_priority_key_is_not_starved(priority in -100..0_i32, every_ms in 1..900_u64) {
         let runtime = tokio::runtime::Builder::new_current_thread()

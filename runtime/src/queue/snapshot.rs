@@ -1,4 +1,4 @@
-//! The contents of a queue at one moment, for people who look for what is stuck.
+//! Snapshots of a queue, for finding out what is stuck.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -13,7 +13,8 @@ pub(crate) struct QueueSnapshot<T> {
     pub(crate) in_progress: usize,
     pub(crate) ready: usize,
     pub(crate) delayed: usize,
-    /// Keys in progress, ready keys in their order, then delayed keys by time; as many as were asked for.
+    /// Keys in progress, then ready keys in order, then delayed keys by time, up to the requested
+    /// number.
     pub(crate) keys: Vec<QueuedKey<T>>,
 }
 
@@ -23,22 +24,23 @@ pub(crate) struct QueuedKey<T> {
     pub(crate) key: T,
     pub(crate) stage: Stage,
     pub(crate) priority: Priority,
-    /// Number of failures in a row, as the rate limiter counts them.
+    /// Number of consecutive failures according to the rate limiter.
     pub(crate) failures: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// A worker has been processing the key for this time. With `again`, it was added meanwhile.
+    /// A worker has been processing the key for this long. `again` means that the key was added in
+    /// the meantime.
     InProgress { since: Duration, again: bool },
-    /// The key has been waiting for a worker for this time.
+    /// The key has been waiting for a worker for this long.
     Ready { since: Duration },
     /// The key becomes ready after this time.
     Delayed { until: Duration },
 }
 
 impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
-    /// Returns what is in the queue, with up to `limit` keys.
+    /// Returns the contents of the queue, with up to `limit` keys.
     pub(crate) fn snapshot(&self, limit: usize) -> QueueSnapshot<T> {
         let mut snapshot = self.collect(limit);
         for queued in &mut snapshot.keys {
@@ -47,7 +49,8 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         snapshot
     }
 
-    /// Collects keys without their failures: a rate limiter is the operator's code, which is called outside of the lock.
+    /// Collects keys without their failures, because the rate limiter is the operator's code and
+    /// called without the lock.
     fn collect(&self, limit: usize) -> QueueSnapshot<T> {
         let mut state = self.lock();
         let now = Instant::now();
@@ -101,7 +104,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Returns the number of failures of `key` in a row, as the rate limiter counts them.
+    /// Returns the number of consecutive failures of `key` according to the rate limiter.
     fn failures(&self, key: &T) -> u32 {
         let limited = self.ask_limiter(|limiter| limiter.num_requeues(key));
         limited.unwrap_or_else(|| self.lock().failures.get(key).copied().unwrap_or_default())

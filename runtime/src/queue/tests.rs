@@ -185,7 +185,7 @@ async fn a_back_off_doubles_from_min_to_max() {
     check(Duration::MAX, Duration::MAX, [Duration::MAX; 4]);
 }
 
-/// A limiter that answers with a fixed delay, or panics without one, and counts what is forgotten.
+/// A limiter that returns a fixed delay, or panics if it has none, and counts calls of `forget`.
 #[derive(Clone, Default)]
 struct Fixed(Option<Duration>, Arc<Mutex<u32>>);
 
@@ -323,7 +323,7 @@ async fn many_workers_never_share_a_key_and_lose_none() {
     }
 }
 
-/// A key whose copies are counted.
+/// A key that counts its copies.
 #[derive(Clone)]
 struct Counted(u32, #[expect(dead_code)] Arc<()>);
 

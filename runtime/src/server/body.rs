@@ -1,4 +1,4 @@
-//! The body of a request, which records in the connection's timer while the handler waits for it.
+//! A request body that tells the connection's timer while the handler waits for it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::client_timer::{AwaitedBody, ClientTimer, Connection};
 pub(crate) struct RequestBody {
     incoming: Incoming,
     timer: Arc<ClientTimer>,
-    /// Present while the handler waits for the client. A handler that does not read the body never
+    /// Set while the handler waits for the client. A handler that does not read the body never
     /// waits.
     awaited: Option<AwaitedBody>,
 }

@@ -1,11 +1,11 @@
-//! How long the client of a connection has been idle or sending, which decides the connection that
-//! a new one replaces.
+//! Tracks how long the client of a connection has been idle or sending, which decides which
+//! connection a new one replaces.
 //!
 //! # Example: a body that arrives slowly
 //! A client sends a head at 0 s and one byte of its body at 1 s. From 0 s on, the server waits for
-//! this client, as it waits for one that is idle, so the connection may be replaced. The byte at 1
-//! s changes nothing: the wait still began at 0 s. When the body is complete, the client waits for
-//! the server, and the connection cannot be replaced.
+//! this client, just as for an idle one, so the connection may be replaced. The byte at 1 s changes
+//! nothing: the wait still started at 0 s. Once the body is complete, the client waits for the
+//! server, and the connection cannot be replaced.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,25 +13,26 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// Time to receive the head of a request, from its first byte or the start of the connection;
-/// controller-runtime's.
+/// Timeout for the head of a request, from its first byte or the start of the connection. Same as
+/// in controller-runtime.
 pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
-/// Time between two requests; controller-runtime's. It is not shorter than the idle timeout of the
-/// API server's client, which therefore never sends a request on a connection that is being closed.
+/// Timeout between two requests, as in controller-runtime. At least as long as the idle timeout of
+/// the API server's client, so that it never sends a request on a connection that is about to be
+/// closed.
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// Time to receive the response to a request after which the connection may be replaced. Most
-/// responses fit into the buffers of the system, and larger ones are received at once by a client
-/// that waits for them.
+/// How long a client may take to receive a response before its connection may be replaced. Most
+/// responses fit into the system's buffers, and a client that waits for a larger one receives it
+/// immediately.
 pub(super) const RECEIVE_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The state of a client while the server has no complete request of it.
+/// The state of a client from which the server has no complete request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ClientState {
     /// Between two requests.
     Idle,
-    /// Receiving the response to a request, over HTTP/1.1.
+    /// Receiving a response over HTTP/1.1.
     Receiving,
-    /// Sending the head of a request, or a TLS handshake.
+    /// Sending the head of a request, or performing a TLS handshake.
     SendingHead,
 }
 
@@ -44,27 +45,27 @@ impl ClientState {
     }
 }
 
-/// Measures how long the client of a connection takes, except while requests are being answered.
+/// Measures how long the client of a connection takes, not counting the time spent on responses.
 pub(super) struct ClientTimer {
     progress: Mutex<Progress>,
     changed: Notify,
     closed: Notify,
-    /// Notified when the connection may be replaced, for the server.
+    /// Notified when the connection may be replaced. Shared with the server.
     replaceable: Arc<Notify>,
 }
 
 struct Progress {
-    /// Number of requests that the handler works on.
+    /// Number of requests that a handler is processing.
     answering: usize,
     /// Number of requests whose handler waits for the body.
     awaiting_body: usize,
     state: ClientState,
-    /// The start of `state`. Of a request that is received or answered, it is the start of its
-    /// head, moved by the time that the server took since then.
+    /// Start of `state`. For a request that is being received or answered, the start of its head,
+    /// shifted by the time that the server has taken since.
     since: Instant,
-    /// Since when the server has been working on a request.
+    /// Since when the server has been processing a request.
     working_since: Option<Instant>,
-    /// The client has shown a certificate.
+    /// Whether the client has presented a certificate.
     is_authenticated: bool,
 }
 
@@ -77,15 +78,15 @@ impl Progress {
         self.answering + self.awaiting_body > 0
     }
 
-    /// Returns since when the client has kept the server waiting; `None` while a request is
-    /// answered.
+    /// Returns since when the client has kept the server waiting, or `None` while a request is
+    /// being answered.
     fn kept_waiting_since(&self) -> Option<Instant> {
         (self.answering == 0).then_some(self.since)
     }
 }
 
 impl ClientTimer {
-    /// Creates the timer of a new connection.
+    /// Creates the timer for a new connection.
     pub(super) fn new(replaceable: Arc<Notify>) -> Self {
         Self {
             progress: Mutex::new(Progress {
@@ -102,9 +103,9 @@ impl ClientTimer {
         }
     }
 
-    /// Returns the priority of the connection if a new one may replace it: whether the client has
-    /// shown a certificate, and since when it has kept the server waiting. The least is replaced
-    /// first. `None` while a request is answered.
+    /// Returns the rank of the connection for replacement by a new one: whether the client has
+    /// presented a certificate, and since when it has kept the server waiting. The lowest rank is
+    /// replaced first. `None` while a request is being answered.
     pub(super) fn replaceable_since(&self) -> Option<(bool, Instant)> {
         let progress = self.progress();
         let since = progress.kept_waiting_since()?;
@@ -113,12 +114,12 @@ impl ClientTimer {
         is_replaceable.then_some((progress.is_authenticated, since))
     }
 
-    /// Closes the connection at once.
+    /// Closes the connection immediately.
     fn close(&self) {
         self.closed.notify_one();
     }
 
-    /// Resolves when the connection is to be closed at once.
+    /// Resolves when the connection should be closed immediately.
     pub(super) async fn closed(&self) {
         self.closed.notified().await;
     }
@@ -128,7 +129,7 @@ impl ClientTimer {
         self.changed.notify_one();
     }
 
-    /// Records that the client has shown a certificate of the configured authority.
+    /// Records that the client has presented a certificate of the configured CA.
     pub(super) fn set_authenticated(&self) {
         self.progress().is_authenticated = true;
     }
@@ -154,8 +155,8 @@ impl ClientTimer {
         }
     }
 
-    /// Records a request, whose handler limits the time for its body. When the returned guard is
-    /// dropped, the client enters the state `next`.
+    /// Records the start of a request. Its handler limits the time for its body. When the returned
+    /// guard is dropped, the client enters the state `next`.
     pub(super) fn begin_request(self: &Arc<Self>, next: ClientState) -> OpenRequest {
         let mut progress = self.progress();
         progress.answering += 1;
@@ -168,7 +169,7 @@ impl ClientTimer {
         }
     }
 
-    /// Records that the handler of a request waits for the body, until the guard is dropped.
+    /// Records that the handler of a request is waiting for the body, until the guard is dropped.
     pub(super) fn await_body(self: &Arc<Self>) -> AwaitedBody {
         let mut progress = self.progress();
         progress.answering -= 1;
@@ -181,7 +182,7 @@ impl ClientTimer {
         AwaitedBody(Arc::clone(self))
     }
 
-    /// Resolves when the timeout of the client's state has passed.
+    /// Resolves when the timeout of the client's state has expired.
     pub(super) async fn expired(&self) {
         loop {
             let deadline = {
@@ -210,7 +211,7 @@ async fn sleep_until_deadline(deadline: Option<Instant>) {
 /// A request that is being received or answered.
 pub(super) struct OpenRequest {
     timer: Arc<ClientTimer>,
-    /// The state to enter.
+    /// The state to enter afterwards.
     next: ClientState,
 }
 
@@ -225,7 +226,7 @@ impl Drop for OpenRequest {
     }
 }
 
-/// A request whose handler waits for the body.
+/// A request whose handler is waiting for the body.
 pub(super) struct AwaitedBody(Arc<ClientTimer>);
 
 impl Drop for AwaitedBody {
@@ -237,7 +238,7 @@ impl Drop for AwaitedBody {
     }
 }
 
-/// The connection of a request, for what must know how long the client takes.
+/// A handle to the connection of a request, for tracking how long its client takes.
 #[derive(Clone)]
 pub(crate) struct Connection(Arc<ClientTimer>);
 
@@ -246,13 +247,13 @@ impl Connection {
         Self(Arc::clone(timer))
     }
 
-    /// Returns since when the client has kept the server waiting: for the rest of a body, or by not
-    /// receiving a response. `None` while the server works on a request.
+    /// Returns since when the client has kept the server waiting, by not sending the rest of a body
+    /// or not receiving a response. `None` while the server processes a request.
     pub(crate) fn kept_waiting_since(&self) -> Option<Instant> {
         self.0.progress().kept_waiting_since()
     }
 
-    /// Closes the connection at once, without a response.
+    /// Closes the connection immediately, without a response.
     pub(crate) fn close(&self) {
         self.0.close();
     }

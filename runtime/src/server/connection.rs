@@ -1,4 +1,4 @@
-//! One connection, from TLS handshake to close.
+//! A single connection, from the TLS handshake until it is closed.
 
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -28,8 +28,8 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time to close a connection gracefully after a timeout.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The largest head of a request, and the buffer of each connection. hyper's default is 400 KiB, which all connections of a
-/// server together could fill with more than the memory of a container.
+/// Maximum size of a request head, and of the buffer of each connection. With hyper's default of
+/// 400 KiB, all connections of a server together could exceed the memory of a container.
 const BUFFER: usize = 64 * 1024;
 
 /// Serves the requests of a connection until the client closes it, a timeout passes, or `stopped` changes.
@@ -81,7 +81,7 @@ where
     Ok(serve_http1(stream, handler, timer, stopped).await?)
 }
 
-/// Serves HTTP/1.1. hyper answers a head that exceeds the buffer, or 100 headers, with 431.
+/// Serves HTTP/1.1. hyper responds with 431 to a head that exceeds the buffer or 100 headers.
 async fn serve_http1<I, H, F>(
     io: I,
     handler: Arc<H>,
@@ -99,13 +99,13 @@ where
     };
     let service = service_fn(|request| answer(&*handler, request, &timer, ClientState::Receiving));
     let mut builder = http1::Builder::new();
-    // Disabled: hyper counts the idle time between two requests towards the header timeout of the second.
+    // Disabled, because hyper counts the idle time before a request towards its header timeout.
     builder.timer(TokioTimer::new()).header_read_timeout(None);
     builder.max_buf_size(BUFFER);
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(io), service));
     tokio::select! {
         ended = connection.as_mut() => return ended,
-        // The channel carries no values: it closes when the server stops.
+        // The channel carries no values; it closes when the server stops.
         _ = stopped.changed() => {
             connection.as_mut().graceful_shutdown();
             return connection.await;
@@ -171,7 +171,8 @@ where
     }
     let path = request.uri().path().to_owned();
     let request = request.map(|body| RequestBody::new(body, Arc::clone(timer)));
-    // Unwind safe: the handlers of this crate leave no shared state inconsistent at an await or a panic.
+    // Unwind safe, because no handler in this crate leaves shared state inconsistent at an await
+    // point or a panic.
     let reply = AssertUnwindSafe(async { handler(request).await })
         .catch_unwind()
         .await;
@@ -181,8 +182,9 @@ where
     }))
 }
 
-/// Checks that a request names its host as HTTP requires (RFC 9112, section 3.2), as Go's server does: exactly once in
-/// HTTP/1.1, and at most once in other versions. A proxy and the server could otherwise see different hosts.
+/// Checks that a request names its host as HTTP requires (RFC 9112, section 3.2), like Go's server:
+/// exactly once in HTTP/1.1, and at most once in other versions. Otherwise, a proxy and the server
+/// could see different hosts.
 fn check_host<B>(request: &Request<B>) -> Result<(), &'static str> {
     match request.headers().get_all(HOST).iter().count() {
         0 if request.version() == Version::HTTP_11 => Err("missing required Host header\n"),
@@ -191,7 +193,7 @@ fn check_host<B>(request: &Request<B>) -> Result<(), &'static str> {
     }
 }
 
-/// A connection that records arriving bytes in its timer.
+/// A connection that reports arriving bytes to its timer.
 struct TimedIo<I> {
     io: I,
     timer: Arc<ClientTimer>,

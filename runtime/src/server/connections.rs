@@ -1,15 +1,17 @@
-//! The open connections of a server, with a limit on their number.
+//! The open connections of a server, limited in number.
 //!
 //! # Example: more clients than connections
-//! The limit is 3. Of the connections `a`, `b` and `c`, `a` is answering a request, `b` has been idle for 20 s and `c` has
-//! been sending the body of a request for 5 s. A new connection replaces `b`, and the next one replaces `c`. While `a`
-//! and the two new ones are being answered, further ones wait.
+//! The limit is 3. Connection `a` is answering a request, `b` has been idle for 20 s, and `c` has
+//! been sending the body of a request for 5 s. A new connection replaces `b`, and the next one
+//! replaces `c`. While `a` and the two new ones are being answered, further ones wait.
 //!
-//! A new connection is the last to be replaced, so a client that sends its request at once is answered, whatever the others
-//! do: with a limit of 512 and 17 new connections in a second, it has 30 s.
+//! The newest connection is the last to be replaced, so a client that sends its request immediately
+//! gets a response, whatever the others do: with a limit of 512 and 17 new connections per second,
+//! it has 30 s.
 //!
-//! Refusing new connections instead would be simpler, but a client that opens 512 connections and sends nothing would then
-//! keep the kubelet out until they time out, and the pod would be restarted.
+//! Rejecting new connections instead would be simpler. But a client that opens 512 connections and
+//! sends nothing would then lock out the kubelet until they time out, and the pod would be
+//! restarted.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +23,7 @@ use tokio::time::{Instant, sleep};
 
 use super::client_timer::{ClientTimer, RECEIVE_PATIENCE};
 
-/// The least time between two warnings that the limit was reached.
+/// Minimum time between warnings that the limit was reached.
 const WARN_PERIOD: Duration = Duration::from_secs(60);
 
 /// The open connections of a server.
@@ -49,12 +51,13 @@ impl Connections {
         self.open.len()
     }
 
-    /// Returns `true` unless there are as many connections as allowed, and a request is being answered on each.
+    /// Returns `true` unless the limit is reached and all connections are answering a request.
     pub(super) fn has_capacity(&self) -> bool {
         self.len() < self.limit || self.longest_waiting().is_some()
     }
 
-    /// Runs a connection. If there are as many as allowed, it replaces the one whose client keeps the server waiting.
+    /// Runs a connection. If the limit is reached, it replaces the one whose client has kept the
+    /// server waiting the longest.
     pub(super) fn open<F>(&mut self, serve: impl FnOnce(Arc<ClientTimer>) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -67,7 +70,7 @@ impl Connections {
         self.open.insert(task.id(), (task, timer));
     }
 
-    /// Waits until a connection has ended, or may be closed for another.
+    /// Waits until a connection has ended or may be replaced.
     pub(super) async fn changed(&mut self) {
         let is_full = self.len() >= self.limit;
         tokio::select! {
@@ -76,7 +79,8 @@ impl Connections {
                 self.open.remove(&id);
             }
             () = self.replaceable.notified(), if is_full => {}
-            // A client that does not receive its response becomes replaceable without any other change.
+            // If a client does not receive its response, the connection becomes replaceable just by
+            // the passage of time.
             () = sleep(RECEIVE_PATIENCE), if is_full => {}
             else => std::future::pending().await,
         }
@@ -94,7 +98,7 @@ impl Connections {
         let Some((task, _)) = self.longest_waiting().and_then(|id| self.open.remove(&id)) else {
             return;
         };
-        // At once, and not by a graceful shutdown, for which a client could make the server wait.
+        // Abort instead of shutting down gracefully, which a client could delay.
         task.abort();
         let now = Instant::now();
         if self.warned.is_none_or(|warned| now >= warned + WARN_PERIOD) {

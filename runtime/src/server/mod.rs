@@ -1,4 +1,5 @@
-//! HTTP servers for `probes`, `metrics` and `webhook`: binding, graceful shutdown, and limits for slow clients.
+//! HTTP servers for `probes`, `metrics` and `webhook`: binding, graceful shutdown, and limits for
+//! slow clients.
 
 mod body;
 mod client_timer;
@@ -25,15 +26,17 @@ use connections::Connections;
 /// The response of a handler, with a complete body.
 pub(crate) type Reply = Response<Full<Bytes>>;
 
-/// Default number of connections of a server. It is far more than the kubelet, Prometheus and a few API servers open, and
-/// half of the file descriptors that a process usually has; each connection takes some 50 KiB.
+/// Default maximum number of connections of a server. Far more than the kubelet, Prometheus and a
+/// few API servers open, and half of the file descriptors that a process usually has. Each
+/// connection takes about 50 KiB.
 pub(crate) const MAX_CONNECTIONS: usize = 512;
-/// Time for requests in flight to finish during shutdown.
+/// How long requests in flight may take to finish during shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// Pause after a failed accept, mostly for lack of file descriptors, so that some can be closed first.
+/// Pause after a failed accept. It usually fails for lack of file descriptors, so this allows some
+/// to be closed first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The error of binding a server.
+/// An error from binding a server.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BindError {
     #[error(
@@ -48,7 +51,8 @@ pub(crate) enum BindError {
     },
 }
 
-/// A bound server. Binding is separate from serving, so that a port in use is reported before anything starts.
+/// A bound server. Binding is separate from serving, so that a port in use is reported before
+/// anything starts.
 #[derive(Debug)]
 pub(crate) struct Server {
     listener: TcpListener,
@@ -56,8 +60,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Binds to an address in Go's format: `:8081` binds to all interfaces, IPv4 and IPv6; `0` or an empty string
-    /// disables the server (`None`).
+    /// Binds to an address in Go's format. `:8081` binds to all interfaces, IPv4 and IPv6. `0` or
+    /// an empty string disables the server (`None`).
     pub(crate) async fn bind(address: &str) -> Result<Option<Self>, BindError> {
         if matches!(address, "" | "0") {
             return Ok(None);
@@ -74,24 +78,27 @@ impl Server {
         }))
     }
 
-    /// Sets the number of connections, at least one.
+    /// Sets the maximum number of connections, at least one.
     pub(crate) fn with_max_connections(mut self, max: usize) -> Self {
         self.max_connections = max.max(1);
         self
     }
 
-    /// Returns the bound address, with the port chosen by the system for `:0`.
+    /// Returns the bound address, with the port that the system chose for `:0`.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves requests until `shutdown` resolves, then waits for those in flight. With `tls` it serves HTTPS.
+    /// Serves requests until `shutdown` resolves, then waits for requests in flight. Serves HTTPS
+    /// if `tls` is set.
     ///
-    /// When there are as many connections as allowed, a new one takes the place of the one whose client the server has been
-    /// waiting for longest: idle between two requests, or sending a request, its body included, or a TLS handshake. Clients
-    /// that have shown a certificate are replaced last. While all requests are being answered, new connections wait.
+    /// When the limit of connections is reached, a new one replaces the one whose client the server
+    /// has been waiting for the longest: idle between two requests, or sending a request (including
+    /// its body) or a TLS handshake. Clients that have presented a certificate are replaced last.
+    /// While all requests are being answered, new connections wait.
     ///
-    /// A panic of `handler` is answered with status 500 and logged; the server and the connection continue.
+    /// A panic in `handler` is logged and answered with status 500. The server and the connection
+    /// continue.
     pub(crate) async fn serve<H, F>(
         self,
         tls: Option<TlsAcceptor>,
@@ -149,7 +156,7 @@ impl Server {
     }
 }
 
-/// Returns a plain-text response, with content sniffing disabled.
+/// Returns a plain-text response with content sniffing disabled.
 pub(crate) fn text_reply(status: StatusCode, body: impl Into<Bytes>) -> Reply {
     let mut reply = Response::new(Full::new(body.into()));
     *reply.status_mut() = status;
@@ -165,7 +172,7 @@ pub(crate) fn text_reply(status: StatusCode, body: impl Into<Bytes>) -> Reply {
     reply
 }
 
-/// Parses an address into host and port; no host means all interfaces.
+/// Parses an address into host and port. No host means all interfaces.
 fn parse_address(address: &str) -> Option<(Option<&str>, u16)> {
     let (host, port) = address.rsplit_once(':')?;
     let port = port.parse().ok()?;

@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 
-/// Returns the whole response to `GET path` on a new connection.
+/// Sends `GET path` on a new connection and returns the entire response.
 pub(crate) async fn http_get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", address.port())).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
@@ -154,7 +154,8 @@ mod limits {
     use crate::server::client_timer::{HEADER_TIMEOUT, IDLE_TIMEOUT};
     use tokio::time::Instant;
 
-    /// Returns a client of a server that runs on the test's paused clock, which advances when all tasks wait.
+    /// Returns a client of a server that uses the test's paused clock, which advances when all
+    /// tasks are idle.
     async fn client() -> TcpStream {
         let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
         let address = server.address().unwrap();
@@ -162,7 +163,7 @@ mod limits {
         TcpStream::connect(address).await.unwrap()
     }
 
-    /// Returns the time until the server closes the connection.
+    /// Returns how long it takes until the server closes the connection.
     async fn closed_after(stream: &mut TcpStream) -> Duration {
         let started = Instant::now();
         let mut rest = Vec::new();
@@ -240,7 +241,7 @@ mod limits {
         ] {
             let mut stream = client().await;
             let head = format!("GET / HTTP/1.1\r\nHost: test\r\n{fields}\r\n");
-            // The server may have closed the connection before it has read all of it.
+            // The server may have closed the connection before reading everything.
             let _ = stream.write_all(head.as_bytes()).await;
             let mut answer = Vec::new();
             let _ = stream.read_to_end(&mut answer).await;
@@ -260,11 +261,11 @@ mod connections {
 
     use super::*;
 
-    /// Time in which nothing happens that is not to happen.
+    /// How long to wait for something that must not happen.
     const WHILE: Duration = Duration::from_millis(300);
     const SOON: Duration = Duration::from_secs(20);
 
-    /// A server with at most three connections, whose answers to `/slow` wait for a permit.
+    /// A server with at most three connections, whose responses to `/slow` wait for a permit.
     struct Limited {
         address: SocketAddr,
         answering: Arc<AtomicUsize>,
@@ -376,13 +377,14 @@ mod connections {
         server.permits.add_permits(1);
         read_answer(&mut waiting).await;
         server.permits.add_permits(2);
-        // Each has its whole answer, also the one that was closed for the waiting connection after it.
+        // Each gets its entire response, including the one that was then closed for the waiting
+        // connection.
         for stream in &mut slow {
             read_answer(stream).await;
         }
     }
 
-    /// Sends a head that announces a body, and the first bytes of it.
+    /// Sends a head that announces a body, and the first bytes of the body.
     async fn begin_body(server: &Limited, bytes: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
         let head = b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 100\r\n\r\n";
@@ -396,11 +398,11 @@ mod connections {
         let mut slow = server.send("/slow").await;
         server.wait_for_answering(1).await;
         let mut trickling = begin_body(&server, b"").await;
-        // The server measures from when it receives each of them.
+        // The server measures from when it receives each connection.
         sleep(WHILE).await;
         let silent = begin_body(&server, b"{").await;
         sleep(WHILE).await;
-        // Further bytes do not make it younger.
+        // Further bytes do not restart the measurement.
         trickling.write_all(b"{").await.unwrap();
         let mut first = server.idle().await;
         assert_closed(trickling).await;
@@ -497,7 +499,7 @@ mod http2 {
     use crate::tls::Certificates;
     use crate::tls::tests::{connector_of, current_certificate};
 
-    /// Several requests on one connection, and a graceful shutdown.
+    /// Several requests on one connection, followed by a graceful shutdown.
     #[tokio::test]
     async fn requests_over_http2_are_answered_and_the_server_stops_gracefully() {
         let certificates = Certificates::self_signed().unwrap();

@@ -14,8 +14,9 @@
 //!
 //! `rbuilder::fake` is an API server inside the test process, `rbuilder::envtest` a real one.
 //!
-//! [`run`] needs a `Manager`, and [`RoundTrip`] a webhook's converter, so they are part of the library. The rest is
-//! re-exported from the crate `rbuilder-testing`, which does not depend on it.
+//! [`run`] needs a `Manager`, and [`RoundTrip`] a webhook's converter, so they are part of this
+//! crate. Everything else is re-exported from the crate `rbuilder-testing`, which does not depend
+//! on this one.
 
 mod round_trip;
 mod running;

@@ -13,7 +13,7 @@ use crate::webhook::{AnyConverter, Converter};
 
 /// Default number of objects per direction.
 const CASES: u32 = 256;
-/// Number of differences in a message.
+/// Maximum number of differences in a message.
 const SHOWN: usize = 10;
 
 /// Asserts that the conversions between a hub and a spoke lose no data: [`RoundTrip`] with its defaults.
@@ -61,16 +61,18 @@ where
     RoundTrip::<K, V>::new().assert();
 }
 
-/// A test of the conversions between a hub `K` and a spoke `V`: a client that reads an object in the other version and
-/// writes it back changes nothing.
+/// Tests the conversions between a hub `K` and a spoke `V`: a client that reads an object in the
+/// other version and writes it back must change nothing.
 ///
-/// Random objects that fit the schemas are converted from the hub to the spoke and back, and from the spoke to the hub
-/// and back, as the [webhook](crate::Webhook::spoke) converts them. In between, defaults are set as the API server does
-/// when the object is written. The seed is fixed, so a failure can be reproduced.
+/// Random objects that fit the schemas are converted from the hub to the spoke and back, and from
+/// the spoke to the hub and back, like the [webhook](crate::Webhook::spoke) does. In between,
+/// defaults are set as the API server does when the object is written. The seed is fixed, so
+/// failures are reproducible.
 ///
-/// When a conversion loses data on purpose, declare it with [`normalize_hub`](Self::normalize_hub) and
-/// [`normalize_spoke`](Self::normalize_spoke). When it refuses objects that a CEL rule or a validator refuses too, skip
-/// them with [`hub_when`](Self::hub_when) and [`spoke_when`](Self::spoke_when), or give values that fit.
+/// If a conversion loses data on purpose, declare it with [`normalize_hub`](Self::normalize_hub)
+/// and [`normalize_spoke`](Self::normalize_spoke). If it rejects objects that a CEL rule or a
+/// validator also rejects, skip them with [`hub_when`](Self::hub_when) and
+/// [`spoke_when`](Self::spoke_when), or supply valid values.
 ///
 /// ```no_run
 /// # use rbuilder::CrdSchema;
@@ -117,7 +119,7 @@ pub struct RoundTrip<K: Object, V: Object> {
 type Normalize<K> = Box<dyn Fn(&mut K)>;
 type When<K> = Box<dyn Fn(&K) -> bool>;
 
-/// One version with its random objects.
+/// One version and its random objects.
 struct Side<K> {
     objects: RandomObjects,
     version: String,
@@ -140,7 +142,7 @@ impl<K: Object + Serialize + CustomResourceExt> Side<K> {
         K::deserialize(object).map_err(|error| error.to_string())
     }
 
-    /// Returns the object with the user's normalization.
+    /// Applies the user's normalization to the object.
     fn normal(&self, object: &Value) -> Result<Value, String> {
         let mut object = self.read(object)?;
         if let Some(normalize) = &self.normalize {
@@ -165,10 +167,10 @@ where
     K: Object + Serialize + CustomResourceExt + TryFrom<V, Error: Display>,
     V: Object + Serialize + CustomResourceExt + TryFrom<K, Error: Display>,
 {
-    /// Creates a test with all objects that fit the schemas, in which no data may be lost.
+    /// Creates a test that uses all objects that fit the schemas and allows no data loss.
     ///
     /// # Panics
-    /// When a type has no schema, or the two are not versions of the same kind.
+    /// Panics if a type has no schema, or if the two types are not versions of the same kind.
     #[track_caller]
     pub fn new() -> Self {
         let mut converter = Converter::new();
@@ -184,13 +186,13 @@ where
         }
     }
 
-    /// Sets the number of objects in each direction; the default is 256.
+    /// Sets the number of objects per direction. Defaults to 256.
     pub fn cases(mut self, cases: u32) -> Self {
         self.cases = cases;
         self
     }
 
-    /// Sets the seed of the objects; the default is 0.
+    /// Sets the seed of the objects. Defaults to 0.
     pub fn seed(mut self, seed: u64) -> Self {
         self.hub.objects = self.hub.objects.seed(seed);
         self.spoke.objects = self.spoke.objects.seed(seed);
@@ -209,25 +211,27 @@ where
         self
     }
 
-    /// Skips hubs for which this returns false, such as those that a validator refuses.
+    /// Skips hubs for which `when` returns `false`, such as those that a validator rejects.
     pub fn hub_when(mut self, when: impl Fn(&K) -> bool + 'static) -> Self {
         self.hub.when = Some(Box::new(when));
         self
     }
 
-    /// Skips spokes for which this returns false, such as those that a validator refuses.
+    /// Skips spokes for which `when` returns `false`, such as those that a validator rejects.
     pub fn spoke_when(mut self, when: impl Fn(&V) -> bool + 'static) -> Self {
         self.spoke.when = Some(Box::new(when));
         self
     }
 
-    /// Normalizes hubs before they are compared: brings equivalent ones to one form, and clears what may be lost.
+    /// Normalizes hubs before they are compared: converts equivalent ones to one form, and clears
+    /// what may be lost.
     pub fn normalize_hub(mut self, normalize: impl Fn(&mut K) + 'static) -> Self {
         self.hub.normalize = Some(Box::new(normalize));
         self
     }
 
-    /// Normalizes spokes before they are compared: brings equivalent ones to one form, and clears what may be lost.
+    /// Normalizes spokes before they are compared: converts equivalent ones to one form, and clears
+    /// what may be lost.
     pub fn normalize_spoke(mut self, normalize: impl Fn(&mut V) + 'static) -> Self {
         self.spoke.normalize = Some(Box::new(normalize));
         self
@@ -235,9 +239,9 @@ where
 
     /// Runs the test.
     ///
-    /// # Panics
-    /// When an object changes on the way, is refused, or becomes one that the other version's schema refuses. The
-    /// message has the simplest such object that was found, and the differences. Also when no object fits the schema.
+    /// Panics if an object changes on the way, is rejected, or becomes one that the other version's
+    /// schema rejects. The message contains the simplest such object that was found, and the
+    /// differences. Also panics if no object fits the schema.
     #[track_caller]
     pub fn assert(&self) {
         if let Err(report) = self.run() {
@@ -273,7 +277,7 @@ where
         Ok(())
     }
 
-    /// Converts one object there and back. Returns false when it is skipped.
+    /// Converts one object there and back. Returns `false` if it is skipped.
     fn trip<A, B>(&self, object: &Value, from: &Side<A>, to: &Side<B>) -> Result<bool, Failure>
     where
         A: Object + Serialize + CustomResourceExt,
@@ -325,7 +329,7 @@ fn report(found: &Counterexample<Failure>, from: &str, to: &str) -> String {
     }
     let (object, failure) = (&found.object, &found.failure);
     let mut said = format!("an object is not preserved from {from} to {to} and back: {failure}\n");
-    // Writing to a string cannot fail, and neither can printing JSON.
+    // Neither writing to a string nor printing JSON can fail.
     let _ = write!(said, "the simplest such object:\n{object:#}");
     if let Failure::Differs { there, .. } = failure {
         let _ = write!(said, "\nwhich becomes:\n{there:#}");
@@ -333,9 +337,9 @@ fn report(found: &Counterexample<Failure>, from: &str, to: &str) -> String {
     said
 }
 
-/// The reason why an object is not preserved.
+/// Why an object is not preserved.
 enum Failure {
-    /// The type cannot deserialize what the schema accepts.
+    /// The type cannot deserialize an object that the schema accepts.
     Unread(String),
     /// A conversion returns an error or panics.
     Refused {
@@ -343,7 +347,7 @@ enum Failure {
         to: String,
         reason: String,
     },
-    /// The schema of the other version refuses the converted object.
+    /// The schema of the other version rejects the converted object.
     Unfit {
         version: String,
         reason: String,
@@ -384,7 +388,7 @@ impl Display for Failure {
     }
 }
 
-/// Collects the differences of two values, one line each.
+/// Collects the differences between two values, one line each.
 fn compare(path: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
     match (before, after) {
         (Value::Object(left), Value::Object(right)) => {

@@ -1,4 +1,4 @@
-//! A manager beside a test.
+//! Runs a manager next to a test.
 
 use std::fmt;
 use std::thread;
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::manager::Manager;
 use crate::shutdown::{Stop, new_shutdown};
 
-/// Starts the manager beside the test, on the test's own runtime.
+/// Starts the manager in the background, on the test's own runtime.
 ///
 /// ```no_run
 /// # async fn test(manager: rbuilder::Manager) {
@@ -21,7 +21,7 @@ use crate::shutdown::{Stop, new_shutdown};
 /// ```
 ///
 /// # Panics
-/// Outside a tokio runtime.
+/// Panics outside of a tokio runtime.
 pub fn run(manager: Manager) -> Running {
     let (stop, asked) = new_shutdown();
     let ended = tokio::spawn(manager.start_until(asked.requested()));
@@ -35,15 +35,15 @@ pub fn run(manager: Manager) -> Running {
 #[must_use = "dropping it stops the manager"]
 pub struct Running {
     stop: Stop,
-    /// `None` once `stop` has waited for it.
+    /// `None` once `stop` waits for it.
     ended: Option<JoinHandle<Result<(), Error>>>,
 }
 
 impl Running {
-    /// Stops the manager as SIGTERM would, and waits until it has ended.
+    /// Stops the manager like SIGTERM, and waits until it has ended.
     ///
     /// # Panics
-    /// When the manager ends with an error, or has done so already.
+    /// Panics if the manager ends with an error, or has already ended.
     #[track_caller]
     pub fn stop(mut self) -> impl Future<Output = ()> {
         self.stop.now();
@@ -58,7 +58,7 @@ impl Running {
         }
     }
 
-    /// Returns true when the manager has ended by itself.
+    /// Returns `true` if the manager has ended by itself.
     pub fn has_ended(&self) -> bool {
         self.ended.as_ref().is_none_or(JoinHandle::is_finished)
     }
@@ -67,7 +67,8 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.stop.now();
-        // A test that waits for an ended manager fails with a timeout, so the cause is printed beside it.
+        // A test that waits for an ended manager fails with a timeout, so print the cause along
+        // with it.
         if thread::panicking()
             && let Some(ended) = self.ended.take().filter(JoinHandle::is_finished)
             && let Some(Ok(Err(error))) = ended.now_or_never()

@@ -1,4 +1,4 @@
-//! TLS handshakes with a server of this process, for its readiness check.
+//! TLS handshakes with this process's own server, for its readiness check.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -14,13 +14,15 @@ use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, Signature
 
 use super::Certificates;
 
-/// Timeout of a handshake; controller-runtime's.
+/// Timeout of a handshake, as in controller-runtime.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Completes a TLS handshake with the server on this address and checks that it serves the current certificate.
+/// Completes a TLS handshake with the server on this address, and checks that it presents the
+/// current certificate.
 ///
 /// # Errors
-/// A message with the reason, when there is no handshake within ten seconds or another certificate is served.
+/// Returns the reason if the handshake does not complete within ten seconds or the server presents
+/// a different certificate.
 pub(crate) async fn check_handshake(
     address: SocketAddr,
     certificates: &Arc<Certificates>,
@@ -30,7 +32,7 @@ pub(crate) async fn check_handshake(
 }
 
 async fn connect(address: SocketAddr, certificates: &Arc<Certificates>) -> Result<(), String> {
-    // A server on all interfaces is called on the loopback ones.
+    // A server bound to all interfaces is reached through the loopback addresses.
     let own: &[SocketAddr] = if address.ip().is_unspecified() {
         let port = address.port();
         &[
@@ -61,7 +63,8 @@ async fn connect(address: SocketAddr, certificates: &Arc<Certificates>) -> Resul
         .map_err(|error| format!("no TLS handshake on {address}: {error}"))
 }
 
-/// Accepts the current certificate of the server and no other. Names and validity are for clients to check.
+/// Only accepts the server's current certificate. Checking names and validity is up to real
+/// clients.
 #[derive(Debug)]
 struct OnlyCurrent {
     certificates: Arc<Certificates>,

@@ -1,5 +1,5 @@
-//! New keys and certificates for them (ECDSA P-256, X.509 version 3), written by rcgen, and the validity period of a
-//! certificate.
+//! Issues keys and certificates (ECDSA P-256, X.509 version 3) using rcgen, and reads the validity
+//! of certificates.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use rcgen::{
 use yasna::tags::TAG_UTCTIME;
 use yasna::{ASN1Result, BERReader, BERReaderSeq, Tag};
 
-/// An authority that signs servers' certificates, with its key.
+/// A CA that signs server certificates, with its key.
 pub(super) type Issuer = CertifiedIssuer<'static, KeyPair>;
 
-/// Begin and end of a certificate's validity.
+/// Start and end of a certificate's validity.
 pub(super) type Validity = (Timestamp, Timestamp);
 
-/// Issues a certificate for a new authority, signed by itself. It may sign servers' certificates, and no authority's.
+/// Issues a self-signed CA certificate. The CA may sign server certificates but no other CAs.
 ///
-/// Its name is unique, because it contains a hash of its key: two authorities that are trusted at the same time must
-/// not be taken for one.
+/// Its name contains a hash of its key and is therefore unique: two CAs that are trusted at the
+/// same time must not be confused.
 pub(super) fn issue_authority(name: &str, validity: Validity) -> Result<Issuer, Error> {
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::default();
@@ -32,8 +32,8 @@ pub(super) fn issue_authority(name: &str, validity: Validity) -> Result<Issuer, 
     CertifiedIssuer::self_signed(params, key)
 }
 
-/// Issues a certificate for a server with these host names and IP addresses, signed by `issuer`, or by itself when
-/// there is none.
+/// Issues a certificate for a server with these host names and IP addresses, signed by `issuer`, or
+/// else self-signed.
 pub(super) fn issue_server_certificate(
     name: &str,
     hosts: &[String],
@@ -52,7 +52,7 @@ pub(super) fn issue_server_certificate(
 }
 
 fn set_subject(params: &mut CertificateParams, name: &str, (from, until): Validity) {
-    // rcgen's times are those of a crate that only it uses; a certificate has whole seconds since 1970.
+    // rcgen uses the times of another crate; certificates use whole seconds since 1970.
     let time = |time: Timestamp| {
         let seconds = u64::try_from(time.as_second()).unwrap_or_default();
         date_time_ymd(1970, 1, 1) + Duration::from_secs(seconds)
@@ -61,7 +61,7 @@ fn set_subject(params: &mut CertificateParams, name: &str, (from, until): Validi
     (params.not_before, params.not_after) = (time(from), time(until));
 }
 
-/// Reads the validity of a certificate in DER; `None` when it is not a certificate.
+/// Reads the validity of a certificate in DER. Returns `None` if it is not a certificate.
 pub(super) fn read_validity(certificate: &[u8]) -> Option<Validity> {
     let validity = yasna::parse_der(certificate, |reader| {
         reader.read_sequence(|certificate| {
@@ -90,7 +90,7 @@ pub(super) fn read_validity(certificate: &[u8]) -> Option<Validity> {
     ))
 }
 
-/// Seconds since 1970. RFC 5280 §4.1.2.5: UTCTime until 2049, GeneralizedTime from 2050 on.
+/// Returns seconds since 1970. RFC 5280 §4.1.2.5: UTCTime until 2049, GeneralizedTime from 2050 on.
 fn read_time(reader: BERReader<'_, '_>) -> ASN1Result<i64> {
     if reader.lookahead_tag()? == TAG_UTCTIME {
         Ok(reader.read_utctime()?.datetime().unix_timestamp())
@@ -125,7 +125,7 @@ mod tests {
     fn two_authorities_have_two_names() {
         let validity = (Timestamp::UNIX_EPOCH, Timestamp::MAX);
         let [one, two] = [(); 2].map(|()| issue_authority("authority", validity).unwrap());
-        // The subject of a certificate that rcgen signs stands in it as it is.
+        // rcgen writes the subject verbatim into the certificate.
         let count = |certificate: &[u8]| {
             certificate
                 .windows(10)

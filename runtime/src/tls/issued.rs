@@ -1,8 +1,8 @@
-//! Certificates issued here, for a server whose clients are given the authority: a certificate, its key, and the
-//! certificate of the authority that signed it.
+//! Certificates issued for a server whose clients receive the CA separately: a certificate, its
+//! key, and the CA certificate.
 //!
-//! Each certificate has an authority of its own, whose key is dropped after it has signed. Nothing else can be signed
-//! with it, so trusting the authority longer than needed is harmless.
+//! Each certificate has its own CA, whose key is dropped after signing. Nothing else can be signed
+//! with it, so trusting the CA for longer than needed is harmless.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,32 +19,33 @@ use tokio_rustls::rustls::sign::CertifiedKey;
 
 use super::issue::{Validity, issue_authority, issue_server_certificate, read_validity};
 
-/// Begin of the validity before the time of issue, for clients whose clocks are behind.
+/// How far to backdate the validity, for clients whose clocks are slow.
 const BACKDATED: SignedDuration = SignedDuration::from_mins(5);
 
-/// A certificate with its key and its authority.
+/// A certificate with its key and its CA.
 #[derive(Debug)]
 pub(crate) struct Issued {
-    /// PEM.
+    /// In PEM.
     pub(crate) certificate: String,
-    /// PEM, PKCS #8.
+    /// In PEM, PKCS #8.
     pub(crate) key: String,
     pub(crate) authority: Authority,
     pub(crate) pair: Arc<CertifiedKey>,
-    /// Begin and end of the certificate's validity.
+    /// Start and end of the certificate's validity.
     pub(crate) valid: Validity,
 }
 
-/// The certificate of an authority.
+/// The certificate of a CA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Authority {
     certificate: CertificateDer<'static>,
-    /// End of its validity.
+    /// End of the validity.
     pub(crate) expires: Timestamp,
 }
 
 impl Issued {
-    /// Issues a certificate for a server with these names, by a new authority. Both expire after `lifetime`.
+    /// Issues a certificate for a server with these names, signed by a new CA. Both expire after
+    /// `lifetime`.
     pub(crate) fn new(names: &[String], lifetime: Duration, now: Timestamp) -> Result<Self, String> {
         let lifetime = SignedDuration::try_from(lifetime).unwrap_or(SignedDuration::MAX);
         let until = now.checked_add(lifetime).unwrap_or(Timestamp::MAX);
@@ -61,10 +62,10 @@ impl Issued {
         Self::read(&certificate.pem(), &key.serialize_pem(), authority)
     }
 
-    /// Reads a stored certificate and its key, both PEM.
+    /// Parses a stored certificate and its key, both in PEM.
     ///
     /// # Errors
-    /// A message, when one of them is malformed or they do not belong together.
+    /// Fails if one of them is malformed or they do not belong together.
     pub(crate) fn read(certificate: &str, key: &str, authority: Authority) -> Result<Self, String> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect();
         let chain = chain.map_err(|error| format!("the certificate is not PEM: {error}"))?;
@@ -83,10 +84,10 @@ impl Issued {
         })
     }
 
-    /// Verifies the certificate for a server name as a client does that trusts the authority.
+    /// Verifies the certificate for a server name like a client that trusts the CA.
     ///
     /// # Errors
-    /// The reason for which the client would refuse it.
+    /// Returns the reason for which the client would reject it.
     pub(crate) fn verify(&self, name: &str, now: Timestamp) -> Result<(), String> {
         let mut roots = RootCertStore::empty();
         let added = roots.add(self.authority.certificate.clone());
@@ -107,18 +108,18 @@ impl Issued {
         verified.map(drop).map_err(|error| error.to_string())
     }
 
-    /// Returns the time to replace it, when two thirds of its lifetime have passed.
+    /// Returns when to replace the certificate: after two thirds of its lifetime.
     pub(crate) fn due(&self) -> Timestamp {
         let until = self.valid.1;
         until - until.duration_since(self.made()) / 3
     }
 
-    /// Returns the time of issue.
+    /// Returns when the certificate was issued.
     pub(crate) fn made(&self) -> Timestamp {
         (self.valid.0 + BACKDATED).min(self.valid.1)
     }
 
-    /// Returns true when both are the same certificate.
+    /// Returns `true` if both are the same certificate.
     pub(crate) fn is(&self, other: &Issued) -> bool {
         self.pair.cert == other.pair.cert
     }
@@ -130,14 +131,14 @@ impl Authority {
         Some(Self { certificate, expires })
     }
 
-    /// Reads the certificates in PEM, in their order, and skips what is not a certificate.
+    /// Parses the certificates in a PEM text in order, skipping everything else.
     pub(crate) fn read_all(text: &str) -> Vec<Self> {
         CertificateDer::pem_slice_iter(text.as_bytes())
             .filter_map(|certificate| Self::new(certificate.ok()?))
             .collect()
     }
 
-    /// Returns the certificate as PEM.
+    /// Returns the certificate in PEM.
     pub(crate) fn pem(&self) -> String {
         encode_certificate(&self.certificate)
     }

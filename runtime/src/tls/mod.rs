@@ -1,7 +1,7 @@
 //! Certificates of an operator's servers, and their TLS configuration.
 //!
-//! A certificate comes from files, which are reloaded when they change, or is issued here: self-signed, or signed by an
-//! authority of its own ([`issued`]). HTTP over the connection is the module `server`.
+//! A certificate either comes from files, which are reloaded when they change, or is issued here:
+//! self-signed, or signed by its own CA ([`issued`]). The module `server` implements HTTP on top.
 
 mod handshake;
 mod issue;
@@ -27,11 +27,11 @@ use crate::metrics::Metrics;
 pub(crate) use handshake::check_handshake;
 use issue::issue_server_certificate;
 
-/// Interval at which the files are read. The kubelet updates a mounted Secret up to a minute late, so watching the file
-/// system would gain little.
+/// Interval between reads of the files. The kubelet updates a mounted Secret up to a minute late,
+/// so watching the file system would gain little.
 const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// An error of loading or issuing a certificate.
+/// An error from loading or issuing a certificate.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CertificateError {
     #[error("cannot read {}: {source}", path.display())]
@@ -61,9 +61,9 @@ pub(crate) enum CertificateError {
 /// Paths of a certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Files {
-    /// The certificate with its intermediate certificates, PEM.
+    /// The certificate with its intermediate certificates, in PEM.
     pub(crate) certificate: PathBuf,
-    /// The private key, PEM.
+    /// The private key, in PEM.
     pub(crate) key: PathBuf,
 }
 
@@ -111,24 +111,25 @@ impl Files {
     }
 }
 
-/// The contents of the files at the last read.
+/// The contents of the files when they were last read.
 #[derive(PartialEq, Eq)]
 struct Contents {
     certificate: Vec<u8>,
     key: Vec<u8>,
 }
 
-/// The certificate of new connections. It can be replaced while connections are open.
+/// The certificate for new connections. It can be replaced while connections are open.
 #[derive(Debug)]
 pub(crate) struct Certificates {
     current: RwLock<Arc<CertifiedKey>>,
 }
 
 impl Certificates {
-    /// Issues a self-signed certificate for `localhost`. Connections are encrypted, but clients cannot verify the
-    /// server.
+    /// Issues a self-signed certificate for `localhost`. Connections are encrypted, but clients
+    /// cannot verify the server.
     ///
-    /// It is kept in memory and issued by each process, so it does not expire (until 9999-12-30).
+    /// Each process issues its own and keeps it in memory, so it does not expire (until
+    /// 9999-12-30).
     pub(crate) fn self_signed() -> Result<Arc<Self>, CertificateError> {
         let forever = (Timestamp::UNIX_EPOCH, Timestamp::MAX);
         let hosts = ["localhost".to_owned()];
@@ -143,8 +144,9 @@ impl Certificates {
         Ok(Self::new(Arc::new(pair)))
     }
 
-    /// Loads the certificate in these files. The returned future never resolves: it reloads the files when they change,
-    /// for new connections. Files that cannot be used are logged and counted, and the current certificate is kept.
+    /// Loads the certificate in these files. The returned future never resolves: it reloads the
+    /// files when they change, for new connections. Unusable files are logged and counted, and the
+    /// current certificate is kept.
     pub(crate) fn from_files(
         files: Files,
         metrics: Metrics,
@@ -173,15 +175,15 @@ impl Certificates {
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = pair;
     }
 
-    /// Returns the certificate of new connections.
+    /// Returns the certificate for new connections.
     pub(crate) fn current(&self) -> Arc<CertifiedKey> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns an acceptor for TLS 1.2 and 1.3 with this certificate. ALPN offers HTTP/1.1, and HTTP/2 first with
-    /// `http2`.
+    /// Returns an acceptor for TLS 1.2 and 1.3 with this certificate. ALPN offers HTTP/1.1 and,
+    /// with `http2`, HTTP/2 first.
     ///
-    /// With `client_authorities`, a file, clients need a certificate that is signed by an authority in it.
+    /// If `client_authorities` is set, clients need a certificate signed by a CA in this file.
     pub(crate) fn acceptor(
         self: &Arc<Self>,
         client_authorities: Option<&Path>,
@@ -204,8 +206,8 @@ impl Certificates {
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
 
-    /// Reloads the files when they change. Their contents are compared, not their modification times: the files of a
-    /// mounted Secret are links, which have their own.
+    /// Reloads the files when they change. Compares their contents rather than modification times,
+    /// because the files of a mounted Secret are symlinks with times of their own.
     async fn watch(&self, files: &Files, mut known: Contents, metrics: &Metrics) {
         loop {
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -226,7 +228,8 @@ impl Certificates {
                     tracing::info!(certificate = %files.certificate.display(), "reloaded certificate");
                 }
                 Ok((_, None)) => {}
-                // Files that are not links change one after the other; the next read finds both changed.
+                // Files that are not symlinks change one after the other. The next read will find
+                // both changed.
                 Err(error) => {
                     tracing::error!(%error, "failed to reload certificate, keeping the current one")
                 }

@@ -9,22 +9,22 @@ use tokio_rustls::rustls::{ClientConfig, ConfigBuilder};
 
 use super::*;
 
-/// A client that trusts this certificate and no others.
+/// Returns a client that trusts only this certificate.
 pub(crate) fn connector_to(trusted: &CertificateDer<'static>) -> TlsConnector {
     connector_of(trusted, &[])
 }
 
-/// Such a client that offers these protocols.
+/// Returns such a client that also offers these protocols.
 pub(crate) fn connector_of(trusted: &CertificateDer<'static>, protocols: &[&[u8]]) -> TlsConnector {
     let mut config = client(trusted).with_no_client_auth();
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     TlsConnector::from(Arc::new(config))
 }
 
-/// A client's certificate and its key, PKCS #8.
+/// A client certificate and its key in PKCS #8.
 pub(crate) type Shown = (CertificateDer<'static>, Vec<u8>);
 
-/// Such a client that shows who it is.
+/// Returns such a client that presents a certificate.
 pub(crate) fn connector_showing(trusted: &CertificateDer<'static>, shown: Option<Shown>) -> TlsConnector {
     let config = match shown {
         None => client(trusted).with_no_client_auth(),
@@ -43,7 +43,7 @@ fn client(trusted: &CertificateDer<'static>) -> ConfigBuilder<ClientConfig, Want
     config.with_root_certificates(roots)
 }
 
-/// Returns a CA in PEM and a client certificate signed by it.
+/// Returns a CA in PEM, and a client certificate signed by it.
 pub(crate) fn localhost_client() -> (String, Shown) {
     let mut params = rcgen::CertificateParams::default();
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -60,7 +60,7 @@ pub(crate) fn current_certificate(certificates: &Certificates) -> CertificateDer
     certificates.current().cert[0].clone()
 }
 
-/// A connection to a server with these certificates, as seen by a client that trusts `trusted`.
+/// Connects a client that trusts `trusted` to a server with these certificates.
 async fn connect(
     certificates: &Arc<Certificates>,
     trusted: &CertificateDer<'static>,
@@ -106,8 +106,8 @@ async fn a_client_that_trusts_the_self_signed_certificate_can_verify_it() {
         .expect_err("another key has not signed it");
 }
 
-/// A folder as the kubelet mounts a Secret: the files are links into `..data`, which is a link to a folder that is
-/// replaced as a whole.
+/// A directory in which the kubelet has mounted a Secret: the files are symlinks into `..data`, a
+/// symlink to a directory that is replaced as a whole.
 pub(crate) struct Secret {
     folder: TempDir,
     version: u32,
@@ -150,7 +150,7 @@ impl Secret {
     }
 }
 
-/// Certificate and key of `localhost`, PEM.
+/// Returns a certificate and key for `localhost`, in PEM.
 pub(crate) fn localhost_pem() -> (String, String) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     (made.cert.pem(), made.signing_key.serialize_pem())
@@ -160,7 +160,7 @@ pub(crate) fn parse_certificate(pem: &str) -> CertificateDer<'static> {
     CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()
 }
 
-/// The certificates in the Secret's files, kept up to date in the background.
+/// Loads the certificates in the Secret's files and keeps them up to date in the background.
 fn watched(secret: &Secret, metrics: &Metrics) -> Arc<Certificates> {
     let (certificates, watch) = Certificates::from_files(secret.files(), metrics.clone()).unwrap();
     tokio::spawn(watch);
@@ -181,7 +181,7 @@ fn reads(metrics: &Metrics) -> (String, String) {
     )
 }
 
-/// Time passes by itself while nothing else is to be done, as the clock is paused.
+/// The clock is paused, so time advances as soon as all tasks are idle.
 async fn next_poll() {
     tokio::time::sleep(POLL_INTERVAL + Duration::from_secs(1)).await;
 }
@@ -262,7 +262,8 @@ async fn files_that_cannot_be_used_at_start_are_an_error_that_names_them() {
     );
 }
 
-/// Files that are not links change one after the other: until both have, what was there before is served.
+/// Files that are not symlinks change one after the other. Until both have changed, the old
+/// certificate is served.
 #[tokio::test(start_paused = true)]
 async fn of_files_that_change_one_by_one_the_old_pair_stays_until_both_are_new() {
     let ((old, old_key), (new, new_key)) = (localhost_pem(), localhost_pem());

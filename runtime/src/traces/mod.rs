@@ -1,9 +1,10 @@
-//! Traces, with the feature `opentelemetry`: a span for each reconcile and each review of a webhook, with a span for each
-//! request to the API server within.
+//! Traces, with the feature `opentelemetry`: a span for each reconcile and each webhook review,
+//! with child spans for the requests to the API server.
 //!
-//! Spans go to the tracer provider that the operator installs, and have nothing to do with those of `tracing`: filters of
-//! the log leave them alone, and a subscriber of the operator's own works with them. Without a provider nothing is
-//! recorded, and without the feature this module is a few empty functions.
+//! Spans go to the tracer provider that the operator installs and are independent of `tracing`
+//! spans: log filters do not affect them, and they work along with the operator's own subscriber.
+//! Without a provider nothing is recorded, and without the feature this module consists of a few
+//! empty functions.
 
 #[cfg(not(feature = "opentelemetry"))]
 mod off;
@@ -19,7 +20,7 @@ pub(crate) use off::{Trace, trace_requests};
 #[cfg(feature = "opentelemetry")]
 pub(crate) use on::{Trace, trace_requests};
 
-/// The reconcile that a span is about.
+/// The reconcile that a span describes.
 #[cfg_attr(
     not(feature = "opentelemetry"),
     expect(dead_code, reason = "there are no spans")

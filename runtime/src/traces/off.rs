@@ -1,4 +1,4 @@
-//! No traces.
+//! No-op traces.
 
 use http::{HeaderMap, StatusCode, Uri};
 use kube::Client;

@@ -1,5 +1,5 @@
-//! Spans in OpenTelemetry's API, with the names of its
-//! [semantic conventions](https://opentelemetry.io/docs/specs/semconv/http/http-spans/) for HTTP.
+//! Spans recorded with OpenTelemetry's API, named according to its [semantic
+//! conventions](https://opentelemetry.io/docs/specs/semconv/http/http-spans/) for HTTP.
 
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use kube::Client;
@@ -14,14 +14,14 @@ use super::url_template::url_template;
 use crate::client::wrap_client;
 use crate::error::describe_causes;
 
-/// Name of the tracer, by which a backend knows whose spans these are.
+/// Name of the tracer, which tells a backend where the spans come from.
 const TRACER: &str = "rbuilder";
 
-/// The span of a reconcile or review; `None` without a tracer provider. It ends when it is dropped, if not before.
+/// The span of a reconcile or review. `None` without a tracer provider. Dropping it ends the span.
 pub(crate) struct Trace(Option<Context>);
 
 impl Trace {
-    /// Starts the span of a reconcile, which begins a trace.
+    /// Starts the span of a reconcile, and with it a new trace.
     pub(crate) fn of_reconcile(reconcile: &Reconcile<'_>) -> Self {
         let name = format!("reconcile {}", reconcile.controller);
         let builder = SpanBuilder::from_name(name).with_kind(SpanKind::Internal);
@@ -36,7 +36,8 @@ impl Trace {
         Self(Some(Context::new().with_span(span)))
     }
 
-    /// Starts the span of a review, within the trace of the API server's request if that has one.
+    /// Starts the span of a review, as part of the API server's trace if its request belongs to
+    /// one.
     pub(crate) fn of_review(headers: &HeaderMap, path: &str) -> Self {
         let attributes = vec![
             KeyValue::new("http.request.method", "POST"),
@@ -56,19 +57,19 @@ impl Trace {
         )))
     }
 
-    /// Returns the id of the trace in hex; `None` without a tracer provider.
+    /// Returns the trace ID in hex, or `None` without a tracer provider.
     pub(crate) fn id(&self) -> Option<String> {
         let span = self.0.as_ref()?.span();
         let span = span.span_context();
         span.is_valid().then(|| span.trace_id().to_string())
     }
 
-    /// Makes requests and spans of `future` a part of this span.
+    /// Makes the requests and spans of `future` children of this span.
     pub(crate) fn follow<F: Future>(&self, future: F) -> WithContext<F> {
         future.with_context(self.0.clone().unwrap_or_default())
     }
 
-    /// Ends the span of a reconcile with its result, and the error if it has failed.
+    /// Ends the span of a reconcile with its result, and with the error if it failed.
     pub(crate) fn end_reconcile(self, result: &'static str, error: impl FnOnce() -> Option<String>) {
         let Some(context) = self.0 else {
             return;
@@ -104,7 +105,7 @@ fn attributes_of_reconcile(reconcile: &Reconcile<'_>) -> Vec<KeyValue> {
     attributes
 }
 
-/// Starts a span within `parent`.
+/// Starts a child span of `parent`.
 fn start(parent: &Context, name: String, kind: SpanKind, attributes: Vec<KeyValue>) -> Context {
     let builder = SpanBuilder::from_name(name)
         .with_kind(kind)
@@ -122,14 +123,15 @@ fn set_status(context: &Context, status: StatusCode, is_error: bool) {
     }
 }
 
-/// Returns a client whose requests have a span where they are part of one, such as those of a reconcile. Requests of the
-/// process's own, such as watches, have none.
+/// Returns a client whose requests have a span if they are part of one, such as a reconcile's.
+/// Background requests, such as watches, have none.
 pub(crate) fn trace_requests(client: Client, server: Option<&Uri>) -> Client {
     let server = server.cloned();
     wrap_client(client, move |client, mut request| {
         let server = server.clone();
         async move {
-            // Asked when the caller polls: the client calls this function from a task of its own.
+            // Read the context when the caller polls, because the client calls this function from
+            // its own task.
             let parent = Context::current();
             if !parent.span().span_context().is_valid() {
                 return Ok(client.send(request).await?);

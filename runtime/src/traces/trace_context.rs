@@ -1,7 +1,8 @@
-//! The headers of [W3C Trace Context](https://www.w3.org/TR/trace-context/), which say which trace a request is part of.
+//! The headers of [W3C Trace Context](https://www.w3.org/TR/trace-context/), which identify the
+//! trace that a request belongs to.
 //!
-//! They are read and written here rather than by the propagator that a process can install, so that traces cross processes
-//! without one.
+//! Implemented here rather than with the propagator that a process can install, so that traces
+//! cross process boundaries without one.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
@@ -9,7 +10,7 @@ use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState}
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// Makes a request a part of the span.
+/// Adds headers that make a request part of the span.
 pub(super) fn write_headers(headers: &mut HeaderMap, span: &SpanContext) {
     let flags = span.trace_flags() & TraceFlags::SAMPLED;
     let parent = format!("00-{}-{}-{flags:02x}", span.trace_id(), span.span_id());
@@ -41,7 +42,7 @@ pub(super) fn read_headers(headers: &HeaderMap) -> Option<SpanContext> {
         && is_hex(span_id, 16)
         && is_hex(flags, 2)
         && version != "ff"
-        // Later versions may have more parts.
+        // Later versions may add parts.
         && (more.is_empty() || version != "00");
     if !is_valid {
         return None;
@@ -57,7 +58,7 @@ pub(super) fn read_headers(headers: &HeaderMap) -> Option<SpanContext> {
     span.is_valid().then_some(span)
 }
 
-/// Returns the state of the trace, which is left out if it is malformed.
+/// Returns the trace state. Malformed state is ignored.
 fn read_state(headers: &HeaderMap) -> TraceState {
     let values = headers.get_all(TRACESTATE).iter();
     let values: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
@@ -85,7 +86,7 @@ mod tests {
         let mut after = HeaderMap::new();
         write_headers(&mut after, &span);
         assert_eq!(after, before);
-        // Only the flag that is known is passed on.
+        // Only the known flag is propagated.
         let span = read_headers(&headers(&PARENT.replace("-01", "-ff"), "")).unwrap();
         let mut after = HeaderMap::new();
         write_headers(&mut after, &span);

@@ -1,7 +1,8 @@
-//! Paths of the Kubernetes API without the names of objects, so that spans of one kind of request have one name.
+//! Paths of the Kubernetes API without object names, so that all spans for the same kind of request
+//! have the same name.
 
-/// Returns the path with `{namespace}` and `{name}` in place of names, such as
-/// `/api/v1/namespaces/{namespace}/pods/{name}/status`. Other paths are returned as they are.
+/// Returns the path with names replaced by `{namespace}` and `{name}`, such as
+/// `/api/v1/namespaces/{namespace}/pods/{name}/status`. Other paths are returned unchanged.
 pub(super) fn url_template(path: &str) -> String {
     let mut segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     let resource = match segments.first() {
@@ -9,7 +10,7 @@ pub(super) fn url_template(path: &str) -> String {
         Some(&"apis") => 3,
         _ => return path.to_owned(),
     };
-    // Of `/namespaces/a/status`, `a` is the object.
+    // In `/namespaces/a/status`, `a` is the object.
     let is_namespaced = matches!(
         segments.get(resource..),
         Some(["namespaces", _, below, ..]) if !matches!(*below, "status" | "finalize")
