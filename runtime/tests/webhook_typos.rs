@@ -290,8 +290,8 @@ async fn webhooks_do_not_change_the_response_to_invalid_objects(env: Environment
     assert_invalid(denied, &["spec.every"]);
     let denied = served.patch("v2", "good", json!({ "every": "x" })).await;
     assert_invalid(denied, &["spec.every"]);
-    // An invalid new object of the other version passes validation and fails afterwards, when it is
-    // converted for storage.
+    // The API server converts a new object of the other version after validating its schema, as for
+    // storage. This object cannot be converted.
     let failed = served
         .create("v2", "bad", json!({ "source": "db", "every": "x" }))
         .await

@@ -331,7 +331,7 @@ async fn write_in_every_way(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// The API server attributes a write without a field manager to the start of the User-Agent.
+/// Without a field manager, the API server would attribute a write to the start of the User-Agent.
 async fn every_write_names_its_field_manager(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("memo", "1")).await;
