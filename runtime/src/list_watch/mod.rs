@@ -19,6 +19,9 @@
 //!
 //! client-go also lists after a watch without an event. Where no watch works, the objects then are
 //! as old as the back-off, rather than as old as the process.
+//!
+//! kube's `watcher` also differs in that it does not list again after every response that may
+//! concern the resource version, and skips an event that is not JSON.
 
 mod error;
 mod pace;

@@ -1,9 +1,15 @@
 //! The running manager: starts its components in phases and stops them in reverse.
 //!
-//! On start, the phases are: health probes and metrics, webhooks, caches, leader election,
-//! controllers and tasks. Each phase waits for the previous one. On stop, the order is reversed,
-//! with a grace period for running reconciles. If a component fails, everything stops with an error
-//! that names it.
+//! On start, the phases are: health probes and metrics; webhooks; caches; controllers and tasks of
+//! every replica; leader election; all other controllers and tasks. Each phase waits for the
+//! previous one. Webhooks come before caches because the API server may need the conversion of this
+//! process to list the objects.
+//!
+//! On stop, queues close and running reconciles have a grace period. Then watches end, and events
+//! of controllers are sent. The lease is released only if all work has finished. Finally servers
+//! stop, and the events of webhooks and tasks are sent.
+//!
+//! If a component fails, everything stops with an error that names it.
 
 use std::path::PathBuf;
 use std::sync::Arc;

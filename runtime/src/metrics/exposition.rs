@@ -1,4 +1,9 @@
 //! Prometheus' text format, version 0.0.4.
+//!
+//! The crate prometheus-client would only replace this module and the atomics. It writes
+//! OpenMetrics, in which each value of `le` differs from Go's (`1.0` and `1000000.0` instead of `1`
+//! and `1e+06`), so queries of buckets for controller-runtime would find nothing. It also accepts
+//! invalid and duplicate names, and appends `_total` to each counter and a full stop to each help.
 
 use std::fmt;
 

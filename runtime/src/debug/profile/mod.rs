@@ -4,6 +4,21 @@
 //! rpprof takes the samples. Without the feature, or on a platform that rpprof does not support,
 //! the endpoint responds 501.
 
+// Why rpprof: a signal handler has to unwind stacks, which requires unsafe code. The usual crate is
+// pprof 0.15 (May 2025), but
+//
+// - its default unwinder calls libgcc in the handler, for which crashes are reported
+//   (tikv/pprof-rs#36, neondatabase/neon#10225), and allocates 102 MiB at the start of a profile
+//   and 180 MiB at its end; a scaffolded manager has 128 MiB;
+// - its unwinder framehop is initialized within the handler, loses the innermost function on
+//   aarch64, and needs memmap2 0.5, which has an advisory (RUSTSEC-2026-0186). Grafana's fork needs
+//   it too;
+// - its unwinder by frame pointers never reports the innermost function.
+//
+// rpprof is a fork without these faults that allocates 54 MiB and 84 MiB. One person maintains it,
+// so Cargo.toml requires an exact version: read its source before updating. Its encoder of profiles
+// would add 30 packages, so `on/encode.rs` replaces it.
+
 #[cfg(any(
     test,
     all(
