@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_transition_time_changes_only_with_the_status() {
+    fn transition_time_changes_only_with_the_status() {
         use Status::{True, Unknown};
         check(available(1, True, "a"), available(2, True, "a"), (false, 1, "a"));
         check(available(1, True, "a"), available(2, True, "b"), (true, 1, "b"));
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn one_condition_per_type() {
+    fn set_keeps_one_condition_per_type() {
         let mut conditions = Vec::new();
         assert!(set(&mut conditions, new("Available", true, "Up")));
         assert!(set(&mut conditions, new("Degraded", false, "Up")));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn health_is_ready_and_stalled() {
+    fn health_sets_ready_and_stalled() {
         let mut object = ConfigMap::default();
         object.metadata.generation = Some(7);
         let mut conditions = vec![Condition::from(new("Available", true, "Up"))];
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_a_retry_may_fix_is_progress() {
+    fn retryable_error_counts_as_in_progress() {
         let answered = |code: u16| {
             let status = kube::core::Status::failure("no", "No").with_code(code);
             Error::new(kube::Error::Api(status.boxed()))
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn the_observed_generation_is_the_objects() {
+    fn observed_generation_is_copied_from_the_object() {
         let mut object = ConfigMap::default();
         object.metadata.generation = Some(7);
         assert_eq!(

@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deadline_is_never_out_of_range() {
+    fn deadline_is_never_out_of_range() {
         let start = Instant::now();
         let check = |delay: Duration, expected: Duration| {
             assert_eq!(deadline_after(start, delay) - start, expected, "{delay:?}");
@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scaled_duration_is_never_out_of_range() {
+    fn scaled_duration_is_never_out_of_range() {
         assert_eq!(scale(Duration::from_secs(10), 1.5), Duration::from_secs(15));
         assert_eq!(scale(Duration::MAX, 0.0), Duration::ZERO);
         assert_eq!(scale(Duration::MAX, 1.2), Duration::MAX);

@@ -556,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn conflicts_of_field_managers_are_told_from_others() {
+    fn field_manager_conflicts_are_distinguished_from_others() {
         // The response of kube-apiserver 1.36.
         let refused = serde_json::json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 409,
@@ -576,7 +576,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conflict_of_field_managers_names_fields_and_managers() {
+    fn field_manager_conflict_names_fields_and_managers() {
         let causes = [
             (".data.text", "conflict with \"kubectl\" using v1"),
             (
@@ -606,7 +606,7 @@ mod tests {
     }
 
     #[test]
-    fn the_alternate_form_contains_each_cause_once() {
+    fn alternate_display_contains_each_cause_once() {
         let error = Error::from(Wrapped(conflict()));
         assert_eq!(format!("{error}"), "cannot scale");
         let long = format!("{error:#}");

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn messages_beyond_the_rate_are_counted() {
+    async fn suppressed_messages_are_counted() {
         let limit = LogLimit::default();
         let permitted = (0..1000).filter_map(|_| limit.permit()).count();
         assert_eq!(permitted, 10);

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_limit_counts() {
+    fn smallest_limit_wins() {
         let machine = ("proc/meminfo", "MemTotal:        2048 kB\nMemFree: 1 kB\n");
         check(&[], None);
         check(&[machine], Some(2 * MEBIBYTE));
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_version_1_are_found() {
+    fn cgroup_v1_limits_are_found() {
         let groups = ("proc/self/cgroup", "5:cpu,cpuacct:/a\n4:memory:/docker/1\n");
         let own = ("sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes", "4096\n");
         let unlimited = (
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_no_cgroup_are_ignored() {
+    fn malformed_cgroup_lines_are_ignored() {
         check(
             &[("proc/self/cgroup", "nonsense\n:\n0:\n"), ("proc/meminfo", "?\n")],
             None,

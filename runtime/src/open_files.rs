@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_soft_limit_is_raised_to_the_hard_limit() {
+    fn soft_limit_is_raised_to_the_hard_limit() {
         let maximum = getrlimit(Resource::Nofile).maximum;
         let hard = maximum.unwrap_or(u64::MAX);
         // High enough for the other tests in this process.

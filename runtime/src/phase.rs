@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_task_that_exits_is_named() {
+    async fn exited_task_is_named() {
         assert_eq!(
             failure_of(async { Ok(()) }).await,
             "probes stopped: exited unexpectedly"
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_finite_task_may_exit_and_must_not_fail() {
+    async fn finite_task_may_exit_but_not_fail() {
         let mut phase = Phase::default();
         phase.spawn_finite("a", async { Ok(()) });
         phase.spawn_finite("b", async { Err(Error::new("no port")) });
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_hanging_task_is_cancelled_after_the_grace_period_and_named() {
+    async fn hanging_task_is_cancelled_and_named_after_the_grace_period() {
         let grace = Duration::from_secs(30);
         let mut phase = Phase::default();
         phase.spawn("controller b", std::future::pending());
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn tasks_that_exit_in_time_are_no_error() {
+    async fn tasks_may_exit_within_the_grace_period() {
         let mut phase = Phase::default();
         phase.spawn("a", async {
             tokio::time::sleep(Duration::from_secs(29)).await;

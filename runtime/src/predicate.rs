@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selector_matches_before_or_after_the_change() {
+    fn selector_matches_before_or_after_the_change() {
         let (plain, labelled) = (deployment(1), with(deployment(1), "a", true));
         let selector: Selector = [("a", "x")]
             .map(|(k, v)| (k.to_owned(), v.to_owned()))

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_endpoint_runs_all_its_checks() {
+    async fn endpoint_runs_all_its_checks() {
         check(Method::GET, "/healthz", 200, "ok").await;
         check(Method::HEAD, "/healthz/", 200, "ok").await;
         check(
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_check_can_be_excluded() {
+    async fn check_can_be_excluded() {
         check(Method::GET, "/readyz?exclude=webhook", 200, "ok").await;
         let report = "[+]caches ok\n[+]webhook excluded: ok\nreadyz check passed\n";
         check(Method::GET, "/readyz?verbose&exclude=webhook", 200, report).await;
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_check_can_be_run_alone() {
+    async fn check_can_be_run_alone() {
         check(Method::GET, "/readyz/caches", 200, "ok").await;
         check(
             Method::GET,

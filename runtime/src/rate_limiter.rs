@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_token_bucket_spaces_out_what_exceeds_the_burst() {
+    async fn token_bucket_spaces_out_retries_beyond_the_burst() {
         let limiter = TokenBucket::new(10.0, 2);
         let delays = [(); 4].map(|()| limiter.when(&"any"));
         assert_eq!(delays, [0, 0, 100, 200].map(|ms| ms * MS));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn no_rate_makes_a_retry_wait_for_ever() {
+    async fn retry_never_waits_forever() {
         for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX] {
             let limiter = TokenBucket::new(rate, 0);
             let longest = (0..100).map(|_| limiter.when(&"any")).max();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_two_limiters_the_longer_delay_counts() {
+    async fn max_of_returns_the_longer_delay() {
         let limiter = MaxOf::new(
             ExponentialBackoff::new(50 * MS, 1000 * MS),
             TokenBucket::new(10.0, 1),

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_for_one_object_become_one_with_the_earliest_time_and_the_highest_priority() {
+    fn requests_for_one_object_merge_to_the_earliest_time_and_highest_priority() {
         let second = Duration::from_secs(1);
         let found = resolve(
             &[
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_a_priority_counts_with_that_of_its_source() {
+    fn request_without_priority_gets_the_priority_of_its_source() {
         let found = resolve(&[request("a"), request("a").priority(-200)], LOW);
         assert_eq!(
             found,

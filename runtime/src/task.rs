@@ -95,7 +95,7 @@ mod tests {
     use crate::shutdown::new_shutdown;
 
     #[tokio::test]
-    async fn a_finished_task_stays_pending_until_shutdown() {
+    async fn finished_task_stays_pending_until_shutdown() {
         let (stop, shutdown) = new_shutdown();
         let task = Task::new("once", |_| async { Ok::<_, Error>(()) });
         let mut running = task.run(shutdown);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failed_task_exits_at_once() {
+    async fn failed_task_exits_at_once() {
         let (_stop, shutdown) = new_shutdown();
         let task = Task::new("sweeper", |_| async { Err("no broom") });
         assert_eq!(task.run(shutdown).await.unwrap_err().to_string(), "no broom");

@@ -291,7 +291,7 @@ impl ManagerArgs {
 }
 
 impl Default for ManagerArgs {
-    // `tests::defaults_are_those_of_an_empty_command_line` keeps this in sync with the attributes
+    // `tests::defaults_match_an_empty_command_line` keeps this in sync with the attributes
     // above.
     fn default() -> Self {
         Self {
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_those_of_an_empty_command_line() {
+    fn defaults_match_an_empty_command_line() {
         assert_eq!(parse(""), ManagerArgs::default());
     }
 
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_value_is_an_error_that_names_the_flag() {
+    fn invalid_value_is_an_error_that_names_the_flag() {
         for line in [
             "--leader-elect=yes please",
             "--webhook-port=70000",
@@ -501,7 +501,7 @@ mod tests {
     /// The environment variables that a Service adds to each container, unless `enableServiceLinks`
     /// is off.
     #[test]
-    fn a_service_sets_no_flag() {
+    fn service_variables_do_not_set_flags() {
         let mut command = Operator::command();
         command.build();
         for variable in command.get_arguments().filter_map(clap::Arg::get_env) {
@@ -528,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn http2_is_an_error_in_a_build_without_it() {
+    fn http2_requires_the_feature() {
         assert!(parse("--enable-http2=false").check(false).is_ok());
         assert!(parse("--enable-http2").check(true).is_ok());
         assert_eq!(
@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_endpoints_without_the_metrics_endpoint_are_an_error() {
+    fn debug_endpoints_require_the_metrics_endpoint() {
         let valid = "--enable-debug-endpoints --metrics-bind-address=:8443";
         assert!(parse(valid).check(true).is_ok());
         assert_eq!(
@@ -553,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_without_a_name_is_an_error() {
+    fn empty_namespace_name_is_an_error() {
         for valid in ["", "a", "a,b", "a, b"] {
             assert!(parse_namespaces(valid).check(true).is_ok(), "{valid:?}");
         }
@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn a_boolean_flag_does_not_consume_the_next_argument() {
+    fn boolean_flag_does_not_consume_the_next_argument() {
         assert_eq!(
             parse("--metrics-secure --leader-elect=false"),
             ManagerArgs::default()

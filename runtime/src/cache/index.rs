@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_whose_index_function_panics_is_not_indexed() {
+    fn object_whose_index_function_panics_is_not_indexed() {
         assert_eq!(by_team().values(CACHE, &labelled("bad", "red")), [""; 0]);
         assert!(!is_indexing(CACHE));
     }

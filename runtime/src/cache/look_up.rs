@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_cache_that_does_not_select_an_object_says_nothing_about_it() {
+    async fn cache_that_does_not_select_an_object_is_ignored() {
         let caches = new_caches();
         let all = Filled::new(&caches, &Selection::all(), None);
         all.deliver(object("x", 7, "red"));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_object_is_looked_up_in_the_caches_that_would_have_it() {
+    async fn object_is_looked_up_in_caches_that_would_contain_it() {
         let caches = new_caches();
         let kind = Kind::<ConfigMap>::of_type();
         let found = |team: &str| match caches.look_up(&kind, &object("x", 0, team).metadata) {

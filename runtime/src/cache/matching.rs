@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn label_selectors_are_read_as_the_api_server_reads_them() {
+    fn label_selectors_match_like_in_the_api_server() {
         let red = object(&[("team", "red"), ("app", "web")]);
         for (selector, expected) in [
             ("", Selects::Yes),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn only_fields_of_the_metadata_are_known() {
+    fn only_metadata_fields_are_evaluated() {
         for (selector, expected) in [
             ("metadata.name=web", Selects::Yes),
             ("metadata.name!=web", Selects::No),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_keeps_its_name_and_namespace() {
+    fn selectors_on_name_and_namespace_lose_no_objects() {
         let check = |selection: Selection, expected: bool| {
             assert_eq!(
                 Matcher::of(&selection).can_lose_objects(),

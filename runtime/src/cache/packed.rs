@@ -568,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn uids_of_every_form_are_kept() {
+    fn uids_of_any_form_round_trip() {
         let mut packer = Packer::default();
         for uid in [
             "0123abcd-4567-89ef-0000-ffffffffffff",
@@ -592,7 +592,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn metadata_is_unpacked_as_it_was_packed(all in vec(metadata(), 1..4)) {
+        fn metadata_round_trips(all in vec(metadata(), 1..4)) {
             let mut packer = Packer::default();
             let packed: Vec<PackedMeta> =
                 all.iter().map(|meta| PackedMeta::pack(meta, &mut packer)).collect();
@@ -610,7 +610,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_bounded_and_the_first_ones_stay() {
+    fn number_of_words_is_bounded_and_the_first_ones_stay() {
         let mut packer = Packer::default();
         assert_eq!(packer.code(&"x".repeat(MAX_WORD + 1)), 0);
         let codes: Vec<u8> = (0..300).map(|number| packer.code(&number.to_string())).collect();
@@ -630,7 +630,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_small() {
+    fn packed_block_is_small() {
         let mut packer = Packer::default();
         let mut meta = ObjectMeta {
             resource_version: Some("123456".to_owned()),

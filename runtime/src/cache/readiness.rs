@@ -94,7 +94,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(300);
 
     #[tokio::test(start_paused = true)]
-    async fn a_process_is_unready_without_what_it_needs() {
+    async fn process_is_unready_without_required_watches() {
         let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
         let client = kube::Client::try_from(nowhere).unwrap();
         let (caches, _watches) = Caches::new(client, Vec::new(), CacheOptions::default());

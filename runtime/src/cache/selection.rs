@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selection_is_described_by_its_parts() {
+    fn selection_display_lists_its_parts() {
         assert_eq!(Selection::all().to_string(), "");
         let both = Selection::all().labels("app=web").namespaces(["b", "a"]);
         assert_eq!(both.to_string(), "labels app=web; namespaces a,b");
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_namespaces_does_not_matter() {
+    fn order_of_namespaces_does_not_matter() {
         let selected = Selection::all().namespaces(["b", "a", "b"]);
         assert_eq!(selected, Selection::all().namespaces(["a", "b"]));
         assert_eq!(selected.namespaces_or(&["c".to_owned()]), ["a", "b"]);

@@ -93,7 +93,7 @@ fn begin_list(cache: &Cache<ConfigMap>) -> WatchId {
 }
 
 #[test]
-fn a_relist_deletes_missing_objects_of_its_own_namespace_only() {
+fn relist_only_deletes_missing_objects_of_its_namespace() {
     let (cache, log) = new_recorded_cache();
     for (namespace, name) in [("a", "x"), ("a", "y"), ("b", "x")] {
         cache.apply(None, object(namespace, name, "1"), true);
@@ -114,7 +114,7 @@ fn record_created(cache: &Cache<ConfigMap>, object: ConfigMap) {
 }
 
 #[test]
-fn an_object_created_and_deleted_within_a_watch_gap_is_delivered_as_deleted() {
+fn object_created_and_deleted_within_a_watch_gap_is_delivered_as_deleted() {
     let (cache, log) = new_recorded_cache();
     let watch = cache.write().add_watch(None);
     cache.write().end_list(watch);
@@ -140,7 +140,7 @@ fn an_object_created_and_deleted_within_a_watch_gap_is_delivered_as_deleted() {
 /// Otherwise an object that the watch never shows would be remembered for as long as the process
 /// runs.
 #[test]
-fn a_created_object_is_remembered_until_its_watch_has_decided() {
+fn created_object_is_remembered_until_its_watch_has_passed_it() {
     let (cache, _) = new_recorded_cache();
     let unseen = |expected: &[&str]| {
         let mut keys: Vec<_> = cache.unseen.keys().iter().map(ToString::to_string).collect();
@@ -189,7 +189,7 @@ fn a_created_object_is_remembered_until_its_watch_has_decided() {
 
 /// The list of another namespace may keep failing while a permission is missing.
 #[test]
-fn own_writes_are_read_while_another_namespace_is_listed() {
+fn own_writes_are_visible_while_another_namespace_is_listed() {
     let (cache, _) = new_recorded_cache();
     let [listing, other] = ["a", "b"].map(|namespace| {
         let watch = cache.write().add_watch(Some(namespace.to_owned()));
@@ -226,7 +226,7 @@ fn own_writes_are_read_while_another_namespace_is_listed() {
 
 /// A selector can be evaluated locally if the labels of the object decide.
 #[test]
-fn own_writes_that_are_selected_are_stored() {
+fn own_writes_are_stored_if_selected() {
     let cache = Cache::<ConfigMap>::new(Kind::of_type(), Selection::all().labels("team=red"));
     let watch = cache.write().add_watch(None);
     cache.write().end_list(watch);
@@ -241,7 +241,7 @@ fn own_writes_that_are_selected_are_stored() {
 }
 
 #[test]
-fn a_late_subscriber_receives_existing_objects() {
+fn late_subscriber_receives_existing_objects() {
     let (cache, _) = new_recorded_cache();
     cache.apply(None, object("a", "x", "1"), true);
     cache.apply_undecodable(None, undecodable("bad", "2"), true);
@@ -256,7 +256,7 @@ fn a_late_subscriber_receives_existing_objects() {
 }
 
 #[test]
-fn an_object_that_stops_being_decodable_is_not_read_in_its_old_version() {
+fn object_that_becomes_undecodable_is_no_longer_readable() {
     let (cache, log) = new_recorded_cache();
     let key = Key::of(&object("a", "x", ""));
     cache.apply(None, object("a", "x", "1"), true);
@@ -288,7 +288,7 @@ fn the_deletion_of_an_undecodable_object_is_delivered() {
 }
 
 #[test]
-fn an_event_about_an_undecodable_object_is_recorded_once_per_reason() {
+fn event_about_an_undecodable_object_is_recorded_once_per_reason() {
     let (cache, _) = new_recorded_cache();
     let key = Key::of(&object("a", "x", ""));
     cache.apply_undecodable(None, undecodable("x", "1"), true);
@@ -303,7 +303,7 @@ fn an_event_about_an_undecodable_object_is_recorded_once_per_reason() {
 }
 
 #[test]
-fn an_own_write_replaces_an_undecodable_object() {
+fn own_write_replaces_an_undecodable_object() {
     let (cache, log, watch) = new_watched_cache();
     let key = Key::of(&object("a", "bad", ""));
     cache.apply_undecodable(watch, undecodable("bad", "6"), false);
@@ -319,7 +319,7 @@ fn an_own_write_replaces_an_undecodable_object() {
 }
 
 #[test]
-fn an_older_own_write_does_not_replace_an_undecodable_object() {
+fn older_own_write_does_not_replace_an_undecodable_object() {
     let (cache, _, watch) = new_watched_cache();
     let start = cache.read().begin_write();
     cache.apply_undecodable(watch, undecodable("bad", "9"), false);
@@ -349,7 +349,7 @@ fn stored(cache: &Cache<ConfigMap>, name: &str) -> Option<String> {
 }
 
 #[test]
-fn readers_see_own_writes_at_once_and_subscribers_the_events_of_the_watch() {
+fn readers_see_own_writes_at_once_but_subscribers_only_watch_events() {
     let (cache, log, watch) = new_watched_cache();
     write(&cache, "x", "8");
     write(&cache, "x", "9");
@@ -372,7 +372,7 @@ fn readers_see_own_writes_at_once_and_subscribers_the_events_of_the_watch() {
 }
 
 #[test]
-fn an_object_created_and_deleted_again_does_not_stay() {
+fn object_created_and_deleted_again_does_not_stay() {
     let (cache, log, watch) = new_watched_cache();
     write(&cache, "new", "8");
     assert_eq!(stored(&cache, "new").as_deref(), Some("8"));
@@ -386,7 +386,7 @@ fn an_object_created_and_deleted_again_does_not_stay() {
 }
 
 #[test]
-fn an_object_created_again_survives_the_late_event_of_its_deletion() {
+fn recreated_object_survives_the_late_event_of_its_deletion() {
     let (cache, log, watch) = new_watched_cache();
     write(&cache, "x", "9");
     cache.delete(watch, &Key::of(&object("a", "x", "")), Some(7));
@@ -396,7 +396,7 @@ fn an_object_created_again_survives_the_late_event_of_its_deletion() {
 }
 
 #[test]
-fn a_list_overrides_own_writes_and_those_in_progress() {
+fn list_overrides_finished_and_pending_own_writes() {
     let (cache, log, watch) = new_watched_cache();
     let before_list = cache.read().begin_write();
     write(&cache, "x", "8");
@@ -459,7 +459,7 @@ fn new_cache_with_uid() -> (Cache<ConfigMap>, Arc<Mutex<Vec<String>>>, Option<Wa
 }
 
 #[test]
-fn readers_do_not_see_what_this_process_has_deleted_and_subscribers_hear_of_it_from_the_watch() {
+fn own_deletions_hide_objects_from_readers_but_not_from_subscribers() {
     let (cache, log, watch) = new_cache_with_uid();
     delete_own(&cache, "one");
     assert_eq!(stored(&cache, "x"), None);
@@ -480,7 +480,7 @@ fn readers_do_not_see_what_this_process_has_deleted_and_subscribers_hear_of_it_f
 }
 
 #[test]
-fn an_object_that_takes_the_place_of_a_deleted_one_is_seen() {
+fn object_recreated_after_an_own_deletion_is_visible() {
     let (cache, log, watch) = new_cache_with_uid();
     delete_own(&cache, "one");
     let start = cache.read().begin_write();
@@ -504,7 +504,7 @@ fn an_object_that_takes_the_place_of_a_deleted_one_is_seen() {
 }
 
 #[test]
-fn a_list_settles_what_this_process_has_deleted() {
+fn list_settles_own_deletions() {
     for is_listed in [false, true] {
         let (cache, log, watch) = new_cache_with_uid();
         delete_own(&cache, "one");
@@ -527,7 +527,7 @@ fn a_list_settles_what_this_process_has_deleted() {
 }
 
 #[test]
-fn an_object_created_and_deleted_by_this_process_is_delivered_as_both() {
+fn own_creation_and_deletion_are_both_delivered() {
     let (cache, log, watch) = new_watched_cache();
     let start = cache.read().begin_write();
     cache.put_own_write(start, object_with_uid("new", "8", "new"));

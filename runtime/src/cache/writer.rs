@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_decoded_while_readers_wait() {
+    fn objects_are_not_decoded_while_readers_wait() {
         let cache = new_cache();
         CACHE.set(Some(Arc::clone(&cache)));
         let cached = Cached::new(Arc::clone(&cache));
@@ -252,7 +252,7 @@ mod tests {
     /// A stored object stays readable in its previous version, and index values of other objects do
     /// not change.
     #[test]
-    fn an_index_function_that_reads_its_cache_is_an_error_and_no_deadlock() {
+    fn index_function_that_reads_its_own_cache_fails_without_deadlock() {
         let cache = new_cache();
         let (reader, found) = (
             Cached::new(Arc::clone(&cache)),

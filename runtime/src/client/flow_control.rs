@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_burst_passes_and_then_requests_come_at_the_rate() {
+    async fn requests_are_limited_to_the_rate_after_a_burst() {
         let flow_control = FlowControl::default();
         flow_control.set(10, 5);
         let started = Instant::now();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_burst_defaults_to_twice_the_rate() {
+    async fn burst_defaults_to_twice_the_rate() {
         let flow_control = FlowControl::default();
         flow_control.set(3, 0);
         for _ in 0..6 {
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_is_dropped_while_it_waits_delays_no_other() {
+    async fn dropping_a_waiting_request_does_not_delay_others() {
         let flow_control = FlowControl::default();
         flow_control.set(1, 1);
         send(&flow_control, "/api/v1/pods").await;

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_refuses_connections_is_logged_once_with_address_and_cause() {
+    async fn server_that_refuses_connections_is_logged_once_with_address_and_cause() {
         // A bound port that nobody listens on refuses connections, and no other process can take
         // it.
         let socket = TcpSocket::new_v4().unwrap();
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_certificate_of_an_unknown_authority_is_named() {
+    async fn certificate_from_an_unknown_authority_is_explained() {
         let own = Certificates::self_signed().unwrap();
         let lifetime = Duration::from_secs(60);
         let other = Issued::new(&["other".to_owned()], lifetime, Timestamp::now()).unwrap();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn connections_that_fail_now_and_then_are_logged_now_and_then() {
+    async fn occasional_connection_failures_are_logged_occasionally() {
         let (log, _guard) = LogBuffer::start();
         let reachability = Reachability::default();
         let mut failed = NoResponse::new("address", "refused".into());

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_is_added_once() {
+    fn parameter_is_added_once() {
         let check = |uri: &str, expected: &str| {
             let mut uri: Uri = uri.parse().unwrap();
             add_parameter(&mut uri, "timeout=90s");

@@ -161,7 +161,7 @@ mod tests {
     const JSON_PATCH: &str = "application/json-patch+json";
 
     #[tokio::test(start_paused = true)]
-    async fn a_create_that_may_have_been_carried_out_is_not_repeated() {
+    async fn create_that_may_have_been_executed_is_not_repeated() {
         for retry_after in [None, Some("1")] {
             assert_eq!(attempts(Method::POST, JSON, 504, retry_after).await.0, 1);
             assert_eq!(attempts(Method::PATCH, JSON_PATCH, 504, retry_after).await.0, 1);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_create_that_was_not_begun_is_repeated() {
+    async fn create_that_was_not_started_is_repeated() {
         for status in [429, 503] {
             assert_eq!(attempts(Method::POST, JSON, status, Some("1")).await.0, 7);
             assert_eq!(attempts(Method::PATCH, JSON_PATCH, status, Some("1")).await.0, 7);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pause_asked_for_by_the_server_is_capped_and_within_the_time_limit() {
+    async fn retry_after_is_capped_and_kept_within_the_time_limit() {
         let (count, elapsed) = attempts(Method::GET, JSON, 429, Some("9")).await;
         assert_eq!((count, elapsed.as_secs()), (7, 54));
         let (count, elapsed) = attempts(Method::GET, JSON, 429, Some("20")).await;

@@ -38,7 +38,7 @@ fn assert_timed_out(started: Instant) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_without_response_times_out() {
+async fn request_without_response_times_out() {
     let maps: Api<ConfigMap> = Api::default_namespaced(client("").await);
     let started = Instant::now();
     let error = maps.get("any").await.unwrap_err();
@@ -67,7 +67,7 @@ async fn each_warning_of_the_api_server_is_logged_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_without_data_times_out() {
+async fn watch_without_data_times_out() {
     let response = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
     let maps: Api<ConfigMap> = Api::default_namespaced(client(response).await);
     let events = maps.watch(&WatchParams::default(), "1").await.unwrap();
@@ -108,7 +108,7 @@ async fn recording_client(
 }
 
 #[tokio::test]
-async fn a_create_answered_with_504_is_sent_once() {
+async fn create_answered_with_504_is_sent_once() {
     let (client, received) = recording_client("504 Gateway Timeout", &ClientSettings::default()).await;
     let maps: Api<ConfigMap> = Api::default_namespaced(client);
     maps.create(&PostParams::default(), &ConfigMap::default())
@@ -161,7 +161,7 @@ async fn requests_carry_a_user_agent_and_a_timeout() {
 }
 
 #[tokio::test]
-async fn a_user_agent_of_the_configuration_is_kept() {
+async fn user_agent_of_the_configuration_is_kept() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let mut config = Config::new(url.parse().unwrap());
@@ -177,7 +177,7 @@ async fn a_user_agent_of_the_configuration_is_kept() {
 }
 
 #[tokio::test]
-async fn a_client_with_a_field_manager_names_it_in_writes() {
+async fn client_with_a_field_manager_names_it_in_writes() {
     let (client, received) = recording_client("200 OK", &ClientSettings::default()).await;
     let maps: Api<ConfigMap> = Api::default_namespaced(with_field_manager(client, "memo & co"));
     let line = || received.recv().unwrap().lines().next().unwrap().to_owned();

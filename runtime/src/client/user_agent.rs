@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_agent_names_the_operator_and_the_library() {
+    fn user_agent_names_the_operator_and_the_library() {
         let user_agent = UserAgent::default();
         let library = format!(
             " rbuilder/{} ({}/{})",

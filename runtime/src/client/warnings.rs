@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_new_once_until_the_limit_is_reached() {
+    fn warning_is_new_once_until_the_limit_is_reached() {
         let logged = LoggedTexts::default();
         assert!(logged.insert("a"));
         assert!(!logged.insert("a"));

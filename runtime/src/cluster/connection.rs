@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_follows_the_configuration() {
+    async fn client_follows_the_configuration() {
         let connection = Connection::new("edge");
         let maps: Api<ConfigMap> = Api::default_namespaced(connection.client());
         for (status, is_ok) in [(200, true), (0, false), (200, true)] {
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_decide_whether_the_cluster_is_connected() {
+    async fn responses_decide_whether_the_cluster_is_connected() {
         let connection = Connection::new("edge");
         for (status, expected) in [
             (0, "Waiting"),
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_removed_cluster_refuses_requests() {
+    async fn removed_cluster_refuses_requests() {
         let connection = Connection::new("edge");
         connection.set_client(answering(200));
         assert!(ask(&connection).await.0.is_ok());

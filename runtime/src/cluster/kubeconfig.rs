@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn keys_that_run_commands_read_files_or_leave_tls_need_consent() {
+    async fn keys_that_run_commands_read_files_or_bypass_tls_need_consent() {
         let none = Allowed::default();
         let commands = Allowed {
             commands: true,
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_about_a_text_does_not_repeat_it() {
+    fn parse_error_does_not_quote_the_kubeconfig() {
         for text in [
             "users: [{ name: me, user: { token: s3cr3t } }",
             "token: s3cr3t\n\tx",

@@ -335,7 +335,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn in_a_test_a_watch_sees_the_objects_added_to_the_context() {
+    async fn watch_in_a_test_sees_objects_added_to_the_context() {
         let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
         let client = kube::Client::try_from(nowhere).unwrap();
         let ctx = Ctx::new(client, "memo", ()).caching([Secret::default()]);

@@ -237,7 +237,7 @@ mod tests {
     use crate::trigger;
 
     #[tokio::test(start_paused = true)]
-    async fn a_trigger_has_a_priority_and_a_delay() {
+    async fn trigger_has_a_priority_and_a_delay() {
         let queue = Arc::new(Workqueue::new(Metrics::new().queue("test")));
         let (trigger, triggers) = trigger::channel::<ConfigMap>();
         let minute = Duration::from_secs(60);

@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_key_taken_without_the_lease_goes_back_and_no_more_are_taken() {
+    async fn worker_without_the_lease_returns_its_key_and_takes_no_more() {
         let fence = Fence::new("operator");
         let worker = new_worker(Some(fence));
         worker.queue.add(Key::of(&new_map()), NORMAL);
@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_worker_of_every_replica_needs_no_lease() {
+    async fn worker_on_every_replica_needs_no_lease() {
         let worker = new_worker(None);
         worker.queue.add(Key::of(&new_map()), NORMAL);
         let working = tokio::spawn(Arc::clone(&worker).work());
@@ -584,7 +584,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_fifth_conflict_in_a_row_is_an_error() {
+    async fn fifth_conflict_in_a_row_is_an_error() {
         let (levels, log) = log_levels((0..6).map(|_| new_conflict()));
         assert_eq!(
             levels,
@@ -600,7 +600,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn conflicts_with_another_outcome_between_are_not_in_a_row() {
+    async fn other_outcomes_reset_the_count_of_conflicts() {
         let between = [
             Outcome::Done(Action::await_change()),
             Outcome::Failed(Error::terminal("never")),
@@ -617,7 +617,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_conflict_of_field_managers_is_an_error_at_once() {
+    async fn field_manager_conflict_is_an_error_at_once() {
         let (levels, log) = log_levels([new_field_manager_conflict()]);
         assert_eq!(levels, ["ERROR"], "{log}");
         assert!(

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_ignores_preconditions_only() {
+    fn hash_ignores_preconditions_only() {
         let applied = AppliedObjects::new(1000);
         let body = |metadata: Value, data: &str| json!({ "metadata": metadata, "data": data });
         let plain = applied.hash(&mut body(json!({ "name": "a" }), "x"));
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn managed_fields_are_not_kept_and_stay_in_the_result() {
+    fn managed_fields_are_not_stored_but_stay_in_the_result() {
         let applied = AppliedObjects::new(10_000);
         let body = applied.hash(&mut json!({}));
         let mut answer = map("a", 1);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_counts_for_the_same_body_of_the_same_object() {
+    fn response_is_only_reused_for_the_same_body_and_object() {
         let applied = AppliedObjects::new(10_000);
         let [body, other] = [json!({ "a": 1 }), json!({ "a": 2 })].map(|mut body| applied.hash(&mut body));
         applied.remember(&Kind::of_type(), body, &mut map("a", 7), true);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_answers_are_forgotten_at_the_limit() {
+    fn oldest_responses_are_forgotten_at_the_limit() {
         let applied = AppliedObjects::new(3 * ENTRY_BYTES);
         let body = applied.hash(&mut json!({}));
         for (name, version) in [("a", 1), ("b", 2), ("c", 3), ("a", 4), ("d", 5)] {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_are_alike_take_what_is_new_in_them() {
+    fn similar_responses_only_take_memory_for_their_differences() {
         let applied = AppliedObjects::new(1 << 20);
         let body = applied.hash(&mut json!({}));
         let named = |name: &str| {
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_too_long_is_no_base() {
+    fn too_long_response_is_not_used_as_base() {
         let applied = AppliedObjects::new(1 << 20);
         let body = applied.hash(&mut json!({}));
         let mut long = map("long", 1);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_limit_of_zero_nothing_is_remembered() {
+    fn zero_limit_remembers_nothing() {
         let applied = AppliedObjects::new(0);
         let body = applied.hash(&mut json!({}));
         applied.remember(&Kind::of_type(), body, &mut map("a", 1), false);
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_known_only_at_run_time_are_told_apart() {
+    fn dynamic_kinds_are_distinguished() {
         let applied = AppliedObjects::new(10_000);
         let kind = |name: &str| {
             let gvk = GroupVersionKind::gvk("example.com", "v1", name);

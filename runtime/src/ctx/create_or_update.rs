@@ -221,7 +221,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_merge_patch_holds_only_the_differences() {
+    fn merge_patch_contains_only_the_differences() {
         let check = |before: Value, after: Value, expected: Option<Value>| {
             assert_eq!(merge_patch(&before, &after), expected, "{before} to {after}");
             let mut patched = before.clone();

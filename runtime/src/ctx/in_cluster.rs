@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn writes_to_another_cluster_need_the_lease_of_the_own() {
+    async fn writes_to_other_clusters_require_the_own_clusters_lease() {
         let fence = Fence::new("operator");
         let edge = leader_context(&fence).in_cluster(&Cluster::new("edge", client()));
         let map = || ConfigMap {

@@ -550,7 +550,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_context_without_a_manager_has_no_caches() {
+    async fn context_without_a_manager_has_no_caches() {
         let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
         let ctx = Ctx::new(Client::try_from(nowhere).unwrap(), "test", ());
         let error = ctx.cached::<ConfigMap>().unwrap_err();
@@ -562,7 +562,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_context_for_tests_has_the_caches_and_indexes_added_to_it() {
+    async fn context_for_tests_has_the_caches_and_indexes_added_to_it() {
         let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
         let client = Client::try_from(nowhere).unwrap();
         let config_map = |namespace: &str| {

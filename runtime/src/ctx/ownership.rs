@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owned_object_gets_the_owners_namespace_and_one_controller_reference() {
+    fn owned_object_gets_the_owners_namespace_and_one_controller_reference() {
         let owner = config_map(Some("a"), Some("1"));
         let once = owned_by(&owner, deployment(None)).unwrap();
         let twice = owned_by(&owner, once).unwrap();
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_can_have_further_owners_beside_its_controller() {
+    fn object_can_have_more_owners_besides_its_controller() {
         let controller = config_map(Some("a"), Some("1"));
         let [second, third] = ["2", "3"].map(|uid| config_map(Some("a"), Some(uid)));
         let mut child = owned_by(&controller, deployment(None)).unwrap();
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn a_further_owner_must_be_able_to_own_the_object() {
+    fn additional_owner_must_be_able_to_own_the_object() {
         let mut child = deployment(None);
         set_owner_reference(&config_map(Some("a"), Some("1")), &mut child).unwrap();
         assert_eq!(child.metadata.namespace.as_deref(), Some("a"));
@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_of_a_deleted_owner_of_the_same_name_is_refused() {
+    fn object_of_a_deleted_namesake_is_refused() {
         let owner = config_map(Some("a"), Some("1"));
         let orphan = owned_by(&config_map(Some("a"), Some("2")), deployment(None)).unwrap();
         let error = owned_by(&owner, orphan.clone()).unwrap_err();

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn similar_texts_take_what_is_new_in_them() {
+    fn similar_texts_only_take_memory_for_their_differences() {
         let first = r#"{"name":"web-1","replicas":3,"image":"registry.example.com/web:1.2.3"}"#;
         let base = Base::new(first.as_bytes());
         let check = |text: &str, most: usize| {
@@ -163,7 +163,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_text_is_decoded_as_it_was_encoded(
+        fn any_text_round_trips(
             base in "[a-c]{0,60}",
             text in "[a-d]{0,60}",
             cut in 0..60_usize,
@@ -178,7 +178,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_panic(base in "[a-c]{0,60}", encoded in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn decoding_arbitrary_bytes_does_not_panic(base in "[a-c]{0,60}", encoded in prop::collection::vec(any::<u8>(), 0..40)) {
             Base::new(base.as_bytes()).decode(&encoded);
         }
     }

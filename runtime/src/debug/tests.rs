@@ -47,7 +47,7 @@ async fn busy_controller() -> (Arc<DebugState>, Arc<Workqueue<Key>>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn queues_show_what_is_in_progress_waiting_and_failing() {
+async fn queues_list_keys_in_progress_waiting_and_failing() {
     let (state, queue) = busy_controller().await;
     let (status, text) = ask(&state, Method::GET, "/debug/queues").await;
     assert_eq!(status, StatusCode::OK);
@@ -97,14 +97,14 @@ impl crate::rate_limiter::RateLimiter<Key> for Seven {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_rate_limiter_is_asked_for_the_failures() {
+async fn failures_come_from_the_rate_limiter() {
     let queue = Workqueue::new(Metrics::new().queue("memo")).with_rate_limiter(Box::new(Seven));
     queue.add_failed(key("failing"), NORMAL);
     assert_eq!(queue.snapshot(10).keys[0].failures, 7);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_answered_is_an_error() {
+async fn invalid_requests_are_errors() {
     let (state, _queue) = busy_controller().await;
     for (method, target, status, text) in [
         (
@@ -142,7 +142,7 @@ async fn what_cannot_be_answered_is_an_error() {
 }
 
 #[tokio::test]
-async fn the_index_and_the_runtime_answer() {
+async fn index_and_runtime_are_served() {
     let state = Arc::new(DebugState::default());
     for path in ["/debug", "/debug/"] {
         assert_eq!(

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_object_that_keeps_failing_does_not_use_up_the_queue_of_the_others() {
+    async fn failing_object_does_not_fill_the_queue() {
         let metrics = Metrics::new();
         let (sender, _waiting) = new_event_channel(metrics.events_dropped("memo"));
         for _ in 0..2 * CAPACITY {

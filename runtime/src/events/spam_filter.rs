@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_object_has_25_events_and_then_one_in_five_minutes() {
+    async fn object_gets_25_events_and_then_one_every_five_minutes() {
         let mut filter = SpamFilter::default();
         assert_eq!(admitted(&mut filter, 1, 1000), 25);
         assert_eq!(admitted(&mut filter, 2, 1000), 25);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_memory_is_bounded_and_keeps_those_in_use() {
+    async fn memory_is_bounded_and_active_objects_are_kept() {
         let mut filter = SpamFilter::default();
         assert_eq!(admitted(&mut filter, 0, 25), 25);
         for object in 1..10 * MAX_OBJECTS {

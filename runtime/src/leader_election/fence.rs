@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_fence_opens_with_the_lease_and_closes_with_it() {
+    async fn fence_opens_with_the_lease_and_closes_with_it() {
         let fence = Fence::new("operator");
         assert_eq!(
             refusal(&fence),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_renewal_moves_the_end() {
+    async fn renewal_moves_the_end() {
         let fence = held_for(10);
         tokio::time::advance(9 * SECOND).await;
         assert!(fence.extend(Instant::now() + 10 * SECOND));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_renewal_after_the_end_comes_too_late() {
+    async fn renewal_after_the_end_fails() {
         // Whether or not a worker has observed the lapse.
         for is_observed in [true, false] {
             let fence = held_for(10);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_lost_lease_cannot_be_renewed_or_closed() {
+    async fn lost_lease_cannot_be_renewed_or_closed() {
         let fence = held_for(10);
         fence.lose();
         assert!(!fence.extend(Instant::now() + 10 * SECOND));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_watchdog_hears_of_each_end() {
+    fn watchdog_is_notified_of_each_end() {
         let check = |end: fn(&Fence), is_lost: bool| {
             let fence = Fence::new("operator");
             let waiting = fence.clone();

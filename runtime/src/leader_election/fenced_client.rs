@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_command_in_a_container_is_a_write() {
+    async fn exec_counts_as_a_write() {
         let (server, _, maps) = fenced();
         let request = Request::get("/api/v1/namespaces/a/pods/web/exec?command=ls")
             .header(header::UPGRADE, "websocket")
@@ -136,7 +136,7 @@ mod tests {
 
     /// As with an API server that says "try again in 30 s": the lease ends while the client waits.
     #[tokio::test(start_paused = true)]
-    async fn a_write_does_not_go_on_after_the_end_of_the_lease() {
+    async fn write_in_progress_stops_when_the_lease_ends() {
         let (server, fence, maps) = fenced();
         assert!(fence.extend(Instant::now() + Duration::from_millis(500)));
         let error = maps.delete("any", &DeleteParams::default()).await.unwrap_err();

@@ -281,7 +281,7 @@ mod tests {
 
     /// As if the elector's thread were blocked: it announces nothing.
     #[tokio::test(start_paused = true)]
-    async fn a_lease_is_lost_when_it_lapses_even_if_the_elector_is_stuck() {
+    async fn lease_is_lost_when_it_lapses_even_if_the_elector_is_stuck() {
         let fence = Fence::new("operator");
         let (leadership, _stuck) = Leadership::prepare(&fence);
         let started = Instant::now();

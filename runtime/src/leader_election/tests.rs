@@ -184,7 +184,7 @@ async fn takes<T>(from: u32, to: u32, future: impl Future<Output = T>) -> T {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missing_lease_is_created_at_once() {
+async fn missing_lease_is_created_at_once() {
     let server = Server::default();
     let _leading = takes(0, 1, server.lead("a")).await;
     let spec = server.spec();
@@ -199,7 +199,7 @@ async fn a_missing_lease_is_created_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unrenewed_lease_is_taken_when_it_expires_on_our_own_clock() {
+async fn unrenewed_lease_is_taken_when_it_expires_on_our_own_clock() {
     let server = Server::default();
     server.held_by("old");
     // At most one jittered retry period after the lease expires.
@@ -214,7 +214,7 @@ async fn an_unrenewed_lease_is_taken_when_it_expires_on_our_own_clock() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_lease_is_respected_until_it_would_have_expired() {
+async fn deleted_lease_is_respected_until_it_would_have_expired() {
     let server = Server::default();
     server.held_by("a");
     let candidate = tokio::spawn(lead(server.elector("b")));
@@ -226,7 +226,7 @@ async fn a_deleted_lease_is_respected_until_it_would_have_expired() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_whose_lease_is_deleted_creates_it_again() {
+async fn leader_recreates_a_deleted_lease() {
     let server = Server::default();
     let leadership = server.lead("a").await;
     server.delete();
@@ -236,7 +236,7 @@ async fn a_leader_whose_lease_is_deleted_creates_it_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_holder_that_renews_keeps_its_lease_whatever_its_clock_shows() {
+async fn renewing_holder_keeps_its_lease_whatever_its_clock_shows() {
     let server = Server::default();
     server.held_by("old");
     let renewing = async {
@@ -271,7 +271,7 @@ async fn only_one_of_many_candidates_leads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_without_responses_gives_up_before_its_lease_expires() {
+async fn leader_without_responses_gives_up_before_its_lease_expires() {
     let server = Server::default();
     let leading = server.lead("a").await;
     sleep(60 * SECOND).await;
@@ -291,7 +291,7 @@ async fn a_leader_without_responses_gives_up_before_its_lease_expires() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_whose_lease_is_taken_has_lost_at_the_next_renewal() {
+async fn leader_loses_at_the_next_renewal_if_its_lease_is_taken() {
     let server = Server::default();
     let leading = server.lead("a").await;
     server.held_by("thief");
@@ -306,7 +306,7 @@ async fn a_leader_whose_lease_is_taken_has_lost_at_the_next_renewal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_released_lease_is_free_at_once() {
+async fn released_lease_is_free_at_once() {
     let server = Server::default();
     let leading = server.lead("a").await;
     let lost = leading.lost();
@@ -327,7 +327,7 @@ async fn a_released_lease_is_free_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_others_change_is_released() {
+async fn lease_is_released_despite_concurrent_changes() {
     let server = Server::default();
     let leading = server.lead("a").await;
     server.annotate_before_writes(3);
@@ -336,7 +336,7 @@ async fn a_lease_that_others_change_is_released() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_a_leadership_is_an_event() {
+async fn losing_and_releasing_the_lease_record_events() {
     let server = Server::default();
     let leading = server.lead("a").await;
     sleep(SECOND).await;
@@ -358,7 +358,7 @@ async fn the_end_of_a_leadership_is_an_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_candidate_that_withdraws_writes_nothing() {
+async fn withdrawing_candidate_writes_nothing() {
     let server = Server::default();
     server.held_by("old");
     let before = server.spec();
@@ -373,7 +373,7 @@ async fn a_candidate_that_withdraws_writes_nothing() {
 /// The fence is open while the lease is held, and closes no later than the renew deadline, measured
 /// from when the last renewal was sent.
 #[tokio::test(start_paused = true)]
-async fn the_fence_follows_the_lease() {
+async fn fence_follows_the_lease() {
     let server = Server::default();
     let elector = server.elector("a");
     let fence = elector.fence.clone();
@@ -401,7 +401,7 @@ async fn the_fence_follows_the_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_fence_closes_before_the_lease_is_released_or_dropped() {
+async fn fence_closes_before_the_lease_is_released_or_dropped() {
     let server = Server::default();
     for drops in [false, true] {
         let elector = server.elector("a");
@@ -421,7 +421,7 @@ async fn the_fence_closes_before_the_lease_is_released_or_dropped() {
 /// new one, for example because of SIGSTOP. A worker may have stopped by then, so the leader must
 /// not continue.
 #[tokio::test(start_paused = true)]
-async fn a_response_after_the_deadline_does_not_renew() {
+async fn response_after_the_deadline_does_not_renew() {
     let server = Server::default();
     let leading = server.lead("a").await;
     let mut lost = std::pin::pin!(leading.lost());
@@ -438,7 +438,7 @@ async fn a_response_after_the_deadline_does_not_renew() {
 
 /// The wall clocks of leader and candidate jump by years before each reading.
 #[tokio::test(start_paused = true)]
-async fn jumps_of_the_wall_clock_change_nothing() {
+async fn wall_clock_jumps_do_not_matter() {
     fn jumping() -> Timestamp {
         static READINGS: std::sync::atomic::AtomicI64 = std::sync::atomic::AtomicI64::new(0);
         let reading = READINGS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -468,7 +468,7 @@ async fn jumps_of_the_wall_clock_change_nothing() {
 }
 
 #[test]
-fn two_identities_of_one_host_differ() {
+fn identities_on_the_same_host_differ() {
     assert_ne!(new_identity(), new_identity());
 }
 

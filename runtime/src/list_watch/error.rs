@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_is_resumed_only_where_its_version_is_not_in_doubt() {
+    fn watch_resumes_only_if_its_version_is_not_in_doubt() {
         let check = |code: u16, reason: &str, expected: bool| {
             let status = Status::failure("", reason).with_code(code);
             assert_eq!(

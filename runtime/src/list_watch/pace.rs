@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_a_watch_that_lasts_resets_the_pause() {
+    async fn only_a_long_watch_resets_the_back_off() {
         let mut pace = Pace::new();
         pace.mark_listed();
         for _ in 0..6 {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pause_that_the_server_asks_for_is_kept_up_to_a_minute() {
+    async fn retry_after_is_honored_up_to_a_minute() {
         let mut pace = Pace::new();
         assert_between(fail(&mut pace, 20).await, 20.0, 20.0);
         assert_between(fail(&mut pace, 86_400).await, 60.0, 60.0);

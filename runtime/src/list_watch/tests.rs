@@ -214,7 +214,7 @@ async fn check_paced(name: &str, config: Config, cycle: &[&str], script: Script)
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_failure_that_repeats_is_paced() {
+async fn repeated_failures_are_paced() {
     let pages = Config::default;
     check_paced(
         "watches end at once",
@@ -299,7 +299,7 @@ async fn every_failure_that_repeats_is_paced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_fails_until_the_cache_is_synced_is_retried_after_ten_seconds_at_most() {
+async fn initial_list_is_retried_at_least_every_ten_seconds() {
     let (requests, seen) = follow(Config::default(), TEN_MINUTES, |_| refusal(403, "Forbidden")).await;
     // 60 pauses of ten seconds, plus the shorter ones at the start.
     assert!((60..=66).contains(&requests.len()), "{}", requests.len());
@@ -320,7 +320,7 @@ async fn a_list_that_fails_until_the_cache_is_synced_is_retried_after_ten_second
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_sends_an_event_and_ends_is_started_once_a_second() {
+async fn watch_that_ends_after_an_event_restarts_once_a_second() {
     let (requests, _) = follow(Config::default(), Duration::from_secs(60), |sent| {
         match sent.what.starts_with("watch") {
             true => Answer::Ends(200, news()),
@@ -345,7 +345,7 @@ async fn check_recovery(name: &str, script: Script, expected: &[&str], most_seco
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_follows_a_watch_depends_on_how_it_ended() {
+async fn next_request_depends_on_how_the_watch_ended() {
     const RELIST: &[&str] = &["list", "watch@1", "list", "watch@2"];
     const RESUME: &[&str] = &["list", "watch@1", "watch@1"];
     /// Responds to the first watch with `first`, and to others with news.
@@ -431,7 +431,7 @@ async fn what_follows_a_watch_depends_on_how_it_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_that_the_server_asks_for_is_made() {
+async fn retry_after_is_honored() {
     let (requests, _) = follow(Config::default(), TEN_MINUTES, |sent| match &*sent.what {
         "list" => list("1"),
         _ if sent.nth == 0 => {
@@ -462,7 +462,7 @@ async fn objects_arrive_within_a_minute_after_a_long_failure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_expired_continue_token_is_followed_by_a_list_without_pages() {
+async fn expired_continue_token_is_followed_by_a_list_without_pages() {
     let (requests, seen) = follow(Config::default(), Duration::from_secs(60), |sent| {
         match &*sent.what {
             "list" => {
@@ -501,7 +501,7 @@ async fn check_fallback(script: Script, seconds: u64, message: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_in_pages_follows_a_streaming_list_that_is_refused_or_does_not_complete() {
+async fn rejected_or_incomplete_streaming_list_falls_back_to_pages() {
     fn other(sent: &Sent, answer: Answer) -> Answer {
         match &*sent.what {
             "stream" => answer,
@@ -534,7 +534,7 @@ async fn a_list_in_pages_follows_a_streaming_list_that_is_refused_or_does_not_co
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_streaming_list_is_retried_where_the_server_is_unwell() {
+async fn streaming_list_is_retried_if_the_server_fails() {
     let (requests, seen) = follow(streaming(), Duration::from_secs(60), |sent| match sent.nth {
         0 => refusal(503, "ServiceUnavailable"),
         1 => Answer::Open(error_event(429, "TooManyRequests")),
@@ -546,7 +546,7 @@ async fn a_streaming_list_is_retried_where_the_server_is_unwell() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_are_limited_and_those_in_a_pause_do_not_count() {
+async fn concurrent_lists_are_limited_but_paused_ones_do_not_count() {
     let second = Duration::from_secs(1);
     // Half of the lists fail after a second and succeed at the next attempt; streaming lists hang.
     let (client, requests) = new_client(move |sent| match &*sent.what {

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_level_changes_while_the_process_runs() {
+    fn level_changes_while_the_process_runs() {
         let (log, control, subscriber) = controlled("info", LogFormat::Text);
         tracing::subscriber::with_default(subscriber, || {
             let line = |number: u32| {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_format_changes_within_a_span() {
+    fn format_changes_within_a_span() {
         let (log, control, subscriber) = controlled("info", LogFormat::Text);
         tracing::subscriber::with_default(subscriber, || {
             let span = tracing::info_span!("reconcile", object = "a", late = tracing::field::Empty);
@@ -340,7 +340,7 @@ mod tests {
 
     /// The library reports failed requests itself, once and with the causes.
     #[test]
-    fn kubes_lines_about_failed_requests_are_off_unless_asked_for() {
+    fn kubes_messages_about_failed_requests_are_off_by_default() {
         let kube = ["failed with error", "watch list error"];
         for level in ["info", "warn", "0"] {
             check_events(level, &kube.map(|text| (text, false)));
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn the_contents_of_responses_are_logged_at_no_level() {
+    fn response_bodies_are_never_logged() {
         for level in [
             "info",
             "warn",
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistyped_level_is_an_error() {
+    fn mistyped_level_is_an_error() {
         check(
             Some("verbose"),
             false,

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_of_an_authority_is_read_again_unless_its_data_is_given() {
+    fn ca_file_is_reread_unless_data_is_inline() {
         let (folder, path) = new_kubeconfig("blue");
         let text = fs::read_to_string(&path).unwrap();
         let with = |fields: &str| {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_error_names_the_flag_and_its_value() {
+    async fn error_names_the_flag_and_its_value() {
         let (_folder, path) = new_kubeconfig("");
         let check = async |path: &str, context: &str, expected: &str| {
             let error = load(path, context).await.unwrap_err();

@@ -44,7 +44,7 @@ async fn run_until_failure(manager: Manager) -> (String, String) {
 }
 
 #[tokio::test]
-async fn outside_of_a_pod_a_manager_without_an_api_server_fails_at_once() {
+async fn manager_outside_a_pod_fails_at_once_without_an_api_server() {
     let (manager, address, _closed) = unreachable_manager();
     let (error, log) = run_until_failure(manager).await;
     let start = format!("cannot reach the API server at {address}: ");
@@ -94,7 +94,7 @@ async fn in_a_pod_the_webhook_certificate_is_retried_and_the_cause_is_logged_onc
 }
 
 #[tokio::test]
-async fn a_handler_at_an_invalid_path_of_the_metrics_server_is_an_error_at_start() {
+async fn metrics_handler_with_an_invalid_path_fails_the_start() {
     let (manager, _, _closed) = unreachable_manager();
     let manager = manager.metrics_handler("/metrics", async |_| http::Response::new(""));
     let (error, _) = run_until_failure(manager).await;
@@ -134,7 +134,7 @@ fn mark(
 }
 
 #[tokio::test]
-async fn requests_pass_the_layers_of_the_operator_and_those_of_leader_election_do_not() {
+async fn client_layers_apply_to_all_requests_except_leader_election() {
     let requests = Arc::default();
     let args = ManagerArgs {
         leader_elect: true,

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn families_that_would_fail_a_scrape_are_left_out_with_one_warning() {
+    fn families_that_would_break_a_scrape_are_dropped_with_one_warning() {
         for text in [
             "# TYPE own gauge\nown 1\n",
             "own_count 1\n",
@@ -215,13 +215,13 @@ mod tests {
     }
 
     #[test]
-    fn of_two_collectors_the_first_has_the_name() {
+    fn first_collector_keeps_a_duplicate_name() {
         let (text, warnings) = collect(&["a 1\n", "a 2\nb 2\n"]);
         assert_eq!((&*text, warnings), ("a 1\nb 2\n", 1));
     }
 
     #[test]
-    fn a_panic_costs_only_the_metrics_of_its_collector() {
+    fn panic_only_drops_the_metrics_of_its_collector() {
         let foreign = ForeignMetrics::default();
         foreign.add(|| panic!("no metrics today"));
         foreign.add(|| "a 1\n".to_owned());

@@ -34,7 +34,7 @@ fn lines(metrics: &Metrics, start: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_text_is_in_prometheus_format() {
+fn text_is_in_prometheus_format() {
     let metrics = Metrics::new();
     let backups = metrics
         .counter("backups_total", "Backups made,\nby \\ result.", ["result"])
@@ -91,7 +91,7 @@ fn families_are_ordered_by_name() {
 /// Compares name, type and labels of all metrics of a manager with one controller with
 /// controller-runtime's.
 #[test]
-fn names_types_and_labels_are_those_of_controller_runtime_and_start_at_zero() {
+fn names_types_and_labels_match_controller_runtime_and_start_at_zero() {
     let metrics = Metrics::new();
     let _controller = metrics.controller("cup", 4);
     let _queue = metrics.queue("cup");
@@ -167,7 +167,7 @@ workqueue_work_duration_seconds_count{controller="cup",name="cup"} 0"#
 }
 
 #[test]
-fn buckets_are_those_of_controller_runtime() {
+fn buckets_match_controller_runtime() {
     let metrics = Metrics::new();
     let _controller = metrics.controller("cup", 1);
     let _queue = metrics.queue("cup");
@@ -244,7 +244,7 @@ fn each_result_of_a_reconcile_is_counted() {
 }
 
 #[test]
-fn an_active_worker_is_counted_until_its_guard_is_dropped() {
+fn active_worker_is_counted_until_its_guard_is_dropped() {
     let metrics = Metrics::new();
     let controller = metrics.controller("cup", 2);
     let active = || lines(&metrics, "controller_runtime_active_workers{controller=\"cup\"} ").concat();
@@ -257,7 +257,7 @@ fn an_active_worker_is_counted_until_its_guard_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_queue_counts_keys_and_measures_their_times() {
+async fn queue_counts_keys_and_measures_their_times() {
     let metrics = Metrics::new();
     let queue = metrics.queue("cup");
     let value = |name: &str| {
@@ -419,7 +419,7 @@ fn metrics_of_other_libraries_follow_unless_their_name_is_taken() {
 /// match it.
 #[cfg(target_os = "linux")] // where the process has its metrics
 #[test]
-fn the_guide_lists_every_metric() {
+fn guide_lists_every_metric() {
     let metrics = Metrics::new();
     metrics.measure_requests();
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/metrics.md")).unwrap();

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_a_response_nobody_is_allowed() {
+    async fn nobody_is_allowed_without_a_response() {
         let access = Cluster::default().access();
         let error = check(&access, "Bearer broken").await.unwrap_err().to_string();
         assert!(
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_cache_is_bounded_and_drops_expired_entries() {
+    async fn cache_is_bounded_and_drops_expired_entries() {
         let cache = TtlCache::default();
         for number in 0..=MAX_CACHED {
             cache.insert(number, (), Duration::from_secs(1));

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_invalid_path_is_an_error() {
+    fn invalid_path_is_an_error() {
         let check = |paths: &[&str], expected: Option<&str>| {
             let mut handlers = Handlers::default();
             for path in paths {

@@ -79,7 +79,7 @@ async fn ask_over_tls(address: SocketAddr, trusted: &CertificateDer<'static>, re
 }
 
 #[tokio::test]
-async fn without_security_everyone_may_read_over_plain_http() {
+async fn everyone_may_read_over_plain_http_without_security() {
     let address = start(&args(false, None)).await;
     for (request, status, body) in [
         ("GET /metrics HTTP/1.1", "200 OK", "\ntokio_workers 1\n"),
@@ -119,7 +119,7 @@ async fn without_security_everyone_may_read_over_plain_http() {
 }
 
 #[tokio::test]
-async fn with_security_only_authorized_users_may_read() {
+async fn only_authorized_users_may_read_with_security() {
     let (certificate, key) = localhost_pem();
     let secret = Secret::mount(&certificate, &key);
     let address = start(&args(true, Some(secret.path()))).await;
@@ -159,7 +159,7 @@ async fn with_security_only_authorized_users_may_read() {
 }
 
 #[tokio::test]
-async fn with_security_handlers_answer_only_authorized_users() {
+async fn handlers_only_answer_authorized_users_with_security() {
     let (certificate, key) = localhost_pem();
     let secret = Secret::mount(&certificate, &key);
     let address = start(&args(true, Some(secret.path()))).await;
@@ -191,7 +191,7 @@ async fn with_security_handlers_answer_only_authorized_users() {
 }
 
 #[tokio::test]
-async fn without_certificate_files_a_self_signed_one_is_used() {
+async fn self_signed_certificate_is_used_without_files() {
     let address = start(&args(true, None)).await;
     let (other, _) = localhost_pem();
     let trusted = CertificateDer::from_pem_slice(other.as_bytes()).unwrap();

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_about_each_version_of_an_object_are_one_series() {
+    fn events_about_all_versions_of_an_object_form_one_series() {
         let mut object = ConfigMap::default();
         object.metadata.name = Some("settings".to_owned());
         object.metadata.uid = Some("1".to_owned());

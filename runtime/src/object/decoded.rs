@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_does_not_match_its_type_is_metadata_and_reason() {
+    fn undecodable_object_keeps_metadata_and_reason() {
         let object = undecodable(serde_json::from_str(BAD).unwrap());
         assert_eq!(
             object.to_string(),
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_objects_of_a_list_are_decoded() {
+    fn undecodable_object_does_not_affect_the_rest_of_its_list() {
         let list = format!(
             r#"{{"kind":"ConfigMapList","apiVersion":"v1","metadata":{{"resourceVersion":"9"}},"items":[
                 {{"metadata":{{"name":"first"}}}},{BAD},{{"metadata":{{"name":"last"}},"data":{{"a":"b"}}}}]}}"#
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_the_keys_of_an_event_does_not_matter() {
+    fn key_order_of_events_does_not_matter() {
         for event in [
             format!(r#"{{"type":"ADDED","object":{BAD}}}"#),
             format!(r#"{{"object":{BAD},"type":"ADDED"}}"#),
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_that_does_not_decode_still_identifies_the_object() {
+    fn undecodable_metadata_still_identifies_the_object() {
         let bad =
             r#"{"metadata":{"name":"a","namespace":"b","uid":"u","resourceVersion":"3","labels":{"x":1}}}"#;
         let object = undecodable(serde_json::from_str(bad).unwrap());
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_value_is_cut() {
+    fn long_cause_is_truncated() {
         let bad = format!(r#"{{"metadata":{{"name":"a"}},"data":"{}"}}"#, "ü".repeat(1000));
         let object = undecodable(serde_json::from_str(&bad).unwrap());
         assert!(object.cause().len() < 310, "{object}");

@@ -185,7 +185,7 @@ async fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn the_queue_behaves_like_the_model(steps in steps()) {
+    fn queue_behaves_like_the_model(steps in steps()) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
@@ -197,7 +197,7 @@ proptest! {
     /// No matter how many new keys are added, a key waits at most one second per point of missing
     /// priority.
     #[test]
-    fn a_low_priority_key_is_not_starved(priority in -100..0_i32, every_ms in 1..900_u64) {
+    fn low_priority_key_is_not_starved(priority in -100..0_i32, every_ms in 1..900_u64) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)

@@ -35,7 +35,7 @@ async fn keys_come_out_in_the_order_they_were_added() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_added_repeatedly_comes_out_once() {
+async fn key_added_repeatedly_comes_out_once() {
     let queue = queue();
     for _ in 0..10 {
         queue.add("a", NORMAL);
@@ -70,7 +70,7 @@ async fn waiting_makes_up_for_low_priority() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_added_while_processing_comes_out_once_after_done() {
+async fn key_added_while_processing_comes_out_once_after_done() {
     let queue = queue();
     queue.add("a", NORMAL);
     assert_eq!(poll(&queue).await, Some("a"));
@@ -82,7 +82,7 @@ async fn a_key_added_while_processing_comes_out_once_after_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_retry_keeps_the_priority_that_its_key_was_taken_with() {
+async fn retry_keeps_the_priority_of_its_key() {
     let queue = queue();
     queue.add("listed", LOW);
     assert_eq!(poll(&queue).await, Some("listed"));
@@ -96,7 +96,7 @@ async fn a_retry_keeps_the_priority_that_its_key_was_taken_with() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_raises_the_priority_of_a_retry() {
+async fn change_raises_the_priority_of_a_retry() {
     let queue = queue();
     queue.add("first", LOW);
     assert_eq!(poll(&queue).await, Some("first"));
@@ -108,7 +108,7 @@ async fn a_change_raises_the_priority_of_a_retry() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delayed_key_keeps_its_earliest_time() {
+async fn delayed_key_keeps_its_earliest_time() {
     let queue = queue();
     queue.add_after("a", Duration::from_secs(5), NORMAL);
     queue.add_after("a", Duration::from_secs(2), NORMAL);
@@ -122,7 +122,7 @@ async fn a_delayed_key_keeps_its_earliest_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_immediate_add_overrides_a_delay_also_while_processing() {
+async fn immediate_add_overrides_a_delay_even_while_processing() {
     let queue = queue();
     queue.add_after("a", Duration::from_secs(5), NORMAL);
     queue.add("a", NORMAL);
@@ -171,7 +171,7 @@ async fn failed_keys_can_be_retried_before_their_delay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_back_off_doubles_from_min_to_max() {
+async fn back_off_doubles_from_min_to_max() {
     let check = |min: Duration, max: Duration, expected: [Duration; 4]| {
         let queue = queue().with_backoff(Backoff { min, max });
         let delays = [(); 4].map(|()| queue.add_failed("a", NORMAL));
@@ -205,7 +205,7 @@ impl RateLimiter<&'static str> for Fixed {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rate_limiter_decides_on_the_delay_within_bounds() {
+async fn rate_limiter_decides_on_the_delay_within_bounds() {
     let day = Duration::from_secs(24 * 60 * 60);
     for (asked, expected) in [
         (Duration::from_secs(7), Duration::from_secs(7)),
@@ -229,7 +229,7 @@ async fn a_rate_limiter_decides_on_the_delay_within_bounds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rate_limiter_that_panics_is_replaced_by_the_back_off() {
+async fn panicking_rate_limiter_falls_back_to_the_back_off() {
     let limiter = Fixed::default();
     let queue = queue().with_rate_limiter(Box::new(limiter.clone()));
     let ms = Duration::from_millis;
@@ -240,7 +240,7 @@ async fn a_rate_limiter_that_panics_is_replaced_by_the_back_off() {
 }
 
 #[test]
-fn a_back_off_reaches_the_longest_duration() {
+fn back_off_reaches_the_longest_duration() {
     let (min, max) = (Duration::ZERO, Duration::MAX);
     for failures in [100, u32::MAX] {
         assert_eq!(Backoff { min, max }.delay_after(failures), Duration::MAX);
@@ -248,7 +248,7 @@ fn a_back_off_reaches_the_longest_duration() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sleeping_worker_wakes_when_a_delayed_key_is_due() {
+async fn sleeping_worker_wakes_when_a_delayed_key_is_due() {
     let queue = Arc::new(queue());
     queue.add_after("a", Duration::from_secs(60), NORMAL);
     let started = Instant::now();
@@ -342,7 +342,7 @@ impl Hash for Counted {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_is_held_once() {
+async fn key_is_stored_once() {
     let queue = Workqueue::new(Metrics::new().queue("test"));
     let copies = Arc::new(());
     let key = |number| Counted(number, Arc::clone(&copies));
@@ -371,7 +371,7 @@ async fn a_key_is_held_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn memory_is_given_back_after_a_burst() {
+async fn memory_is_released_after_a_burst() {
     const KEYS: u32 = 100_000;
     let queue = Workqueue::new(Metrics::new().queue("test"));
     for key in 0..KEYS {

@@ -40,7 +40,7 @@ async fn zero_and_empty_addresses_disable_the_server() {
 }
 
 #[tokio::test]
-async fn an_address_that_cannot_be_bound_is_named() {
+async fn bind_error_names_the_address() {
     let first = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
     let taken = first.address().unwrap().to_string();
     let error = Server::bind(&taken).await.unwrap_err().to_string();
@@ -70,7 +70,7 @@ async fn ok(_: Request<RequestBody>) -> Reply {
 }
 
 #[tokio::test]
-async fn a_panic_is_answered_with_500_and_the_server_continues() {
+async fn server_answers_500_to_a_panic_and_continues() {
     let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
     let address = server.address().unwrap();
     let handler = |request: Request<RequestBody>| async move {
@@ -84,7 +84,7 @@ async fn a_panic_is_answered_with_500_and_the_server_continues() {
 }
 
 #[tokio::test]
-async fn a_stopping_server_finishes_requests_in_flight_and_accepts_no_more() {
+async fn stopping_server_finishes_requests_in_flight_and_accepts_no_more() {
     let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
     let address = server.address().unwrap();
     let (begun, has_begun) = oneshot::channel();
@@ -124,7 +124,7 @@ async fn a_stopping_server_finishes_requests_in_flight_and_accepts_no_more() {
 }
 
 #[tokio::test]
-async fn a_request_names_its_host_exactly_once() {
+async fn request_names_its_host_exactly_once() {
     let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
     let address = server.address().unwrap();
     let serving = tokio::spawn(server.serve(None, ok, std::future::pending()));
@@ -193,7 +193,7 @@ mod limits {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_sends_nothing_or_half_a_head_is_disconnected_after_32_seconds() {
+    async fn client_that_sends_nothing_or_half_a_head_is_disconnected_after_32_seconds() {
         assert_about(closed_after(&mut client().await).await, HEADER_TIMEOUT);
         let mut stream = client().await;
         stream.write_all(b"GET / HTTP/1.1\r\nHo").await.unwrap();
@@ -201,7 +201,7 @@ mod limits {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_idle_connection_is_kept_for_90_seconds() {
+    async fn idle_connection_is_kept_for_90_seconds() {
         let mut stream = client().await;
         for _ in 0..2 {
             request(&mut stream).await;
@@ -212,7 +212,7 @@ mod limits {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_head_of_a_later_request_has_the_same_timeout() {
+    async fn head_timeout_applies_to_later_requests() {
         let mut stream = client().await;
         request(&mut stream).await;
         sleep(Duration::from_secs(40)).await;
@@ -221,7 +221,7 @@ mod limits {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_response_may_take_longer_than_these_timeouts() {
+    async fn responses_may_take_longer_than_the_timeouts() {
         let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
         let address = server.address().unwrap();
         let slow = |_| async {
@@ -234,7 +234,7 @@ mod limits {
     }
 
     #[tokio::test]
-    async fn request_heads_that_are_too_large_are_answered_with_431() {
+    async fn too_large_request_head_is_rejected_with_431() {
         for fields in [
             format!("X: {}\r\n", "x".repeat(1024 * 1024)),
             "X: x\r\n".repeat(200),
@@ -345,7 +345,7 @@ mod connections {
     }
 
     #[tokio::test]
-    async fn the_connection_that_was_silent_for_longest_is_closed_for_a_new_one() {
+    async fn new_connection_replaces_the_one_silent_for_longest() {
         let server = Limited::serve(None).await;
         let mut slow = server.send("/slow").await;
         server.wait_for_answering(1).await;
@@ -365,7 +365,7 @@ mod connections {
     }
 
     #[tokio::test]
-    async fn a_new_connection_waits_while_all_are_being_answered() {
+    async fn new_connection_waits_while_all_others_are_being_answered() {
         let server = Limited::serve(None).await;
         let mut slow = Vec::new();
         for count in 1..=3 {
@@ -393,7 +393,7 @@ mod connections {
     }
 
     #[tokio::test]
-    async fn a_client_that_sends_its_body_slowly_is_closed_for_a_new_one() {
+    async fn new_connection_replaces_one_with_a_slow_body() {
         let server = Limited::serve(None).await;
         let mut slow = server.send("/slow").await;
         server.wait_for_answering(1).await;
@@ -415,7 +415,7 @@ mod connections {
     }
 
     #[tokio::test]
-    async fn a_complete_body_is_answered_however_many_connections_come_after_it() {
+    async fn new_connections_do_not_replace_one_with_a_complete_body() {
         let server = Limited::serve(None).await;
         let mut posted = TcpStream::connect(server.address).await.unwrap();
         let request = b"POST /slow HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\n\r\n{}";
@@ -431,7 +431,7 @@ mod connections {
     }
 
     #[tokio::test]
-    async fn clients_that_do_not_receive_their_responses_are_closed_for_a_new_one() {
+    async fn new_connection_replaces_one_that_does_not_read_its_response() {
         let server = Limited::serve(None).await;
         let mut blocked = Vec::new();
         for _ in 0..3 {
@@ -443,7 +443,7 @@ mod connections {
     }
 
     #[tokio::test]
-    async fn clients_that_have_shown_a_certificate_are_closed_last() {
+    async fn clients_with_a_certificate_are_replaced_last() {
         use crate::tls::tests::{connector_showing, current_certificate, localhost_client};
 
         let certificates = crate::tls::Certificates::self_signed().unwrap();
@@ -474,7 +474,7 @@ mod connections {
     }
 
     #[tokio::test]
-    async fn a_client_without_a_handshake_is_closed_for_a_new_one() {
+    async fn new_connection_replaces_one_without_a_handshake() {
         let certificates = crate::tls::Certificates::self_signed().unwrap();
         let server = Limited::serve(Some(certificates.acceptor(None, false).unwrap())).await;
         let mut silent = Vec::new();
@@ -501,7 +501,7 @@ mod http2 {
 
     /// Several requests on one connection, followed by a graceful shutdown.
     #[tokio::test]
-    async fn requests_over_http2_are_answered_and_the_server_stops_gracefully() {
+    async fn http2_server_answers_requests_and_stops_gracefully() {
         let certificates = Certificates::self_signed().unwrap();
         let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
         let address = server.address().unwrap();

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_manager_runs_until_it_is_stopped() {
+    async fn manager_runs_until_it_is_stopped() {
         let running = run(manager(ManagerArgs::for_tests()));
         tokio::task::yield_now().await;
         assert!(!running.has_ended());
@@ -110,7 +110,7 @@ mod tests {
 
     #[tokio::test]
     #[should_panic(expected = "the manager ended with an error: failed to start the health probe server")]
-    async fn a_manager_that_has_ended_by_itself_says_why() {
+    async fn stop_reports_why_the_manager_ended() {
         let args = ManagerArgs {
             health_probe_bind_address: "nowhere".to_owned(),
             ..ManagerArgs::for_tests()

@@ -122,7 +122,7 @@ mod tests {
     use crate::server::{Server, text_reply};
 
     #[tokio::test]
-    async fn a_server_is_held_to_its_certificate() {
+    async fn server_must_present_the_current_certificate() {
         let (own, other) = (
             Certificates::self_signed().unwrap(),
             Certificates::self_signed().unwrap(),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_speaks_no_tls_does_not_pass() {
+    async fn server_without_tls_fails_the_check() {
         let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
         let address = server.address().unwrap();
         let ok = |_| async { text_reply(StatusCode::OK, "ok") };

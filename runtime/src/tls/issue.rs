@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_validity_is_read_back_in_both_forms_of_time() {
+    fn validity_round_trips_in_both_time_formats() {
         for (from, until) in [
             ("1970-01-01T00:00:00Z", "2049-12-31T23:59:59Z"),
             ("2026-01-31T12:00:01Z", "2050-01-01T00:00:00Z"),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn two_authorities_have_two_names() {
+    fn each_authority_has_a_unique_name() {
         let validity = (Timestamp::UNIX_EPOCH, Timestamp::MAX);
         let [one, two] = [(); 2].map(|()| issue_authority("authority", validity).unwrap());
         // rcgen writes the subject verbatim into the certificate.
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_has_no_validity() {
+    fn invalid_certificate_has_no_validity() {
         for bytes in [
             &b""[..],
             b"\x30",

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_trusts_the_authority_accepts_the_server_as_long_as_both_live() {
+    fn trusting_client_accepts_the_server_while_both_certificates_are_valid() {
         let now = Timestamp::now();
         let made = issued(60, now);
         let check = |name: &str, seconds: i64, expected: Option<&str>| {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn one_authority_does_not_vouch_for_the_servers_of_another() {
+    fn authority_does_not_vouch_for_other_authorities_servers() {
         let now = Timestamp::now();
         let (first, second) = (issued(60, now), issued(60, now));
         assert!(!first.is(&second));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_down_is_read_back() {
+    fn stored_certificate_is_read_back() {
         let made = issued(60, Timestamp::now());
         let authority = Authority::read_all(&format!("{}no PEM\n", made.authority.pem()));
         assert_eq!(authority, std::slice::from_ref(&made.authority));

@@ -90,7 +90,7 @@ async fn connect(
 }
 
 #[tokio::test]
-async fn a_client_that_trusts_the_self_signed_certificate_can_verify_it() {
+async fn client_that_trusts_the_self_signed_certificate_can_verify_it() {
     let certificates = Certificates::self_signed().unwrap();
     let trusted = current_certificate(&certificates);
     connect(&certificates, &trusted, "localhost").await.unwrap();
@@ -187,7 +187,7 @@ async fn next_poll() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_replaced_secret_is_served_without_a_restart() {
+async fn replaced_secret_is_served_without_a_restart() {
     let ((old, old_key), (new, new_key)) = (localhost_pem(), localhost_pem());
     let mut secret = Secret::mount(&old, &old_key);
     let metrics = Metrics::new();
@@ -207,7 +207,7 @@ async fn a_replaced_secret_is_served_without_a_restart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_used_is_counted_and_what_was_there_stays() {
+async fn unusable_files_are_counted_and_the_old_certificate_stays() {
     let ((old, old_key), (new, new_key)) = (localhost_pem(), localhost_pem());
     let mut secret = Secret::mount(&old, &old_key);
     let metrics = Metrics::new();
@@ -225,7 +225,7 @@ async fn what_cannot_be_used_is_counted_and_what_was_there_stays() {
 }
 
 #[tokio::test]
-async fn files_that_cannot_be_used_at_start_are_an_error_that_names_them() {
+async fn unusable_files_at_startup_are_an_error_that_names_them() {
     let check = |certificate: &str, key: &str, expected: &str| {
         let secret = Secret::mount(certificate, key);
         let error = Certificates::from_files(secret.files(), Metrics::new())
@@ -265,7 +265,7 @@ async fn files_that_cannot_be_used_at_start_are_an_error_that_names_them() {
 /// Files that are not symlinks change one after the other. Until both have changed, the old
 /// certificate is served.
 #[tokio::test(start_paused = true)]
-async fn of_files_that_change_one_by_one_the_old_pair_stays_until_both_are_new() {
+async fn old_pair_stays_until_both_files_have_changed() {
     let ((old, old_key), (new, new_key)) = (localhost_pem(), localhost_pem());
     let folder = tempfile::tempdir().unwrap();
     let files = Files {

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_written_again() {
+    fn trace_headers_round_trip() {
         let before = headers(PARENT, "vendor=1,other=2");
         let span = read_headers(&before).unwrap();
         assert!(span.is_remote() && span.is_sampled());
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_headers_begin_a_new_trace() {
+    fn malformed_headers_start_a_new_trace() {
         for malformed in [
             "",
             "00",

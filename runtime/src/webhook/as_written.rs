@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_copied_is_as_written() {
+    fn copied_values_keep_the_written_notation() {
         check(
             json!({"every": "24h", "on": "a", "ratio": 1.0}),
             json!({"every": "86400s", "on": "a", "ratio": 1}),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_changed_moved_or_left_out_is_not() {
+    fn changed_moved_or_removed_values_are_not_restored() {
         for converted in [
             json!({"every": "3600s"}),
             json!({"interval": "86400s"}),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_other_type_reads_differently_is_not() {
+    fn values_that_the_other_type_reads_differently_are_not_restored() {
         check(
             json!({"every": "24h", "text": "24h"}),
             json!({"every": "86400s", "text": "86400s"}),

@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_items_of_a_list_are_read_one_after_the_other() {
+    fn list_items_are_read_in_order() {
         let check = |list: &str, expected: &[&str]| {
             let list: &RawValue = serde_json::from_str(list).unwrap();
             let items = Items(list.get().strip_prefix('[').unwrap());

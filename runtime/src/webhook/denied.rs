@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn several_fields_make_one_denial() {
+    fn several_invalid_fields_form_one_denial() {
         assert_eq!(Denied::if_any(Vec::<(&str, &str)>::new()), Ok(()));
         let both = Denied::if_any([("spec.a", "is odd"), ("spec.b", "is even")]);
         let expected = Denied::invalid("spec.a", "is odd").and("spec.b", "is even");
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn each_field_is_a_cause() {
+    fn each_invalid_field_is_a_cause() {
         let denied = Denied::invalid("spec.a", "is odd").and("spec.b", "is even");
         let causes = denied.status().details.unwrap().causes;
         let fields: Vec<_> = causes
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_object_is_named_in_the_format_of_the_api_server() {
+    fn invalid_object_is_reported_in_the_api_servers_format() {
         let check = |denied: Denied, group: &str, expected: [&str; 4]| {
             let status = denied.status_of(group, "Cup", "mine");
             let details = status.details.as_ref();
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_cannot_be_decoded_is_named() {
+    fn undecodable_field_is_named() {
         let check = |field: &str, cause: &str, expected: [&str; 3]| {
             let error = FieldError {
                 field: field.to_owned(),

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn items_without_keys_are_matched_by_what_they_share() {
+    fn items_without_keys_are_matched_by_similarity() {
         check(
             json!(["a", "b", "c"]),
             json!(["x", "a", "c"]),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn items_whose_keys_repeat_are_matched_like_those_without() {
+    fn items_with_duplicate_keys_are_matched_by_similarity() {
         let item = |name: &str, at: u8| json!({ "name": name, "at": at });
         check(
             json!([item("a", 1), item("a", 2)]),
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_items_of_a_long_list_are_matched() {
+    fn items_of_a_long_list_are_matched() {
         let before: Vec<Value> = (0..3000).map(|at| json!({ "at": at })).collect();
         let mut after = before.clone();
         after.insert(10, json!({ "at": "new" }));
@@ -293,7 +293,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_unchanged_item_is_matched_with_an_equal_one(
+        fn unchanged_item_matches_an_equal_one(
             before in prop::collection::vec(0..6u8, 0..12),
             after in prop::collection::vec(0..6u8, 0..12),
         ) {
@@ -307,7 +307,7 @@ mod tests {
         }
 
         #[test]
-        fn inserted_and_removed_items_leave_the_others_matched(
+        fn insertions_and_removals_keep_other_items_matched(
             size in 1..10usize,
             inserted in prop::collection::vec(0..10usize, 0..5),
             removed in prop::collection::vec(0..10usize, 0..5),

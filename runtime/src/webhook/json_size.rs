@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dense_texts_are_estimated_far_above_their_length() {
+    fn dense_json_is_estimated_far_above_its_length() {
         assert!(estimate_decoded(br#"{"a":0}"#) > 500);
         let text = format!("[{}]", vec!["{}"; 1000].join(","));
         assert!(estimate_decoded(text.as_bytes()) > 100 * text.len());
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn punctuation_in_strings_does_not_count() {
+    fn punctuation_in_strings_is_ignored() {
         let text = format!(r#"{{"a":"{}"}}"#, r#"{\"b\": [1, 2, 3]}"#.repeat(100));
         serde_json::from_str::<Value>(&text).unwrap();
         assert!(estimate_decoded(text.as_bytes()) < text.len() + 1000);

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_the_type_always_serializes_are_no_change() {
+    fn defaulted_fields_do_not_count_as_changes() {
         let sent = json!({"spec": {}});
         check(
             sent.clone(),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_another_type_is_replaced() {
+    fn value_of_a_different_type_is_replaced() {
         check(
             json!({"a": {"b": 1}}),
             json!({"a": {"b": 1}}),

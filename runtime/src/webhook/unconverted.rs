@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_restored_object_is_as_it_was_written() {
+    fn restoring_an_object_undoes_relabeling() {
         let error = FieldError {
             field: ".spec.mode".to_owned(),
             cause: "unknown variant `Wekly`, expected `Daily`: or so".to_owned(),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_on_their_way_to_and_from_storage_are_recognized() {
+    fn objects_to_and_from_storage_are_recognized() {
         let check = |metadata: Value, expected: bool| {
             assert_eq!(
                 is_being_admitted(&json!({ "metadata": metadata })),

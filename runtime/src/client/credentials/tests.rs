@@ -147,7 +147,7 @@ fn revocable(valid: &'static str) -> (Arc<Mutex<&'static str>>, Accepts) {
 }
 
 #[tokio::test]
-async fn a_plug_in_without_an_expiry_is_asked_again_after_a_401() {
+async fn plugin_without_expiry_runs_again_after_a_401() {
     let folder = tempfile::tempdir().unwrap();
     write_status(folder.path(), &json!({ "token": "old" }));
     let (valid, accepts) = revocable("old");
@@ -169,7 +169,7 @@ async fn a_plug_in_without_an_expiry_is_asked_again_after_a_401() {
 }
 
 #[tokio::test]
-async fn credentials_that_stay_rejected_are_not_asked_for_with_each_request() {
+async fn rejected_credentials_are_not_renewed_on_every_request() {
     let folder = tempfile::tempdir().unwrap();
     write_status(folder.path(), &json!({ "token": "old" }));
     let (_, accepts) = revocable("unknown");
@@ -194,7 +194,7 @@ async fn credentials_that_stay_rejected_are_not_asked_for_with_each_request() {
 }
 
 #[tokio::test]
-async fn a_token_file_is_read_again_after_a_401() {
+async fn token_file_is_reread_after_a_401() {
     let folder = tempfile::tempdir().unwrap();
     let token = folder.path().join("token");
     std::fs::write(&token, "old").unwrap();
@@ -210,7 +210,7 @@ async fn a_token_file_is_read_again_after_a_401() {
 }
 
 #[tokio::test]
-async fn credentials_that_cannot_change_are_not_read_again() {
+async fn fixed_credentials_are_not_reread() {
     let (_, accepts) = revocable("unknown");
     let (mut config, shown) = serve(accepts).await;
     config.auth_info = serde_json::from_value(json!({ "token": "fixed" })).unwrap();
@@ -252,7 +252,7 @@ impl Authority {
 }
 
 #[tokio::test]
-async fn the_files_of_a_client_certificate_are_read_again_once_a_minute() {
+async fn client_certificate_files_are_reread_once_a_minute() {
     let authority = Authority::new();
     let (config, shown) = serve_tls(Path::new(&authority.path("ca.crt")), Arc::new(|_| true)).await;
     let (certificate, key) = (authority.path("tls.crt"), authority.path("tls.key"));
@@ -286,7 +286,7 @@ async fn the_files_of_a_client_certificate_are_read_again_once_a_minute() {
 }
 
 #[tokio::test]
-async fn a_certificate_of_a_plug_in_is_replaced_after_a_401() {
+async fn plugin_certificate_is_replaced_after_a_401() {
     let authority = Authority::new();
     let (old_pem, old_key, _) = authority.issue();
     let (new_pem, new_key, new) = authority.issue();

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_are_excluded_as_by_go() {
+    fn servers_are_excluded_like_in_go() {
         let check = |list: &str, server: &str, expected: bool| {
             let excludes = NoProxy::parse(list).excludes(&server.parse().unwrap());
             assert_eq!(excludes, expected, "{server} by {list:?}");

@@ -20,7 +20,7 @@ fn config(server: &str) -> Config {
 }
 
 #[test]
-fn the_proxy_is_that_of_the_kubeconfig_or_of_a_variable() {
+fn proxy_comes_from_the_kubeconfig_or_a_variable() {
     let check = |server: &str, proxy_url: &str, variables: &[(&str, &str)], expected: Option<&str>| {
         let mut config = config(server);
         config.proxy_url = (!proxy_url.is_empty()).then(|| proxy_url.parse().unwrap());
@@ -70,7 +70,7 @@ fn the_proxy_is_that_of_the_kubeconfig_or_of_a_variable() {
 }
 
 #[test]
-fn a_url_of_no_proxy_is_reported_without_its_password() {
+fn invalid_proxy_url_is_reported_without_its_password() {
     let check = |url: &str, expected: &str| {
         let error = Proxy::parse(url, Source::Variable("HTTPS_PROXY")).unwrap_err();
         let error = ManagerError::from(error).to_string();
@@ -90,7 +90,7 @@ fn a_url_of_no_proxy_is_reported_without_its_password() {
 }
 
 #[test]
-fn what_kube_would_read_from_the_environment_is_ignored_while_a_kubeconfig_is_loaded() {
+fn loading_a_kubeconfig_ignores_proxy_variables() {
     let text = r#"{"clusters": [
         {"name": "a", "cluster": {"server": "https://a", "proxy-url": ""}},
         {"name": "b", "cluster": {"server": "https://b", "proxy-url": "http://c"}}
@@ -221,7 +221,7 @@ async fn all_clients_use_the_tunnel_of_an_http_proxy() {
 }
 
 #[tokio::test]
-async fn the_connection_to_an_https_proxy_is_encrypted() {
+async fn connection_to_an_https_proxy_is_encrypted() {
     let certificates = Certificates::self_signed().unwrap();
     let authority = current_certificate(&certificates);
     let (port, received) = serve_proxy(answer("200 OK"), Some(certificates)).await;
@@ -240,7 +240,7 @@ fn socks_connect(status: u8) -> Step {
 }
 
 #[tokio::test]
-async fn a_socks_proxy_resolves_the_name() {
+async fn socks_proxy_resolves_the_name() {
     let (port, received) = serve_proxy(vec![(3, vec![5, 0]), socks_connect(0)], None).await;
     get_through(&format!("socks5://127.0.0.1:{port}"), None)
         .await
@@ -258,7 +258,7 @@ async fn a_socks_proxy_resolves_the_name() {
 }
 
 #[tokio::test]
-async fn a_proxy_that_does_not_connect_is_named_with_its_answer_and_a_remedy() {
+async fn proxy_failure_includes_the_proxy_its_reply_and_advice() {
     let check = async |scheme: &str, steps: Vec<Step>, expected: &str| {
         let (port, _) = serve_proxy(steps, None).await;
         let error = get_through(&format!("{scheme}://127.0.0.1:{port}"), None)

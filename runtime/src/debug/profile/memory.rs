@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_profile_that_could_exceed_the_memory_limit_is_refused() {
+    fn profile_that_could_exceed_the_memory_limit_is_refused() {
         const MIB: u64 = 1024 * 1024;
         for (limit, resident) in [
             (None, Some(1)),

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn invalid_requests_start_no_profile() {
+    async fn invalid_requests_do_not_start_a_profile() {
         for seconds in ["0", "121", "-1", "1.5", "soon", ""] {
             assert_eq!(
                 ask(Method::GET, &format!("/debug/pprof/profile?seconds={seconds}")).await,
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_the_feature_the_answer_names_it() {
+    async fn response_without_the_feature_names_it() {
         let refused = off::record(Duration::from_secs(1), None).await.unwrap_err();
         assert_eq!(refused.status, StatusCode::NOT_IMPLEMENTED);
         let expected = "the operator was built without rbuilder's feature `profiling`: add it to the features of the \

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_is_rotated_after_two_thirds_of_its_lifetime_and_trusted_until_it_expires() {
+    fn certificate_is_rotated_after_two_thirds_of_its_lifetime_and_trusted_until_expiry() {
         let mut timeline = Timeline::begin();
         let (first, changed) = timeline.reconcile(0, None);
         assert!(changed);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_or_corrupted_secret_is_restored_from_the_served_certificate() {
+    fn deleted_or_corrupted_secret_is_restored_from_the_served_certificate() {
         let corruptions: [fn(&mut Timeline); 5] = [
             |timeline| timeline.secret = None,
             |timeline| timeline.text("tls.crt").clear(),
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_replica_without_a_secret_issues_a_certificate_and_served_ones_stay_trusted() {
+    fn new_replica_without_secret_issues_certificate_and_served_ones_stay_trusted() {
         let mut timeline = Timeline::begin();
         let (first, _) = timeline.reconcile(0, None);
         timeline.secret = None;
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_for_another_service_is_replaced() {
+    fn certificate_for_another_service_is_replaced() {
         let mut timeline = Timeline::begin();
         let other = Issued::new(
             &["other.system.svc".to_owned()],

@@ -61,7 +61,7 @@ async fn refused(setup: Setup<'_>) -> String {
 }
 
 #[tokio::test]
-async fn a_missing_certificate_names_what_to_run_instead() {
+async fn missing_certificate_error_suggests_rbuilder_dev() {
     let folder = tempfile::tempdir().unwrap();
     let args = args(Some(folder.path()));
     let said = refused(setup(&args, cluster(500))).await;
@@ -77,7 +77,7 @@ async fn a_missing_certificate_names_what_to_run_instead() {
 }
 
 #[tokio::test]
-async fn the_server_is_ready_while_the_handshake_succeeds() {
+async fn server_is_ready_while_the_handshake_succeeds() {
     let (certificate, key) = localhost_pem();
     let secret = Secret::mount(&certificate, &key);
     let args = args(Some(secret.path()));
@@ -100,7 +100,7 @@ async fn the_server_is_ready_while_the_handshake_succeeds() {
 
 /// The readiness check works without a client certificate, although webhook clients need one.
 #[tokio::test]
-async fn the_server_is_ready_although_clients_need_certificates() {
+async fn readiness_check_needs_no_client_certificate() {
     let (certificate, key) = localhost_pem();
     let secret = Secret::mount(&certificate, &key);
     let args = args(Some(secret.path()));
@@ -145,7 +145,7 @@ async fn http2_is_offered_when_enabled() {
 }
 
 #[tokio::test]
-async fn the_server_binds_to_the_host_of_its_flag() {
+async fn server_binds_to_webhook_host() {
     let check = |host: Option<&str>, expected: &str| {
         let args = ManagerArgs {
             webhook_host: host.map(str::to_owned),
@@ -177,7 +177,7 @@ async fn the_server_binds_to_the_host_of_its_flag() {
 }
 
 #[tokio::test]
-async fn two_certificate_flags_are_an_error() {
+async fn certificate_path_and_service_flags_are_exclusive() {
     let args = ManagerArgs {
         webhook_cert_service: Some("webhooks".to_owned()),
         ..args(Some(Path::new("/certificates")))
@@ -222,7 +222,7 @@ async fn failing_requests_are_retried_until_the_timeout() {
 
 /// A request without a response is reported as timed out.
 #[tokio::test(start_paused = true)]
-async fn a_request_without_response_is_the_reason_of_the_error() {
+async fn error_reports_a_request_without_response() {
     let args = ManagerArgs {
         webhook_cert_service: Some("webhooks".to_owned()),
         ..args(None)
@@ -237,7 +237,7 @@ async fn a_request_without_response_is_the_reason_of_the_error() {
 
 /// A client without a certificate of the configured CA gets no response.
 #[tokio::test]
-async fn clients_need_a_certificate_of_the_configured_ca() {
+async fn clients_without_a_certificate_are_rejected() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     let (certificate, key) = localhost_pem();

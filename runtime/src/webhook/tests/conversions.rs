@@ -131,7 +131,7 @@ async fn objects_are_converted_in_both_directions_and_keep_their_metadata() {
 }
 
 #[tokio::test]
-async fn a_value_that_is_not_converted_stays_as_it_was_written() {
+async fn unconverted_value_keeps_its_notation() {
     let served = served().await;
     let mut object = old("1 2 3 4 5");
     object["spec"]["every"] = "24h".into();
@@ -147,7 +147,7 @@ async fn a_value_that_is_not_converted_stays_as_it_was_written() {
 
 /// A ConversionReview contains all objects of a list; an AdmissionReview contains two at most.
 #[tokio::test]
-async fn a_conversion_review_may_be_larger_than_an_admission_review() {
+async fn conversion_reviews_may_exceed_the_admission_limit() {
     let served = served().await;
     let mut large = old("1 2 3 4 5");
     large["metadata"]["annotations"] = json!({ "note": "x".repeat(1024 * 1024) });
@@ -156,7 +156,7 @@ async fn a_conversion_review_may_be_larger_than_an_admission_review() {
 }
 
 #[tokio::test]
-async fn a_conversion_review_has_a_limit_of_its_own() {
+async fn conversion_reviews_have_their_own_size_limit() {
     const MEBIBYTE: usize = 1024 * 1024;
     let served = served().await;
     let mut stream = TcpStream::connect(served.address).await.unwrap();
@@ -190,7 +190,7 @@ async fn results_are_counted() {
 
 /// Field order and white space do not matter, and no object is lost.
 #[tokio::test]
-async fn reviews_of_other_clients_are_read() {
+async fn field_order_and_white_space_do_not_matter() {
     let served = served().await;
     let objects = [old("1 2 3 4 5"), old("a b c d e")].map(|object| format!("{object:#}"));
     let objects = objects.join("\n , ");
@@ -237,7 +237,7 @@ async fn convert_typo(metadata: Value) -> Value {
 
 /// Objects on their way from or to storage have a UID and no resource version.
 #[tokio::test]
-async fn a_stored_object_that_cannot_be_decoded_fails_the_review_by_its_field() {
+async fn undecodable_stored_object_fails_the_review_and_names_the_field() {
     let answer = convert_typo(json!({ "name": "a", "namespace": "b", "uid": "1" })).await;
     let message = "failed to convert Job b/a from batch.example.com/v1 to batch.example.com/v2: .spec.schedule: invalid \
                    type: integer `5`, expected a string";
@@ -248,7 +248,7 @@ async fn a_stored_object_that_cannot_be_decoded_fails_the_review_by_its_field() 
 }
 
 #[tokio::test]
-async fn an_admitted_object_that_cannot_be_decoded_is_returned_as_it_was_written() {
+async fn undecodable_admitted_object_is_returned_as_written() {
     let served = served().await;
     for metadata in [
         json!({ "name": "a" }),
@@ -279,7 +279,7 @@ async fn an_admitted_object_that_cannot_be_decoded_is_returned_as_it_was_written
 
 /// A client's own annotation cannot pass off an object of one version as another.
 #[tokio::test]
-async fn the_annotation_of_a_client_does_not_prevent_the_conversion() {
+async fn clients_cannot_skip_conversion_with_the_annotation() {
     let served = served().await;
     let mut object = old("1 2 3 4 5");
     object["metadata"]["annotations"] = json!({ "rbuilder/unconverted": "batch.example.com/v2 .spec: so" });
@@ -295,7 +295,7 @@ async fn the_annotation_of_a_client_does_not_prevent_the_conversion() {
 }
 
 #[tokio::test]
-async fn an_object_that_cannot_be_converted_fails_the_review_by_name() {
+async fn unconvertible_object_fails_the_review_and_is_named() {
     let served = served().await;
     let check = async |to: &str, object: Value, message: &str| {
         let answer = convert(&served, to, json!([object])).await;
@@ -333,7 +333,7 @@ async fn an_object_that_cannot_be_converted_fails_the_review_by_name() {
 }
 
 #[tokio::test]
-async fn a_panic_is_counted_as_a_conversion_panic() {
+async fn panic_is_counted_as_a_conversion_panic() {
     let served = served().await;
     let body = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
@@ -357,7 +357,7 @@ impl TryFrom<Job> for Secret {
 }
 
 #[test]
-fn a_spoke_must_be_of_the_same_kind() {
+fn spoke_must_be_of_the_same_kind() {
     let mut routes = Routes::default();
     Webhook::<Job>::new().spoke::<Secret>().add_to(&mut routes);
     assert_eq!(

@@ -37,7 +37,7 @@ async fn assert_answered(served: &Served) {
 /// Paused time only advances when all tasks are idle, so a review that had to wait for a timeout
 /// would show up as elapsed time.
 #[tokio::test(start_paused = true)]
-async fn bodies_that_arrive_slowly_do_not_delay_reviews() {
+async fn slow_bodies_do_not_delay_reviews() {
     let served = serve(validating()).await;
     let mut slow = Vec::new();
     for _ in 0..512 {
@@ -60,7 +60,7 @@ async fn bodies_that_arrive_slowly_do_not_delay_reviews() {
 
 /// Incomplete bodies are dropped in favor of other reviews, starting with the slowest client.
 #[tokio::test(start_paused = true)]
-async fn incomplete_bodies_do_not_use_up_the_memory_for_reviews() {
+async fn incomplete_bodies_do_not_exhaust_review_memory() {
     let served = serve_within(validating(), 24 * MEBIBYTE).await;
     let spaces = vec![b' '; 3 * MEBIBYTE];
     let mut held = Vec::new();
@@ -88,7 +88,7 @@ async fn incomplete_bodies_do_not_use_up_the_memory_for_reviews() {
 /// A review is rejected before its body is received if there is not enough memory for the declared
 /// length.
 #[tokio::test]
-async fn a_review_that_does_not_fit_is_refused_with_what_to_do() {
+async fn too_large_review_is_rejected_with_advice() {
     let served = serve_within(validating(), 6 * MEBIBYTE).await;
     let mut stream = begin_review(&served, 5 * MEBIBYTE, b"{").await;
     let mut answer = String::new();
@@ -104,7 +104,7 @@ async fn a_review_that_does_not_fit_is_refused_with_what_to_do() {
 
 /// A map of seven bytes takes more than 500 once decoded.
 #[tokio::test]
-async fn a_review_that_needs_too_much_memory_when_decoded_is_refused() {
+async fn review_that_is_too_large_when_decoded_is_rejected() {
     let served = serve_within(validating(), 24 * MEBIBYTE).await;
     let dense: Vec<Value> = vec![json!({ "a": 0 }); MEBIBYTE / 8];
     let object = json!({ "metadata": { "name": "a" }, "dense": dense });
@@ -121,7 +121,7 @@ async fn a_review_that_needs_too_much_memory_when_decoded_is_refused() {
 /// Memory is returned: many more reviews than fit at once are answered, both sequentially and
 /// concurrently.
 #[tokio::test]
-async fn reviews_wait_for_the_memory_of_others() {
+async fn reviews_wait_for_memory() {
     let served = Arc::new(serve_within(validating(), 12 * MEBIBYTE).await);
     let large = map(json!({ "text": "x".repeat(MEBIBYTE) }));
     let reviews = (0..20).map(|_| {

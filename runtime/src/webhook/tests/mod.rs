@@ -121,7 +121,7 @@ fn patched(object: &Value, response: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn defaults_are_a_patch_that_keeps_fields_unknown_to_the_type() {
+async fn default_patch_keeps_fields_unknown_to_the_type() {
     let served = webhook(Webhook::<ConfigMap>::new().defaulter(default)).await;
     let object = map(json!({ "a": "b" }));
     let response = served
@@ -134,7 +134,7 @@ async fn defaults_are_a_patch_that_keeps_fields_unknown_to_the_type() {
 }
 
 #[tokio::test]
-async fn an_unchanged_object_and_a_deleted_one_need_no_patch() {
+async fn unchanged_and_deleted_objects_need_no_patch() {
     let served = webhook(Webhook::<ConfigMap>::new().defaulter(default)).await;
     let full = map(json!({ "size": "3" }));
     for request in [
@@ -195,7 +195,7 @@ fn validate(
 }
 
 #[tokio::test]
-async fn a_validator_allows_warns_and_denies() {
+async fn validator_allows_warns_and_denies() {
     let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;
     let check = async |request: Value, expected: Value| {
         assert_eq!(served.ask(VALIDATE, request).await, expected);
@@ -257,7 +257,7 @@ async fn a_validator_allows_warns_and_denies() {
 
 /// The client receives an API error with its original status, and also the warnings.
 #[tokio::test]
-async fn a_denial_keeps_its_status_and_warnings() {
+async fn denial_keeps_its_status_and_warnings() {
     async fn ask(
         _: Arc<ConfigMap>,
         _: Option<Arc<ConfigMap>>,
@@ -285,7 +285,7 @@ async fn a_denial_keeps_its_status_and_warnings() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_does_not_arrive_times_out_after_30_seconds() {
+async fn missing_body_times_out_after_30_seconds() {
     let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;
     let mut stream = TcpStream::connect(served.address).await.unwrap();
     let head = format!(
@@ -303,7 +303,7 @@ async fn a_body_that_does_not_arrive_times_out_after_30_seconds() {
 /// For a deletion, the validator receives the object as the old one too, since a missing old object
 /// means a creation.
 #[tokio::test]
-async fn the_validator_of_a_deletion_receives_the_old_object() {
+async fn deletion_validator_receives_the_old_object() {
     fn validate(
         new: &ConfigMap,
         old: Option<&ConfigMap>,
@@ -324,7 +324,7 @@ async fn the_validator_of_a_deletion_receives_the_old_object() {
 }
 
 #[tokio::test]
-async fn a_panic_is_answered_with_500_and_counted() {
+async fn panic_returns_500_and_is_counted() {
     let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;
     let request = json!({ "operation": "CREATE", "object": map(json!({ "text": "panic" })) });
     assert_eq!(served.post(VALIDATE, &review(request)).await.0, 500);

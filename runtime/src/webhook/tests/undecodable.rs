@@ -21,7 +21,7 @@ async fn assert_let_through(operation: &str, new: Value, old: Value) -> Vec<Stri
 }
 
 #[tokio::test]
-async fn an_undecodable_object_can_be_deleted() {
+async fn undecodable_object_can_be_deleted() {
     let warnings = assert_let_through("DELETE", Value::Null, stored(json!(1), None)).await;
     let expected = "the stored ConfigMap cannot be decoded, its deletion is not checked: .data.text: invalid type: \
                     integer `1`, expected a string";
@@ -29,7 +29,7 @@ async fn an_undecodable_object_can_be_deleted() {
 }
 
 #[tokio::test]
-async fn the_finalizer_of_an_undecodable_object_can_be_removed() {
+async fn finalizer_of_an_undecodable_object_can_be_removed() {
     let (new, old) = (stored(json!(1), None), stored(json!(1), Some("example.com/held")));
     let warnings = assert_let_through("UPDATE", new, old).await;
     assert!(
@@ -39,7 +39,7 @@ async fn the_finalizer_of_an_undecodable_object_can_be_removed() {
 }
 
 #[tokio::test]
-async fn an_undecodable_object_can_be_repaired() {
+async fn undecodable_object_can_be_repaired() {
     let (new, old) = (stored(json!("fine"), None), stored(json!(1), None));
     let warnings = assert_let_through("UPDATE", new, old).await;
     assert!(
@@ -50,7 +50,7 @@ async fn an_undecodable_object_can_be_repaired() {
 
 /// The API server validates the object next and reports all invalid fields.
 #[tokio::test]
-async fn a_new_object_that_cannot_be_decoded_is_admitted_without_defaults() {
+async fn undecodable_new_object_is_admitted_without_defaults() {
     let served = webhook(Webhook::<ConfigMap>::new().defaulter(default)).await;
     for request in [
         json!({ "operation": "CREATE", "object": stored(json!(1), None) }),
@@ -67,7 +67,7 @@ async fn a_new_object_that_cannot_be_decoded_is_admitted_without_defaults() {
 }
 
 #[tokio::test]
-async fn a_validator_denies_what_leaves_or_makes_an_object_undecodable() {
+async fn validator_denies_updates_that_leave_or_make_an_object_undecodable() {
     let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;
     let new = stored(json!(1), None);
     for request in [
@@ -90,7 +90,7 @@ async fn a_validator_denies_what_leaves_or_makes_an_object_undecodable() {
 
 /// An unconverted object belongs to another version, even if it happens to decode.
 #[tokio::test]
-async fn an_object_that_was_not_converted_is_neither_defaulted_nor_valid() {
+async fn unconverted_object_is_neither_defaulted_nor_valid() {
     let served = webhook(Webhook::<ConfigMap>::new().validator(validate).defaulter(default)).await;
     let mut object = map(json!({ "text": "good" }));
     object["metadata"]["annotations"] =
@@ -106,7 +106,7 @@ async fn an_object_that_was_not_converted_is_neither_defaulted_nor_valid() {
 }
 
 #[tokio::test]
-async fn a_repaired_object_is_validated() {
+async fn repaired_object_is_validated() {
     let served = webhook(Webhook::<ConfigMap>::new().validator(validate)).await;
     let request = json!({ "operation": "UPDATE", "object": stored(json!("bad"), None), "oldObject": stored(json!(1), None) });
     assert_eq!(served.ask(VALIDATE, request).await["allowed"], false);
