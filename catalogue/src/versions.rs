@@ -21,8 +21,10 @@
 //    tidy` in each folder of tools/. A test of `xtask/src/assets.rs` reports versions that differ
 //    from those of kube-apiserver.
 // 3. Record again what the API server says, and read the differences: `cargo xtask cel`,
-//    `formats` and `mutations`. Follow new rules in `rbuilder-cel` and `rbuilder-schema`.
-// 4. Run `cargo xtask examples`.
+//    `formats` and `mutations`. Follow new rules in `rbuilder-cel` and `rbuilder-schema`. Do the
+//    same for controller-gen: the modules of `testdata/oracle/go`, and `cargo xtask oracle`.
+// 4. Refresh the goldens of the command, run `cargo xtask examples`, and describe what changes for
+//    users in docs/upgrading.md.
 
 use crate::Minor;
 

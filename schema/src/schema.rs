@@ -12,7 +12,8 @@
 //! | reading it from schemas of `schemars` | `import/` |
 //! | the API server's rules about it | `structural.rs`, and for whole objects `root.rs` and `generator/src/crd/root.rs` |
 //! | in `root_schema`, which users write for whole objects | `ROOT_SCHEMA_KEYS` in `syntax/src/marker/raw.rs` |
-//! | validating values | `validate/`, `satisfy.rs`, `enumeration/` |
+//! | merging flattened structs and the variants of enums | `object.rs`, `enumeration/` |
+//! | validating values | `validate/`, `satisfy.rs` |
 //! | validating and generating objects in tests | `testing/src/fake/validate.rs`, `testing/src/values.rs` |
 //! | bounds on sizes, for the cost of CEL rules | `cel/src/types.rs`, `cel/src/rules.rs`, `cel/src/bounds.rs` |
 //! | importing it from CRDs | `importer/src/fit.rs`, `importer/src/classes.rs`, `importer/src/sample.rs` |
