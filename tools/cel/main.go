@@ -1,4 +1,4 @@
-// Command cel evaluates CEL rules like kube-apiserver. It reads a file of schemas and a file of
+// Command cel checks CEL rules as kube-apiserver does. It reads a file of schemas and a file of
 // rules, and prints each rule with its verdict: an error, or the estimated cost of one evaluation
 // and the maximum number of evaluations.
 //

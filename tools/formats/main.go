@@ -1,4 +1,4 @@
-// Command formats validates strings against formats like the API server. It reads lines of JSON
+// Command formats validates strings against formats as the API server does. It reads lines of JSON
 // from a file and prints each with the verdict of k8s.io/kube-openapi.
 package main
 

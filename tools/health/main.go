@@ -1,4 +1,4 @@
-// Command health determines the health of objects like GitOps tools. It reads lines of JSON from
+// Command health determines the health of objects as GitOps tools do. It reads lines of JSON from
 // the first file, and prints each with the verdicts of kstatus and of the Argo CD script in the
 // second file, which is a ConfigMap.
 package main

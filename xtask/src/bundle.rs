@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// Only find or build the validators
     #[arg(long)]
     build: bool,
-    /// Record what `opm validate` says about the channels of the command's tests
+    /// Record the verdicts of `opm validate` on the channels in the tests of the command
     #[arg(long)]
     record: bool,
 }

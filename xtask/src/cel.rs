@@ -16,7 +16,7 @@ const RECORDED: &str = "cel/tests/recorded.jsonl";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Change nothing; fail when the API server's code says something else than is recorded
+    /// Change nothing; fail if the verdicts differ from the recorded ones
     #[arg(long)]
     check: bool,
 }

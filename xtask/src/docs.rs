@@ -18,7 +18,7 @@ const COMMANDS_PAGE: &str = "docs/commands.md";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Change nothing; fail when a page is stale
+    /// Change nothing; fail if a page is stale
     #[arg(long)]
     check: bool,
 }

@@ -132,7 +132,7 @@ const PROJECTS: &[Project] = &[
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Change nothing; fail, with the differences, when a committed project is stale
+    /// Change nothing; fail and print the differences if a committed project is stale
     #[arg(long)]
     check: bool,
 }

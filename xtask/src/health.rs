@@ -17,7 +17,7 @@ const SCRIPT: &str = "examples/memcached-operator/config/argocd/memcached_health
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Change nothing; fail when the tools say something else than is recorded
+    /// Change nothing; fail if the verdicts differ from the recorded ones
     #[arg(long)]
     check: bool,
 }

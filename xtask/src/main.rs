@@ -65,63 +65,66 @@ struct Cli {
 enum Task {
     /// Find or build kube-apiserver and etcd and print their folder, for KUBEBUILDER_ASSETS
     Assets,
-    /// Compile what the generator advises with older releases of kube
+    /// Compile code that follows the generator's advice with older releases of kube
     Advice(advice::Args),
-    /// Measure `rbuilder manifests`, alone or beside controller-gen
+    /// Measure `rbuilder manifests`, alone or compared with controller-gen
     Bench(bench::Args),
-    /// Measure an operator on a real API server, beside the same operator in Go
+    /// Measure an operator on a real API server, compared with the same operator in Go
     BenchOperator(bench_operator::Args),
     /// Build the guide as a book with mdBook
     Book,
     /// Validate the bundles of scaffolds for the Operator Lifecycle Manager (needs Go)
     Bundle(bundle::Args),
-    /// Make the catalogue of Kubernetes' own types from its OpenAPI documents (needs Go)
+    /// Generate the catalogue of Kubernetes' types from its OpenAPI documents (needs Go)
     Catalogue(catalogue::Args),
     /// Record kube-apiserver's verdicts on CEL rules and its cost estimates (needs Go)
     Cel(cel::Args),
-    /// Run what must hold before a change is merged, or some steps of it
+    /// Run all checks that must pass before a change is merged, or some of them
     Ci(ci::Args),
-    /// Run `rbuilder dev` in a scaffold, edit the source, and check what it does and leaves
+    /// Run `rbuilder dev` in a scaffold, edit the source, and check that nothing is left behind
     DevLoop,
-    /// Make the reference pages of the guide from the parsers' tables
+    /// Generate the reference pages of the guide from the parsers' tables
     Docs(docs::Args),
-    /// Run `make test-e2e` in a scaffold, on controllers and nodes, beside its manager and without it
+    /// Run `make test-e2e` in a scaffold with and without its manager
     E2e,
-    /// Make the projects in examples/ again with the commands a user types
+    /// Regenerate the projects in examples/ with the commands that a user types
     Examples(examples::Args),
     /// Record which strings the API server accepts for each format (needs Go)
     Formats(formats::Args),
-    /// Check the rules and dashboards of a scaffold by promtool and Grafana's types (needs Go and Node.js)
+    /// Check the rules and dashboards of a scaffold with promtool and Grafana's types (needs Go and
+    /// Node.js)
     Grafana(grafana::Args),
     /// Record how GitOps tools judge the health of objects (needs Go)
     Health(health::Args),
-    /// Compare the charts of scaffolds with what kustomize renders, and install, upgrade and uninstall one by Helm (needs Go)
+    /// Compare the charts of scaffolds with the output of kustomize, and install, upgrade and
+    /// uninstall one with Helm (needs Go)
     Helm(helm::Args),
     /// Build the image of a scaffold with Buildah, and run its manager (needs Linux and root)
     Image(image::Args),
     /// Run the targets of a scaffold's Makefile with stand-ins for the programs that they call
     Makefile,
-    /// Build scaffolds that get the library from a git repository and from a path, out of sight of this checkout
+    /// Build scaffolds with the library from a git repository and from a path, without this checkout
     Library,
-    /// Record what kube-apiserver says to the mutation corpus
+    /// Record kube-apiserver's responses to the mutation corpus
     Mutations(mutations::Args),
-    /// Record what controller-gen makes of the Go half of the oracle
+    /// Record the manifests that controller-gen generates from the Go half of the oracle
     Oracle(oracle::Args),
     /// Record which patterns Go's regexp compiles, and what they match (needs Go)
     Patterns(patterns::Args),
-    /// Make the pictures of the guide from their diagrams and from the figures in its tables
+    /// Generate the pictures of the guide from diagrams and from the figures in its tables
     Pictures(pictures::Args),
-    /// Check that the version can be published: names, changelog, packages, a scaffold that gets the library from them
+    /// Check that the version can be published: names, changelog, packages, and a scaffold that
+    /// uses the packages
     Release(release::Args),
-    /// Scaffold projects outside the tree and build, lint and test them as their users would
+    /// Scaffold projects outside the tree, and build, lint and test them like their users
     Scaffold(scaffold::Args),
     /// Record the templates of a released version in the archive that `rbuilder update` uses
     Templates(templates::Args),
     /// Check conventions that no compiler checks
     Tidy,
-    /// Follow the tutorials from top to bottom and compare what they say is seen
+    /// Follow the tutorials from top to bottom and compare the output that they show
     Tutorials(tutorials::Args),
-    /// Write the versions of Kubernetes, kube and Rust to the files that repeat them
+    /// Update the versions of Kubernetes, kube and Rust in the files that repeat them
     Versions(versions::Args),
     /// Run the steps of a scaffold's workflows in a clean clone
     Workflows,

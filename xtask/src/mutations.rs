@@ -12,7 +12,7 @@ use crate::{assets, repo};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Change nothing; fail, with the differences, when the API server says something else today
+    /// Change nothing; fail and print the differences if the responses differ from the recorded ones
     #[arg(long)]
     check: bool,
 }

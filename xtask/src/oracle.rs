@@ -60,7 +60,7 @@ const RECORDED: &str = "testdata/oracle/recorded";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Change nothing; fail, with the differences, when controller-gen says something else today
+    /// Change nothing; fail and print the differences if the output differs from the recorded one
     #[arg(long)]
     check: bool,
 }

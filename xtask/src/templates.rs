@@ -22,7 +22,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Change nothing; fail when the archive lacks a release or the templates of a release have changed
+    /// Change nothing; fail if the archive lacks a release or the templates of a release have changed
     #[arg(long)]
     pub(crate) check: bool,
     /// Make the archive of the templates from before projects recorded their scaffolds, up to a commit of this repository

@@ -15,10 +15,10 @@ use crate::repo;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Change nothing; fail when a file repeats another version
+    /// Change nothing; fail if a file repeats another version
     #[arg(long)]
     check: bool,
-    /// Ask the Go module proxy whether a project that rbuilder is compared with has released a minor version since
+    /// Ask the Go module proxy for new minor versions of the projects that rbuilder is compared with
     #[arg(long, conflicts_with = "check")]
     pub(crate) peers: bool,
 }

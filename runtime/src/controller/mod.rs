@@ -5,8 +5,8 @@
 //! take keys from its [queue](crate::queue). The result of a reconcile decides when its key is enqueued again; a panic
 //! is contained in the worker.
 //!
-//! kube's `Controller` is not used: it ends with the first panic, neither orders nor limits reconciles, has no back-off
-//! for each object, and does not report deletions.
+//! kube's `Controller` is not used: it ends with the first panic, neither orders nor limits
+//! reconciles, has no back-off for each object, and does not report deletions.
 
 mod handlers;
 mod late_watch;

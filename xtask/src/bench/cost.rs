@@ -18,7 +18,7 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// Runs a command and keeps its figures where they are lower.
+    /// Runs a command, and keeps the lower of its figures and the previous ones.
     pub(super) fn add(&mut self, command: Cmd) -> Result<()> {
         let usage = run_measured(command)?;
         let cpu = (usage.utime + usage.stime).as_secs_f64();

@@ -28,11 +28,11 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', default_value = "1,10,50,200")]
     kinds: Vec<usize>,
 
-    /// Runs of each command; the least of them counts
+    /// Runs of each command; the lowest figures count
     #[arg(long, default_value_t = 7)]
     runs: usize,
 
-    /// Run controller-gen on the same API in Go, by turns; needs `go`
+    /// Run controller-gen on the same API in Go, alternately; needs `go`
     #[arg(long)]
     compare: bool,
 

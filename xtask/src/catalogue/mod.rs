@@ -28,7 +28,7 @@ use crate::sh::Cmd;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Change nothing; fail when the catalogue is stale
+    /// Change nothing; fail if the catalogue is stale
     #[arg(long)]
     check: bool,
 }

@@ -473,7 +473,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Installs a release whose name contains a dot, with values that differ from the scaffold.
+    /// Installs a release whose name contains a dot, with values that are not the defaults.
     fn install_with_values(&self, chart: &Path, values: &str) -> Result<()> {
         for namespace in ["a", "b"] {
             self.kubectl(&format!("create namespace {namespace}"))?;

@@ -23,10 +23,10 @@ const TABLES: &str = "schema/src/re2/tables.rs";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Change nothing; fail when a committed file is stale
+    /// Change nothing; fail if a committed file is stale
     #[arg(long)]
     check: bool,
-    /// Change nothing; compare this many random patterns, and random texts for each, with the parser and the matcher
+    /// Change nothing; compare the parser and the matcher with Go for this many random patterns, with random texts
     #[arg(long, conflicts_with = "check")]
     random: Option<u64>,
     /// Seed of the first random pattern

@@ -19,7 +19,7 @@ const FOLDER: &str = "docs/pictures";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Change nothing; fail when a picture is stale
+    /// Change nothing; fail if a picture is stale
     #[arg(long)]
     check: bool,
 }
