@@ -1,14 +1,16 @@
-//! A control plane to try an operator on: etcd and kube-apiserver, until standard input ends.
+//! Runs a control plane for trying out an operator: etcd and kube-apiserver, until standard input
+//! is closed.
 //!
-//! It prints the path of a kubeconfig. No kubelet and none of the controllers of Kubernetes run; a stand-in reports the
-//! replicas of Deployments as ready, so that an operator sees what it would see in a cluster. With the argument `nodes`,
-//! the controllers and some nodes take its place.
+//! Prints the path of a kubeconfig. By default, no kubelet and no Kubernetes controllers run.
+//! Instead, a stand-in reports the replicas of Deployments as ready, so that an operator sees what
+//! it would see in a cluster. With the argument `nodes`, the real controllers and simulated nodes
+//! run.
 //!
 //! ```sh
 //! KUBEBUILDER_ASSETS=$(cargo xtask assets) cargo run --package rbuilder-runtime --features envtest --example control_plane
 //! ```
 
-// A program may print: its reader is who runs it.
+// The output of an example is for the person who runs it.
 #![allow(clippy::disallowed_macros)]
 
 use std::error::Error;
@@ -20,10 +22,10 @@ use kube::{Api, Client, ResourceExt};
 use rbuilder::envtest::Environment;
 use serde_json::json;
 
-/// The number of nodes, if there are any.
+/// Number of nodes with the argument `nodes`.
 const NODES: usize = 3;
 
-/// The interval at which the stand-ins look.
+/// Interval between updates by the stand-ins.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 #[tokio::main]
@@ -37,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     println!("{}", environment.kubeconfig_path().display());
     let stand_ins = (!has_nodes).then(|| tokio::spawn(run_stand_ins(environment.client())));
-    // Nothing is expected on standard input but its end.
+    // Block until standard input is closed; any input is ignored.
     tokio::task::spawn_blocking(|| std::io::stdin().lines().count()).await?;
     stand_ins.inspect(tokio::task::JoinHandle::abort);
     Ok(environment.stop().await?)
