@@ -107,21 +107,21 @@ pub fn set(conditions: &mut Vec<Condition>, condition: impl Into<Condition>) -> 
     changed
 }
 
-/// The health of an object, as its controller knows it; see [`set_health`].
+/// The health of an object according to its controller; see [`set_health`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
     /// The cluster is in the desired state of the object.
     Ready,
-    /// The controller works on the object, waits for others, or retries after an error.
+    /// The controller is working on the object, waiting for others, or retrying after an error.
     InProgress,
     /// Retries do not help: the object, or something that it refers to, must be changed.
     Failed,
 }
 
 impl Health {
-    /// Returns the health of an object whose reconcile has failed with this error: `Failed` if the error is
-    /// [terminal](Error::terminal), or if the API server refuses an object as malformed or invalid (400 or 422); otherwise
-    /// `InProgress`, because the controller retries.
+    /// Returns the health of an object whose reconcile failed with this error: `Failed` if the
+    /// error is [terminal](Error::terminal), or if the API server rejected an object as malformed
+    /// or invalid (400 or 422). Otherwise `InProgress`, because the controller retries.
     pub fn of_error(error: &Error) -> Self {
         if error.is_terminal() || error.is_refused() {
             Self::Failed
@@ -224,7 +224,8 @@ mod tests {
         at(second, new("Available", status, "Reconciling").message(message))
     }
 
-    /// Checks the result of `set` on a list that holds `before`: changed, second of the transition, message.
+    /// Calls `set` on a list that contains `before`. Checks whether it changed, the second of the
+    /// transition, and the message.
     fn check(before: Condition, after: Condition, expected: (bool, i64, &str)) {
         let mut conditions = vec![before];
         let changed = set(&mut conditions, after);

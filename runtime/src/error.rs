@@ -27,7 +27,7 @@ pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 /// itself, because that would conflict with this conversion; `?` also converts it into a `Box<dyn
 /// Error>`.
 ///
-/// `Debug` prints the message and its causes, so a `main` that returns it reports both.
+/// `Debug` prints the message and its causes, so returning it from `main` reports both.
 pub struct Error {
     cause: BoxError,
     terminal: bool,
@@ -101,11 +101,11 @@ impl Error {
         statuses.filter(|status| status.is_conflict() && !status.is_already_exists())
     }
 
-    /// Returns `true` if one of the causes is that an owner is being deleted or gone:
+    /// Returns `true` if the cause is that an owner is being deleted or gone:
     /// [`OwnershipError::OwnerTerminating`] or [`OwnershipError::OwnerGone`].
     ///
-    /// A reconcile can return such an error about its own object with `?`. The controller does not count it as a failure
-    /// and does not retry: the deletion of the object is an event that follows.
+    /// A reconcile can return such an error about its own object with `?`. The controller neither
+    /// counts it as a failure nor retries, because a deletion event for the object follows.
     pub fn is_owner_terminating(&self) -> bool {
         self.terminating_owners().next().is_some()
     }
@@ -153,7 +153,8 @@ pub(crate) fn describe_causes(error: &(dyn StdError + 'static)) -> String {
 }
 
 impl fmt::Display for Error {
-    /// Writes the message; with `{:#}`, also the messages of its causes that it does not already contain.
+    /// Writes the message. With `{:#}`, also writes the messages of its causes, unless the message
+    /// already contains them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match f.alternate() {
             true => f.write_str(&describe_causes(self.cause.as_ref())),
@@ -259,7 +260,7 @@ pub enum ManagerError {
     Selection {
         /// Kind and API version, such as `Memcached (cache.example.com/v1alpha1)`.
         kind: String,
-        /// The problem, and what to do about it.
+        /// The problem and how to fix it.
         reason: &'static str,
     },
 
@@ -362,7 +363,7 @@ pub enum OwnershipError {
         uid: String,
     },
 
-    /// The object exists, and the owner is not its controller; it may have none.
+    /// The object exists and the owner is not its controller. It may have no controller.
     #[error("{object} already exists and is not controlled by {owner}; it was not changed")]
     NotOwned {
         /// Kind, namespace and name of the object.

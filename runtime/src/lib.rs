@@ -120,8 +120,8 @@
 //!   process exits with status 0. A second signal makes it exit immediately with status 1.
 //! - When the lease is lost, or a server or watch stops unexpectedly, everything stops and [`Manager::start`] returns an
 //!   error that names the component. `main` should return it, so that the process exits with status 1 and is restarted.
-//! - From the moment of the loss, writes of the leader's controllers are refused, and a process that still runs a second
-//!   later, because a reconcile blocks its thread, exits with status 1.
+//! - As soon as the lease is lost, writes of the leader's controllers are refused. A process that
+//!   still runs a second later, because a reconcile blocks its thread, exits with status 1.
 
 mod action;
 mod args;
@@ -267,22 +267,22 @@ pub use rbuilder_testing::envtest;
 #[doc(inline)]
 pub use rbuilder_testing::fake;
 
-/// Compiles the samples of the controller guide.
+/// Compiles the examples in the controller guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/controllers.md")]
 struct Guide;
 
-/// Compiles the samples of the guide to metrics.
+/// Compiles the examples in the metrics guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/metrics.md")]
 struct MetricsGuide;
 
-/// Compiles the samples of the testing guide, which need optional features.
+/// Compiles the examples in the testing guide, which require optional features.
 #[cfg(all(doctest, feature = "envtest", feature = "fake"))]
 #[doc = include_str!("../../docs/testing.md")]
 struct TestingGuide;
 
-/// Compiles the samples of the guide to other clusters.
+/// Compiles the examples in the guide to other clusters.
 #[cfg(all(doctest, feature = "fake"))]
 #[doc = include_str!("../../docs/other-clusters.md")]
 struct OtherClustersGuide;

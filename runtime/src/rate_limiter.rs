@@ -57,7 +57,8 @@ pub trait RateLimiter<T>: Send + Sync + 'static {
     /// A controller clamps the delay to between 1 ms and one day.
     fn when(&self, key: &T) -> Duration;
 
-    /// Forgets the failures of `key`: it has succeeded, or failed with a [terminal](crate::Error::terminal) error.
+    /// Forgets the failures of `key`, because it has succeeded or failed with a
+    /// [terminal](crate::Error::terminal) error.
     fn forget(&self, key: &T);
 
     /// Returns the number of failures of `key` since it was last forgotten, as shown by

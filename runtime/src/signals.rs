@@ -38,7 +38,7 @@ impl Signals {
     /// Waits for the next signal and returns its name.
     pub(crate) async fn next(&mut self) -> &'static str {
         if tokio::signal::ctrl_c().await.is_err() {
-            // Without a handler there is nothing to wait for.
+            // Without a handler, there is nothing to wait for.
             std::future::pending::<()>().await;
         }
         "Ctrl-C"

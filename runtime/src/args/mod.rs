@@ -1,7 +1,8 @@
 //! Command-line flags of the manager, named as in kubebuilder so that its manifests and patches apply.
 //!
-//! Without the feature `args`, they are settings of the code that starts the manager. With it, each flag can
-//! also be set by the environment variable named in its help. Flatten [`ManagerArgs`] into the operator's own arguments:
+//! Without the feature `args`, these are settings in code. With it, each flag can also be set by
+//! the environment variable named in its help. Flatten [`ManagerArgs`] into the operator's own
+//! arguments:
 //!
 //! ```
 //! #[derive(clap::Parser)]
@@ -32,7 +33,7 @@ use crate::error::ManagerError;
 #[cfg_attr(feature = "args", command(next_help_heading = "Manager"))]
 pub struct ManagerArgs {
     /// Path of the kubeconfig; defaults to the files in KUBECONFIG, then `~/.kube/config`, then the pod's service account.
-    // The variable holds a list of paths, so it is not the environment variable of the flag.
+    // `KUBECONFIG` contains a list of paths, so it cannot be the environment variable of this flag.
     #[cfg_attr(feature = "args", arg(long, value_name = "PATH"))]
     pub kubeconfig: Option<PathBuf>,
 
@@ -234,7 +235,7 @@ pub enum LogFormat {
 }
 
 impl ManagerArgs {
-    /// Returns the namespaces to watch; empty means all of them.
+    /// Returns the namespaces to watch, or an empty list for all namespaces.
     pub fn namespaces(&self) -> Vec<String> {
         let names = self
             .watch_namespace
@@ -281,7 +282,8 @@ impl ManagerArgs {
         Ok(())
     }
 
-    /// Returns the defaults with all servers disabled, so that several managers can run in one test process.
+    /// Returns the defaults with all servers disabled, so that several managers can run in the same
+    /// test process.
     pub fn for_tests() -> Self {
         Self {
             health_probe_bind_address: "0".to_owned(),

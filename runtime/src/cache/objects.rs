@@ -13,7 +13,7 @@
 //! | step | what happens | readers see | subscribers receive |
 //! |---|---|---|---|
 //! | 1 | a reconcile applies `web`; the server returns version 9 | 9 | |
-//! | 2 | the watch delivers version 7, by another writer before ours | 9 | 5 → 7 |
+//! | 2 | the watch delivers version 7, from another writer before ours | 9 | 5 → 7 |
 //! | 3 | the watch delivers version 9 | 9 | 7 → 9 |
 //! | 4 | the watch delivers version 11 | 11 | 9 → 11 |
 //!
@@ -49,7 +49,7 @@
 //! | step | what happens | readers see | subscribers receive |
 //! |---|---|---|---|
 //! | 1 | the server responds that `j` is gone | nothing | |
-//! | 2 | the watch delivers version 7, by another writer before the deletion | nothing | 5 → 7 |
+//! | 2 | the watch delivers version 7, from another writer before the deletion | nothing | 5 → 7 |
 //! | 3 | the watch delivers the deletion | nothing | 7 → deleted |
 //!
 //! The UID tells which events precede the deletion, because an object that is created again has a

@@ -85,7 +85,7 @@ fn subscribers_receive_old_and_new_objects_without_repetition() {
     assert_eq!(*log.lock().unwrap(), ["a/x ->1 initial", "a/x 1>2", "a/x 2>-"]);
 }
 
-/// Adds a watch that begins to list.
+/// Adds a watch that starts to list.
 fn begin_list(cache: &Cache<ConfigMap>) -> WatchId {
     let watch = cache.write().add_watch(None);
     cache.write().begin_list(watch);

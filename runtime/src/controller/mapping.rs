@@ -40,8 +40,8 @@ pub trait Maps<K: Watchable, W: Watchable, S>: MapsLate<W, S> {
     fn keys_of(self, kind: &KindOf<K>) -> Keys<W, S>;
 }
 
-/// A [`Maps`] whose target kind is checked at run time, for [`Ctx::watch`](crate::Ctx::watch): the type of a context
-/// does not name the controller's kind. Sealed.
+/// A [`Maps`] whose target kind is checked at run time, for [`Ctx::watch`](crate::Ctx::watch),
+/// because the type of a context does not contain the controller's kind. Sealed.
 pub trait MapsLate<W: Watchable, S>: sealed::Sealed + Send + Sync + Sized + 'static {
     /// Whether owner references decide. They do not reach across clusters.
     #[doc(hidden)]

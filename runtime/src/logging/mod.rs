@@ -1,4 +1,4 @@
-//! Logging to standard error, unless the operator has installed a subscriber of its own.
+//! Logging to standard error, unless the operator has installed its own subscriber.
 
 mod control;
 mod lines;

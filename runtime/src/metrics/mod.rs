@@ -1,7 +1,7 @@
 //! Prometheus metrics, with the names that dashboards for controller-runtime expect.
 //!
-//! Reconciles, workers, queues, leader election, certificates and the process are measured by the library. An operator
-//! adds metrics of its own to [`Manager::metrics`](crate::Manager::metrics):
+//! The library measures reconciles, workers, queues, leader election, certificates and the process.
+//! Operators add their own metrics to [`Manager::metrics`](crate::Manager::metrics):
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -25,7 +25,7 @@
 //! ```
 //!
 //! # Built-in metrics
-//! Labels and buckets are also those of controller-runtime.
+//! Labels and buckets also match controller-runtime's.
 //!
 //! | subject | names or prefixes |
 //! |---|---|

@@ -2,15 +2,15 @@
 //!
 //! | to | call |
 //! |---|---|
-//! | run a manager beside a test | [`run`] |
+//! | run a manager next to a test | [`run`] |
 //! | read the sample of a kind in `config/samples/` | [`sample`] |
-//! | wait until a controller has seen an object | [`until_observed`] |
-//! | judge the health of an object as Flux does | [`kstatus()`] |
+//! | wait until a controller has observed an object | [`until_observed`] |
+//! | compute the health of an object like Flux | [`kstatus()`] |
 //! | wait for a condition | [`eventually`], [`eventually_eq`] |
-//! | compare a kind's compiled CRD with the manifest that `rbuilder manifests` wrote | [`assert_generated_crd_matches`] |
+//! | compare a kind's compiled CRD with the manifest from `rbuilder manifests` | [`assert_generated_crd_matches`] |
 //! | call the functions of a webhook | [`admission_request`] |
 //! | find a conversion that loses data | [`assert_round_trip`] |
-//! | generate objects that fit a kind's schema | [`RandomObjects`] |
+//! | generate objects that match a kind's schema | [`RandomObjects`] |
 //!
 //! `rbuilder::fake` is an API server inside the test process, `rbuilder::envtest` a real one.
 //!

@@ -87,7 +87,7 @@ pub(super) struct Pool {
     next: AtomicU64,
 }
 
-/// A review that holds a part of a pool.
+/// A review that holds part of a pool.
 struct Holder {
     connection: Connection,
     units: usize,

@@ -142,7 +142,8 @@ impl Contents {
         expiries.fold(self.issued.due(), Timestamp::min)
     }
 
-    /// Returns the time until a certificate that replaced another reaches `age`; zero for a first certificate.
+    /// Returns the time until a certificate that replaced another one reaches `age`, or zero for a
+    /// first certificate.
     pub(super) fn time_until_age(&self, age: Duration, now: Timestamp) -> Duration {
         if self.bundle.len() < 2 {
             return Duration::ZERO;

@@ -60,14 +60,14 @@ const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 ///     verbs = "get;list;watch;update",
 ///     namespace = "memcached-operator-system"
 /// )]
-/// // With defaulters or raw webhooks; the name is that of `mutating_configuration`, without which there is none here:
+/// // With defaulters or raw webhooks; `resource_names` only with `mutating_configuration`:
 /// #[rbac(
 ///     groups = "admissionregistration.k8s.io",
 ///     resources = "mutatingwebhookconfigurations",
 ///     resource_names = "memcached-operator-mutating-webhook-configuration",
 ///     verbs = "get;list;watch;update"
 /// )]
-/// // With validators or raw webhooks; the name is that of `validating_configuration`:
+/// // With validators or raw webhooks; `resource_names` only with `validating_configuration`:
 /// #[rbac(
 ///     groups = "admissionregistration.k8s.io",
 ///     resources = "validatingwebhookconfigurations",

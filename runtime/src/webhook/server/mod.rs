@@ -1,7 +1,7 @@
 //! The webhook server: certificate, startup and readiness.
 //!
-//! With a managed certificate, a process whose webhooks nothing refers to is not ready, and the
-//! check reports what is missing. Once it was ready, it stays ready.
+//! With a managed certificate, a process is unready until its webhooks are referenced, and the
+//! check reports what is missing. Once ready, it stays ready.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
