@@ -58,7 +58,7 @@ pub(crate) struct Package {
     pub(crate) associated: Vec<Associated>,
     /// The indices of those that return the schema of a type.
     pub(crate) schema_functions: Vec<usize>,
-    /// Kinds passed to `merge_crds`, with the storage version passed.
+    /// Kinds whose CRDs the program merges, with the storage version that it passes.
     pub(crate) merges: Vec<(String, String)>,
     /// Places where functions modify CRDs.
     pub(crate) patches: Vec<Patch>,

@@ -321,8 +321,14 @@ fn macro_is_reported_once() {
             "derive(JsonSchema)]\npub struct Cup",
             "derive(CustomResource, JsonSchema)]\n#[kube(kind = 3)]\npub struct Cup",
         )
-        .replace("))]\nmod", "), version(name = \"v1\"))]\nmod");
-    assert_eq!(errors(&with_derive), [format!("1: {message}")]);
+        .replace(
+            "))]\nmod",
+            "), options(k8s(experimental_conversion_tracking)))]\nmod",
+        );
+    assert_eq!(
+        errors(&with_derive),
+        ["1: `experimental_conversion_tracking` adds a field to the status, which rbuilder does not read"]
+    );
     let plain = "#[versioned(version(name = \"v1alpha1\"), k8s(group = \"cafe.io\"))]\n#[derive(JsonSchema)]\npub struct CupSpec { size: i32 }\n";
     assert_eq!(errors(plain), [format!("1: {message}")]);
     // Nothing needs the type.

@@ -494,10 +494,7 @@ fn attribute_macros() {
     );
     refused(
         "a: i32",
-        &format!(
-            "#[versioned(version(name = \"v1\"), version(name = \"v2\"))] mod v {{ {} }}",
-            item("", "struct Odd(i32);")
-        ),
+        &format!("#[versions(v1, v2)] mod v {{ {} }}", item("", "struct Odd(i32);")),
         "this attribute macro may change the module",
         "without the macro",
     );

@@ -117,6 +117,22 @@ impl<'a> Attribute<'a> {
         }
     }
 
+    /// Returns an argument of `#[outer(name, name = …, name(…))]` as an attribute of its own.
+    pub fn argument(&self, name: &str) -> Option<Attribute<'a>> {
+        let Form::List(mut list) = self.form() else {
+            return None;
+        };
+        while !list.is_end() {
+            if list.is_word(name) {
+                return Some(Attribute::of_meta(list, list.span()));
+            }
+            while !list.is_end() && !list.eat(b',') {
+                list.skip();
+            }
+        }
+        None
+    }
+
     /// Returns the string of `#[name = "…"]`, or the text of a doc comment.
     pub fn value_text(&self) -> Option<Cow<'a, str>> {
         match self.meta.kind() {

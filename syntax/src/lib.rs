@@ -26,6 +26,7 @@ mod rbac;
 mod serde_attrs;
 mod session;
 mod table;
+mod versioned;
 mod webhook;
 mod words;
 
@@ -55,6 +56,7 @@ pub use rbac::{
 };
 pub use session::{Session, SlotType};
 pub use table::{ArgDoc, ArgRow};
+pub use versioned::{ModuleVersion, VersionedModule, read_versioned_module};
 pub use webhook::{
     LabelSelector, MatchCondition, Requirement, WEBHOOK, WEBHOOK_ARGS, Webhook, WebhookArg, WebhookKind,
     misplaced_webhook, parse_webhook, parse_webhook_attribute, webhook_attributes,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rbuilder_reader::Span;
 use serde_json::Value;
 
-use crate::{Diagnostic, Diagnostics, SchemaSource};
+use crate::{Diagnostic, Diagnostics, ModuleVersion, SchemaSource};
 
 /// The state of one parse. The generator creates one per file, the derive one per item.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub struct Session {
     /// Constants used in attributes whose values are unknown.
     missing_constants: BTreeSet<String>,
     /// The version that stackable-versioned generates the items for.
-    pub(crate) module_version: Option<String>,
+    pub(crate) module_version: Option<ModuleVersion>,
 }
 
 /// The type of a slot, as the derive emits it.
@@ -58,9 +58,10 @@ impl Session {
         }
     }
 
-    /// Sets the version of the items from now on, in a module with stackable-versioned's `#[versioned]`. Its
-    /// `#[versioned(crd(…))]` on a struct then counts as `#[kube(…)]`. Returns the version until now.
-    pub fn set_module_version(&mut self, version: Option<String>) -> Option<String> {
+    /// Sets the version of the items from now on, in a module with stackable-versioned's
+    /// `#[versioned]`. Items are then read as that version has them, and `#[versioned(crd(…))]` on a
+    /// struct counts as `#[kube(…)]`. Returns the version until now.
+    pub fn set_module_version(&mut self, version: Option<ModuleVersion>) -> Option<ModuleVersion> {
         std::mem::replace(&mut self.module_version, version)
     }
 

@@ -13,7 +13,7 @@ use rbuilder_reader::cfg::Cfg;
 use rbuilder_reader::grammar::{Item, ItemKind, Items};
 use rbuilder_reader::token::{Cursor, LiteralKind, lex, text_value};
 use rbuilder_reader::{Expr, ExprKind, Span};
-use rbuilder_syntax::{Session, parse_type};
+use rbuilder_syntax::{ModuleVersion, Session, parse_type};
 use serde_json::Value;
 
 use super::Collector;
@@ -40,7 +40,7 @@ pub(super) struct Deferred {
     pub(super) start: u32,
     pub(super) cfg: Rc<Cfg>,
     /// The version of the enclosing module, for [`Session::set_module_version`].
-    pub(super) version: Option<String>,
+    pub(super) version: Option<ModuleVersion>,
     /// Paths of the constants, as written.
     pub(super) constants: BTreeSet<String>,
     /// The diagnostics of the first pass, as a range of the type's diagnostics.

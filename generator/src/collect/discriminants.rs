@@ -58,7 +58,7 @@ fn write_discriminants(
     out.put(item.ident.span.start, &format!("enum {name} {{"));
     for variant in variants {
         for attr in &variant.attrs {
-            if attr.is("doc") {
+            if attr.is("doc") || attr.is("versioned") {
                 out.put(attr.span().start, &format!("{}\n", attr.text()));
             }
             for part in list_parts(attr) {

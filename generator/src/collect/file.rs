@@ -4,7 +4,9 @@ use rbuilder_reader::cfg::Cfg;
 use rbuilder_reader::grammar::{Implementation, InnerAttributes, Item, ItemKind, Items};
 use rbuilder_reader::token::{Ident, Tokens};
 use rbuilder_reader::{Span, has_derive};
-use rbuilder_syntax::{Diagnostic, Diagnostics, Session, check_conditions, describe_malformed, lex_file};
+use rbuilder_syntax::{
+    Diagnostic, Diagnostics, ModuleVersion, Session, check_conditions, describe_malformed, lex_file,
+};
 
 use super::path::{self, Location};
 use super::seen_marks::SeenMarks;
@@ -150,7 +152,7 @@ pub(super) struct FileReader<'c, 'a> {
     /// The error about an attribute macro on an enclosing module.
     pub(super) rewritten: Option<Diagnostic>,
     /// The version of the items, inside a module with stackable-versioned's `#[versioned]`.
-    pub(super) version: Option<String>,
+    pub(super) version: Option<ModuleVersion>,
     /// Diagnostics about conditions of the current item and of the modules around it. They are
     /// reported only if the item turns out to matter.
     pub(super) pending: Vec<Diagnostic>,

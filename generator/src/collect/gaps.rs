@@ -39,9 +39,14 @@ impl FileReader<'_, '_> {
 
     /// Records that an attribute macro may change items. Reports it if the macro is known to
     /// generate kinds.
-    pub(super) fn add_rewritten(&mut self, attr: &Attribute<'_>, text: &str, modules: &[ModuleId]) {
+    pub(super) fn add_rewritten(
+        &mut self,
+        attr: &Attribute<'_>,
+        text: &str,
+        reason: &Diagnostic,
+        modules: &[ModuleId],
+    ) {
         let hides_kind = makes_kinds(attr, text);
-        let reason = describe_rewritten(attr, text);
         if hides_kind && !self.is_foreign {
             self.session.report(reason.clone());
         }

@@ -68,13 +68,15 @@ impl FileReader<'_, '_> {
     /// false if there are errors.
     pub(super) fn read_written_items(&mut self, text: &str, module: ModuleId) -> bool {
         let Ok(tokens) = lex(text) else { return false };
+        let mut session = Session::default();
+        session.set_module_version(self.version.clone());
         let mut reader = FileReader {
             collector: &mut *self.collector,
             open: self.open,
             id: self.id,
             cfg: self.cfg,
             text,
-            session: Session::default(),
+            session,
             is_foreign: self.is_foreign,
             seen_marks: SeenMarks::new(&[]),
             may_patch: false,

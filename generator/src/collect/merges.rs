@@ -1,13 +1,16 @@
-//! Calls of kube's `merge_crds`, which name the storage version.
+//! Calls of kube's `merge_crds`, and of the function `merged_crd` that stackable-versioned generates,
+//! which name the storage version.
 
 use rbuilder_reader::token::lex;
 use rbuilder_reader::{Expr, ExprKind};
 use serde_json::Value;
 
 const CALL: &str = "merge_crds(";
+const GENERATED_CALL: &str = "::merged_crd(";
 
 /// Finds calls anywhere in a text whose version is a literal, and adds their kinds and version.
 pub(super) fn find_merges(text: &str, found: &mut Vec<(String, String)>) {
+    find_generated(text, found);
     for (at, _) in text.match_indices(CALL) {
         let rest = &text[at + CALL.len() - 1..];
         let Some(call) = parenthesized(rest) else {
@@ -24,6 +27,25 @@ pub(super) fn find_merges(text: &str, found: &mut Vec<(String, String)>) {
         {
             let kinds = kinds(crds).into_iter();
             found.extend(kinds.map(|kind| (kind, version.clone())));
+        }
+    }
+}
+
+/// Finds `Cup::merged_crd(CupVersion::V1Alpha1)`.
+fn find_generated(text: &str, found: &mut Vec<(String, String)>) {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    for (at, _) in text.match_indices(GENERATED_CALL) {
+        let kind = text[..at].rsplit(|c| !is_word(c)).next().unwrap_or_default();
+        let Some(argument) = parenthesized(&text[at + GENERATED_CALL.len() - 1..]) else {
+            continue;
+        };
+        let path = argument.trim_matches(|c: char| "(),".contains(c) || c.is_whitespace());
+        if let Some((_, variant)) = path.rsplit_once("::")
+            && !kind.is_empty()
+            && variant.starts_with('V')
+            && path.chars().all(|c| is_word(c) || c == ':')
+        {
+            found.push((kind.to_owned(), variant.to_ascii_lowercase()));
         }
     }
 }
@@ -85,5 +107,17 @@ mod tests {
         check("merge_crds(vec![Foo::crd()], stored)", &[]);
         check("merge_crds(crds, \"v1\")", &[]);
         check("merge_crds(", &[]);
+    }
+
+    #[test]
+    fn finds_calls_of_generated_function() {
+        check(
+            "api::Foo::merged_crd(FooVersion::V1Alpha1)?; Bar::merged_crd(\n    api::BarVersion::V2Beta1,\n)",
+            &[("Foo", "v1alpha1"), ("Bar", "v2beta1")],
+        );
+        check(
+            "Foo::merged_crd(stored); Foo::merged_crd(a::b()); Foo::merged_crd(",
+            &[],
+        );
     }
 }

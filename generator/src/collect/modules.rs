@@ -30,19 +30,24 @@ impl<'c> FileReader<'c, '_> {
             self.session.report(Diagnostic::error(ident.span, message));
             return Ok(());
         }
-        if let Some(content) = content
-            && let Some(versioned) = read_versioned(attrs, text)
-        {
-            return self.versioned_module(ident, content, versioned, parent, location);
+        if let Some(version) = self.version.clone() {
+            return self.imports_of_version(ident, content, &version, parent);
         }
+        let versioned = content.and_then(|_| read_versioned(attrs, text));
+        let unread = match (content, versioned) {
+            (Some(content), Some(Ok(versioned))) => {
+                return self.versioned_module(ident, content, versioned, parent, location);
+            }
+            (_, versioned) => versioned.and_then(Result::err),
+        };
         let package = self.collector.package.module(parent).package;
         let id = self.collector.add_module(package, Some(parent));
         self.name(parent, ident, Name::Module(id));
         let written = path::path_attribute(attrs);
         let macros = attrs.iter().find(|attr| !attributes::is_harmless(attr));
-        let rewritten = macros.map(|attr| describe_rewritten(attr, text));
-        if let Some(attr) = macros {
-            self.add_rewritten(attr, text, &[parent, id]);
+        let rewritten = macros.map(|attr| unread.unwrap_or_else(|| describe_rewritten(attr, text)));
+        if let (Some(attr), Some(reason)) = (macros, &rewritten) {
+            self.add_rewritten(attr, text, reason, &[parent, id]);
         }
         let Some(content) = content else {
             if let Some(reason) = rewritten.filter(|_| !self.is_foreign) {

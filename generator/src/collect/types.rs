@@ -7,6 +7,7 @@ use rbuilder_syntax::{Diagnostic, SchemaMode, Type, parse_type};
 use super::attributes;
 use super::constants::Deferred;
 use super::file::FileReader;
+use super::gaps::describe_rewritten;
 use crate::advice;
 use crate::package::{
     Alias, AliasId, ByHand, Direction, ModuleId, Name, Skipped, TypeId, TypeItem as PackageType,
@@ -47,7 +48,7 @@ impl FileReader<'_, '_> {
             && self.version.is_none()
             && let Some(attr) = attrs.iter().find(|attr| attr.is("versioned"))
         {
-            self.add_rewritten(attr, text, &[module]);
+            self.add_rewritten(attr, text, &describe_rewritten(attr, text), &[module]);
         }
         let ours = has_derive(attrs, "CrdSchema") || has_derive(attrs, "CustomResource");
         let is_union = matches!(item.body, Body::Union);

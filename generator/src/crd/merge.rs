@@ -75,8 +75,10 @@ fn find_gaps<'a>(package: &'a Package, resource: &'a CustomResource) -> impl Ite
     hiding.filter(move |gap| gap.mentions(&resource.kind) || is_called && gap.sort == GapSort::Macro)
 }
 
+/// Returns whether two types are one, from a file that several targets include. A `#[versioned]`
+/// module has several versions in one place.
 fn is_same(package: &Package, a: TypeId, at_a: &CustomResource, b: TypeId, at_b: &CustomResource) -> bool {
-    package.item(a).file == package.item(b).file && at_a.span == at_b.span
+    package.item(a).file == package.item(b).file && at_a.span == at_b.span && at_a.version == at_b.version
 }
 
 fn place(package: &Package, (id, resource): &(TypeId, &CustomResource)) -> Place {

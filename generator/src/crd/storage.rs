@@ -15,7 +15,7 @@ pub(super) fn find_stored(package: &Package, versions: &[(TypeId, &CustomResourc
 pub(super) struct Explanation {
     pub(super) position: usize,
     pub(super) message: String,
-    /// How to state the choice in the source; `None` if `merge_crds` states it.
+    /// How to state the choice in the source; `None` if the program states it where it merges the CRDs.
     pub(super) help: Option<&'static str>,
     /// Whether nothing in the source determines the version, so that a new version may change it.
     pub(super) is_assumed: bool,
@@ -46,7 +46,7 @@ pub(super) fn explain(package: &Package, versions: &[(TypeId, &CustomResource)])
 enum Reason {
     /// Only this version has `storage = true`.
     Written,
-    /// The version is passed to `merge_crds`.
+    /// The version is passed to the function that merges the CRDs.
     Merged,
     /// The version is the highest.
     Highest,

@@ -147,14 +147,20 @@ pub(crate) struct Calls {
 
 const CALL: &str = "::crd";
 
+/// The function that stackable-versioned generates for each kind. It calls `crd()` of all versions.
+const MERGED_CALL: &str = "::merged_crd(";
+
 /// Returns true if a text may contain such a call. Most texts do not.
 pub(crate) fn may_call_crd(text: &str) -> bool {
-    text.contains(CALL)
+    text.contains(CALL) || text.contains(MERGED_CALL)
 }
 
 impl Calls {
     /// Adds the calls in a text. `is_kind` returns true for names of kinds.
     pub(crate) fn read(&mut self, text: &str, is_kind: &dyn Fn(&str) -> bool) {
+        let merged = text.match_indices(MERGED_CALL);
+        let merged = merged.filter_map(|(at, _)| last_word(&text[..at]).filter(|name| is_kind(name)));
+        self.types.extend(merged.map(str::to_owned));
         for (at, _) in text.match_indices(CALL) {
             let (before, after) = (&text[..at], &text[at + CALL.len()..]);
             let line = before.rsplit('\n').next().unwrap_or_default();
@@ -260,6 +266,10 @@ mod tests {
             ("let all = [api::v1::Cup::crd(), Pot::crd()];", &["Cup", "Pot"]),
             ("<Cup as kube::CustomResourceExt>::crd()", &["Cup"]),
             ("names.map(Cup::crd)", &["Cup"]),
+            (
+                "api::Cup::merged_crd(CupVersion::V1)?; Other::merged_crd(x)",
+                &["Cup"],
+            ),
             ("// Cup::crd() prints it\nCup::crd_name()", &[]),
             (
                 "fn show<T: CustomResourceExt>() { T::crd() } fn main() { show::<Cup>(); Api::<Component>::all(c) }",

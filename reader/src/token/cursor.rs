@@ -252,6 +252,15 @@ impl<'a> Cursor<'a> {
         start.span().to(self.previous_span())
     }
 
+    /// Returns the span from the next token to the last one.
+    pub fn span_to_end(self) -> Span {
+        let mut end = self;
+        while !end.is_end() {
+            end.skip();
+        }
+        end.span_since(self)
+    }
+
     /// Returns whether both cursors are at the same position.
     pub(crate) fn is_at(self, other: Cursor<'_>) -> bool {
         self.at == other.at

@@ -33,7 +33,10 @@ pub(super) fn read_versioned(
             read_args(key, draft, find_row(KUBE_KEYS), report_unknown, session);
         }
         let Parts { version, kind, .. } = &mut draft.value;
-        *version = session.module_version.clone();
+        *version = session
+            .module_version
+            .as_ref()
+            .map(|version| version.name().to_owned());
         kind.get_or_insert_with(|| ident.text.strip_suffix("Spec").unwrap_or(ident.text).to_owned());
     }
 }

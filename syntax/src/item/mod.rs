@@ -20,6 +20,7 @@ use crate::names::Case;
 use crate::serde_attrs::{ContainerAttrs, Directions, Foreign};
 use crate::session::SlotType;
 use crate::table::Seen;
+use crate::versioned::at_version;
 use crate::{
     DefaultSource, FieldValue, MarkerSpan, OneWay, SchemaFunction, SchemaSource, Session, Type,
     custom_resource, docs, serde_attrs, suggest,
@@ -38,13 +39,17 @@ fn kind(body: &Body<'_>) -> Kind {
 
 /// Parses a struct or enum. Returns `None` if its shape cannot be determined; the session then has
 /// an error. Even a returned type can have errors.
-pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Session) -> Option<Type> {
+pub fn parse_type(attrs: &[Attribute<'_>], mut item: TypeItem<'_>, session: &mut Session) -> Option<Type> {
     let is_ours = session.is_of_derive() || has_derive(attrs, "CrdSchema");
     session.start_item(if is_ours {
         SchemaSource::CrdSchema
     } else {
         SchemaSource::Schemars
     });
+    let version = session.module_version.clone();
+    if let Some(version) = &version {
+        at_version(&mut item, version, session);
+    }
     let TypeItem {
         ident,
         generics: parameters,
@@ -130,7 +135,14 @@ pub fn parse_type(attrs: &[Attribute<'_>], item: TypeItem<'_>, session: &mut Ses
         ..
     } = reader;
     let generics = generics(parameters, session);
-    let description = described(attrs, Commented::Item, session);
+    let mut description = described(attrs, Commented::Item, session);
+    if let Some(docs) = version
+        .map(|version| version.docs)
+        .filter(|docs| !docs.is_empty())
+    {
+        let own = description.map_or(String::new(), |own| format!("\n{own}"));
+        description = Some(format!("{docs}{own}"));
+    }
     let is_replaced = stand_in || markers.schema.is_some();
     let container = Container {
         name: ident.text.to_owned(),

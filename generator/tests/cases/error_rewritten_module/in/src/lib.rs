@@ -1,4 +1,4 @@
-#[versioned::versioned(version(name = "v1"), version(name = "v2"))]
+#[versions::versions(version(name = "v1"), version(name = "v2"))]
 mod versions {
     #[derive(rbuilder::CrdSchema)]
     pub struct Moved {

@@ -1,0 +1,16 @@
+//! stackable-versioned's `#[versioned]`, which generates a module for each version of an API.
+//!
+//! The source describes the newest version of each type. Actions on fields and variants say how
+//! earlier versions differ: `added(since = "…")`, `changed(since = "…", from_name = "…")` and
+//! `deprecated(since = "…")`. [`read_versioned_module`] reads the versions of a module, and
+//! `at_version` turns an item into the one that the macro generates for a version.
+
+mod actions;
+mod item;
+mod module;
+
+pub(crate) use item::at_version;
+pub use module::{ModuleVersion, VersionedModule, read_versioned_module};
+
+/// The name of the attribute.
+pub(crate) const VERSIONED: &str = "versioned";
