@@ -183,7 +183,7 @@ impl<T> RateLimiter<T> for TokenBucket {
     }
 }
 
-/// Returns the longer of the delays of two limiters, both of which count each failure. Nest it to
+/// A combination of two limiters that uses the longer delay. Both count each failure. Nest it to
 /// combine more than two.
 #[derive(Debug)]
 pub struct MaxOf<A, B> {

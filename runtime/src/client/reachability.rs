@@ -32,7 +32,7 @@ pub(crate) struct Reachability(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// Since when an outage has been logged.
+    /// When the current outage was first logged.
     logged_since: Option<Instant>,
     /// The logged messages, with the time of the last failure.
     causes: Vec<(String, Instant)>,

@@ -3,8 +3,9 @@
 //! A kubeconfig can name a command to run, files to read, and servers to send credentials to
 //! without verifying them. A file that a person has placed on the operator's disk is trusted. A
 //! Secret is untrusted input: whoever may write it could run commands in the operator's pod, or
-//! have its files sent to a server of their choice. kubectl's documentation warns of the same ("a
-//! specially-crafted kubeconfig file could result in malicious code execution or file exposure").
+//! have its files sent to a server of their choice. The Kubernetes documentation warns of the same
+//! ("a specially-crafted kubeconfig file could result in malicious code execution or file
+//! exposure").
 
 use kube::Config;
 use kube::config::{AuthInfo, Cluster, KubeConfigOptions, Kubeconfig};

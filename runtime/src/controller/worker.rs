@@ -278,7 +278,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
 
     /// Runs the cleanups of an object that is being deleted, in the order in which their finalizers
     /// were added to the controller, until one asks to be called again. Once all are done, only
-    /// foreign finalizers hold the object.
+    /// other controllers' finalizers hold the object.
     ///
     /// Each cleanup receives the object returned by the removal of the previous finalizer, so that
     /// it can update the object.

@@ -415,8 +415,7 @@ fn metrics_of_other_libraries_follow_unless_their_name_is_taken() {
     }
 }
 
-/// Dashboards and rules are generated from that page, and a test of the command checks that they
-/// match it.
+/// The command's tests check its dashboards and rules against the same page.
 #[cfg(target_os = "linux")] // where the process has its metrics
 #[test]
 fn guide_lists_every_metric() {

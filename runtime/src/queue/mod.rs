@@ -478,8 +478,8 @@ impl<T: Clone + Eq + Hash> State<T> {
     }
 }
 
-/// Releases memory when a map is three quarters empty. Half of the remaining capacity stays free,
-/// so that the next call that moves the entries is as many removals away.
+/// Shrinks a map that is three quarters empty to twice its length, so that the cost of moving the
+/// entries is spread over many removals.
 fn shrink<K: Eq + Hash, V>(map: &mut HashMap<K, V>) {
     if map.capacity() > MIN_CAPACITY && map.len() < map.capacity() / 4 {
         map.shrink_to((map.len() * 2).max(MIN_CAPACITY / 2));

@@ -91,8 +91,8 @@ pub(super) struct Pool {
 struct Holder {
     connection: Connection,
     units: usize,
-    /// Whether the review waits for more memory. While it does, it may keep its part for as long as
-    /// others wait for it.
+    /// Whether the review waits for more memory while it holds this part, which others may be
+    /// waiting for.
     is_waiting: bool,
 }
 

@@ -91,7 +91,7 @@ impl From<InvalidProxy> for ManagerError {
 /// Returns the proxy for the API server of this configuration, if there is one.
 ///
 /// # Errors
-/// Fails if the applicable URL is not a proxy's.
+/// Fails if the applicable URL is not a valid proxy URL.
 pub(crate) fn find_proxy(config: &Config) -> Result<Option<Proxy>, InvalidProxy> {
     find_proxy_in(config, |name| std::env::var(name).ok())
 }

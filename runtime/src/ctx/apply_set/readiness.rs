@@ -9,8 +9,7 @@ use crate::object::{AnyObject, Kind};
 /// The kind of a CRD.
 pub(super) const CRD: &str = "CustomResourceDefinition";
 
-/// Returns `true` unless this is a CRD that is not established yet or a namespace that is not
-/// active yet.
+/// Returns `true` unless this is a CRD that is not established yet or a terminating namespace.
 pub(super) fn is_usable<K: AnyObject + Serialize>(kind: &Kind<K>, object: &K) -> Result<bool, Error> {
     let (group, kind) = (K::group(&kind.dynamic), kind.name());
     let check: fn(&Value) -> bool = match (&*group, &*kind) {

@@ -105,8 +105,8 @@ impl Targets {
         result.map(|()| counts)
     }
 
-    /// Returns the kinds of configurations to look for. Always both, because either may refer to a
-    /// raw webhook.
+    /// Returns the kinds of configurations to look for. With admission webhooks, these are both
+    /// kinds, because either may refer to a raw webhook.
     fn configurations(&self) -> impl Iterator<Item = ConfigurationKind> {
         let kinds = ConfigurationKind::ALL.into_iter();
         kinds.filter(|_| self.admission)
