@@ -169,7 +169,7 @@ async fn lead(elector: Elector) -> Leadership {
     leadership
 }
 
-/// Checks that a future resolves after between `from` and `to` seconds.
+/// Checks that a future takes between `from` and `to` seconds to resolve.
 async fn takes<T>(from: u32, to: u32, future: impl Future<Output = T>) -> T {
     let started = Instant::now();
     let value = timeout(to * SECOND, future)

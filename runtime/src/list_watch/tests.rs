@@ -26,13 +26,13 @@ struct Sent {
 
 /// A scripted response.
 enum Answer {
-    /// This status, and a complete body.
+    /// Responds with this status and a complete body.
     Ends(u16, String),
-    /// Status 200, and a body that stays open.
+    /// Responds with status 200 and a body that stays open.
     Open(String),
-    /// No response.
+    /// Never responds.
     Lost,
-    /// The response after a delay.
+    /// Responds after a delay.
     Late(Duration, Box<Answer>),
 }
 

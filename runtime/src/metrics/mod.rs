@@ -233,8 +233,7 @@ impl Metrics {
 
     /// Measures the caches before each scrape.
     pub(crate) fn measure_caches(&self, stats: impl Fn() -> Vec<CacheStats> + Send + Sync + 'static) {
-        // Capture only these families: the metrics own the function, so capturing them all would be
-        // a reference cycle.
+        // The metrics own the function, so capture only these families to avoid a reference cycle.
         let families = self.0.caches.clone();
         self.before_scrape(move || families.set(stats()));
     }
