@@ -203,7 +203,8 @@ fn joined(folder: &str, name: &str) -> String {
     }
 }
 
-/// Returns those of the names of CRDs that manifests and templates in a directory contain, without those of tests.
+/// Returns the CRD names that occur in manifests and templates in a directory. Ignores directories
+/// for tests.
 fn find_crds_below(top: &Path, names: &BTreeSet<String>) -> BTreeSet<String> {
     let is_own = |entry: &walkdir::DirEntry| {
         let name = entry.file_name().to_string_lossy();
@@ -230,10 +231,10 @@ fn find_crds_below(top: &Path, names: &BTreeSet<String>) -> BTreeSet<String> {
     found
 }
 
-/// Directories whose manifests are those of tests, and often other projects'.
+/// Directories with manifests for tests, which often belong to other projects.
 const TEST_FOLDERS: [&str; 5] = ["test", "tests", "testdata", "fixtures", "third_party"];
 const MAX_ENTRIES: usize = 200_000;
-/// Bytes in a manifest at most.
+/// Maximum size of a manifest in bytes.
 const MAX_MANIFEST: u64 = 16 << 20;
 
 fn belongs_to_package(entry: &walkdir::DirEntry) -> bool {

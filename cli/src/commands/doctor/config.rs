@@ -1,6 +1,6 @@
-//! The kustomizations of `config/`: files and directories that they name and that do not exist.
+//! Finds files and directories that the kustomizations in `config/` list but that do not exist.
 //!
-//! kustomize stops at the first of them, and only when the operator is deployed.
+//! kustomize only reports the first of them, and only when the operator is deployed.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -13,12 +13,12 @@ use crate::project::Project;
 use crate::tree::Tree;
 use crate::yaml_stream::describe_failure;
 
-/// Name of the examination.
+/// Name of the check.
 const CHECK: &str = "config";
-/// The kustomization that is deployed.
+/// The kustomization that `deploy` applies.
 const ROOT: &str = "config/default";
 
-/// Examines each kustomization of `config/`.
+/// Checks all kustomizations in `config/`.
 ///
 /// # Errors
 /// Fails if a file or a directory cannot be read.
@@ -29,7 +29,7 @@ pub(super) fn examine_config(
 ) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let root = format!("{ROOT}/{}", FILE_NAMES[0]);
-    // An adopted package may be deployed in another way.
+    // An adopted package may be deployed differently.
     let package = project.known.rbuilder.package.as_ref();
     let is_left_out = package.is_some_and(|package| package.leaves_out(&root));
     if !is_left_out && !has_kustomization(tree, ROOT) {
@@ -54,7 +54,7 @@ fn is_kustomization(path: &str) -> bool {
     path.starts_with("config/") && FILE_NAMES.contains(&path.rsplit('/').next().unwrap_or(path))
 }
 
-/// Returns whether a directory has a kustomization. One that cannot be read, such as a link, is there.
+/// Returns whether a directory has a kustomization. An unreadable one, such as a link, counts.
 fn has_kustomization(tree: &Tree, folder: &str) -> bool {
     let mut paths = FILE_NAMES.iter().map(|name| format!("{folder}/{name}"));
     paths.any(|path| !matches!(tree.read(&path), Ok(None)))
@@ -94,8 +94,9 @@ fn examine_kustomization(tree: &Tree, path: &str, scaffold: Option<&Scaffold>) -
     Ok(findings)
 }
 
-/// Returns why kustomize cannot read a path: there is neither a file nor a directory with a kustomization. What cannot be read here is
-/// there: kustomize follows links, and this command does not.
+/// Returns why kustomize cannot read a path: there is neither a file nor a directory with a
+/// kustomization. A path that cannot be read here exists, because kustomize follows links and this
+/// command does not.
 fn find_fault(tree: &Tree, path: &str) -> Option<&'static str> {
     let (folder, _) = path.rsplit_once('/').unwrap_or_default();
     let is_folder = !folder.is_empty()
@@ -108,14 +109,14 @@ fn find_fault(tree: &Tree, path: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns true for an entry that kustomize would download: its first part is the name of a host.
+/// Returns whether kustomize would download an entry, which then starts with a host name.
 fn is_remote(entry: &str) -> bool {
     entry.split_once('/').is_some_and(|(host, _)| {
         host.contains('.') && !host.starts_with('.') && !host.ends_with(".yaml") && !host.ends_with(".yml")
     })
 }
 
-/// Returns the number of the first line that has an entry and is not a comment.
+/// Returns the number of the first line with an entry. Ignores comments.
 fn find_line(text: &str, entry: &str) -> Option<usize> {
     let mut lines = text.lines().enumerate();
     let found = lines.find(|(_, line)| !line.trim_start().starts_with('#') && line.contains(entry));

@@ -1,4 +1,4 @@
-//! The files that rbuilder wrote: those that were changed or deleted since, and conflicts in them.
+//! Finds scaffolded files that were changed or deleted, and unresolved conflicts.
 
 use std::collections::BTreeSet;
 
@@ -15,17 +15,17 @@ use crate::tree::Tree;
 
 /// The library of a scaffolded project.
 const LIBRARY: &str = "src/lib.rs";
-/// Most paths that a finding names.
+/// Maximum number of paths in a finding.
 const MOST_PATHS: usize = 8;
 
-/// The products whose files commands generate and merge.
+/// The products that commands generate and merge.
 const PRODUCTS: [Product; 3] = [helm::CHART, bundle::BUNDLE, grafana::DASHBOARDS];
 
-/// Compares the scaffolded files with what the commands wrote. Changes and deletions are the user's right, unless the
-/// project does not work without the file.
+/// Compares the scaffolded files with what the commands wrote. Changes and deletions are not
+/// problems, unless the project does not work without the file.
 ///
-/// A file that several commands add to, such as `src/main.rs`, is no longer what was recorded of it. It is compared with
-/// the scaffold that the project has, so that only the user's changes count.
+/// Several commands add to a file such as `src/main.rs`, so it differs from its record. It is
+/// compared with the current scaffold of the project, so that only the user's changes count.
 ///
 /// # Errors
 /// Fails if a file cannot be read.
@@ -75,7 +75,8 @@ pub(super) fn examine_files(
     Ok(findings)
 }
 
-/// Returns the help about a module without a file, if a scaffolded one was deleted: the command that restores it.
+/// Returns help for a module without a file if a scaffolded file was deleted: the command that
+/// restores it.
 ///
 /// # Errors
 /// Fails if a file cannot be read.
@@ -92,7 +93,8 @@ pub(super) fn find_deleted_module(tree: &Tree, scaffold: &Scaffold, module: &str
     Ok(deleted.map(|command| format!("restore it with {command}, or remove `mod {module};`")))
 }
 
-/// Finds the conflicts that a merge left in scaffolded files, in a chart, a bundle or dashboards, or in the bases of these.
+/// Finds unresolved conflicts in scaffolded files, charts, bundles and dashboards, and in their
+/// bases.
 ///
 /// # Errors
 /// Fails if a file cannot be read.
@@ -121,7 +123,7 @@ pub(super) fn examine_conflicts(tree: &Tree, project: &Project) -> Result<Vec<Fi
     )])
 }
 
-/// Returns paths as a list in a sentence, of which the first are named.
+/// Formats paths as a list for a sentence. Only names the first ones.
 pub(super) fn list_paths(paths: &[String]) -> String {
     let more = paths.len().saturating_sub(MOST_PATHS);
     let shown = paths[..paths.len() - more].join(", ");

@@ -1,4 +1,7 @@
-//! `rbuilder doctor`: examines the tools on this machine and the state of the project. It writes nothing.
+//! `rbuilder doctor`: checks the tools on this machine and the state of the project. It writes
+//! nothing.
+//!
+//! A check is a function that returns [`Finding`]s, in one of the modules.
 
 mod config;
 mod files;
@@ -18,11 +21,11 @@ use crate::shell::Shell;
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
-    /// Nothing is to be done.
+    /// There is nothing to do.
     Good,
-    /// Something that some commands need is missing, or something should be brought up to date.
+    /// Something is outdated, or some commands lack something.
     Warning,
-    /// The project does not work like this.
+    /// The project does not work.
     Error,
 }
 
@@ -36,14 +39,14 @@ impl Status {
     }
 }
 
-/// The result of one examination.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Finding {
-    /// Name of the examination: `rust`.
+    /// Name of the check, such as `rust`.
     check: &'static str,
     status: Status,
     message: String,
-    /// The remedy; empty if there is nothing to be done.
+    /// What to do. Empty if there is nothing to do.
     help: String,
 }
 
@@ -93,7 +96,7 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// Runs the command. The exit code is 1 if there is an error among the findings.
+/// Runs the command. Returns exit code 1 if a finding is an error.
 pub(super) fn run(dir: &Path, flags: &DoctorFlags, shell: &mut Shell) -> Result<u8> {
     let (_, (needs, found)) = decide(dir, shell, &mut |tree| Ok(state::examine_project(tree)))?;
     let mut findings = tools::examine_tools(dir, &needs);

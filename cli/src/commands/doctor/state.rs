@@ -1,4 +1,4 @@
-//! The state of the project: versions that disagree, manifests, and files that differ from their record.
+//! Checks the state of the project: versions, manifests, and scaffolded files.
 
 use std::cmp::Ordering;
 use std::path::Path;
@@ -28,7 +28,7 @@ use crate::tree::Tree;
 
 const MANIFEST: &str = "Cargo.toml";
 
-/// Returns what the project needs of the machine, and the findings about its files.
+/// Returns the versions of tools that the project needs, and the findings about its files.
 pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
     let needs = Needs {
         rust: read_rust_version(tree).unwrap_or_else(|| versions::RUST.to_owned()),
@@ -69,7 +69,7 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
     let written = Written::find(tree, &project, Archive::embedded()).ok();
     let mut findings = examine_keys(&project);
     findings.extend(examined);
-    // What follows from a missing Cargo.toml is not reported once more.
+    // Do not report consequences of a missing Cargo.toml.
     let is_package = !matches!(tree.read(MANIFEST), Ok(None));
     if is_package {
         findings.extend(examine("library", examine_library(tree, &project)));
@@ -100,7 +100,7 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
     (needs, findings)
 }
 
-/// Returns `rust-version` of the package, or of its workspace.
+/// Returns the `rust-version` of the package or its workspace.
 fn read_rust_version(tree: &Tree) -> Option<String> {
     let text = tree.read("Cargo.toml").ok()??;
     let manifest = Document::parse(text).ok()?;
@@ -129,9 +129,10 @@ fn examine_version(tree: &Tree, project: &Project) -> Vec<Finding> {
     vec![finding]
 }
 
-/// Compares the scaffold with that of this command. Builds of one version scaffold differently, so the files decide.
+/// Compares the scaffold of the project with the current scaffold. Compares files instead of
+/// versions, because builds of the same version may differ.
 fn examine_age(tree: &Tree, known: &str) -> Vec<Finding> {
-    // Conflicts of an earlier update, for example, which another finding names.
+    // For example because of conflicts of an earlier update, which another check reports.
     let Ok(comparison) = compare_scaffold(tree, Archive::embedded()) else {
         return Vec::new();
     };
@@ -173,7 +174,7 @@ fn examine_age(tree: &Tree, known: &str) -> Vec<Finding> {
     findings
 }
 
-/// Finds keys and values of PROJECT that nothing takes as they are meant.
+/// Finds misspelled keys and unknown values in PROJECT.
 fn examine_keys(project: &Project) -> Vec<Finding> {
     let keys = project.misspelled_keys().into_iter();
     let mut findings: Vec<Finding> = keys
@@ -244,7 +245,7 @@ fn examine_library(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Generates the manifests and compares them, as `rbuilder manifests --check` does.
+/// Generates the manifests and compares them, like `rbuilder manifests --check`.
 fn examine_manifests(tree: &Tree, scaffold: Option<&Scaffold>) -> Finding {
     let mut plan = Plan::default();
     let request = manifests::Request::default();
@@ -298,7 +299,7 @@ fn examine_manifests(tree: &Tree, scaffold: Option<&Scaffold>) -> Finding {
     }
 }
 
-/// Returns the name in the error about a module without a file.
+/// Returns the name of the module from the error about a missing file.
 fn find_missing_module(message: &Value) -> Option<&str> {
     let name = message.as_str()?.strip_prefix("file not found for module `")?;
     name.strip_suffix('`')
@@ -317,8 +318,9 @@ fn examine_roles(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
     Ok(to_findings("roles", &found))
 }
 
-/// Compares the chart and the dashboards with what their commands make, if the project has them. A bundle is not compared: it depends
-/// on options that are not recorded. Other findings, or the command itself, report why a product cannot be made.
+/// Compares the chart and the dashboards with what their commands generate, if the project has
+/// them. Does not compare a bundle, because it depends on options that are not recorded. If a
+/// product cannot be generated, other checks or its command report the reason.
 fn examine_products(tree: &Tree) -> Vec<Finding> {
     let merge = ProductMergeFlags {
         check: true,
@@ -340,7 +342,8 @@ fn examine_products(tree: &Tree) -> Vec<Finding> {
     chart.into_iter().chain(dashboards).collect()
 }
 
-/// Compares a product with what its command makes; `None` if the project has none, or it cannot be made.
+/// Compares a product with what its command generates. Returns `None` if the project does not have
+/// it, or if it cannot be generated.
 fn examine_product(
     tree: &Tree,
     product: Product,
@@ -366,7 +369,7 @@ fn to_findings(check: &'static str, diagnostics: &[Diagnostic]) -> Vec<Finding> 
     diagnostics.iter().map(describe).collect()
 }
 
-/// Returns the place and the message of a diagnostic in one line.
+/// Formats the location and the message of a diagnostic on one line.
 fn describe_diagnostic(diagnostic: &Value) -> String {
     format!(
         "{}:{}: {}",

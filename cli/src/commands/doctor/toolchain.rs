@@ -1,4 +1,5 @@
-//! The toolchain that a project asks rustup for, read without rustup: a toolchain file can name any program.
+//! Parses the toolchain file of a project. Does not run rustup, because a toolchain file can name
+//! any program.
 
 use std::path::Path;
 
@@ -6,22 +7,23 @@ use toml_edit::Document;
 
 use crate::disk::Folder;
 
-/// The names of a toolchain file, in the order in which rustup looks for them in a directory.
+/// Names of toolchain files, in the order in which rustup looks for them in a directory.
 const FILES: [&str; 2] = ["rust-toolchain", "rust-toolchain.toml"];
 
-/// Maximum size of a toolchain file that is read, in bytes.
+/// Maximum size of a toolchain file in bytes.
 const LARGEST: u64 = 64 << 10;
 
-/// What a toolchain file says.
+/// The toolchain that a toolchain file selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Toolchain {
-    /// A toolchain of Rust's own releases, such as `1.93.0` or `nightly-2026-01-31`.
+    /// An official release of Rust, such as `1.93.0` or `nightly-2026-01-31`.
     Released { name: String, file: String },
-    /// Anything else, which is not run; the reason is a phrase.
+    /// Anything else, which must not be run, with the reason as a phrase.
     Unknown { reason: String },
 }
 
-/// Returns what the nearest toolchain file says, in the directory or above it; `None` if there is none.
+/// Reads the nearest toolchain file in the directory or its parents. Returns `None` if there is
+/// none.
 pub(super) fn find_toolchain(dir: &Path) -> Option<Toolchain> {
     let dir = std::path::absolute(dir).ok()?;
     dir.ancestors().find_map(|folder| {
@@ -48,7 +50,7 @@ fn read_file(folder: &Folder, name: &str) -> Option<Toolchain> {
     }
 }
 
-/// Returns the channel of a toolchain file: a table in TOML, or a single line with the name alone.
+/// Returns the channel in a toolchain file, which is either TOML or a single line with the name.
 fn parse_name(text: &str) -> Option<String> {
     let parsed = Document::parse(text).ok();
     if let Some(parsed) = parsed.filter(|parsed| !parsed.is_empty()) {
@@ -59,8 +61,8 @@ fn parse_name(text: &str) -> Option<String> {
     (!line.is_empty() && !line.contains(char::is_whitespace)).then(|| line.to_owned())
 }
 
-/// Returns whether a name is that of a release: rustup takes no file of the repository for it, and no toolchain that the user
-/// has linked.
+/// Returns whether a name is an official release. For such a name, rustup uses neither files of the
+/// repository nor a toolchain that the user has linked.
 fn is_released(name: &str) -> bool {
     let mut parts = name.split('-');
     let channel = parts.next().unwrap_or_default();

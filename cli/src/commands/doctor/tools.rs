@@ -1,4 +1,4 @@
-//! The tools on this machine: Rust, kubectl, and the binaries of the test environment.
+//! Checks the tools on this machine: Rust, kubectl, and the binaries of the test environment.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,16 +16,16 @@ use crate::programs::{LIMIT, ask, find_program, neutral_folder};
 /// The versions that the project needs.
 #[derive(Clone, Debug)]
 pub(super) struct Needs {
-    /// `rust-version` of its package, or of a scaffold.
+    /// The `rust-version` of its package, or of new scaffolds.
     pub(super) rust: String,
-    /// Kubernetes minor of its tests.
+    /// The Kubernetes minor of its tests.
     pub(super) kubernetes: Minor,
 }
 
 /// Environment variable with the directory of etcd and kube-apiserver.
 const ASSETS: &str = "KUBEBUILDER_ASSETS";
 
-/// Examines the tools that the project needs.
+/// Checks the tools that the project needs.
 pub(super) fn examine_tools(dir: &Path, needs: &Needs) -> Vec<Finding> {
     let mut findings = vec![examine_rust(dir, &needs.rust)];
     findings.extend(examine_kubectl(dir));
@@ -33,10 +33,10 @@ pub(super) fn examine_tools(dir: &Path, needs: &Needs) -> Vec<Finding> {
     findings
 }
 
-/// Examines the toolchain that the project is built with: that of its toolchain file, or the user's own. A toolchain that is
-/// not one of Rust's releases is not run.
+/// Checks the toolchain that builds the project: the one in its toolchain file, or the user's
+/// default. Only runs official releases of Rust.
 fn examine_rust(dir: &Path, needed: &str) -> Finding {
-    // rustup prefers the variable to the file.
+    // For rustup, the variable takes precedence over the file.
     let is_set = std::env::var_os("RUSTUP_TOOLCHAIN").is_some_and(|name| !name.is_empty());
     let chosen = if is_set { None } else { find_toolchain(dir) };
     let help =
@@ -64,18 +64,18 @@ fn examine_rust(dir: &Path, needed: &str) -> Finding {
     }
 }
 
-/// The advice about a toolchain that may be a program of the repository.
+/// Help for a toolchain that may be a program of the repository.
 const UNKNOWN_TOOLCHAIN: &str = "if you trust the repository, run `rustc --version` in it";
 
-/// Why a program does not tell its version.
+/// Why a program did not print its version.
 enum Silence {
-    /// It is in no directory of the `PATH`.
+    /// It is not on the `PATH`.
     NotFound,
-    /// It fails, with the first line of its errors; empty if it does not answer.
+    /// It failed, with the first line of its errors, which is empty if there was no answer.
     Failed(String),
 }
 
-/// Returns the finding about a program that is missing, or does not answer.
+/// Returns the finding for a program that is missing or does not answer.
 fn not_run(program: &str, silence: &Silence, chosen: Option<&Toolchain>, help: String) -> Finding {
     let error = match silence {
         Silence::NotFound => return Finding::error("rust", format!("{program} was not found"), help),
@@ -101,14 +101,15 @@ fn not_run(program: &str, silence: &Silence, chosen: Option<&Toolchain>, help: S
     }
 }
 
-/// Returns the toolchain that rustup reports as missing: ``toolchain '1.93-x86_64' is not installed``.
+/// Returns the toolchain that rustup reports as missing, as in ``toolchain '1.93-x86_64' is not
+/// installed``.
 fn find_missing_toolchain(error: &str) -> Option<&str> {
     let (_, after) = error.split_once("toolchain '")?;
     let (name, after) = after.split_once('\'')?;
     after.starts_with(" is not installed").then_some(name)
 }
 
-/// Returns the version that a program of a toolchain prints, or that of the toolchain in use outside of projects.
+/// Returns the version of a program of a toolchain, or of the toolchain used outside of projects.
 fn ask_version(program: &str, toolchain: Option<&str>) -> Result<String, Silence> {
     let mut command = outside(&find_program(program).ok_or(Silence::NotFound)?);
     if let Some(name) = toolchain {
@@ -135,7 +136,7 @@ fn ask_version(program: &str, toolchain: Option<&str>) -> Result<String, Silence
     }
 }
 
-/// Returns whether a version is another one or newer; parts that are missing count as zero.
+/// Returns whether a version is equal to or newer than another. Missing parts count as zero.
 fn is_at_least(version: &str, needed: &str) -> bool {
     let parts = |text: &str| -> [u64; 3] {
         let numbers = text.split(['-', '+']).next().unwrap_or_default();
@@ -145,7 +146,7 @@ fn is_at_least(version: &str, needed: &str) -> bool {
     parts(version) >= parts(needed)
 }
 
-/// Examines kubectl and the kustomize in it.
+/// Checks kubectl and its kustomize.
 fn examine_kubectl(dir: &Path) -> Vec<Finding> {
     let help = "install kubectl (https://kubernetes.io/docs/tasks/tools), or run `rbuilder envtest install`, which includes it";
     let missing = |reason: String| {
@@ -202,7 +203,7 @@ fn examine_test_environment(dir: &Path, minor: Minor) -> Finding {
             return Finding::error("envtest", message, format!("{help}, and unset `{ASSETS}`"));
         }
     }
-    // A path that could be the repository's own is not run.
+    // Do not run a program that may belong to the repository.
     let said = is_outside(&folder, dir)
         .then(|| read(outside(&folder.join(platform.file_name("kube-apiserver"))).arg("--version")))
         .flatten();
@@ -222,12 +223,12 @@ fn examine_test_environment(dir: &Path, minor: Minor) -> Finding {
     }
 }
 
-/// Returns whether a version of Kubernetes, such as that of kube-apiserver, is of a minor.
+/// Returns whether a version of Kubernetes is a patch of a minor.
 fn is_of_minor(version: &str, minor: Minor) -> bool {
     version.starts_with(&format!("{minor}."))
 }
 
-/// Returns whether a directory is certainly not in the project.
+/// Returns whether a directory is outside of the project. Returns false if it is unknown.
 fn is_outside(folder: &Path, dir: &Path) -> bool {
     match (std::fs::canonicalize(folder), std::fs::canonicalize(dir)) {
         (Ok(folder), Ok(dir)) => !folder.starts_with(dir),
@@ -235,7 +236,7 @@ fn is_outside(folder: &Path, dir: &Path) -> bool {
     }
 }
 
-/// Returns a command that runs outside of the project. No toolchain is downloaded for it.
+/// Returns a command that runs outside of the project and does not download toolchains.
 fn outside(program: &Path) -> Command {
     let mut command = Command::new(program);
     command
@@ -244,7 +245,7 @@ fn outside(program: &Path) -> Command {
     command
 }
 
-/// Returns what a program prints; `None` if it cannot be run, fails or does not answer.
+/// Returns the output of a program, or `None` if it cannot be run, fails or does not answer.
 fn read(command: &mut Command) -> Option<String> {
     let answer = ask(command, LIMIT).ok()?;
     let text = String::from_utf8(answer.out).ok()?;
