@@ -37,7 +37,7 @@ pub const K8S_OPENAPI: &str = "0.29";
 
 /// Kubernetes minor for which scaffolded projects are built, and whose kube-apiserver the tests
 /// run.
-pub const KUBERNETES: Minor = Minor::of(36);
+pub const KUBERNETES: Minor = Minor::of(37);
 
 /// Minimum supported Rust version of this workspace and of scaffolded projects: `rust-version` in
 /// Cargo.toml.
@@ -51,12 +51,19 @@ pub const RELEASES: &[(Minor, &str)] = &[
     (Minor::of(34), "34.4"),
     (Minor::of(35), "35.4"),
     (Minor::of(36), "36.3"),
-    (Minor::of(37), "37.1"),
+    (Minor::of(37), "37.2"),
 ];
 
 /// Returns the feature of k8s-openapi for a minor: `v1_35`.
 pub fn k8s_openapi_feature(minor: Minor) -> String {
     format!("v1_{}", minor.number())
+}
+
+/// Returns true if k8s-openapi's types for a minor (`1.37`) require the `spec` of a Deployment,
+/// DaemonSet, ReplicaSet and StatefulSet. Up to 1.36 it is an `Option`.
+pub fn requires_apps_spec(minor: &str) -> bool {
+    let number = minor.strip_prefix("1.").and_then(|number| number.parse().ok());
+    number.is_none_or(|number: u8| number >= 37)
 }
 
 /// Returns the newest Kubernetes minor in k8s-openapi 0.`release`. Since 0.20, each release adds
@@ -85,6 +92,14 @@ mod tests {
         for (release, minor) in [(13, 22), (18, 27), (19, 27), (20, 28), (25, 33), (28, 36)] {
             assert_eq!(newest_minor_of(release), minor, "{release}");
         }
+    }
+
+    #[test]
+    fn apps_spec_is_required_from_1_37() {
+        let required: Vec<String> = (Minor::all().map(|minor| minor.to_string()))
+            .filter(|minor| requires_apps_spec(minor))
+            .collect();
+        assert_eq!(required, ["1.37"]);
     }
 
     #[test]

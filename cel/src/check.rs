@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rbuilder_diagnostic::suggest;
-use rbuilder_schema::{Pattern, cel_name};
+use rbuilder_schema::{Pattern, cel_name, is_cel_word};
 
 use super::Diagnostic;
 use super::ast::{ACCUMULATOR, Expr, Fold, Kind, Literal};
@@ -218,17 +218,22 @@ impl Checker {
                 self.error(at, message, Some(help))
             }
             None => {
-                if let Some(escaped) = cel_name(field).filter(|escaped| escaped != field)
-                    && let Some(Some(decl)) = fields.get(&escaped)
+                let escaped = cel_name(field).filter(|escaped| fields.contains_key(escaped));
+                if let Some(escaped) = &escaped
+                    && is_cel_word(field)
+                    && let Some(Some(decl)) = fields.get(escaped)
                 {
                     let message = format!("older API servers accept the field `{field}` as `{escaped}` only");
                     self.diagnostics
                         .push(Diagnostic::warning(at.clone(), message).help(format!("write `{escaped}`")));
                     return decl.ty();
                 }
-                let help = match fields.is_empty() {
-                    true => "the object has no fields that are visible to rules".to_owned(),
-                    false => suggest::describe_candidates(field, fields.keys().map(String::as_str)),
+                let help = match escaped {
+                    Some(escaped) => format!("write `{escaped}`"),
+                    None if fields.is_empty() => {
+                        "the object has no fields that are visible to rules".to_owned()
+                    }
+                    None => suggest::describe_candidates(field, fields.keys().map(String::as_str)),
                 };
                 self.error(at, format!("unknown field `{field}`"), Some(help))
             }

@@ -111,7 +111,8 @@ fn examine_expression(
         }
     };
     let mut checked = check::check_expression(&mut parsed.root, parsed.nodes, variables);
-    let mut diagnostics = std::mem::take(&mut checked.diagnostics);
+    let mut diagnostics = std::mem::take(&mut parsed.warnings);
+    diagnostics.append(&mut checked.diagnostics);
     let expected = expected.as_type();
     let is_wrong = checked.result == Type::Error || diagnostics.iter().any(Diagnostic::is_error);
     if !is_wrong && checked.result != expected {

@@ -16,6 +16,8 @@ const MAX_NESTING: usize = 100;
 pub(crate) struct Parsed {
     pub(crate) root: Expr,
     pub(crate) nodes: usize,
+    /// Syntax that only newer API servers accept.
+    pub(crate) warnings: Vec<Diagnostic>,
 }
 
 pub(crate) fn parse_expression(text: &str) -> Result<Parsed> {
@@ -25,12 +27,14 @@ pub(crate) fn parse_expression(text: &str) -> Result<Parsed> {
         position: 0,
         depth: 0,
         nodes: Nodes::default(),
+        warnings: Vec::new(),
     };
     let root = parser.expr()?;
     match parser.peek() {
         None => Ok(Parsed {
             root,
             nodes: parser.nodes.count(),
+            warnings: parser.warnings,
         }),
         Some(_) => parser.unexpected("an operator or the end"),
     }
@@ -42,6 +46,7 @@ struct Parser {
     position: usize,
     depth: usize,
     nodes: Nodes,
+    warnings: Vec<Diagnostic>,
 }
 
 type Result<T> = std::result::Result<T, Diagnostic>;
@@ -207,12 +212,14 @@ impl Parser {
     fn after_dot(&mut self, operand: Expr, start: usize) -> Result<Expr> {
         let optional = self.accept("?");
         let at = self.here();
-        let field = match self.peek().cloned() {
-            Some(Token::Ident(name)) => name,
+        let (field, is_quoted) = match self.peek().cloned() {
+            Some(Token::Ident(name)) => (name, false),
             Some(Token::Escaped(name)) => {
-                let message = "unsupported syntax: the API server accepts no names in backquotes";
                 let help = rbuilder_schema::cel_name(&name).map(|name| format!("write `{name}`"));
-                return Err(Diagnostic::error(at, message).maybe_help(help));
+                let warning =
+                    Diagnostic::warning(at.clone(), "older API servers accept no names in backquotes");
+                self.warnings.push(warning.maybe_help(help));
+                (name, true)
             }
             Some(Token::Symbol("in")) | Some(Token::Literal(Literal::Bool(_) | Literal::Null)) => {
                 return self.unexpected("a field name; write a reserved word between `__`, as in `__in__`");
@@ -224,7 +231,8 @@ impl Parser {
             let name = self.nodes.make(&at, Kind::Literal(Literal::String(field)));
             return Ok(self.nodes.call(&self.since(start), "_?._", vec![operand, name]));
         }
-        if self.accept("(") {
+        // cel-go's grammar allows backquotes around fields only, not around functions.
+        if !is_quoted && self.accept("(") {
             let args = self.exprs(")")?;
             let at = self.since(start);
             return macros::expand_method(operand, &field, args, &at, &mut self.nodes);

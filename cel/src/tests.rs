@@ -107,9 +107,14 @@ fn reports_rules_that_do_not_compile() {
         "[1, [2]].flatten(1).size() == 2",
         &["list items must have the same type, found int and list(int)"],
     );
+    check_errors("self.`i` == 1", &[]);
     check_errors(
-        "self.`i` == 1",
-        &["syntax error at ``i``: unsupported syntax: the API server accepts no names in backquotes"],
+        "self.`i`(1)",
+        &["syntax error at `(`: expected an operator or the end"],
+    );
+    check_errors(
+        "`self`.i == 1",
+        &["syntax error at ``self``: expected an expression"],
     );
     check_errors(
         "google.protobuf.Timestamp{seconds: 1} < timestamp('2030-01-01T00:00:00Z')",
@@ -120,6 +125,17 @@ fn reports_rules_that_do_not_compile() {
         "Cup{size: 1} == Cup{}",
         &["`Cup{…}` creates a message, and Kubernetes declares no message types"; 2],
     );
+}
+
+#[test]
+fn warns_of_names_in_backquotes() {
+    let schema = r#"{"type": "object", "properties": {"i": {"type": "integer"}},
+        "x-kubernetes-validations": [{"rule": "self.`i` == 1"}]}"#;
+    let schema: Schema = serde_json::from_str(schema).expect("a schema");
+    let found = super::check_rules(&schema);
+    let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
+    assert_eq!(messages, ["older API servers accept no names in backquotes"]);
+    assert!(!found[0].is_error());
 }
 
 #[test]

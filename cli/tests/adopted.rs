@@ -32,7 +32,7 @@ edition = \"2021\"
 license = \"MIT\"
 
 [dependencies]
-k8s-openapi = { version = \"0.29\", features = [\"v1_36\"] }
+k8s-openapi = { version = \"0.29\", features = [\"v1_37\"] }
 kube = \"5.0\"
 tokio = \"1\"
 ";

@@ -163,8 +163,8 @@ fn sha512(bytes: &[u8]) -> String {
         })
 }
 
-const NEW: &str = "envtest-v1.36.2-linux-amd64.tar.gz";
-const OLD: &str = "envtest-v1.36.0-linux-amd64.tar.gz";
+const NEW: &str = "envtest-v1.37.2-linux-amd64.tar.gz";
+const OLD: &str = "envtest-v1.37.0-linux-amd64.tar.gz";
 
 /// Runs a command with a store in the directory and a fixed platform, so that results are the same
 /// on every machine.
@@ -210,23 +210,23 @@ fn refused(ran: &Ran, expected: &str) {
 #[test]
 fn downloads_a_version_once() {
     let (folder, server) = (Folder::new(), Server::with(&[OLD, NEW]));
-    let ran = run_with(&folder, &server, "install 1.36").ok();
-    let leaf = leaf(&folder, "1.36.2");
+    let ran = run_with(&folder, &server, "install 1.37").ok();
+    let leaf = leaf(&folder, "1.37.2");
     assert_eq!(ran.out, format!("{}\n", leaf.display()));
     assert_eq!(fs::read(leaf.join("kube-apiserver")).expect("a file"), b"server");
     assert_eq!(fs::read_dir(&leaf).expect("a folder").count(), 3);
     assert_eq!(server.requests(), [INDEX.to_owned(), format!("/releases/{NEW}")]);
 
-    for command in ["install 1.36", "install 1.36.2", "install ~1.36.1", "install"] {
+    for command in ["install 1.37", "install 1.37.2", "install ~1.37.1", "install"] {
         assert_eq!(run_with(&folder, &server, command).ok().out, ran.out, "{command}");
     }
-    for command in ["path 1.36", "path", "path latest"] {
+    for command in ["path 1.37", "path", "path latest"] {
         assert_eq!(run(&folder, command).ok().out, ran.out, "{command}");
     }
     assert_eq!(server.requests(), [""; 0], "what is installed is not asked for");
-    assert_eq!(store(&folder), ["1.36.2-linux-amd64"]);
+    assert_eq!(store(&folder), ["1.37.2-linux-amd64"]);
 
-    run_with(&folder, &server, "install 1.36 --force").ok();
+    run_with(&folder, &server, "install 1.37 --force").ok();
     assert_eq!(server.requests().len(), 2);
 }
 
@@ -234,13 +234,13 @@ fn downloads_a_version_once() {
 fn uses_installed_patch_until_a_newer_one_is_requested() {
     let (folder, server) = (Folder::new(), Server::with(&[OLD, NEW]));
     for (command, expected) in [
-        ("install 1.36.0", "1.36.0"),
-        ("install 1.36.x", "1.36.0"),
-        ("install latest-on-disk", "1.36.0"),
-        ("install latest --installed-only", "1.36.0"),
-        ("install 1.36.x!", "1.36.2"),
-        ("install latest", "1.36.2"),
-        ("install <1.36.2", "1.36.0"),
+        ("install 1.37.0", "1.37.0"),
+        ("install 1.37.x", "1.37.0"),
+        ("install latest-on-disk", "1.37.0"),
+        ("install latest --installed-only", "1.37.0"),
+        ("install 1.37.x!", "1.37.2"),
+        ("install latest", "1.37.2"),
+        ("install <1.37.2", "1.37.0"),
     ] {
         let ran = run_with(&folder, &server, command).ok();
         assert_eq!(
@@ -253,11 +253,7 @@ fn uses_installed_patch_until_a_newer_one_is_requested() {
 
 #[test]
 fn defaults_to_the_version_of_the_project() {
-    let names = [
-        "envtest-v1.35.0-linux-amd64.tar.gz",
-        NEW,
-        "envtest-v1.37.0-linux-amd64.tar.gz",
-    ];
+    let names = ["envtest-v1.35.0-linux-amd64.tar.gz", NEW];
     let server = Server::with(&names);
     let check = |manifest: Option<&str>, expected: &str| {
         let folder = Folder::new();
@@ -273,21 +269,21 @@ fn defaults_to_the_version_of_the_project() {
         let ran = run_with(&folder, &server, "install").ok();
         assert_eq!(ran.out, format!("{}\n", leaf(&folder, expected).display()));
     };
-    check(None, "1.36.2");
+    check(None, "1.37.2");
     check(Some("\"v1_35\""), "1.35.0");
-    check(Some("\"latest\""), "1.37.0");
+    check(Some("\"latest\""), "1.37.2");
 }
 
 #[test]
 fn prints_output_for_shells_and_programs() {
     let (folder, server) = (Folder::new(), Server::with(&[NEW]));
     let ran = run_with(&folder, &server, "install --env").ok();
-    let path = leaf(&folder, "1.36.2").display().to_string();
+    let path = leaf(&folder, "1.37.2").display().to_string();
     assert_eq!(ran.out, format!("export KUBEBUILDER_ASSETS='{path}'\n"));
     for command in ["install --output json", "path --output json"] {
         let answer: serde_json::Value = serde_json::from_str(&run(&folder, command).ok().out).expect("JSON");
         let expected = serde_json::json!({
-            "version": "1.36.2", "os": "linux", "arch": "amd64", "installed": true, "path": path,
+            "version": "1.37.2", "os": "linux", "arch": "amd64", "installed": true, "path": path,
         });
         assert_eq!(answer, expected);
     }
@@ -303,15 +299,15 @@ fn prints_output_for_shells_and_programs() {
 fn lists_versions_once() {
     let (folder, server) = (
         Folder::new(),
-        Server::with(&[OLD, NEW, "envtest-v1.36.2-darwin-arm64.tar.gz"]),
+        Server::with(&[OLD, NEW, "envtest-v1.37.2-darwin-arm64.tar.gz"]),
     );
-    run_with(&folder, &server, "install 1.36.0").ok();
+    run_with(&folder, &server, "install 1.37.0").ok();
     fs::create_dir(leaf(&folder, "1.35.0")).expect("a folder");
-    let installed = "(installed)   v1.36.0   linux/amd64\n(incomplete)  v1.35.0   linux/amd64\n";
+    let installed = "(installed)   v1.37.0   linux/amd64\n(incomplete)  v1.35.0   linux/amd64\n";
     let ran = run_with(&folder, &server, "list").ok();
     assert_eq!(
         ran.out,
-        format!("{installed}(available)   v1.36.2   linux/amd64\n")
+        format!("{installed}(available)   v1.37.2   linux/amd64\n")
     );
     assert_eq!(run(&folder, "list --installed-only").ok().out, installed);
     let all = format!(
@@ -323,9 +319,9 @@ fn lists_versions_once() {
             .run(&all)
             .ok()
             .out
-            .ends_with("(available)   v1.36.2   darwin/arm64\n")
+            .ends_with("(available)   v1.37.2   darwin/arm64\n")
     );
-    let ran = run(&folder, "list 1.36 --installed-only --output json").ok();
+    let ran = run(&folder, "list 1.37 --installed-only --output json").ok();
     let answer: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
     assert_eq!(answer.as_array().map(Vec::len), Some(1));
 }
@@ -333,16 +329,16 @@ fn lists_versions_once() {
 #[test]
 fn removes_versions() {
     let (folder, server) = (Folder::new(), Server::with(&[OLD, NEW]));
-    run_with(&folder, &server, "install 1.36.0").ok();
-    run_with(&folder, &server, "install 1.36.2").ok();
-    let ran = run(&folder, "remove <1.36.2 --dry-run").ok();
-    assert_eq!(ran.out, "would remove 1.36.0 (linux/amd64)\n");
+    run_with(&folder, &server, "install 1.37.0").ok();
+    run_with(&folder, &server, "install 1.37.2").ok();
+    let ran = run(&folder, "remove <1.37.2 --dry-run").ok();
+    assert_eq!(ran.out, "would remove 1.37.0 (linux/amd64)\n");
     assert_eq!(store(&folder).len(), 2);
     assert_eq!(
-        run(&folder, "remove <1.36.2").ok().out,
-        "removed 1.36.0 (linux/amd64)\n"
+        run(&folder, "remove <1.37.2").ok().out,
+        "removed 1.37.0 (linux/amd64)\n"
     );
-    assert_eq!(store(&folder), ["1.36.2-linux-amd64"]);
+    assert_eq!(store(&folder), ["1.37.2-linux-amd64"]);
     assert_eq!(
         run(&folder, "remove").code,
         2,
@@ -361,22 +357,22 @@ fn reports_missing_versions() {
     );
     for (command, expected) in [
         (
-            "install 1.36.3",
-            "it has these patches for `linux/amd64`: 1.36.2, 1.36.0",
+            "install 1.37.3",
+            "it has these patches for `linux/amd64`: 1.37.2, 1.37.0",
         ),
         ("install 1.35", "1.35.0 is available for `darwin/arm64`"),
         (
-            "install 1.36 --installed-only",
+            "install 1.37 --installed-only",
             "not installed for `linux/amd64` (installed: nothing)",
         ),
-        ("install 1.36 --installed-only --force", "`--force` downloads"),
+        ("install 1.37 --installed-only --force", "`--force` downloads"),
     ] {
         refused(&run_with(&folder, &server, command), expected);
     }
     for (command, advised) in [
         ("path", "1."),
         ("path 1.35", "1.35"),
-        ("path <1.36", "'<1.36'"),
+        ("path <1.37", "'<1.37'"),
         ("path latest-on-disk", "latest"),
     ] {
         let advice = format!("run `rbuilder envtest install {advised}");
@@ -459,7 +455,7 @@ fn retries_an_interrupted_download_once() {
         assert!(ran.err.contains("; trying again"), "{}", ran.err);
         assert_eq!(server.requests().len(), 3);
         assert_eq!(
-            fs::read(leaf(&folder, "1.36.2").join("etcd")).expect("a file"),
+            fs::read(leaf(&folder, "1.37.2").join("etcd")).expect("a file"),
             b"etcd"
         );
     }
@@ -506,12 +502,12 @@ fn reports_unreadable_indexes() {
 fn ignores_leftovers_of_killed_commands() {
     let (folder, server) = (Folder::new(), Server::with(&[NEW]));
     // The leftovers of a killed setup-envtest and of a killed rbuilder.
-    folder.write("bin/k8s/1.36.2-linux-amd64/etcd", "etcd");
-    folder.write("bin/k8s/.rbuilder-partial-1.36.2-linux-amd64/etcd", "etc");
+    folder.write("bin/k8s/1.37.2-linux-amd64/etcd", "etcd");
+    folder.write("bin/k8s/.rbuilder-partial-1.37.2-linux-amd64/etcd", "etc");
     folder.write("bin/k8s/.rbuilder-removed-1.35.0-linux-amd64/etcd", "etc");
     refused(&run(&folder, "path"), "not installed");
     run_with(&folder, &server, "install").ok();
-    assert_eq!(store(&folder), ["1.36.2-linux-amd64"]);
+    assert_eq!(store(&folder), ["1.37.2-linux-amd64"]);
     run(&folder, "path").ok();
 }
 
@@ -538,24 +534,24 @@ fn installs_local_archives() {
     let other = sha512(b"other");
     for (command, expected) in [
         (
-            format!("install 1.36.9 --from a.tar.gz --sha512 {other}"),
+            format!("install 1.37.9 --from a.tar.gz --sha512 {other}"),
             "the checksum of the archive does not match",
         ),
         (
-            "install 1.36.9 --from a.tar.gz --sha512 12".to_owned(),
+            "install 1.37.9 --from a.tar.gz --sha512 12".to_owned(),
             "found `12`",
         ),
-        ("install 1.36 --from a.tar.gz".to_owned(), "found `1.36`"),
-        ("install 1.36.9 --from b.tar.gz".to_owned(), "cannot open"),
+        ("install 1.37 --from a.tar.gz".to_owned(), "found `1.37`"),
+        ("install 1.37.9 --from b.tar.gz".to_owned(), "cannot open"),
     ] {
         refused(&run(&folder, &command), expected);
         assert_eq!(store(&folder), [""; 0]);
     }
     let sum = sha512(&content);
-    let ran = run(&folder, &format!("install 1.36.9 --from a.tar.gz --sha512 {sum}")).ok();
-    assert_eq!(ran.out, format!("{}\n", leaf(&folder, "1.36.9").display()));
-    refused(&run(&folder, "install 1.36.9 --from a.tar.gz"), "pass `--force`");
-    let ran = run(&folder, "install 1.36.9 --from a.tar.gz --force").ok();
+    let ran = run(&folder, &format!("install 1.37.9 --from a.tar.gz --sha512 {sum}")).ok();
+    assert_eq!(ran.out, format!("{}\n", leaf(&folder, "1.37.9").display()));
+    refused(&run(&folder, "install 1.37.9 --from a.tar.gz"), "pass `--force`");
+    let ran = run(&folder, "install 1.37.9 --from a.tar.gz --force").ok();
     assert!(
         ran.err.contains(&format!("its sha512 checksum is {sum}")),
         "{}",
@@ -572,7 +568,7 @@ fn does_not_follow_links_in_the_store() {
         elsewhere.write(name, "precious");
     }
     fs::create_dir_all(folder.path().join("bin/k8s")).expect("a folder");
-    std::os::unix::fs::symlink(elsewhere.path(), leaf(&folder, "1.36.2")).expect("a link");
+    std::os::unix::fs::symlink(elsewhere.path(), leaf(&folder, "1.37.2")).expect("a link");
     refused(&run(&folder, "path"), "not installed");
     run(&folder, "remove --all").ok();
     refused(&run_with(&folder, &server, "install"), "cannot create");

@@ -80,7 +80,7 @@ version = "0.1.0"
 edition = "2024"
 
 [dependencies]
-k8s-openapi = { version = "0.29", features = ["v1_36"] }
+k8s-openapi = { version = "0.29", features = ["v1_37"] }
 kube = "5"
 rbuilder = { package = "rbuilder-runtime", version = "0.1" }
 serde = "1"

@@ -20,7 +20,7 @@ fn run(fields: &str, items: &str) -> Generated {
 
 fn run_source(source: &str) -> Generated {
     let manifest = "[package]\nname = \"limits\"\nedition = \"2024\"\n\n[dependencies]\nkube = \"5\"\nrbuilder = \"0.1\"\n\
-                    schemars = \"1\"\nserde = \"1\"\nk8s-openapi = { version = \"0.29\", features = [\"v1_36\"] }\n";
+                    schemars = \"1\"\nserde = \"1\"\nk8s-openapi = { version = \"0.29\", features = [\"v1_37\"] }\n";
     assert!(source.len() < 64 * 1024, "{}", source.len());
     let mut sources = SourceSet::default();
     sources.insert("Cargo.toml", manifest);

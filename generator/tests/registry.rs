@@ -83,7 +83,7 @@ impl Case {
         let mut sources = SourceSet::default();
         let manifest = format!(
             "[package]\nname = \"op\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[dependencies]\nkube = \"5\"\nrbuilder-runtime = \"0.1\"\n\
-             serde = \"1\"\nschemars = \"1\"\nk8s-openapi = {{ version = \"0.29\", features = [\"v1_36\"] }}\n{}\n",
+             serde = \"1\"\nschemars = \"1\"\nk8s-openapi = {{ version = \"0.29\", features = [\"v1_37\"] }}\n{}\n",
             self.dependencies
         );
         sources.insert("Cargo.toml", manifest);

@@ -3,7 +3,7 @@
 use rbuilder_generator::{Options, SourceSet, generate};
 
 const CARGO_TOML: &str = "[package]\nname = \"a\"\nedition = \"2024\"\n\n[dependencies]\nkube = \"5\"\nk8s-openapi = { \
-                          version = \"0.29\", features = [\"v1_36\"] }\n";
+                          version = \"0.29\", features = [\"v1_37\"] }\n";
 
 /// Returns the manifest of a kind with these fields, or the messages about it.
 fn manifest(fields: &str, attributes: &str) -> Result<String, Vec<String>> {

@@ -60,11 +60,7 @@ async fn look_after_deployments(client: &Client) -> Result<(), kube::Error> {
     for deployment in everywhere.list(&ListParams::default()).await? {
         let (name, namespace) = (deployment.name_any(), deployment.namespace().unwrap_or_default());
         let deployments: Api<Deployment> = Api::namespaced(client.clone(), &namespace);
-        let replicas = deployment
-            .spec
-            .as_ref()
-            .and_then(|spec| spec.replicas)
-            .unwrap_or(1);
+        let replicas = deployment.spec.replicas.unwrap_or(1);
         let status = json!({
             "observedGeneration": deployment.metadata.generation,
             "replicas": replicas,

@@ -558,7 +558,7 @@ mod tests {
 
     #[test]
     fn field_manager_conflicts_are_distinguished_from_others() {
-        // The response of kube-apiserver 1.36.
+        // The response of kube-apiserver.
         let refused = serde_json::json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 409,
             "message": "Apply failed with 1 conflict: conflict with \"kubectl\" using v1: .data.text",

@@ -38,7 +38,7 @@ name = "twin"
 edition = "2024"
 
 [dependencies]
-k8s-openapi = { version = "0.29", features = ["v1_36"] }
+k8s-openapi = { version = "0.29", features = ["v1_37"] }
 jiff = "0.2"
 kube = "5"
 rbuilder = "0.1"

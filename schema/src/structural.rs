@@ -232,11 +232,25 @@ fn check_set(items: &Schema) -> Vec<Diagnostic<&'static str>> {
         _ => is_scalar(items),
     };
     if atomic {
-        return Vec::new();
+        return warn_of_composite_items(items).into_iter().collect();
     }
     let message = "items of a list of type `set` must be scalars, not objects";
     let help = "write `list_type = \"map\"` with `list_map_keys`, or `\"atomic\"`";
     vec![Diagnostic::error("list_type", message).help(help)]
+}
+
+/// Warns of a set of atomic objects or lists, as kube-apiserver does: it checks that the items are
+/// unique, but server-side apply and CEL's equality treat them otherwise.
+fn warn_of_composite_items(items: &Schema) -> Option<Diagnostic<&'static str>> {
+    let kind = match items.schema_type {
+        Some(SchemaType::Object) => "objects",
+        Some(SchemaType::Array) => "lists",
+        _ => return None,
+    };
+    let message =
+        format!("server-side apply and CEL rules do not support a list of type `set` with {kind} as items");
+    let help = "write `list_type = \"atomic\"`";
+    Some(Diagnostic::warning("list_type", message).help(help))
 }
 
 fn check_key(key: &str, items: &Schema) -> Option<Diagnostic<&'static str>> {
@@ -338,7 +352,7 @@ mod tests {
         );
         check(
             set(json!({"type": "object", "x-kubernetes-map-type": "atomic"})),
-            &[],
+            &[": server-side apply and CEL rules do not support a list of type `set` with objects as items"],
         );
         check(
             set(json!({"type": "string", "nullable": true})),

@@ -257,8 +257,8 @@ mod tests {
                 rust: "1.89".into(),
                 kube: "5.0".into(),
                 k8s_openapi: "0.29".into(),
-                kubernetes: "1.36".into(),
-                k8s_openapi_feature: "v1_36".into(),
+                kubernetes: "1.37".into(),
+                k8s_openapi_feature: "v1_37".into(),
             },
             templates,
         }

@@ -81,6 +81,9 @@ pub struct ProjectContext {
     pub kubernetes_version: String,
     /// Feature of k8s-openapi for that Kubernetes version: `v1_35`.
     pub k8s_openapi_feature: String,
+    /// Whether `Deployment::spec` is required (no `Option`) in the types of that Kubernetes version:
+    /// true after 1.36.
+    pub apps_spec_is_required: bool,
 }
 
 /// `api` in templates: a version of a kind.

@@ -259,8 +259,9 @@ mod tests {
             rust_version: "1.89".into(),
             kube_version: "5.0".into(),
             k8s_openapi_version: "0.29".into(),
-            kubernetes_version: "1.36".into(),
-            k8s_openapi_feature: "v1_36".into(),
+            kubernetes_version: "1.37".into(),
+            k8s_openapi_feature: "v1_37".into(),
+            apps_spec_is_required: true,
         };
         let api = ApiContext {
             group: "batch".into(),

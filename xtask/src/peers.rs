@@ -50,7 +50,7 @@ const PEERS: &[Peer] = &[
     },
     Peer {
         name: "Kubernetes",
-        version: "v1.37.1",
+        version: "v1.37.2",
         module: "k8s.io/kubernetes",
         errand: "follow the steps in catalogue/src/versions.rs",
     },

@@ -24,7 +24,7 @@ pub(crate) struct Args {
 }
 
 /// The version of etcd to build, as used in clusters of [`versions::KUBERNETES`].
-const ETCD: &str = "3.6.8";
+const ETCD: &str = "3.7.0";
 
 /// The version of kwok, which simulates the nodes of test environments.
 const KWOK: &str = "0.7.0";
@@ -67,6 +67,9 @@ const PLACES: &[Place] = &[
     place("testdata/oracle/rust/Cargo.toml", "\nkube = \"", "\"", kube_major),
     place("testdata/oracle/rust/Cargo.toml", "\nk8s-openapi = { version = \"", "\"", || versions::K8S_OPENAPI.into()),
     place("testdata/oracle/rust/Cargo.toml", "features = [\"v1_", "\"", || versions::KUBERNETES.number().to_string()),
+    place("testdata/oracle/go/go.mod", "\tk8s.io/api v0.", "\n", release),
+    place("testdata/oracle/go/go.mod", "\tk8s.io/apiextensions-apiserver v0.", "\n", release),
+    place("testdata/oracle/go/go.mod", "\tk8s.io/apimachinery v0.", "\n", release),
     place("tools/kube-apiserver/go.mod", "\tk8s.io/kubernetes v1.", "\n", release),
     place("tools/kube-apiserver/go.mod", "\tk8s.io/component-base v0.", "\n", release),
     place("tools/kube-apiserver/go.mod", " => k8s.io/… v0.", "\n", release),

@@ -196,6 +196,7 @@ pub(super) fn project_context(project: &Project) -> ProjectContext {
         rust_version: versions.rust,
         kube_version: versions.kube,
         k8s_openapi_version: versions.k8s_openapi,
+        apps_spec_is_required: versions::requires_apps_spec(&versions.kubernetes),
         kubernetes_version: versions.kubernetes,
         k8s_openapi_feature: versions.k8s_openapi_feature,
     }

@@ -63,7 +63,7 @@ async fn reconcile_sample(client: Client, namespace: &str) {
     assert_eq!(kstatus(&reconciled), Kstatus::InProgress);
 
     let deployment = deployments.get(&name).await.unwrap();
-    let spec = deployment.spec.unwrap();
+    let spec = deployment.spec;
     assert_eq!(spec.replicas, Some(sample.spec.size));
     let container = &spec.template.spec.unwrap().containers[0];
     assert_eq!(container.image.as_deref(), Some(IMAGE));
@@ -104,7 +104,7 @@ async fn reconcile_sample(client: Client, namespace: &str) {
         .await
         .unwrap();
     eventually(LIMIT, async || {
-        let spec = deployments.get(&name).await.unwrap().spec.unwrap();
+        let spec = deployments.get(&name).await.unwrap().spec;
         spec.replicas == Some(sample.spec.size)
     })
     .await;

@@ -53,7 +53,7 @@ async fn reconcile_sample(client: Client, namespace: &str) {
 
     let deployments: Api<Deployment> = Api::namespaced(client, namespace);
     let deployment = deployments.get(&sample.name_any()).await.unwrap();
-    assert_eq!(deployment.spec.unwrap().replicas, Some(3));
+    assert_eq!(deployment.spec.replicas, Some(3));
 
     running.stop().await;
 }

@@ -206,4 +206,27 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             ("crd:workloads/v1.spec.*azureDisk.kind/default", r#""Shared""#, ABSENT),
         ],
     },
+    Difference {
+        reason: "Kubernetes' OpenAPI documents do not contain the constraints of its declarative validation, and a template in a kind of ours is no object that they apply to: an immutable field of a Job must stay mutable in a CronJob's template",
+        rows: &[
+            ("crd:workloads/v1.spec.claims[].status.healthStatus.healthConditions[].reason/minLength", ABSENT, "1"),
+            ("crd:workloads/v1.spec.claims[].status.healthStatus.healthConditions[].status/enum", ABSENT, r#"["DataLoss","Degraded","Inaccessible"]"#),
+            ("crd:workloads/v1.spec.claims[].status.healthStatus.healthConditions[].status/minLength", ABSENT, "1"),
+            ("crd:workloads/v1.spec.claims[].status.healthStatus.healthConditions/maxItems", ABSENT, "16"),
+            ("crd:workloads/v1.spec.jobTemplate.spec.scheduling*/x-kubernetes-validations", ABSENT, ANY),
+            ("crd:workloads/v1.spec.jobTemplate.spec.scheduling.resourceClaims[].name/minLength", ABSENT, "1"),
+            ("crd:workloads/v1.spec.jobTemplate.spec.scheduling.resourceClaims/maxItems", ABSENT, "4"),
+            ("crd:workloads/v1.spec.jobTemplate.spec.scheduling.schedulingConstraints.topology[].key/minLength", ABSENT, "1"),
+            ("crd:workloads/v1.spec.jobTemplate.spec.scheduling.schedulingConstraints.topology/maxItems", ABSENT, "1"),
+            ("crd:workloads/v1.spec.jobTemplate.spec.scheduling.schedulingPolicy.gang.minCount/minimum", ABSENT, "1"),
+            ("crd:workloads/v1.spec.*evictionResponders[].name/minLength", ABSENT, "1"),
+            ("crd:workloads/v1.spec.*evictionResponders[].priority/maximum", ABSENT, "100000"),
+            ("crd:workloads/v1.spec.*evictionResponders[].priority/minimum", ABSENT, "0"),
+            ("crd:workloads/v1.spec.*evictionResponders/maxItems", ABSENT, "10"),
+        ],
+    },
+    Difference {
+        reason: "a description that ends with an empty line ends without it in Kubernetes' OpenAPI documents",
+        rows: &[("crd:workloads/v1.spec.jobTemplate.spec.scheduling.resourceClaims[]/description", ANY, ANY)],
+    },
 ];

@@ -293,6 +293,11 @@ impl<S> Ctx<S> {
     /// with other managers are overridden (`force`), unless the context is
     /// [`without_force`](Self::without_force).
     ///
+    /// A typed object always contains the fields that are not an `Option`: k8s-openapi's types for
+    /// recent versions of Kubernetes require the `spec` of a Deployment, for example. To set only a
+    /// label of such an object, use [`patch`](Self::patch) or a
+    /// [`DynamicObject`](kube::api::DynamicObject).
+    ///
     /// No request is sent while a cache shows the object exactly as the same apply left it, so that
     /// a resync of unchanged objects costs nothing. The result is then that of the earlier call,
     /// without `managedFields`. Results for Secrets are not kept for this purpose: unless whole

@@ -422,16 +422,13 @@ async fn deployment_is_merged_by_its_schema(server: Server) {
     let port = |number: u16| json!({ "containerPort": number });
     let first = json!([{ "name": "web", "image": "x", "ports": [port(80), port(81)] }]);
     let made = apply(&deployments, "a", "one", wanted(first)).await.unwrap();
-    assert_eq!(
-        (made.metadata.generation, made.spec.unwrap().replicas),
-        (Some(1), Some(1))
-    );
+    assert_eq!((made.metadata.generation, made.spec.replicas), (Some(1), Some(1)));
     let sidecar = json!([{ "name": "side", "image": "y" }]);
     apply(&deployments, "a", "two", wanted(sidecar)).await.unwrap();
     let second = json!([{ "name": "web", "image": "z", "ports": [port(81)] }]);
     let changed = apply(&deployments, "a", "one", wanted(second)).await.unwrap();
     assert_eq!(changed.metadata.generation, Some(3));
-    let containers = changed.spec.unwrap().template.spec.unwrap().containers;
+    let containers = changed.spec.template.spec.unwrap().containers;
     let found: Vec<_> = containers
         .iter()
         .map(|one| {

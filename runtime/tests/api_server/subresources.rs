@@ -197,10 +197,7 @@ async fn deployment_has_a_scale(server: Server) {
         .unwrap();
     let scale = deployments.get_scale("a").await.unwrap();
     assert_eq!(scale.status.unwrap().selector.as_deref(), Some("app=a"));
-    assert_eq!(
-        deployments.get("a").await.unwrap().spec.unwrap().replicas,
-        Some(4)
-    );
+    assert_eq!(deployments.get("a").await.unwrap().spec.replicas, Some(4));
 }
 
 async fn unsupported_subresource_is_not_found(server: Server) {

@@ -9,7 +9,7 @@ use super::record::Verdict;
 use super::server::{Answer, DEFINITIONS, Server};
 
 /// How long to wait until a kind is served.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(40);
 
 /// Creates the CRDs, waits until each is served or rejected, and deletes them.

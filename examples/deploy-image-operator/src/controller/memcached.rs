@@ -136,7 +136,7 @@ fn desired_deployment(object: &Memcached, image: &str) -> Deployment {
             labels: Some(labels.clone()),
             ..ObjectMeta::default()
         },
-        spec: Some(DeploymentSpec {
+        spec: DeploymentSpec {
             replicas: Some(object.spec.size),
             selector: LabelSelector {
                 match_labels: Some(selector),
@@ -150,7 +150,7 @@ fn desired_deployment(object: &Memcached, image: &str) -> Deployment {
                 spec: Some(pod_spec(object, image)),
             },
             ..DeploymentSpec::default()
-        }),
+        },
         ..Deployment::default()
     }
 }
@@ -215,7 +215,7 @@ fn rollout(deployment: &Deployment, size: i32) -> (Health, &'static str, String)
     };
     let mut conditions = status.conditions.iter().flatten();
     let late = conditions
-        .find(|condition| condition.type_ == "Progressing" && condition.status == "False");
+        .find(|condition| condition.reason.as_deref() == Some("ProgressDeadlineExceeded"));
     if let Some(late) = late {
         let message = late.message.clone().unwrap_or_default();
         return (Health::Failed, "RolloutFailed", message);

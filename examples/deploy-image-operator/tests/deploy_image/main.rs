@@ -99,7 +99,7 @@ async fn deployment_follows_object_and_environment(env: Environment) {
         "app.kubernetes.io/managed-by": "deploy-image-operator",
     });
     assert_eq!(json!(deployment.labels()), labels);
-    let template = json!(deployment.spec.unwrap().template);
+    let template = json!(deployment.spec.template);
     let containers = template.pointer("/spec/containers").unwrap();
     assert_eq!(containers.as_array().map(Vec::len), Some(1));
     let command = json!(["memcached", "--memory-limit=64", "-o", "modern", "-v"]);
@@ -134,7 +134,7 @@ async fn program_reads_the_image_from_its_environment(env: Environment) {
     fixture.create("sample", 0).await;
     let deployment = fixture.await_replicas("sample", 3).await;
     assert_eq!(deployment.labels()["app.kubernetes.io/version"], "1.6");
-    let pod = deployment.spec.unwrap().template.spec.unwrap();
+    let pod = deployment.spec.template.spec.unwrap();
     assert_eq!(pod.containers[0].image.as_deref(), Some(image));
 }
 

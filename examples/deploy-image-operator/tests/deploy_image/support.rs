@@ -136,7 +136,7 @@ impl Fixture {
         eventually(LONG, || async {
             let found = self.deployments().get(name).await;
             let found = found.map_err(|error| error.to_string())?;
-            match found.spec.as_ref().and_then(|spec| spec.replicas) {
+            match found.spec.replicas {
                 Some(count) if count == wanted => Ok(found),
                 count => Err(format!("want {wanted} replicas, found {count:?}")),
             }

@@ -213,7 +213,7 @@ async fn changed_deployment_is_reverted(env: Environment) {
     changed.unwrap();
     eventually(LONG, || async {
         let found = fixture.deployments().get("web").await.unwrap();
-        let pod = found.spec.unwrap().template.spec.unwrap();
+        let pod = found.spec.template.spec.unwrap();
         pod.containers[0].image.as_deref() == Some("nginx:latest")
     })
     .await;

@@ -90,7 +90,7 @@ impl Fixture {
         eventually(LONG, || async {
             let found = self.deployments().get(name).await;
             let found = found.map_err(|error| error.to_string())?;
-            match found.spec.as_ref().and_then(|spec| spec.replicas) {
+            match found.spec.replicas {
                 Some(count) if count == replicas => Ok(found),
                 count => Err(format!("{name} has {count:?} replicas, not {replicas}")),
             }

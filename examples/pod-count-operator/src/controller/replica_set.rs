@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
+use kube::api::Patch;
 use kube::core::PartialObjectMeta;
 use rbuilder::{Action, Controller, Ctx, ObjectRef, Result, Watch, predicate, rbac};
+use serde_json::json;
 
 /// The label that the controller maintains.
 pub const POD_COUNT: &str = "pod-count";
@@ -66,7 +67,8 @@ pub async fn reconcile(replica_set: Arc<ReplicaSet>, ctx: Ctx<State>) -> Result 
     }
     let count = count.to_string();
     if replica_set.labels().get(POD_COUNT) != Some(&count) {
-        ctx.apply(only_label(&replica_set, count)).await?;
+        let patch = json!({ "metadata": { "labels": { POD_COUNT: count } } });
+        ctx.patch(&*replica_set, &Patch::Merge(patch)).await?;
     }
     Ok(Action::await_change())
 }
@@ -85,29 +87,10 @@ fn replica_sets_of(pod: &PodMeta, ctx: &Ctx<State>) -> Vec<ObjectRef<ReplicaSet>
         .collect()
 }
 
-/// Returns a ReplicaSet with only the label, for a server-side apply.
-///
-/// Because of the UID, applying a deleted ReplicaSet is a conflict and does not create it again.
-fn only_label(replica_set: &ReplicaSet, count: String) -> ReplicaSet {
-    ReplicaSet {
-        metadata: ObjectMeta {
-            name: replica_set.metadata.name.clone(),
-            namespace: replica_set.metadata.namespace.clone(),
-            uid: replica_set.metadata.uid.clone(),
-            labels: Some(Labels::from([(POD_COUNT.to_owned(), count)])),
-            ..ObjectMeta::default()
-        },
-        ..ReplicaSet::default()
-    }
-}
-
 /// Returns the labels that a ReplicaSet gives its Pods.
 fn template_labels(replica_set: &ReplicaSet) -> &Labels {
     static NONE: Labels = Labels::new();
-    let template = replica_set
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.template.as_ref());
+    let template = replica_set.spec.template.as_ref();
     let metadata = template.and_then(|template| template.metadata.as_ref());
     metadata
         .and_then(|metadata| metadata.labels.as_ref())

@@ -45,7 +45,7 @@ on = []
 off = []
 
 [dependencies]
-k8s-openapi = { version = "0.29", features = ["v1_36"] }
+k8s-openapi = { version = "0.29", features = ["v1_37"] }
 kube = "5"
 rbuilder = "0.1"
 serde = "1"

@@ -88,7 +88,7 @@ fn deployment_for(memcached: &Memcached, generation: String) -> Deployment {
             annotations: Some([(APPLIED.to_owned(), generation)].into()),
             ..ObjectMeta::default()
         },
-        spec: Some(DeploymentSpec {
+        spec: DeploymentSpec {
             replicas: Some(memcached.spec.size),
             selector: LabelSelector {
                 match_labels: Some(labels.clone()),
@@ -102,7 +102,7 @@ fn deployment_for(memcached: &Memcached, generation: String) -> Deployment {
                 spec: Some(pod_for(memcached)),
             },
             ..DeploymentSpec::default()
-        }),
+        },
         ..Deployment::default()
     }
 }
