@@ -30,6 +30,7 @@ pub(super) fn test_command(context: &Context<'_>) -> Result<()> {
         "schema",
         "catalogue",
         "cel",
+        "judge",
         "diagnostic",
         "reader",
         "control-plane",
