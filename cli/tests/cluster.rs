@@ -429,11 +429,28 @@ fn undeploy_keeps_shared_namespaces() {
         "namespace shop-system stays: `rbuilder deploy` did not create it\n",
     );
     check(NAMESPACE, precious, "undeploy --delete-namespace", "");
-    // An existing namespace is not created again.
-    assert_eq!(scene.run("deploy --image a:1").0, Some(0));
-    assert_eq!(
-        scene.take("calls"),
-        "apply --server-side -f -\napply --server-side -f -\n"
+    let deploy = |namespace: &str, expected: &str| {
+        scene.bin.write("namespaces.json", namespace);
+        let (code, said) = scene.run("deploy --image a:1");
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(scene.take("calls"), expected);
+        said
+    };
+    let apply = "apply --server-side -f -\n";
+    // The namespace is not created again, and the namespace of others is not changed.
+    deploy(created, &format!("{apply}{apply}"));
+    deploy(NAMESPACE, apply);
+    scene.bin.write(
+        "config-default.yaml",
+        &documents(&[
+            &NAMESPACE.replace("\"name\":", "\"labels\":{\"a\":\"b\"},\"name\":"),
+            CONTROLLER,
+        ]),
+    );
+    let said = deploy(NAMESPACE, apply);
+    assert!(
+        said.contains("because `rbuilder deploy` did not create it: it does not get a=b from its manifest\n"),
+        "{said}"
     );
 }
 

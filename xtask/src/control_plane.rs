@@ -47,6 +47,17 @@ impl ControlPlane {
         Self::run(Cmd::program(repo::build_example("servers")?), assets)
     }
 
+    /// Starts etcd, kube-apiserver with further arguments, the real controllers and a node, without
+    /// compiling the library.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`start_with_nodes`](Self::start_with_nodes).
+    pub(crate) fn start_audited(assets: &Path, arguments: &[String]) -> Result<Self> {
+        let program = Cmd::program(repo::build_example("servers")?);
+        Self::run(program.arg("nodes").args(arguments), assets)
+    }
+
     fn start_with(assets: &Path, argument: Option<&str>) -> Result<Self> {
         let program = repo::build_example("control_plane")?;
         Self::run(Cmd::program(program).args(argument), assets)

@@ -42,6 +42,7 @@ mod project;
 mod release;
 mod scaffold;
 mod sequences;
+mod shared_cluster;
 mod templates;
 mod tidy;
 mod tools;
@@ -121,6 +122,8 @@ enum Task {
     Release(release::Args),
     /// Scaffold projects outside the tree, and build, lint and test them like their users
     Scaffold(scaffold::Args),
+    /// Deploy a scaffold twice into a cluster that others use, and read in the audit log whose objects it wrote (needs Go)
+    SharedCluster,
     /// Record the templates of a released version in the archive that `rbuilder update` uses
     Templates(templates::Args),
     /// Check conventions that no compiler checks
@@ -172,6 +175,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Pictures(args) => pictures::update_pictures(args),
         Task::Release(args) => release::check_release(args),
         Task::Scaffold(args) => scaffold::walk_journeys(args),
+        Task::SharedCluster => shared_cluster::check_shared_cluster(),
         Task::Templates(args) => templates::record_templates(args),
         Task::Tidy => tidy::check_conventions(),
         Task::Tutorials(args) => tutorials::follow_pages(args),

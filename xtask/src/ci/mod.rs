@@ -144,6 +144,7 @@ const STEPS: &[Step] = &[
     step("scaffold", "scaffolds compile and pass their tests after each command", Cargo, WithServer("xtask scaffold")),
     step("makefile", "the targets of a scaffold's Makefile do what they say", Tests, Lines(&["xtask makefile"])),
     step("helm", "charts are what kustomize renders, and Helm installs them", Tests, WithServer("xtask helm")).after("helm-program"),
+    step("shared-cluster", "deployments in a cluster that others use write and remove only what is theirs", Tests, WithServer("xtask shared-cluster")).after("helm-program"),
     step("bundle", "bundles pass the validators of operator-framework, and kube-apiserver takes them", Tests, WithServer("xtask bundle")).after("bundle-program"),
     step("grafana", "rules pass promtool, and dashboards Grafana's types", Tests, Lines(&["xtask grafana"])).after("grafana-programs"),
     step("bench-rust", "the measured projects in Rust build", Tests, Call(steps::check_rust_bench)),

@@ -134,7 +134,7 @@ enum Difference {
 
 /// Compares the charts with kustomize, and installs one of them.
 pub(crate) fn check_charts(args: &Args) -> Result<()> {
-    let helm = Helm(assets::ensure_helm()?);
+    let helm = Helm::ensure()?;
     if args.build {
         return Ok(());
     }
@@ -253,10 +253,21 @@ fn check_second_release(helm: &Helm, chart: &Path) -> Result<()> {
     Ok(())
 }
 
-struct Helm(PathBuf);
+/// The program of Helm.
+pub(crate) struct Helm(PathBuf);
 
 impl Helm {
-    fn command(&self, line: &str) -> Cmd {
+    /// Finds or builds Helm.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`assets::ensure_helm`].
+    pub(crate) fn ensure() -> Result<Self> {
+        Ok(Helm(assets::ensure_helm()?))
+    }
+
+    /// Returns a command of Helm. `line` contains its arguments.
+    pub(crate) fn command(&self, line: &str) -> Cmd {
         Cmd::program(&self.0).shown_as("helm").words(line)
     }
 
@@ -277,7 +288,8 @@ fn kustomize(project: &Path) -> Result<Vec<Value>> {
     )
 }
 
-fn parse(text: &str) -> Result<Vec<Value>> {
+/// Parses the documents of a YAML stream.
+pub(crate) fn parse(text: &str) -> Result<Vec<Value>> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| anyhow!("{error}"))?;
     Ok(documents
         .into_iter()
@@ -297,7 +309,7 @@ fn identify(object: &Value) -> String {
 }
 
 /// Compares two sets of objects, except for [`DIFFERENCES`].
-fn compare_objects(chart: &[Value], kustomize: &[Value]) -> Result<()> {
+pub(crate) fn compare_objects(chart: &[Value], kustomize: &[Value]) -> Result<()> {
     let index = |objects: &[Value]| -> BTreeMap<String, Value> {
         let mut objects = objects.to_vec();
         objects.retain_mut(strip);

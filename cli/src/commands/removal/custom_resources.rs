@@ -51,29 +51,61 @@ pub(super) fn delete_all(
     }
 }
 
-/// Returns the resources of the CRDs in the cluster, in kubectl's notation.
-fn find_served(kubectl: &Kubectl, crds: &[Value]) -> Result<Vec<String>> {
+/// The resource of a CRD.
+struct Resource {
+    /// The name of the CRD, `<plural>.<group>`.
+    name: String,
+    /// The resource in kubectl's notation, in the version in which the API server stores objects.
+    /// Other versions cannot be read without the manager if its webhook converts them.
+    stored: String,
+}
+
+impl Resource {
+    fn of(crd: &Value) -> Option<Resource> {
+        let name = crd["metadata"]["name"].as_str()?.to_owned();
+        let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
+        let mut stored = versions.filter(|version| version["storage"] == true && version["served"] == true);
+        let version = stored.next().and_then(|version| version["name"].as_str());
+        let stored = match (version, name.split_once('.')) {
+            (Some(version), Some((plural, group))) => format!("{plural}.{version}.{group}"),
+            _ => name.clone(),
+        };
+        Some(Resource { name, stored })
+    }
+}
+
+/// Returns the resources of the CRDs in the cluster.
+fn find_served(kubectl: &Kubectl, crds: &[Value]) -> Result<Vec<Resource>> {
     let names = crds.iter().filter_map(|crd| crd["metadata"]["name"].as_str());
     let names: Vec<&str> = names.collect();
     if names.is_empty() {
         return Ok(Vec::new());
     }
     let present = kubectl.list(&[&["customresourcedefinitions"][..], &names].concat())?;
-    let present = present.iter().filter_map(|crd| {
-        let name = crd["metadata"]["name"].as_str()?;
-        // The name of a CRD, `<plural>.<group>`, also names its resource.
-        names.contains(&name).then(|| name.to_owned())
-    });
-    Ok(present.collect())
+    let present = present.iter().filter_map(Resource::of);
+    Ok(present
+        .filter(|resource| names.contains(&resource.name.as_str()))
+        .collect())
 }
 
-fn list(kubectl: &Kubectl, resource: &str) -> Result<Vec<Value>> {
-    kubectl.list(&[resource, "--all-namespaces"])
+fn list(kubectl: &Kubectl, resource: &Resource) -> Result<Vec<Value>> {
+    kubectl.list(&[&resource.stored, "--all-namespaces"])
 }
 
-fn request_deletion(kubectl: &Kubectl, resource: &str, objects: &[Value], shell: &mut Shell) -> Result<()> {
-    shell.note(&format!("deleting {} {resource}\n", objects.len()));
-    let all = ["delete", resource, "--all", "--all-namespaces", "--wait=false"];
+fn request_deletion(
+    kubectl: &Kubectl,
+    resource: &Resource,
+    objects: &[Value],
+    shell: &mut Shell,
+) -> Result<()> {
+    shell.note(&format!("deleting {} {}\n", objects.len(), resource.name));
+    let all = [
+        "delete",
+        &resource.stored,
+        "--all",
+        "--all-namespaces",
+        "--wait=false",
+    ];
     kubectl.read(&all, "").map(drop)
 }
 
@@ -162,6 +194,26 @@ mod tests {
             "kind": "Cup",
             "metadata": { "name": name, "namespace": "team", "finalizers": finalizers },
         })
+    }
+
+    #[test]
+    fn objects_are_read_in_their_stored_version() {
+        let check = |versions: Value, expected: &str| {
+            let crd =
+                json!({ "metadata": { "name": "cups.cafe.example.com" }, "spec": { "versions": versions } });
+            let resource = Resource::of(&crd).expect("a resource");
+            assert_eq!(resource.stored, expected, "{crd}");
+        };
+        let version = |name: &str, is_served: bool, is_stored: bool| json!({ "name": name, "served": is_served, "storage": is_stored });
+        check(
+            json!([version("v2", true, false), version("v1", true, true)]),
+            "cups.v1.cafe.example.com",
+        );
+        check(
+            json!([version("v2", true, false), version("v1", false, true)]),
+            "cups.cafe.example.com",
+        );
+        check(Value::Null, "cups.cafe.example.com");
     }
 
     #[test]

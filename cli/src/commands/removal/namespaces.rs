@@ -17,14 +17,22 @@ const CREATED_BY: &str = "rbuilder deploy";
 /// Maximum number of foreign objects to print.
 const NAMED: usize = 5;
 
-/// Applies namespaces without force, because others may have set labels: Pod Security, a mesh, a team. Creates a missing namespace and marks it as created by `deploy`. Keeps a
-/// namespace unchanged if others have set different values for its labels.
+/// Applies namespaces that `deploy` has created, and creates missing ones. Leaves the namespaces of
+/// others as they are. Applies without force, because others may have set labels: Pod Security, a
+/// mesh, a team.
 ///
 /// # Errors
 /// Fails if kubectl fails.
 pub(crate) fn apply(kubectl: &Kubectl, namespaces: &[Value], shell: &mut Shell) -> Result<()> {
     for namespace in namespaces {
-        create_if_missing(kubectl, namespace)?;
+        match find(kubectl, name_of(namespace))? {
+            None => create(kubectl, namespace)?,
+            Some(found) if is_created_by_deploy(&found) => {}
+            Some(found) => {
+                note_missing(&found, namespace, shell);
+                continue;
+            }
+        }
         match kubectl.read(&APPLY, &namespace.to_string()) {
             Ok(printed) => shell.out(&printed),
             // The first line names the fields. Drop the rest, in which kubectl advises to take them
@@ -32,7 +40,7 @@ pub(crate) fn apply(kubectl: &Kubectl, namespaces: &[Value], shell: &mut Shell) 
             Err(error) if format!("{error:#}").contains("conflict") => shell.note(&format!(
                 "namespace {} stays as it is, because others set fields of it: {}\n  \
                  = help: leave these fields out of its manifest\n",
-                namespace["metadata"]["name"].as_str().unwrap_or_default(),
+                name_of(namespace),
                 format!("{error:#}").lines().next().unwrap_or_default()
             )),
             Err(error) => return Err(error),
@@ -41,18 +49,42 @@ pub(crate) fn apply(kubectl: &Kubectl, namespaces: &[Value], shell: &mut Shell) 
     Ok(())
 }
 
-fn create_if_missing(kubectl: &Kubectl, namespace: &Value) -> Result<()> {
-    let name = namespace["metadata"]["name"].as_str().unwrap_or_default();
-    if find(kubectl, name)?.is_some() {
-        return Ok(());
-    }
+fn name_of(namespace: &Value) -> &str {
+    namespace["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+fn is_created_by_deploy(found: &Value) -> bool {
+    found["metadata"]["annotations"][CREATED] == CREATED_BY
+}
+
+fn create(kubectl: &Kubectl, namespace: &Value) -> Result<()> {
     let created = json!({
         "apiVersion": "v1",
         "kind": "Namespace",
-        "metadata": { "name": name, "annotations": { CREATED: CREATED_BY } },
+        "metadata": { "name": name_of(namespace), "annotations": { CREATED: CREATED_BY } },
     });
     kubectl.read(&["create", "-f", "-"], &created.to_string())?;
     Ok(())
+}
+
+/// Prints the labels and annotations in the manifest of a namespace of others that it does not have.
+fn note_missing(found: &Value, namespace: &Value, shell: &mut Shell) {
+    let missing = ["labels", "annotations"].into_iter().flat_map(|list| {
+        let wanted = namespace["metadata"][list].as_object().into_iter().flatten();
+        let is_missing = move |(key, value): &(&String, &Value)| found["metadata"][list][*key] != **value;
+        wanted
+            .filter(is_missing)
+            .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+    });
+    let missing: Vec<String> = missing.collect();
+    if !missing.is_empty() {
+        shell.note(&format!(
+            "namespace {} stays as it is, because `rbuilder deploy` did not create it: it does not get {} from its \
+             manifest\n  = help: set what the manager needs of these, such as labels for Pod Security, with `kubectl label`\n",
+            name_of(namespace),
+            join_first(&missing, NAMED)
+        ));
+    }
 }
 
 /// Deletes a namespace if `deploy` created it and it only contains objects of the deployment, or if
@@ -67,7 +99,7 @@ pub(super) fn remove(
     is_asked: bool,
     shell: &mut Shell,
 ) -> Result<()> {
-    let name = namespace["metadata"]["name"].as_str().unwrap_or_default();
+    let name = name_of(namespace);
     let Some(found) = find(kubectl, name)? else {
         return Ok(());
     };
@@ -97,7 +129,7 @@ fn find_reason_to_keep(
     name: &str,
     rendered: &[Value],
 ) -> Result<Option<String>> {
-    if found["metadata"]["annotations"][CREATED] != CREATED_BY {
+    if !is_created_by_deploy(found) {
         return Ok(Some("`rbuilder deploy` did not create it".to_owned()));
     }
     let objects = list_objects(kubectl, name)

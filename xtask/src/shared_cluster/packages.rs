@@ -1,0 +1,127 @@
+//! Compares what Helm, kustomize and the Operator Lifecycle Manager deploy, under different names.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use super::{Deployment, SCAFFOLDED};
+use crate::helm::{Helm, compare_objects, parse};
+
+/// Variables of the manager in only one of the packages: the lifecycle manager issues the
+/// certificates of webhooks, and chooses the watched namespaces.
+const VARIABLES: [&str; 5] = [
+    "WEBHOOK_CERT_SERVICE",
+    "WEBHOOK_CERT_PATH",
+    "MUTATING_WEBHOOK_CONFIGURATION",
+    "VALIDATING_WEBHOOK_CONFIGURATION",
+    "WATCH_NAMESPACE",
+];
+
+/// Ends of the names of roles for certificates that the manager issues itself.
+const CERTIFICATE_ROLES: [&str; 3] = [
+    "-webhook-trust-role",
+    "-webhook-certificate-role",
+    "-conversion-role",
+];
+
+/// Checks that a release has the objects of a deployment with kustomize, apart from names.
+pub(super) fn compare_release(
+    helm: &Helm,
+    chart: &Path,
+    release: &Deployment,
+    kustomize: (&Deployment, &[Value]),
+) -> Result<()> {
+    let line = format!("template {} --namespace {}", release.prefix, release.namespace);
+    let rendered = parse(&helm.command(&line).arg(chart).read()?)?;
+    compare_objects(&rename(&rendered, release)?, &rename(kustomize.1, kustomize.0)?)
+}
+
+/// Replaces the names of a deployment with those in the scaffold, wherever they occur.
+fn rename(objects: &[Value], deployment: &Deployment) -> Result<Vec<Value>> {
+    let text = serde_json::to_string(objects)?
+        .replace(deployment.prefix, SCAFFOLDED.prefix)
+        .replace(deployment.namespace, SCAFFOLDED.namespace);
+    Ok(serde_json::from_str(&text)?)
+}
+
+/// Checks that a bundle has the CRDs, the Deployment and the rules of the deployment with kustomize.
+pub(super) fn compare_bundle(bundle: &Path, kustomize: &[Value]) -> Result<()> {
+    let mut files = Vec::new();
+    for entry in fs_err::read_dir(bundle.join("manifests"))? {
+        files.extend(parse(&fs_err::read_to_string(entry?.path())?)?);
+    }
+    let csv = find_kind(&files, "ClusterServiceVersion")?;
+    let install = &csv["spec"]["install"]["spec"];
+    let manager = find_kind(kustomize, "Deployment")?;
+    ensure!(
+        manager_spec(&install["deployments"][0]["spec"]) == manager_spec(&manager["spec"]),
+        "the Deployment in the bundle is {:#}",
+        install["deployments"][0]
+    );
+    compare_crd(find_kind(&files, CRD)?, find_kind(kustomize, CRD)?)?;
+    compare_rules(install, kustomize)
+}
+
+const CRD: &str = "CustomResourceDefinition";
+
+fn find_kind<'a>(objects: &'a [Value], kind: &str) -> Result<&'a Value> {
+    let found = objects.iter().find(|object| object["kind"] == kind);
+    found.with_context(|| format!("there is no {kind}"))
+}
+
+/// Returns the spec of a Deployment without what a bundle replaces, with sorted lists.
+fn manager_spec(spec: &Value) -> Value {
+    let mut spec = spec.clone();
+    let container = &mut spec["template"]["spec"]["containers"][0];
+    container["image"].take();
+    for list in ["env", "ports"] {
+        if let Some(items) = container[list].as_array_mut() {
+            items.retain(|item| VARIABLES.iter().all(|name| item["name"] != *name));
+            items.sort_by_key(|item| item["name"].to_string());
+        }
+    }
+    spec
+}
+
+/// Compares CRDs apart from their conversion, which the lifecycle manager sets.
+fn compare_crd(bundle: &Value, kustomize: &Value) -> Result<()> {
+    for part in ["group", "names", "scope", "versions"] {
+        ensure!(
+            bundle["spec"][part] == kustomize["spec"][part],
+            "the CRD in the bundle has other `{part}`"
+        );
+    }
+    Ok(())
+}
+
+/// Compares the rules of the manager's roles with those in a bundle.
+fn compare_rules(install: &Value, kustomize: &[Value]) -> Result<()> {
+    let bound = kustomize
+        .iter()
+        .filter_map(|object| object["roleRef"]["name"].as_str());
+    let bound: Vec<&str> = bound
+        .filter(|name| CERTIFICATE_ROLES.iter().all(|end| !name.ends_with(end)))
+        .collect();
+    let roles = kustomize.iter().filter(|object| {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        ["Role", "ClusterRole"].iter().any(|kind| object["kind"] == *kind) && bound.contains(&name)
+    });
+    let permissions = ["permissions", "clusterPermissions"]
+        .iter()
+        .flat_map(|list| install[*list].as_array().into_iter().flatten());
+    let (kustomize, bundle) = (list_rules(roles), list_rules(permissions));
+    ensure!(!kustomize.is_empty(), "no role is bound");
+    ensure!(
+        kustomize == bundle,
+        "the bundle has the rules {bundle:#?}, and the roles have {kustomize:#?}"
+    );
+    Ok(())
+}
+
+fn list_rules<'a>(roles: impl Iterator<Item = &'a Value>) -> Vec<String> {
+    let rules = roles.flat_map(|role| role["rules"].as_array().into_iter().flatten());
+    let mut rules: Vec<String> = rules.map(Value::to_string).collect();
+    rules.sort();
+    rules
+}
