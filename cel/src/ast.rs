@@ -52,11 +52,10 @@ pub(crate) enum Literal {
     Null,
     Bool(bool),
     Int(i64),
-    Uint,
+    Uint(u64),
     Double(f64),
     String(String),
-    /// The length in bytes.
-    Bytes(usize),
+    Bytes(Vec<u8>),
 }
 
 /// A loop over the items of a list or the keys of a map. `all`, `exists`, `map` and other macros

@@ -71,8 +71,8 @@ const TYPE_NAMES: &[&str] = &[
     "uint",
 ];
 
-/// The first segments of qualified type names.
-const TYPE_PACKAGES: &[&str] = &["google", "kubernetes", "net"];
+/// Qualified names of types of Kubernetes that can be used as values.
+const QUALIFIED_TYPE_NAMES: &[&str] = &["net.CIDR", "net.IP"];
 
 struct Checker {
     /// The names in scope, innermost last.
@@ -508,7 +508,7 @@ fn of_literal(literal: &Literal) -> Type {
         Literal::Null => Type::Null,
         Literal::Bool(_) => Type::Bool,
         Literal::Int(_) => Type::Int,
-        Literal::Uint => Type::Uint,
+        Literal::Uint(_) => Type::Uint,
         Literal::Double(_) => Type::Double,
         Literal::String(_) => Type::String,
         Literal::Bytes(_) => Type::Bytes,
@@ -521,7 +521,8 @@ fn is_type_name(path: &str) -> bool {
     let mut segments = path.split('.');
     let first = segments.next().unwrap_or_default();
     let last = segments.next_back().unwrap_or_default();
-    TYPE_PACKAGES.contains(&first) && last.starts_with(|letter: char| letter.is_ascii_uppercase())
+    QUALIFIED_TYPE_NAMES.contains(&path)
+        || (first == "google" && last.starts_with(|letter: char| letter.is_ascii_uppercase()))
 }
 
 /// Returns the type of a message of one of CEL's built-in types, or `None` for other messages.

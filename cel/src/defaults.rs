@@ -7,7 +7,7 @@
 use rbuilder_schema::{Cel, Schema};
 use serde_json::Value;
 
-use super::evaluate::{Old, Verdict, evaluate_rule};
+use super::evaluate::{self, Output, Plan, Stop, Values};
 use super::parser::parse_expression;
 use super::rules::{RulePlace, has_rules};
 use super::types::{Decl, Type};
@@ -121,9 +121,10 @@ fn judge(rule: &Cel, value: &Value, schema: &Schema, is_correlated: bool) -> Ver
     let Some(own) = Decl::of(schema, false).map(|decl| decl.ty()) else {
         return Verdict::Unknown;
     };
-    let (old, olds): (Type, &[Old]) = match rule.optional_old_self {
-        Some(true) => (Type::optional(own.clone()), &[Old::SameAsOptional, Old::Nothing]),
-        _ => (own.clone(), &[Old::Same]),
+    let is_optional = rule.optional_old_self == Some(true);
+    let old = match is_optional {
+        true => Type::optional(own.clone()),
+        false => own.clone(),
     };
     let Ok(mut parsed) = parse_expression(&rule.rule) else {
         return Verdict::Unknown;
@@ -133,11 +134,41 @@ fn judge(rule: &Cel, value: &Value, schema: &Schema, is_correlated: bool) -> Ver
     if checked.diagnostics.iter().any(super::Diagnostic::is_error) || checked.result != Type::Bool {
         return Verdict::Unknown;
     }
-    let verdicts = olds
-        .iter()
-        .map(|old| evaluate_rule(&parsed.root, value, schema, *old));
+    let Ok(plan) = Plan::new(parsed.root, checked) else {
+        return Verdict::Unknown;
+    };
+    // Without an old value, only rules with an optional one run.
+    let olds: &[Option<&Value>] = match is_optional {
+        true => &[Some(value), None],
+        false => &[Some(value)],
+    };
+    let verdicts = olds.iter().map(|old| {
+        let values = Values {
+            own: value,
+            old: *old,
+            schema,
+            is_object: false,
+        };
+        match evaluate::run(&plan, values, is_optional).result {
+            Ok(Output::Bool(true)) => Verdict::Holds,
+            Ok(Output::Bool(false)) => Verdict::Fails,
+            Err(Stop::Error(reason)) => Verdict::Stops(reason),
+            _ => Verdict::Unknown,
+        }
+    });
     let mut broken = verdicts.filter(|verdict| *verdict != Verdict::Holds);
     broken.next().unwrap_or(Verdict::Holds)
+}
+
+/// The verdict of a rule on a default.
+#[derive(Clone, Debug, PartialEq)]
+enum Verdict {
+    Holds,
+    /// The rule is false.
+    Fails,
+    /// The rule fails with an error.
+    Stops(String),
+    Unknown,
 }
 
 #[cfg(test)]
@@ -197,12 +228,14 @@ mod tests {
         check("size(self) == 2 && self.size() == 2", json!("äö"), None);
         check("self.split(',').all(part, part != '')", json!("a,,b"), FALSE);
         check("self + 'b' == 'ab'", json!("a"), None);
-        // The evaluator does not support these functions.
-        check("isURL(self)", json!("a"), None);
-        check("quantity(self).isLessThan(quantity('1'))", json!("5"), None);
+        check("isURL(self)", json!("a"), FALSE);
+        check("quantity(self).isLessThan(quantity('1'))", json!("5"), FALSE);
+        // The evaluator does not support named time zones.
+        let zone = "timestamp(self).getHours('Europe/Rome') == 1";
+        check(zone, json!("2024-01-01T00:00:00Z"), None);
         // One operand is enough to decide.
-        check("isURL(self) && self == 'b'", json!("a"), FALSE);
-        check("isURL(self) || self == 'b'", json!("a"), None);
+        let both = "timestamp(self).getDate('a')>0 && false";
+        check(both, json!("2024-01-01T00:00:00Z"), FALSE);
     }
 
     #[test]
@@ -238,6 +271,7 @@ mod tests {
         list("self.sum() == 6 && self.max() == 3 && self.isSorted()", None);
         let set = json!({ "type": "array", "items": { "type": "integer" }, "x-kubernetes-list-type": "set" });
         check(set.clone(), "self == [3, 2, 1]", json!([1, 2, 3]), None);
+        check(set.clone(), "self == [3, 2, 4]", json!([1, 2, 3]), FALSE);
         check(set.clone(), "(self + [1]).size() == 3", json!([1, 2, 3]), None);
         check(set, "self.all(item, item > 1)", json!([1, 2, 3]), FALSE);
         let map = json!({ "type": "object", "additionalProperties": { "type": "string" } });

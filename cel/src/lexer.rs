@@ -136,7 +136,7 @@ impl<'t> Lexer<'t> {
         let long = self.rest().starts_with(&triple);
         let end = if long { triple.as_str() } else { quote };
         self.position += end.len();
-        let mut text = String::new();
+        let mut text: Vec<u8> = Vec::new();
         while !self.rest().starts_with(end) {
             match self.rest().chars().next() {
                 None => return self.error(start, "unterminated string"),
@@ -148,20 +148,20 @@ impl<'t> Lexer<'t> {
                 }
                 Some('\\') if !raw => self.escape(&mut text, bytes)?,
                 Some(letter) => {
-                    text.push(letter);
+                    push(&mut text, letter);
                     self.position += letter.len_utf8();
                 }
             }
         }
         self.position += end.len();
         Ok(Token::Literal(if bytes {
-            Literal::Bytes(text.len())
+            Literal::Bytes(text)
         } else {
-            Literal::String(text)
+            Literal::String(String::from_utf8_lossy(&text).into_owned())
         }))
     }
 
-    fn escape(&mut self, text: &mut String, bytes: bool) -> Result<(), Diagnostic> {
+    fn escape(&mut self, text: &mut Vec<u8>, bytes: bool) -> Result<(), Diagnostic> {
         let start = self.position;
         let letter = self.byte(1);
         self.position += 2;
@@ -191,7 +191,7 @@ impl<'t> Lexer<'t> {
                         return self.error(start, "unknown escape sequence; write `\\\\` for a backslash");
                     }
                 };
-                text.push(plain);
+                push(text, plain);
                 return Ok(());
             }
         };
@@ -199,13 +199,20 @@ impl<'t> Lexer<'t> {
             .rest()
             .get(..digits)
             .and_then(|code| u32::from_str_radix(code, radix).ok());
-        match code.and_then(char::from_u32) {
-            Some(letter) => {
-                text.push(letter);
+        // In bytes, an escape sequence is a byte, in strings it is a character.
+        let byte = code.and_then(|code| u8::try_from(code).ok());
+        match (code.and_then(char::from_u32), byte) {
+            (_, Some(byte)) if bytes => {
+                text.push(byte);
                 self.position += digits;
                 Ok(())
             }
-            None => self.error(start, "the escape sequence is not a Unicode character"),
+            (Some(letter), _) => {
+                push(text, letter);
+                self.position += digits;
+                Ok(())
+            }
+            (None, _) => self.error(start, "the escape sequence is not a Unicode character"),
         }
     }
 
@@ -244,7 +251,7 @@ impl<'t> Lexer<'t> {
         };
         if matches!(self.byte(0), b'u' | b'U') {
             self.position += 1;
-            return Ok(Token::Literal(Literal::Uint));
+            return Ok(Token::Literal(Literal::Uint(value)));
         }
         // `-9223372036854775808` is lexed as a minus sign and a number above `i64::MAX`.
         match i64::try_from(value) {
@@ -253,4 +260,8 @@ impl<'t> Lexer<'t> {
             Err(_) => self.error(start, "number out of range: it has more than 64 bits"),
         }
     }
+}
+
+fn push(text: &mut Vec<u8>, letter: char) {
+    text.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
 }

@@ -17,13 +17,16 @@
 //! | types of nodes | `check`, `unify`, `literals`, `mismatch` | cel-go's `checker/checker.go` |
 //! | cost of one run | `cost` | cel-go's `checker/cost.go`, `apiserver/pkg/cel/library/cost.go` |
 //! | all rules of a schema: number of runs, budgets | `rules`, `bounds`, `field_path` | `apiextensions/validation/validation.go` |
-//! | the rules of a value on an object | `rule_set` | `apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go` |
-//! | rules on defaults | `defaults`, `evaluate` | `apiextensions-apiserver/pkg/apiserver/schema/defaulting`, cel-go's `interpreter/` |
+//! | the rules of a value on an object: messages, budgets | `rule_set` | `apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go` |
+//! | values and functions at run time, with their cost | `evaluate` | cel-go's `interpreter/` and `ext/`, `apiserver/pkg/cel/{common,library}` |
+//! | rules on defaults | `defaults` | `apiextensions-apiserver/pkg/apiserver/schema/defaulting` |
 //! | variables of match conditions | `admission` | `apiserver/pkg/admission/plugin/cel` |
 //!
 //! `tests/recorded.jsonl` contains rules with the verdicts and costs of kube-apiserver's own code,
 //! which `cargo xtask cel` records and the unit tests compare. To add a function, add it to
-//! `functions` and `cost::price`, and rules that call it to this file.
+//! `functions` and `cost::price`, and rules that call it to this file. `tests/evaluated/cases.json`
+//! has tables of expressions, and `recorded.jsonl` beside it what a real API server says that they
+//! evaluate to; a new function also belongs into `evaluate` and these tables.
 //!
 //! Release builds of operators do not compile this crate.
 //!
@@ -57,6 +60,7 @@ pub use defaults::check_defaults;
 pub use rule_set::{Budget, RuleSet, Violation, ViolationKind};
 pub use rules::{RulePlace, check_rules};
 
+use evaluate::Plan;
 use types::{Decl, Type};
 
 /// A diagnostic about a range of bytes of an expression.
@@ -129,10 +133,20 @@ fn examine_expression(
         Some(decl) if is_understood => Some(cost::estimate_cost(&parsed.root, &checked, decl)),
         _ => None,
     };
+    let used = checked.used.clone();
+    // The API server evaluates conversions of constants when it compiles a rule.
+    if is_understood && let Err(error) = Plan::new(parsed.root, checked) {
+        diagnostics.push(Diagnostic::error(error.at, error.text));
+        return Examined {
+            diagnostics,
+            cost: None,
+            used,
+        };
+    }
     Examined {
         diagnostics,
         cost,
-        used: checked.used,
+        used,
     }
 }
 

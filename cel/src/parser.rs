@@ -151,8 +151,10 @@ impl Parser {
             if times == 0 {
                 continue;
             }
+            // A sign is part of the literal behind it, but not of one in parentheses.
+            let is_literal = matches!(self.peek(), Some(Token::Literal(_)));
             let mut operand = self.member()?;
-            if symbol == "-" && times == 1 && self.negated(&mut operand) {
+            if symbol == "-" && times == 1 && is_literal && self.negated(&mut operand) {
                 return Ok(operand);
             }
             // Pairs of operators cancel out.

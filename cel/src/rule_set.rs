@@ -8,8 +8,7 @@
 use rbuilder_schema::{Cel, Reason, Schema};
 use serde_json::Value;
 
-use super::ast::Expr;
-use super::evaluate::{self, Stop};
+use super::evaluate::{self, Plan, PlanError, Stop, Values};
 use super::parser::parse_expression;
 use super::types::{Decl, Type};
 use super::{Diagnostic, ResultType, check, field_path};
@@ -106,7 +105,7 @@ struct Rule {
 #[derive(Debug)]
 struct Program {
     text: String,
-    root: Expr,
+    plan: Plan,
 }
 
 impl Program {
@@ -128,22 +127,19 @@ impl Program {
             };
             return Err(CompileError::Invalid(reason.to_owned()));
         }
+        let used = checked.used.clone();
+        let plan = Plan::new(parsed.root, checked).map_err(|PlanError { text, .. }| {
+            CompileError::Invalid(format!("program instantiation failed: {text}"))
+        })?;
         let program = Program {
             text: text.to_owned(),
-            root: parsed.root,
+            plan,
         };
-        Ok((program, checked.used))
+        Ok((program, used))
     }
 
     fn run(&self, values: &Values<'_>, is_optional: bool) -> evaluate::Run {
-        evaluate::run(
-            &self.root,
-            values.own,
-            values.old,
-            is_optional,
-            values.schema,
-            values.is_object,
-        )
+        evaluate::run(&self.plan, *values, is_optional)
     }
 }
 
@@ -233,17 +229,8 @@ impl RuleSet {
     }
 }
 
-const UNKNOWN: &str = "the expression has a function or value that cannot be evaluated here";
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
-
-/// The values of `self` and `oldSelf`.
-struct Values<'v> {
-    own: &'v Value,
-    old: Option<&'v Value>,
-    schema: &'v Schema,
-    is_object: bool,
-}
 
 impl Rule {
     fn compile(source: &Cel, schema: &Schema, own: Option<&Type>) -> Rule {
@@ -305,8 +292,8 @@ impl Rule {
             return None;
         }
         let run = program.run(values, is_optional);
-        if let Err(Stop::Unknown) = &run.result {
-            return Some(self.unsupported(index, UNKNOWN));
+        if let Err(Stop::Unsupported(what)) = run.result {
+            return Some(self.unsupported(index, what));
         }
         if !budget.pay(run.cost) {
             return Some(self.error(index, OUT_OF_BUDGET.to_owned()));
@@ -314,26 +301,31 @@ impl Rule {
         match run.result {
             Ok(evaluate::Output::Bool(true)) => None,
             Ok(_) => Some(self.fails(index, values, budget)),
-            Err(Stop::Error(text)) => Some(self.stopped(index, &text, budget)),
-            Err(Stop::Unknown) => Some(self.unsupported(index, UNKNOWN)),
+            Err(Stop::Error(text)) => Some(self.stopped(index, &text)),
+            Err(Stop::OverLimit) => Some(self.over_limit(index, budget)),
+            Err(Stop::Unsupported(what)) => Some(self.unsupported(index, what)),
         }
     }
 
     /// Returns the violation of a rule whose evaluation failed.
-    fn stopped(&self, index: usize, text: &str, budget: &mut Budget) -> Violation {
+    fn stopped(&self, index: usize, text: &str) -> Violation {
         let rule = self.shown();
-        let detail = if text.starts_with("no such overload") {
-            format!(
+        let detail = match text.starts_with("no such overload") {
+            true => format!(
                 "'{text}': call arguments did not match a supported operator, function or macro signature for rule: {rule}"
-            )
-        } else if text.starts_with(evaluate::OVER_LIMIT) {
-            budget.exceed();
-            format!(
-                "'{text}': no further validation rules will be run due to call cost exceeds limit for rule: {rule}"
-            )
-        } else {
-            format!("{text} evaluating rule: {rule}")
+            ),
+            false => format!("{text} evaluating rule: {rule}"),
         };
+        self.error(index, detail)
+    }
+
+    /// Returns the violation of a rule that exceeds the limit of one run. No further rules run.
+    fn over_limit(&self, index: usize, budget: &mut Budget) -> Violation {
+        budget.exceed();
+        let rule = self.shown();
+        let detail = format!(
+            "'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: {rule}"
+        );
         self.error(index, detail)
     }
 
@@ -357,7 +349,7 @@ impl Rule {
         match message {
             Message::Text(text) => violation(ViolationKind::Fails, text),
             Message::Stops(detail) => violation(ViolationKind::Errors, detail),
-            Message::Unsupported => violation(ViolationKind::Unsupported, UNKNOWN.to_owned()),
+            Message::Unsupported(what) => violation(ViolationKind::Unsupported, what.to_owned()),
             Message::Unusable => violation(ViolationKind::Fails, self.message()),
         }
     }
@@ -404,14 +396,14 @@ enum Message {
     Unusable,
     /// A budget was exceeded.
     Stops(String),
-    Unsupported,
+    Unsupported(&'static str),
 }
 
 fn evaluate_message(program: &Program, values: &Values<'_>, budget: &mut Budget) -> Message {
     // The API server passes `oldSelf` to message expressions as it is, never as an optional.
     let run = program.run(values, false);
-    if let Err(Stop::Unknown) = run.result {
-        return Message::Unsupported;
+    if let Err(Stop::Unsupported(what)) = run.result {
+        return Message::Unsupported(what);
     }
     if !budget.pay(run.cost) {
         return Message::Stops(
@@ -427,7 +419,7 @@ fn evaluate_message(program: &Program, values: &Values<'_>, budget: &mut Budget)
                 false => Message::Text(text.to_owned()),
             }
         }
-        Err(Stop::Error(text)) if text.starts_with(evaluate::OVER_LIMIT) => {
+        Err(Stop::OverLimit) => {
             budget.exceed();
             Message::Stops(format!(
                 "no further validation rules will be run due to call cost exceeds limit for messageExpression: {:?}",

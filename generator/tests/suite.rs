@@ -36,5 +36,4 @@ mod undecided;
 mod values;
 mod versioned;
 mod webhook;
-mod wrapped;
 mod yaml;

@@ -32,7 +32,6 @@ mod kubectl;
 mod library;
 mod makefile;
 mod mutations;
-mod objects;
 mod oracle;
 mod packages;
 mod patterns;
@@ -109,8 +108,6 @@ enum Task {
     Library,
     /// Record kube-apiserver's responses to the mutation corpus
     Mutations(mutations::Args),
-    /// Record kube-apiserver's responses to writes of custom resources
-    Objects(objects::Args),
     /// Record the manifests that controller-gen generates from the Go half of the oracle
     Oracle(oracle::Args),
     /// Record which patterns Go's regexp compiles, and what they match (needs Go)
@@ -169,7 +166,6 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Makefile => makefile::check_makefile(),
         Task::Library => library::check_sources(),
         Task::Mutations(args) => mutations::record_answers(args),
-        Task::Objects(args) => objects::record_answers(args),
         Task::Oracle(args) => oracle::record_manifests(args),
         Task::Patterns(args) => patterns::record_verdicts(args),
         Task::Pictures(args) => pictures::update_pictures(args),

@@ -31,7 +31,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::ast::{ACCUMULATOR, Expr, Fold, Kind, Literal};
-use super::check::Checked;
+use super::check::{self, Checked};
 use super::types::{Decl, Type};
 
 /// The cost of reading a variable or a field.
@@ -274,6 +274,13 @@ impl Estimator<'_> {
     }
 
     fn select(&mut self, expr: &Expr, operand: &Expr, field: &str, test: bool) -> Estimate {
+        // The qualified name of a type is one variable.
+        if *self.ty(expr) == Type::Kind
+            && let Some(name) = check::path(expr)
+        {
+            self.paths[expr.id] = Path::default().push(&name);
+            return Estimate::exactly(READ);
+        }
         let cost = self.cost(operand);
         if test {
             return cost;
@@ -500,7 +507,7 @@ fn join(joined: Option<Estimate>, size: Estimate) -> Option<Estimate> {
 fn literal_size(expr: &Expr) -> Option<u64> {
     Some(match &expr.kind {
         Kind::Literal(Literal::String(string)) => string.chars().count() as u64,
-        Kind::Literal(Literal::Bytes(count)) => *count as u64,
+        Kind::Literal(Literal::Bytes(bytes)) => bytes.len() as u64,
         Kind::Literal(_) => 1,
         Kind::List(items) => items.len() as u64,
         Kind::Map(entries) => entries.len() as u64,

@@ -1,76 +1,60 @@
-//! Evaluates a checked expression on constants, as cel-go does.
+//! Evaluates a checked expression, as cel-go's interpreter does with the options of kube-apiserver.
 //!
-//! Only part of the language is supported. Other expressions have no result, so callers never act
-//! on a guess.
+//! The tree is the one that the checker has typed. Costs are counted during evaluation, because the
+//! API server stops at a limit: a variable, a field and an index cost 1 each, a call as much as
+//! `cost` says, and constants nothing (see `plan`).
 
-mod functions;
+mod attribute;
+mod call;
+mod compare;
+mod cost;
+mod fold;
+mod json;
+mod kubernetes;
+mod library;
+mod lists;
+mod operators;
+mod plan;
+mod printf;
+mod standard;
+mod strings;
+mod text;
 mod value;
 
-use rbuilder_schema::{Schema, cel_name};
+use rbuilder_schema::Schema;
 
-use self::functions::{call, no_key};
 use self::value::Value;
-use super::ast::{ACCUMULATOR, Expr, Fold, Kind, Literal};
+use super::ast::{Expr, Kind, Literal};
+pub(crate) use plan::{Plan, PlanError};
 
 /// The reason why an evaluation has no result.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Stop {
-    /// The expression fails, as it does in the API server.
+    /// The expression fails, with the API server's text.
     Error(String),
-    /// The evaluator does not support the expression.
-    Unknown,
+    /// The expression exceeds the limit of one run. Unlike an error, no operator absorbs it.
+    OverLimit,
+    /// The evaluator does not support the expression or a value: the API server's result is unknown.
+    Unsupported(&'static str),
 }
 
-type Outcome = Result<Value, Stop>;
+impl Stop {
+    fn error(text: impl Into<String>) -> Stop {
+        Stop::Error(text.into())
+    }
 
-/// The maximum number of nodes that an evaluation visits. Nested loops could otherwise run for a
-/// long time.
-const STEPS: u32 = 100_000;
-
-/// The verdict of a rule on a constant.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Verdict {
-    Holds,
-    /// The rule is false.
-    Fails,
-    /// The rule fails with an error.
-    Stops(String),
-    Unknown,
-}
-
-/// The old value that a rule compares with.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Old {
-    /// The value itself.
-    Same,
-    /// The value itself, wrapped in an optional.
-    SameAsOptional,
-    /// An empty optional.
-    Nothing,
-}
-
-/// Evaluates a rule with a constant as `self`.
-pub(crate) fn evaluate_rule(root: &Expr, constant: &serde_json::Value, schema: &Schema, old: Old) -> Verdict {
-    let own = Value::read(constant, schema);
-    let before = match old {
-        Old::Same => own.clone(),
-        Old::SameAsOptional => Value::Optional(Some(Box::new(own.clone()))),
-        Old::Nothing => Value::Optional(None),
-    };
-    let mut evaluator = Evaluator {
-        scopes: vec![("self".to_owned(), Ok(own)), ("oldSelf".to_owned(), Ok(before))],
-        steps: STEPS,
-    };
-    match evaluator.evaluate(root) {
-        Ok(Value::Bool(true)) => Verdict::Holds,
-        Ok(Value::Bool(false)) => Verdict::Fails,
-        Err(Stop::Error(reason)) => Verdict::Stops(reason),
-        Ok(_) | Err(Stop::Unknown) => Verdict::Unknown,
+    fn no_overload() -> Stop {
+        Stop::error("no such overload")
     }
 }
 
-/// The error of an evaluation that exceeds the maximum cost of one run.
-pub(crate) const OVER_LIMIT: &str = "operation cancelled: actual cost limit exceeded";
+type Outcome<'v> = Result<Value<'v>, Stop>;
+
+/// The maximum cost of one run.
+const LIMIT: u64 = 1_000_000;
+/// The maximum number of nodes that an evaluation visits. A few loops cost nothing, so the limit of
+/// the cost is not enough.
+const STEPS: u64 = 20_000_000;
 
 /// The result of an expression of a rule.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,83 +64,117 @@ pub(crate) enum Output {
     Other,
 }
 
-/// The result of one run, and its cost in the API server's units.
+/// The result of one run, and its cost.
 pub(crate) struct Run {
     pub(crate) result: Result<Output, Stop>,
     pub(crate) cost: u64,
 }
 
-/// Evaluates an expression with values for `self` and `oldSelf`. If `is_optional` is set, `oldSelf`
-/// is an optional. `is_object` is set for a whole object.
-pub(crate) fn run(
-    root: &Expr,
-    own: &serde_json::Value,
-    old: Option<&serde_json::Value>,
-    is_optional: bool,
-    schema: &Schema,
-    is_object: bool,
-) -> Run {
-    let read = |json| match is_object {
-        true => Value::read_object(json, schema),
-        false => Value::read(json, schema),
-    };
-    let old = old.map(read);
+/// The values of `self` and `oldSelf`.
+#[derive(Clone, Copy)]
+pub(crate) struct Values<'v> {
+    pub(crate) own: &'v serde_json::Value,
+    pub(crate) old: Option<&'v serde_json::Value>,
+    pub(crate) schema: &'v Schema,
+    /// Whether the value is a whole object, with `apiVersion`, `kind` and a name.
+    pub(crate) is_object: bool,
+}
+
+/// Evaluates an expression. If `is_optional` is set, `oldSelf` is an optional.
+pub(crate) fn run(plan: &Plan, values: Values<'_>, is_optional: bool) -> Run {
+    let read = |json| json::read(json, values.schema, values.is_object);
+    let old = values.old.map(read);
     let old = match (old, is_optional) {
-        (old, true) => Some(Value::Optional(old.map(Box::new))),
+        (None, true) => Some(Ok(Value::Optional(None))),
+        (Some(old), true) => Some(old.map(Value::some)),
         (old, false) => old,
     };
     let mut evaluator = Evaluator {
-        scopes: vec![("self".to_owned(), Ok(read(own)))],
+        plan,
+        scopes: vec![("self", Slot::Ready(read(values.own)))],
+        cost: 0,
         steps: STEPS,
+        free: 0,
     };
     evaluator
         .scopes
-        .extend(old.map(|old| ("oldSelf".to_owned(), Ok(old))));
-    let result = evaluator.evaluate(root).map(|value| match value {
+        .extend(old.map(|old| ("oldSelf", Slot::Ready(old))));
+    let result = evaluator.evaluate(&plan.root).map(|value| match value {
         Value::Bool(value) => Output::Bool(value),
-        Value::String(text) => Output::String(text),
+        Value::String(text) => Output::String(text.to_string()),
         _ => Output::Other,
     });
-    Run { result, cost: 0 }
+    Run {
+        result,
+        cost: evaluator.cost,
+    }
 }
 
-struct Evaluator {
-    /// The values of names in scope, innermost last. A value can be an error: `||` and `&&` may
-    /// absorb it in a later step of the loop.
-    scopes: Vec<(String, Outcome)>,
-    steps: u32,
+/// The value of a variable.
+enum Slot<'v, 'p> {
+    /// The value can be an error: `||` and `&&` may absorb it in a later step of a loop.
+    Ready(Outcome<'v>),
+    /// The value of a binding, which is evaluated when it is first read.
+    Pending(&'p Expr),
 }
 
-impl Evaluator {
-    fn evaluate(&mut self, expr: &Expr) -> Outcome {
-        self.steps = self.steps.checked_sub(1).ok_or(Stop::Unknown)?;
+struct Evaluator<'v, 'p> {
+    plan: &'p Plan,
+    /// The variables in scope, innermost last.
+    scopes: Vec<(&'p str, Slot<'v, 'p>)>,
+    cost: u64,
+    steps: u64,
+    /// The number of constant nodes around the current node. They cost nothing.
+    free: usize,
+}
+
+impl<'v, 'p> Evaluator<'v, 'p> {
+    /// Adds to the cost. Fails if the run exceeds the limit.
+    fn charge(&mut self, cost: u64) -> Result<(), Stop> {
+        if self.free == 0 {
+            self.cost = self.cost.saturating_add(cost);
+        }
+        match self.cost > LIMIT {
+            true => Err(Stop::OverLimit),
+            false => Ok(()),
+        }
+    }
+
+    fn evaluate(&mut self, expr: &'p Expr) -> Outcome<'v> {
+        self.steps = self
+            .steps
+            .checked_sub(1)
+            .ok_or(Stop::Unsupported("the expression takes too long"))?;
+        if self.free == 0 && self.plan.is_constant(expr) {
+            self.free += 1;
+            let result = self.evaluate_kind(expr);
+            self.free -= 1;
+            return result;
+        }
+        self.evaluate_kind(expr)
+    }
+
+    fn evaluate_kind(&mut self, expr: &'p Expr) -> Outcome<'v> {
+        if let Some(name) = self.plan.type_name(expr) {
+            return Ok(Value::Type(name));
+        }
+        if self.plan.is_attribute(expr) {
+            return self.attribute(expr);
+        }
         match &expr.kind {
-            Kind::Literal(literal) => of_literal(literal),
-            Kind::Ident(name) => {
-                let found = self.scopes.iter().rfind(|(known, _)| known == name);
-                found.map_or(Err(Stop::Unknown), |(_, value)| value.clone())
-            }
-            Kind::Select { operand, field, test } => {
-                let operand = self.evaluate(operand)?;
-                select(&operand, field, *test)
-            }
+            Kind::Literal(literal) => Ok(of_literal(literal)),
+            Kind::Ident(_) | Kind::Select { .. } => Err(Stop::Unsupported("an unknown variable")),
             Kind::Call {
                 function,
                 target,
                 args,
-            } => self.call(function, target.as_deref(), args),
-            Kind::List(items) => {
-                let items = items.iter().map(|(item, optional)| match optional {
-                    true => Err(Stop::Unknown),
-                    false => self.evaluate(item),
-                });
-                items.collect::<Result<_, _>>().map(Value::List)
-            }
-            Kind::Map(_) | Kind::Message(_) => Err(Stop::Unknown),
+            } => self.call(expr, function, target.as_deref(), args),
+            Kind::List(items) => self.list(items),
+            Kind::Map(entries) => self.map(entries),
+            Kind::Message(_) => Err(Stop::Unsupported("a message of a built-in type")),
             Kind::Fold(fold) => self.fold(fold),
             Kind::Bind { name, value, body } => {
-                let value = self.evaluate(value);
-                self.scopes.push((name.clone(), value));
+                self.scopes.push((name, Slot::Pending(value)));
                 let result = self.evaluate(body);
                 self.scopes.pop();
                 result
@@ -164,109 +182,97 @@ impl Evaluator {
         }
     }
 
-    fn call(&mut self, function: &str, target: Option<&Expr>, args: &[Expr]) -> Outcome {
-        match (function, args) {
-            ("_&&_", [left, right]) => return self.junction(left, right, false),
-            ("_||_", [left, right]) => return self.junction(left, right, true),
-            ("_?_:_", [condition, yes, no]) => {
-                return match self.evaluate(condition)? {
-                    Value::Bool(true) => self.evaluate(yes),
-                    Value::Bool(false) => self.evaluate(no),
-                    _ => Err(Stop::Unknown),
-                };
-            }
-            ("@not_strictly_false", [condition]) => {
-                return match self.evaluate(condition) {
-                    Err(Stop::Unknown) => Err(Stop::Unknown),
-                    Ok(Value::Bool(false)) => Ok(Value::Bool(false)),
-                    _ => Ok(Value::Bool(true)),
-                };
-            }
-            _ => {}
-        }
-        let values: Result<Vec<Value>, Stop> = target
-            .into_iter()
-            .chain(args)
-            .map(|arg| self.evaluate(arg))
-            .collect();
-        call(function, &values?)
-    }
-
-    /// Evaluates `&&` (`decisive` is false) or `||` (`decisive` is true). Either operand can decide
-    /// the result, even if the other one fails.
-    fn junction(&mut self, left: &Expr, right: &Expr, decisive: bool) -> Outcome {
-        let mut stop = None;
-        for side in [left, right] {
-            match self.evaluate(side) {
-                Ok(Value::Bool(value)) if value == decisive => return Ok(Value::Bool(decisive)),
-                Ok(Value::Bool(_)) => {}
-                Ok(_) => stop = Some(Stop::Unknown),
-                Err(error) if stop != Some(Stop::Unknown) => stop = Some(error),
-                Err(_) => {}
-            }
-        }
-        stop.map_or(Ok(Value::Bool(!decisive)), Err)
-    }
-
-    fn fold(&mut self, fold: &Fold) -> Outcome {
-        let range = self.evaluate(&fold.range)?;
-        let pairs: Vec<(Value, Value)> = match (range, fold.second.is_some()) {
-            (Value::List(items) | Value::Unordered(items), false) => {
-                items.into_iter().map(|item| (item, Value::Null)).collect()
-            }
-            (Value::List(items) | Value::Unordered(items), true) => {
-                (0..).map(Value::Int).zip(items).collect()
-            }
-            (Value::Map(map), _) => map
-                .into_iter()
-                .map(|(key, value)| (Value::String(key), value))
-                .collect(),
-            _ => return Err(Stop::Unknown),
+    /// Returns the value of a variable.
+    fn variable(&mut self, name: &str) -> Outcome<'v> {
+        let Some(index) = self.scopes.iter().rposition(|(known, _)| *known == name) else {
+            return Err(Stop::error(format!("no such attribute(s): {name}")));
         };
-        let depth = self.scopes.len();
-        let start = self.evaluate(&fold.init);
-        self.scopes.push((ACCUMULATOR.to_owned(), start));
-        for (first, second) in pairs {
-            if matches!(self.evaluate(&fold.condition)?, Value::Bool(false)) {
+        let pending = match &self.scopes[index].1 {
+            Slot::Ready(value) => return value.clone(),
+            Slot::Pending(value) => *value,
+        };
+        let inner = self.scopes.split_off(index);
+        let value = self.evaluate(pending);
+        self.scopes.extend(inner);
+        self.scopes[index].1 = Slot::Ready(value.clone());
+        value
+    }
+
+    fn list(&mut self, exprs: &'p [(Expr, bool)]) -> Outcome<'v> {
+        let mut items = Vec::with_capacity(exprs.len());
+        let mut stop = None;
+        for (item, optional) in exprs {
+            match self.evaluate(item) {
+                Ok(Value::Optional(value)) if *optional => {
+                    items.extend(value.map(|value| (*value).clone()));
+                }
+                Ok(value) if *optional => {
+                    let shown = text::show(&value);
+                    stop = Some(Stop::error(format!(
+                        "cannot initialize optional list element from non-optional value {shown}"
+                    )));
+                }
+                Ok(value) => items.push(value),
+                Err(error) => stop = Some(error),
+            }
+            if stop.is_some() {
                 break;
             }
-            self.scopes.push((fold.variable.clone(), Ok(first)));
-            self.scopes
-                .extend(fold.second.clone().map(|name| (name, Ok(second))));
-            let step = self.evaluate(&fold.step);
-            self.scopes.truncate(depth + 1);
-            self.scopes[depth].1 = step;
         }
-        let result = self.evaluate(&fold.result);
-        self.scopes.truncate(depth);
-        result
+        self.charge(10)?;
+        stop.map_or_else(|| Ok(Value::list(items)), Err)
+    }
+
+    fn map(&mut self, exprs: &'p [(Expr, Expr, bool)]) -> Outcome<'v> {
+        let result = self.entries(exprs);
+        if let Err(stop @ (Stop::OverLimit | Stop::Unsupported(_))) = result {
+            return Err(stop);
+        }
+        self.charge(30)?;
+        result.map(|entries| Value::Map(value::Map::Made(entries.into())))
+    }
+
+    fn entries(&mut self, exprs: &'p [(Expr, Expr, bool)]) -> Result<Vec<(Value<'v>, Value<'v>)>, Stop> {
+        let mut entries: Vec<(Value<'v>, Value<'v>)> = Vec::with_capacity(exprs.len());
+        for (key, value, optional) in exprs {
+            let key = self.evaluate(key)?;
+            let mut value = self.evaluate(value)?;
+            let is_key = |entry: &(Value<'_>, Value<'_>)| {
+                entry.0.type_name() == key.type_name() && value::is_same_key(&entry.0, &key)
+            };
+            if *optional {
+                value = match value {
+                    Value::Optional(Some(value)) => (*value).clone(),
+                    Value::Optional(None) => {
+                        entries.retain(|entry| !is_key(entry));
+                        continue;
+                    }
+                    value => {
+                        return Err(Stop::error(format!(
+                            "cannot initialize optional entry '{}' from non-optional value {}",
+                            text::show(&key),
+                            text::show(&value)
+                        )));
+                    }
+                };
+            }
+            match entries.iter_mut().find(|entry| is_key(entry)) {
+                Some(entry) => entry.1 = value,
+                None => entries.push((key, value)),
+            }
+        }
+        Ok(entries)
     }
 }
 
-fn of_literal(literal: &Literal) -> Outcome {
+fn of_literal<'v>(literal: &Literal) -> Value<'v> {
     match literal {
-        Literal::Null => Ok(Value::Null),
-        Literal::Bool(value) => Ok(Value::Bool(*value)),
-        Literal::Int(value) => Ok(Value::Int(*value)),
-        Literal::Double(value) => Ok(Value::Double(*value)),
-        Literal::String(text) => Ok(Value::String(text.clone())),
-        Literal::Uint | Literal::Bytes(_) => Err(Stop::Unknown),
-    }
-}
-
-/// Reads a field, or tests whether it is present if `test` is set.
-fn select(operand: &Value, field: &str, test: bool) -> Outcome {
-    let Value::Map(map) = operand else {
-        return Err(Stop::Unknown);
-    };
-    let escaped = || cel_name(field).and_then(|name| map.get(&name));
-    match map.get(field).or_else(escaped) {
-        // The API server may treat a `null` as an absent field.
-        Some(Value::Null | Value::Unmodelled) if test => Err(Stop::Unknown),
-        Some(Value::Unmodelled) => Err(Stop::Unknown),
-        Some(_) if test => Ok(Value::Bool(true)),
-        Some(value) => Ok(value.clone()),
-        None if test => Ok(Value::Bool(false)),
-        None => Err(no_key(field)),
+        Literal::Null => Value::Null,
+        Literal::Bool(value) => Value::Bool(*value),
+        Literal::Int(value) => Value::Int(*value),
+        Literal::Uint(value) => Value::Uint(*value),
+        Literal::Double(value) => Value::Double(*value),
+        Literal::String(text) => Value::string(text.as_str()),
+        Literal::Bytes(bytes) => Value::Bytes(bytes.as_slice().into()),
     }
 }

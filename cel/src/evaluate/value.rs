@@ -1,165 +1,245 @@
-//! CEL values, converted from JSON according to a schema.
+//! CEL values at run time.
 
-use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use rbuilder_schema::{ListType, Schema, SchemaType, cel_name};
 use serde_json::Value as Json;
 
-use super::Stop;
+use super::json::{JsonList, JsonMap};
+use super::library::cidr::Cidr;
+use super::library::format::NamedFormat;
+use super::library::ip::Ip;
+use super::library::quantity::Quantity;
+use super::library::semver::Semver;
+use super::library::time::Timestamp;
+use super::library::url::Url;
+use super::{Outcome, Stop};
 
-/// A CEL value. Bytes, durations, quantities and other library types are not modelled: using such a
-/// value ends the evaluation with [`Stop::Unknown`].
+/// A CEL value. It borrows from the object and its schema, and copies of it are cheap.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub(super) enum Value<'v> {
     Null,
     Bool(bool),
     Int(i64),
+    Uint(u64),
     Double(f64),
-    String(String),
-    List(Vec<Value>),
-    /// A list of type `set` or `map`. Comparing or adding such lists ignores the order, which the
-    /// evaluator does not support.
-    Unordered(Vec<Value>),
-    /// A map, or an object with its fields by CEL name.
-    Map(BTreeMap<String, Value>),
-    Optional(Option<Box<Value>>),
-    /// A part of the constant that is not modelled.
-    Unmodelled,
+    String(Rc<str>),
+    Bytes(Rc<[u8]>),
+    /// In nanoseconds.
+    Duration(i64),
+    Timestamp(Timestamp),
+    /// The name of a type, as the value of `type(x)`.
+    Type(&'static str),
+    List(List<'v>),
+    Map(Map<'v>),
+    Optional(Option<Rc<Value<'v>>>),
+    Url(Rc<Url>),
+    Quantity(Rc<Quantity>),
+    Ip(Ip),
+    Cidr(Cidr),
+    Semver(Rc<Semver>),
+    Format(&'static NamedFormat),
+    /// A value without a schema. Rules can only compare it.
+    Preserved(&'v Json),
 }
 
-impl Value {
-    /// Converts JSON according to a schema.
-    pub(super) fn read(json: &Json, schema: &Schema) -> Value {
-        if schema.int_or_string {
-            return match json {
-                Json::String(text) => Value::String(text.clone()),
-                json => json.as_i64().map_or(Value::Unmodelled, Value::Int),
-            };
-        }
-        match (json, schema.schema_type) {
-            (Json::Null, Some(_)) if schema.nullable => Value::Null,
-            (Json::Bool(value), Some(SchemaType::Boolean)) => Value::Bool(*value),
-            (Json::Number(number), Some(SchemaType::Integer)) => whole(number),
-            (Json::Number(number), Some(SchemaType::Number)) => {
-                number.as_f64().map_or(Value::Unmodelled, Value::Double)
-            }
-            (Json::String(text), Some(SchemaType::String)) => match schema.format.as_deref() {
-                Some("byte" | "duration" | "date" | "date-time") => Value::Unmodelled,
-                _ => Value::String(text.clone()),
-            },
-            (Json::Array(items), Some(SchemaType::Array)) => list(items, schema),
-            (Json::Object(fields), Some(SchemaType::Object)) => match schema.additional_properties.as_deref()
-            {
-                Some(values) => Value::Map(
-                    fields
-                        .iter()
-                        .map(|(key, value)| (key.clone(), Value::read(value, values)))
-                        .collect(),
-                ),
-                None => object(fields, schema),
-            },
-            _ => Value::Unmodelled,
+/// How two lists compare and how they are added.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ListKind<'v> {
+    Atomic,
+    Set,
+    /// The names of the fields that identify an item.
+    Map(&'v [String]),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum List<'v> {
+    /// A list of the object.
+    Json(JsonList<'v>),
+    /// A list that the expression has created.
+    Made(Rc<Vec<Value<'v>>>),
+    /// The sum of two lists of which the first is a set or a map.
+    Merged(Rc<Vec<Value<'v>>>, ListKind<'v>),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Map<'v> {
+    /// A map or an object of the object.
+    Json(JsonMap<'v>),
+    /// A map that the expression has created, in order of insertion.
+    Made(Rc<Vec<(Value<'v>, Value<'v>)>>),
+}
+
+impl<'v> Value<'v> {
+    pub(super) fn string(text: impl Into<Rc<str>>) -> Value<'v> {
+        Value::String(text.into())
+    }
+
+    pub(super) fn list(items: Vec<Value<'v>>) -> Value<'v> {
+        Value::List(List::Made(Rc::new(items)))
+    }
+
+    pub(super) fn strings(items: impl IntoIterator<Item = impl Into<Rc<str>>>) -> Value<'v> {
+        Value::list(items.into_iter().map(Value::string).collect())
+    }
+
+    pub(super) fn some(value: Value<'v>) -> Value<'v> {
+        Value::Optional(Some(Rc::new(value)))
+    }
+
+    /// Returns the name of the value's type at run time, as in errors and `type(x)`.
+    pub(super) fn type_name(&self) -> &'static str {
+        match self {
+            Value::Null => "null_type",
+            Value::Bool(_) => "bool",
+            Value::Int(_) => "int",
+            Value::Uint(_) => "uint",
+            Value::Double(_) => "double",
+            Value::String(_) => "string",
+            Value::Bytes(_) => "bytes",
+            Value::Duration(_) => "google.protobuf.Duration",
+            Value::Timestamp(_) => "google.protobuf.Timestamp",
+            Value::Type(_) => "type",
+            Value::List(_) => "list",
+            Value::Map(_) => "map",
+            Value::Optional(_) => "optional_type",
+            Value::Url(_) => "kubernetes.URL",
+            Value::Quantity(_) => "kubernetes.Quantity",
+            Value::Ip(_) => "net.IP",
+            Value::Cidr(_) => "net.CIDR",
+            Value::Semver(_) => "kubernetes.Semver",
+            Value::Format(_) => "kubernetes.NamedFormat",
+            Value::Preserved(_) => "unknown",
         }
     }
 
-    /// Converts a whole object, whose `apiVersion`, `kind` and name are visible to rules.
-    pub(super) fn read_object(json: &Json, schema: &Schema) -> Value {
-        let mut value = Value::read(json, schema);
-        let text = |json: &Json| json.as_str().map(|text| Value::String(text.to_owned()));
-        if let Value::Map(fields) = &mut value {
-            for name in ["apiVersion", "kind"] {
-                fields.remove(name);
-                fields.extend(json.get(name).and_then(text).map(|text| (name.to_owned(), text)));
-            }
-            fields.remove("metadata");
-            if let Some(metadata) = json.get("metadata") {
-                let names = ["name", "generateName"]
-                    .into_iter()
-                    .filter_map(|name| Some((name.to_owned(), metadata.get(name).and_then(text)?)));
-                fields.insert("metadata".to_owned(), Value::Map(names.collect()));
-            }
+    /// Returns the size that determines the cost of a call.
+    pub(super) fn size(&self) -> u64 {
+        match self {
+            Value::String(text) => text.chars().count() as u64,
+            Value::Bytes(bytes) => bytes.len() as u64,
+            Value::List(list) => list.len() as u64,
+            Value::Map(map) => map.len() as u64,
+            Value::Optional(Some(value)) => value.size(),
+            Value::Ip(ip) => ip.size(),
+            Value::Cidr(cidr) => cidr.size(),
+            _ => 1,
         }
-        value
     }
 
-    /// Returns whether two values are equal. Values of different types never are.
-    pub(super) fn equals(&self, other: &Value) -> Result<bool, Stop> {
-        Ok(match (self, other) {
-            (Value::Unmodelled | Value::Unordered(_), _) | (_, Value::Unmodelled | Value::Unordered(_)) => {
-                return Err(Stop::Unknown);
-            }
-            (Value::Null, Value::Null) => true,
-            (Value::Bool(left), Value::Bool(right)) => left == right,
-            (Value::String(left), Value::String(right)) => left == right,
-            (Value::Int(_) | Value::Double(_), Value::Int(_) | Value::Double(_)) => {
-                self.compare(other)? == Some(Ordering::Equal)
-            }
-            (Value::List(left), Value::List(right)) => {
-                left.len() == right.len() && all(left.iter().zip(right))?
-            }
-            (Value::Map(left), Value::Map(right)) => {
-                left.keys().eq(right.keys()) && all(left.values().zip(right.values()))?
-            }
-            (Value::Optional(left), Value::Optional(right)) => match (left, right) {
-                (Some(left), Some(right)) => left.equals(right)?,
-                (left, right) => left.is_none() && right.is_none(),
-            },
+    /// Returns whether `optional.ofNonZeroValue` treats the value as absent.
+    pub(super) fn is_zero(&self) -> bool {
+        match self {
+            Value::Null => true,
+            Value::Bool(value) => !value,
+            Value::Int(value) => *value == 0,
+            Value::Uint(value) => *value == 0,
+            Value::Double(value) => *value == 0.0,
+            Value::String(text) => text.is_empty(),
+            Value::Bytes(bytes) => bytes.is_empty(),
+            Value::Duration(value) => *value == 0,
+            Value::Timestamp(time) => time.is_zero(),
+            // Lists and maps of the object do not tell whether they are zero.
+            Value::List(List::Made(items)) => items.is_empty(),
+            Value::Map(Map::Made(entries)) => entries.is_empty(),
             _ => false,
-        })
-    }
-
-    /// Compares two values. Returns `None` if one of them is NaN.
-    pub(super) fn compare(&self, other: &Value) -> Result<Option<Ordering>, Stop> {
-        match (self, other) {
-            (Value::Bool(left), Value::Bool(right)) => Ok(Some(left.cmp(right))),
-            (Value::Int(left), Value::Int(right)) => Ok(Some(left.cmp(right))),
-            (Value::Double(left), Value::Double(right)) => Ok(left.partial_cmp(right)),
-            (Value::Int(left), Value::Double(right)) => exact(*left).map(|left| left.partial_cmp(right)),
-            (Value::Double(left), Value::Int(right)) => exact(*right).map(|right| left.partial_cmp(&right)),
-            // CEL compares strings by bytes, like Rust.
-            (Value::String(left), Value::String(right)) => Ok(Some(left.cmp(right))),
-            _ => Err(Stop::Unknown),
         }
     }
 }
 
-/// Converts an integer to a float, unless that would round it.
-fn exact(number: i64) -> Result<f64, Stop> {
-    let is_exact = number.unsigned_abs() <= 1 << 53;
-    is_exact.then_some(number as f64).ok_or(Stop::Unknown)
-}
-
-fn all<'v>(pairs: impl Iterator<Item = (&'v Value, &'v Value)>) -> Result<bool, Stop> {
-    for (left, right) in pairs {
-        if !left.equals(right)? {
-            return Ok(false);
+impl<'v> List<'v> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            List::Json(list) => list.items.len(),
+            List::Made(items) | List::Merged(items, _) => items.len(),
         }
     }
-    Ok(true)
-}
 
-/// Reads an integer. A number written as `3.0` is not modelled.
-fn whole(number: &serde_json::Number) -> Value {
-    number.as_i64().map_or(Value::Unmodelled, Value::Int)
-}
+    /// Returns an item. Fails if the value in the object does not fit its schema.
+    pub(super) fn get(&self, index: usize) -> Option<Outcome<'v>> {
+        match self {
+            List::Json(list) => list.get(index),
+            List::Made(items) | List::Merged(items, _) => items.get(index).cloned().map(Ok),
+        }
+    }
 
-fn list(items: &[Json], schema: &Schema) -> Value {
-    let Some(inner) = &schema.items else {
-        return Value::Unmodelled;
-    };
-    let items = items.iter().map(|item| Value::read(item, inner)).collect();
-    match schema.list_type {
-        None | Some(ListType::Atomic) => Value::List(items),
-        Some(ListType::Set | ListType::Map) => Value::Unordered(items),
+    pub(super) fn iter(&self) -> impl Iterator<Item = Outcome<'v>> + '_ {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+
+    pub(super) fn to_vec(&self) -> Result<Vec<Value<'v>>, Stop> {
+        self.iter().collect()
+    }
+
+    pub(super) fn kind(&self) -> ListKind<'v> {
+        match self {
+            List::Json(list) => list.kind(),
+            List::Made(_) => ListKind::Atomic,
+            List::Merged(_, kind) => *kind,
+        }
     }
 }
 
-/// Converts an object. Rules only see fields that are in the schema.
-fn object(fields: &serde_json::Map<String, Json>, schema: &Schema) -> Value {
-    let read = fields.iter().filter_map(|(name, value)| {
-        let property = schema.properties.get(name.as_str())?;
-        Some((cel_name(name)?, Value::read(value, property)))
-    });
-    Value::Map(read.collect())
+impl<'v> Map<'v> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Map::Json(map) => map.fields.len(),
+            Map::Made(entries) => entries.len(),
+        }
+    }
+
+    /// Looks up a key. Fails if the key has the wrong type, or the value does not fit its schema.
+    pub(super) fn find(&self, key: &Value<'v>) -> Result<Option<Value<'v>>, Stop> {
+        match self {
+            Map::Json(map) => match key {
+                Value::String(key) => map.find(key).transpose(),
+                _ => Err(Stop::no_overload()),
+            },
+            Map::Made(entries) if entries.is_empty() => Ok(None),
+            Map::Made(_) if matches!(key, Value::Bytes(_)) => Err(UNHASHABLE),
+            Map::Made(entries) => Ok(find_entry(entries, key).map(|(_, value)| value.clone())),
+        }
+    }
+
+    /// Returns the keys. The API server visits them in random order.
+    pub(super) fn keys(&self) -> Vec<Value<'v>> {
+        match self {
+            Map::Json(map) => map.keys().map(Value::string).collect(),
+            Map::Made(entries) => entries.iter().map(|(key, _)| key.clone()).collect(),
+        }
+    }
+}
+
+/// The lookup of bytes in a map of the expression makes the API server panic.
+pub(super) const UNHASHABLE: Stop = Stop::Unsupported("a key of type bytes");
+
+/// Finds the entry of a map that the expression has created. Whole numbers of different types are
+/// the same key.
+pub(super) fn find_entry<'e, 'v>(
+    entries: &'e [(Value<'v>, Value<'v>)],
+    key: &Value<'v>,
+) -> Option<&'e (Value<'v>, Value<'v>)> {
+    entries.iter().find(|(known, _)| is_same_key(known, key))
+}
+
+/// Returns whether two keys are equal.
+pub(super) fn is_same_key(one: &Value<'_>, other: &Value<'_>) -> bool {
+    match (one, other) {
+        (Value::String(one), Value::String(other)) => one == other,
+        (Value::Bool(one), Value::Bool(other)) => one == other,
+        (Value::Double(one), Value::Double(other)) => one == other,
+        _ => match (whole(one), whole(other)) {
+            (Some(one), Some(other)) => one == other,
+            _ => false,
+        },
+    }
+}
+
+/// Returns a number that is whole.
+fn whole(value: &Value<'_>) -> Option<i128> {
+    match value {
+        Value::Int(number) => Some(i128::from(*number)),
+        Value::Uint(number) => Some(i128::from(*number)),
+        Value::Double(number) if number.fract() == 0.0 && number.abs() < 2e19 => Some(*number as i128),
+        _ => None,
+    }
 }

@@ -9,18 +9,18 @@ pub(super) struct Flags {
     pub(super) lines: bool,
     /// `s`: `.` matches a line feed.
     pub(super) dot_all: bool,
+    /// `U`: repetitions are lazy, and greedy with a `?`.
+    pub(super) lazy: bool,
 }
 
 impl Flags {
     /// Sets or clears a flag. Returns false for unknown letters.
-    ///
-    /// Ignores `U`, which only affects which of several matches is found.
     pub(super) fn set(&mut self, letter: char, on: bool) -> bool {
         match letter {
             'i' => self.fold = on,
             'm' => self.lines = on,
             's' => self.dot_all = on,
-            'U' => {}
+            'U' => self.lazy = on,
             _ => return false,
         }
         true

@@ -32,11 +32,11 @@ struct Run<'a> {
 
 /// A position in the text.
 #[derive(Clone, Copy)]
-struct Spot {
+pub(super) struct Spot {
     /// The number of preceding characters.
-    position: usize,
-    before: Option<char>,
-    after: Option<char>,
+    pub(super) position: usize,
+    pub(super) before: Option<char>,
+    pub(super) after: Option<char>,
 }
 
 impl<'a> Run<'a> {
@@ -121,7 +121,7 @@ impl<'a> Run<'a> {
 }
 
 impl Spot {
-    fn holds(self, look: Look) -> bool {
+    pub(super) fn holds(self, look: Look) -> bool {
         let is_boundary = is_word(self.before) != is_word(self.after);
         match look {
             Look::TextStart => self.before.is_none(),

@@ -11,6 +11,7 @@
 
 mod class;
 mod escape;
+mod find;
 mod flags;
 mod matcher;
 mod measure;
@@ -18,6 +19,8 @@ mod parse;
 mod program;
 mod sample;
 mod tables;
+
+use std::ops::Range;
 
 use program::Op;
 pub use sample::Choice;
@@ -48,6 +51,17 @@ impl Pattern {
     pub fn is_match(&self, text: &str) -> Option<bool> {
         let program = program::compile_program(&self.ops)?;
         matcher::is_match(&program, text)
+    }
+
+    /// Returns the bytes of the first match at or after `start`, like Go's `FindStringIndex`. Of
+    /// several matches that begin at the same place, alternatives and repetitions decide by their
+    /// preference. The inner `None` means that there is no match.
+    ///
+    /// Returns `None` if the result requires Unicode tables that this crate does not have, or if the
+    /// expression is unusually large.
+    pub fn find_from(&self, text: &str, start: usize) -> Option<Option<Range<usize>>> {
+        let program = program::compile_program(&self.ops)?;
+        find::find(&program, text, start)
     }
 
     /// Generates a text that matches. `choose` selects among the possible texts.

@@ -335,9 +335,8 @@ impl<'a> Parser<'a> {
         is_counted: bool,
         start: &'a str,
     ) -> Result<bool, String> {
-        // Skip the `?` of a lazy operator: it does not affect whether there is a match.
         let operator = self.input.since(start);
-        self.input.take("?");
+        let lazy = self.input.take("?") != self.flags.lazy;
         if let Some(last) = self.last_repeat {
             return Err(format!(
                 "`{operator}` cannot repeat `{last}`; write `(?:…{last}){operator}`"
@@ -351,7 +350,7 @@ impl<'a> Parser<'a> {
         *part = part.repeated(least, most, is_counted);
         let part = *part;
         self.budget.add_part();
-        self.ops.push(Op::Repeat { least, most });
+        self.ops.push(Op::Repeat { least, most, lazy });
         self.check(&part)?;
         Ok(true)
     }

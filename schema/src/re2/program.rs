@@ -16,8 +16,12 @@ pub(super) enum Op {
     Class(Class),
     /// A zero-width assertion.
     Look(Look),
-    /// Repeats the last operand. `most` is `None` if unbounded.
-    Repeat { least: u32, most: Option<u32> },
+    /// Repeats the last operand. `most` is `None` if unbounded, and `lazy` prefers fewer times.
+    Repeat {
+        least: u32,
+        most: Option<u32>,
+        lazy: bool,
+    },
     /// Combines the last operands into alternatives.
     Alternate(usize),
 }
@@ -40,7 +44,7 @@ pub(super) enum Inst<'a> {
     Take(&'a Class),
     /// Continues if the assertion holds.
     Look(Look),
-    /// Continues at both targets.
+    /// Continues at both targets. The first one is preferred.
     Split(isize, isize),
     Jump(isize),
 }
@@ -68,7 +72,10 @@ pub(super) fn compile_program(ops: &[Op]) -> Option<Vec<Inst<'_>>> {
                 operands.push(code.len());
                 code.push(Inst::Look(*look));
             }
-            Op::Repeat { least, most } => repeat(&mut code, *operands.last()?, *least as usize, *most)?,
+            Op::Repeat { least, most, lazy } => {
+                let start = *operands.last()?;
+                repeat(&mut code, start, *least as usize, *most, *lazy)?;
+            }
             Op::Alternate(count) => {
                 let first = operands.len().checked_sub(*count)?;
                 alternate(&mut code, &operands[first..]);
@@ -83,7 +90,17 @@ pub(super) fn compile_program(ops: &[Op]) -> Option<Vec<Inst<'_>>> {
 }
 
 /// Repeats the code from `start` on: `x{2,4}` becomes `xx(x(x)?)?`, and `x{2,}` becomes `xxx*`.
-fn repeat<'a>(code: &mut Vec<Inst<'a>>, start: usize, least: usize, most: Option<u32>) -> Option<()> {
+fn repeat<'a>(
+    code: &mut Vec<Inst<'a>>,
+    start: usize,
+    least: usize,
+    most: Option<u32>,
+    lazy: bool,
+) -> Option<()> {
+    let split = |again: isize, after: isize| match lazy {
+        true => Inst::Split(after, again),
+        false => Inst::Split(again, after),
+    };
     let body = code.split_off(start);
     let size = body.len() as isize;
     let copies = most.map_or(least + 1, |most| most as usize);
@@ -95,14 +112,14 @@ fn repeat<'a>(code: &mut Vec<Inst<'a>>, start: usize, least: usize, most: Option
     }
     match most {
         None => {
-            code.push(Inst::Split(1, size + 2));
+            code.push(split(1, size + 2));
             code.extend_from_slice(&body);
             code.push(Inst::Jump(-(size + 1)));
         }
         Some(most) => {
             let optional = (most as usize).saturating_sub(least);
             for left in (1..=optional as isize).rev() {
-                code.push(Inst::Split(1, left * (size + 1)));
+                code.push(split(1, left * (size + 1)));
                 code.extend_from_slice(&body);
             }
         }

@@ -26,7 +26,9 @@ pub(super) fn sample(ops: &[Op], choose: &mut dyn FnMut(Choice<'_>) -> usize) ->
             // The first target continues here. The second skips this part or goes to the next
             // alternative.
             Some(Inst::Split(one, other)) => {
-                let offset = if choose(Choice::Way) == 0 { other } else { one };
+                // Lazy repetitions have them the other way round.
+                let (enter, skip) = if *one == 1 { (one, other) } else { (other, one) };
+                let offset = if choose(Choice::Way) == 0 { skip } else { enter };
                 at = at.wrapping_add_signed(*offset);
             }
         }

@@ -1,0 +1,205 @@
+//! Variables, fields and indices. cel-go evaluates `self.a.b[0]` as one attribute with three
+//! qualifiers: each qualifier costs 1, and so does the attribute, unless it is the branch of a
+//! conditional or an index of another attribute.
+
+use super::text;
+use super::value::{List, Value};
+use super::{Evaluator, Outcome, Stop};
+use crate::ast::{Expr, Kind};
+
+/// A field or an index.
+#[derive(Clone, Copy)]
+struct Qualifier<'p> {
+    key: Key<'p>,
+    /// Whether an absent value is an empty optional.
+    optional: bool,
+    /// Whether the qualifier is the field of `has`.
+    test: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Key<'p> {
+    Field(&'p str),
+    Index(&'p Expr),
+}
+
+/// The cost of a variable, a field or an index.
+const READ: u64 = 1;
+
+impl<'v, 'p> Evaluator<'v, 'p> {
+    /// Evaluates an attribute that is not a part of another one.
+    pub(super) fn attribute(&mut self, expr: &'p Expr) -> Outcome<'v> {
+        let result = self.resolve(expr, Vec::new());
+        if matches!(result, Err(Stop::OverLimit | Stop::Unsupported(_))) {
+            return result;
+        }
+        let is_test = matches!(expr.kind, Kind::Select { test: true, .. });
+        match (is_test, is_conditional(base(expr))) {
+            (false, false) => self.charge(READ)?,
+            // `has` gives back the cost of the attribute, which a conditional does not have.
+            (true, true) => self.cost = self.cost.saturating_sub(READ),
+            _ => {}
+        }
+        result
+    }
+
+    /// Evaluates an attribute without its own cost. `outer` are further qualifiers, from right to
+    /// left.
+    fn resolve(&mut self, expr: &'p Expr, mut outer: Vec<Qualifier<'p>>) -> Outcome<'v> {
+        let mut expr = expr;
+        while self.plan.is_attribute(expr)
+            && let Some((operand, qualifier)) = split(expr)
+        {
+            outer.push(qualifier);
+            expr = operand;
+        }
+        if let Kind::Call { args, .. } = &expr.kind
+            && is_conditional(expr)
+            && let [condition, yes, no] = args.as_slice()
+        {
+            let branch = match self.evaluate(condition)? {
+                Value::Bool(true) => yes,
+                Value::Bool(false) => no,
+                _ => return Err(Stop::no_overload()),
+            };
+            return match self.plan.is_attribute(branch) {
+                true => self.resolve(branch, outer),
+                false => {
+                    let value = self.evaluate(branch)?;
+                    self.qualify_all(value, &outer)
+                }
+            };
+        }
+        let value = match &expr.kind {
+            Kind::Ident(name) if self.plan.is_attribute(expr) => self.variable(name)?,
+            _ => self.evaluate(expr)?,
+        };
+        self.qualify_all(value, &outer)
+    }
+
+    /// Applies qualifiers, which are in order from right to left.
+    fn qualify_all(&mut self, value: Value<'v>, qualifiers: &[Qualifier<'p>]) -> Outcome<'v> {
+        let (mut value, mut is_optional) = match value {
+            Value::Optional(None) => return Ok(value),
+            Value::Optional(Some(inner)) => ((*inner).clone(), true),
+            value => (value, false),
+        };
+        for qualifier in qualifiers.iter().rev() {
+            is_optional |= qualifier.optional;
+            let key = match qualifier.key {
+                Key::Field(name) => Value::string(name),
+                Key::Index(index) => self.index(index)?,
+            };
+            let found = qualify(&value, &key, is_optional || qualifier.test);
+            if let Err(stop @ Stop::Unsupported(_)) = found {
+                return Err(stop);
+            }
+            let is_paid = !is_optional || !matches!(found, Ok(None));
+            if is_paid {
+                self.charge(READ)?;
+            }
+            value = match (found?, qualifier.test, is_optional) {
+                (found, true, false) => Value::Bool(found.is_some()),
+                (Some(found), ..) => found,
+                (None, ..) => return self.absent(qualifier.test),
+            };
+        }
+        let is_test = qualifiers.first().is_some_and(|qualifier| qualifier.test);
+        Ok(match (is_optional, is_test) {
+            (true, true) => Value::Bool(true),
+            (true, false) => Value::some(value),
+            (false, _) => value,
+        })
+    }
+
+    fn absent(&self, test: bool) -> Outcome<'v> {
+        Ok(match test {
+            true => Value::Bool(false),
+            false => Value::Optional(None),
+        })
+    }
+
+    /// Evaluates an index. Its own cost is that of the qualifier.
+    fn index(&mut self, index: &'p Expr) -> Outcome<'v> {
+        match self.plan.is_attribute(index) && !self.plan.is_constant(index) {
+            true => self.resolve(index, Vec::new()),
+            false => self.evaluate(index),
+        }
+    }
+}
+
+/// Splits off the last field or index.
+fn split(expr: &Expr) -> Option<(&Expr, Qualifier<'_>)> {
+    let (operand, key, optional, test) = match &expr.kind {
+        Kind::Select { operand, field, test } => (&**operand, Key::Field(field), false, *test),
+        Kind::Call { function, args, .. } => match (function.as_str(), args.as_slice()) {
+            ("_[_]", [operand, index]) => (operand, Key::Index(index), false, false),
+            ("_[?_]" | "_?._", [operand, index]) => (operand, Key::Index(index), true, false),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let qualifier = Qualifier { key, optional, test };
+    Some((operand, qualifier))
+}
+
+/// Returns the expression that the fields and indices are added to.
+fn base(expr: &Expr) -> &Expr {
+    split(expr).map_or(expr, |(operand, _)| base(operand))
+}
+
+fn is_conditional(expr: &Expr) -> bool {
+    matches!(&expr.kind, Kind::Call { function, .. } if function == "_?_:_")
+}
+
+/// Looks up a key. `may_be_absent` makes an absent value `None` instead of an error.
+fn qualify<'v>(value: &Value<'v>, key: &Value<'v>, may_be_absent: bool) -> Result<Option<Value<'v>>, Stop> {
+    let is_key = matches!(
+        key,
+        Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_)
+    );
+    if !is_key {
+        // The error of the API server names a type of Go.
+        return Err(Stop::Unsupported("an index of an unusual type"));
+    }
+    let missing = |what: &str| match may_be_absent {
+        true => Ok(None),
+        false => Err(Stop::error(format!("{what}: {}", text::show(key)))),
+    };
+    match value {
+        Value::Map(map) => match map.find(key)? {
+            Some(found) => Ok(Some(found)),
+            None => missing("no such key"),
+        },
+        Value::List(list) => {
+            let found = list_index(list, key)?.and_then(|index| list.get(index));
+            match found {
+                Some(item) => item.map(Some),
+                None => missing("index out of bounds"),
+            }
+        }
+        _ => missing("no such key"),
+    }
+}
+
+/// Converts an index. Returns `None` if it is negative.
+fn list_index(list: &List<'_>, key: &Value<'_>) -> Result<Option<usize>, Stop> {
+    let unsupported = || Stop::error(format!("unsupported index value {} in list", text::show(key)));
+    let index = match key {
+        Value::Int(index) => *index,
+        Value::Uint(index) => i64::try_from(*index).map_err(|_| unsupported())?,
+        Value::Double(index) if index.fract() == 0.0 && index.abs() < 9.2e18 => *index as i64,
+        Value::Double(_) => return Err(unsupported()),
+        _ => {
+            let name = key.type_name();
+            return Err(Stop::error(format!("unsupported index type '{name}' in list")));
+        }
+    };
+    let index = usize::try_from(index).ok();
+    let is_inside = index.is_some_and(|index| index < list.len());
+    // Lists of the object only accept integers.
+    if is_inside && matches!(list, List::Json(_)) && !matches!(key, Value::Int(_)) {
+        return Err(Stop::error(format!("unsupported index: {}", text::show(key))));
+    }
+    Ok(index)
+}

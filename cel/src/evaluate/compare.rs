@@ -1,0 +1,301 @@
+//! Equality and order of values, as in `common/types` of cel-go and in kube-apiserver's values.
+
+use std::cmp::Ordering;
+
+use serde_json::Value as Json;
+
+use super::value::{List, ListKind, Map, Value};
+use super::{Outcome, Stop};
+
+/// Compares two values with `==`. Values of different types differ, except for numbers.
+///
+/// # Errors
+/// The API server cannot compare the values.
+pub(super) fn equal(one: &Value<'_>, other: &Value<'_>) -> Result<bool, Stop> {
+    match (one, other) {
+        (Value::Null, Value::Null) => Ok(true),
+        (Value::Null, _) | (_, Value::Null) => Ok(false),
+        (one, other) => equal_items(one, other),
+    }
+}
+
+/// Compares two values as the items of lists: `null` is not special.
+fn equal_items(one: &Value<'_>, other: &Value<'_>) -> Result<bool, Stop> {
+    Ok(match (one, other) {
+        (Value::Null, other) => matches!(other, Value::Null),
+        (Value::Bool(one), Value::Bool(other)) => one == other,
+        (Value::String(one), Value::String(other)) => one == other,
+        (Value::Bytes(one), Value::Bytes(other)) => one == other,
+        (Value::Duration(one), Value::Duration(other)) => one == other,
+        (Value::Timestamp(one), Value::Timestamp(other)) => one == other,
+        (Value::Type(one), Value::Type(other)) => one == other,
+        (
+            Value::Int(_) | Value::Uint(_) | Value::Double(_),
+            Value::Int(_) | Value::Uint(_) | Value::Double(_),
+        ) => compare_numbers(one, other) == Some(Ordering::Equal),
+        (Value::Optional(one), Value::Optional(other)) => match (one, other) {
+            (Some(one), Some(other)) => equal_items(one, other)?,
+            (one, other) => one.is_none() && other.is_none(),
+        },
+        (Value::List(one), other) => return equal_lists(one, other),
+        (Value::Map(one), other) => return equal_maps(one, other),
+        (Value::Ip(one), Value::Ip(other)) => one == other,
+        (Value::Cidr(one), Value::Cidr(other)) => one == other,
+        (Value::Semver(one), Value::Semver(other)) => one == other,
+        (Value::Format(one), Value::Format(other)) => one.name == other.name,
+        (Value::Url(one), Value::Url(other)) => one.normal_form() == other.normal_form(),
+        (Value::Quantity(one), Value::Quantity(other)) => one.compare(other).is_eq(),
+        (
+            Value::Ip(_)
+            | Value::Cidr(_)
+            | Value::Semver(_)
+            | Value::Format(_)
+            | Value::Url(_)
+            | Value::Quantity(_),
+            _,
+        ) => return Err(Stop::no_overload()),
+        (Value::Preserved(one), Value::Preserved(other)) => one == other,
+        (Value::Preserved(_), _) => {
+            return Err(Stop::Unsupported("comparing a value without a schema"));
+        }
+        _ => false,
+    })
+}
+
+fn equal_lists<'v>(one: &List<'v>, other: &Value<'v>) -> Result<bool, Stop> {
+    let is_made = matches!(one, List::Made(_));
+    let Value::List(other) = other else {
+        return match is_made {
+            true => Ok(false),
+            false => Err(Stop::no_overload()),
+        };
+    };
+    if one.len() != other.len() {
+        return Ok(false);
+    }
+    match one.kind() {
+        ListKind::Set => return equal_sets(one, other),
+        ListKind::Map(keys) => return equal_list_maps(one, other, keys),
+        ListKind::Atomic => {}
+    }
+    for (one, other) in one.iter().zip(other.iter()) {
+        let (one, other) = (one?, other?);
+        let is_equal = match is_made {
+            // A list that the expression has created treats an error as equal.
+            true => match equal(&one, &other) {
+                Err(Stop::Error(_)) => true,
+                result => result?,
+            },
+            false => equal_items(&one, &other)?,
+        };
+        if !is_equal {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Compares lists of type `set`: each item of the second list must be in the first, and cover it.
+fn equal_sets<'v>(one: &List<'v>, other: &List<'v>) -> Result<bool, Stop> {
+    let known = one.to_vec()?;
+    let mut seen = vec![false; known.len()];
+    for item in other.iter() {
+        let item = item?;
+        let mut found = false;
+        for (index, candidate) in known.iter().enumerate() {
+            if is_same_element(candidate, &item)? {
+                seen[index] = true;
+                found = true;
+            }
+        }
+        if !found {
+            return Ok(false);
+        }
+    }
+    Ok(seen.into_iter().all(|seen| seen))
+}
+
+/// Compares lists of type `map`: items with the same keys must be equal.
+fn equal_list_maps<'v>(one: &List<'v>, other: &List<'v>, keys: &[String]) -> Result<bool, Stop> {
+    let known = one.to_vec()?;
+    let mut seen = vec![false; known.len()];
+    for item in other.iter() {
+        let item = item?;
+        // The last item with the keys counts.
+        let mut found = None;
+        for (index, candidate) in known.iter().enumerate() {
+            if has_same_keys(candidate, &item, keys)? {
+                seen[index] = true;
+                found = Some(candidate);
+            }
+        }
+        match found {
+            Some(candidate) if equal_items(candidate, &item)? => {}
+            _ => return Ok(false),
+        }
+    }
+    Ok(seen.into_iter().all(|seen| seen))
+}
+
+/// Returns whether two items of a set are the same. Numbers of different types differ.
+pub(super) fn is_same_element(one: &Value<'_>, other: &Value<'_>) -> Result<bool, Stop> {
+    match (one, other) {
+        (Value::List(_) | Value::Map(_), _) | (_, Value::List(_) | Value::Map(_)) => Err(Stop::error(
+            "listSet operations are only supported on lists of scalar values",
+        )),
+        _ => Ok(one.type_name() == other.type_name() && equal(one, other)?),
+    }
+}
+
+/// Returns whether two items of a list have the same values in all keys. Absent keys are equal.
+pub(super) fn has_same_keys(one: &Value<'_>, other: &Value<'_>, keys: &[String]) -> Result<bool, Stop> {
+    for key in keys {
+        let key = rbuilder_schema::cel_name(key).unwrap_or_else(|| key.clone());
+        let key = Value::string(key);
+        let find = |value: &Value<'_>| match value {
+            Value::Map(map) => map.find(&key).ok().flatten().map(|value| OwnedKey::of(&value)),
+            _ => None,
+        };
+        if find(one) != find(other) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The value of a key, as text with its type.
+#[derive(PartialEq)]
+struct OwnedKey(String);
+
+impl OwnedKey {
+    fn of(value: &Value<'_>) -> OwnedKey {
+        OwnedKey(format!("{value:?}"))
+    }
+}
+
+fn equal_maps<'v>(one: &Map<'v>, other: &Value<'v>) -> Result<bool, Stop> {
+    let (map, other) = match (one, other) {
+        (_, Value::Map(other)) if one.len() != other.len() => return Ok(false),
+        (Map::Made(entries), Value::Map(other)) => {
+            for (key, value) in entries.iter() {
+                let Ok(Some(found)) = other.find(key) else {
+                    return Ok(false);
+                };
+                match equal(value, &found) {
+                    Ok(false) => return Ok(false),
+                    Err(stop @ Stop::Unsupported(_)) => return Err(stop),
+                    _ => {}
+                }
+            }
+            return Ok(true);
+        }
+        (Map::Made(_), _) => return Ok(false),
+        (Map::Json(map), Value::Map(other)) => (map, other),
+        (Map::Json(_), _) => return Err(Stop::no_overload()),
+    };
+    for (name, value) in map.fields {
+        if map.schema_of(name).is_none() {
+            // Unknown fields are compared as they are. The API server ignores them if only one of
+            // the objects has them.
+            let Map::Json(other) = other else {
+                return Err(Stop::no_overload());
+            };
+            if other
+                .fields
+                .get(name)
+                .is_some_and(|other| !equal_json(value, other))
+            {
+                return Ok(false);
+            }
+            continue;
+        }
+        // The API server looks the name up as if it were a name in CEL.
+        let key = Value::string(name.as_str());
+        match (one.find(&key)?, other.find(&key)?) {
+            (Some(one), Some(other)) => {
+                if !equal_items(&one, &other)? {
+                    return Ok(false);
+                }
+            }
+            (None, None) => {}
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
+fn equal_json(one: &Json, other: &Json) -> bool {
+    one == other
+}
+
+/// Compares two numbers. Returns `None` if one of them is NaN.
+fn compare_numbers(one: &Value<'_>, other: &Value<'_>) -> Option<Ordering> {
+    match (one, other) {
+        (Value::Int(one), Value::Int(other)) => Some(one.cmp(other)),
+        (Value::Uint(one), Value::Uint(other)) => Some(one.cmp(other)),
+        (Value::Double(one), Value::Double(other)) => one.partial_cmp(other),
+        (Value::Int(one), Value::Uint(other)) => Some(i128::from(*one).cmp(&i128::from(*other))),
+        (Value::Uint(one), Value::Int(other)) => Some(i128::from(*one).cmp(&i128::from(*other))),
+        (Value::Double(one), other) => compare_double(*one, other),
+        (one, Value::Double(other)) => compare_double(*other, one).map(Ordering::reverse),
+        _ => None,
+    }
+}
+
+/// Compares a float with an integer. The integer is rounded to a float, as in Go.
+#[allow(clippy::cast_precision_loss)]
+fn compare_double(one: f64, other: &Value<'_>) -> Option<Ordering> {
+    match other {
+        Value::Int(other) => one.partial_cmp(&(*other as f64)),
+        Value::Uint(other) => one.partial_cmp(&(*other as f64)),
+        _ => None,
+    }
+}
+
+/// Compares two values with `<` and its kin.
+///
+/// # Errors
+/// The values have no order.
+pub(super) fn order(one: &Value<'_>, other: &Value<'_>) -> Result<Ordering, Stop> {
+    Ok(match (one, other) {
+        (Value::Bool(one), Value::Bool(other)) => one.cmp(other),
+        (Value::String(one), Value::String(other)) => one.cmp(other),
+        (Value::Bytes(one), Value::Bytes(other)) => one.cmp(other),
+        (Value::Duration(one), Value::Duration(other)) => one.cmp(other),
+        (Value::Timestamp(one), Value::Timestamp(other)) => one.cmp(other),
+        (
+            Value::Int(_) | Value::Uint(_) | Value::Double(_),
+            Value::Int(_) | Value::Uint(_) | Value::Double(_),
+        ) => compare_numbers(one, other).ok_or_else(|| Stop::error("NaN values cannot be ordered"))?,
+        _ => return Err(Stop::no_overload()),
+    })
+}
+
+/// Returns whether a list contains an item, or a map a key.
+pub(super) fn contains<'v>(item: &Value<'v>, container: &Value<'v>) -> Outcome<'v> {
+    let found = match container {
+        Value::Map(map) => map.find(item)?.is_some(),
+        Value::List(list) => list_contains(list, item)?,
+        _ => return Err(Stop::no_overload()),
+    };
+    Ok(Value::Bool(found))
+}
+
+pub(super) fn list_contains<'v>(list: &List<'v>, item: &Value<'v>) -> Result<bool, Stop> {
+    let is_made = matches!(list, List::Made(_));
+    let mut problem = None;
+    for candidate in list.iter() {
+        // Lists of the object ask their items, others the item that is looked for.
+        let result = match (is_made, candidate) {
+            (true, candidate) => equal_items(item, &candidate?),
+            (false, candidate) => candidate.and_then(|candidate| equal_items(&candidate, item)),
+        };
+        match result {
+            Ok(true) => return Ok(true),
+            Ok(false) => {}
+            Err(Stop::Error(_)) if is_made => {}
+            Err(stop) => problem = problem.or(Some(stop)),
+        }
+    }
+    problem.map_or(Ok(false), Err)
+}

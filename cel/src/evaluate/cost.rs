@@ -1,0 +1,185 @@
+//! The cost of a call at run time, in the API server's units: `interpreter/runtimecost.go` of
+//! cel-go and `apiserver/pkg/cel/library/cost.go`.
+
+use super::value::{List, Map, Value};
+use crate::functions::Overload;
+use crate::types::Type;
+
+/// The cost of creating a list.
+const NEW_LIST: u64 = 10;
+
+/// A call whose arguments have been evaluated.
+pub(super) struct Priced<'c, 'v> {
+    pub(super) function: &'c str,
+    /// The overload, if the types of the arguments are known when the rule is compiled.
+    pub(super) overload: Option<&'static Overload>,
+    /// The arguments. `None` for an argument that fails.
+    pub(super) args: &'c [Option<Value<'v>>],
+    /// The result. `None` if the call fails.
+    pub(super) result: Option<&'c Value<'v>>,
+}
+
+/// Multiplies by a factor and rounds up.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss
+)]
+fn scaled(size: u64, factor: f64) -> u64 {
+    (size as f64 * factor).ceil() as u64
+}
+
+/// The cost of reading a string.
+fn scan(size: u64) -> u64 {
+    scaled(size, 0.1)
+}
+
+impl Priced<'_, '_> {
+    fn size(&self, index: usize) -> u64 {
+        self.args
+            .get(index)
+            .map_or(1, |arg| arg.as_ref().map_or(1, Value::size))
+    }
+
+    /// Returns whether the overload is known and takes a type.
+    fn takes(&self, index: usize, test: fn(&Type) -> bool) -> bool {
+        self.overload
+            .and_then(|overload| overload.args.get(index))
+            .is_some_and(test)
+    }
+
+    /// Returns the cost of the call.
+    pub(super) fn cost(&self) -> u64 {
+        match self.function {
+            "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => self
+                .args
+                .first()
+                .map_or(0, |arg| arg.as_ref().map_or(1, traversal)),
+            "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "cidr" | "isIP" | "isCIDR"
+            | "quantity" | "isQuantity" | "semver" | "isSemver" => scan(self.size(0)),
+            "ip" if self.takes(0, |ty| matches!(ty, Type::Opaque("cidr"))) => 1,
+            "ip" => scan(self.size(0)),
+            "replace" | "split" | "ip.isCanonical" => scaled(self.size(0), 0.2),
+            "join" => scaled(self.result.map_or(1, Value::size), 0.2),
+            "find" | "findAll" => self.regex(self.size(1)),
+            "validate" => match self.args.first() {
+                Some(Some(Value::Format(format))) => scan(self.size(1) + 1) * scaled(format.regex_size, 0.25),
+                _ => 1,
+            },
+            "containsIP" => scaled(self.size(0) * 2, 0.1) + self.parsed(),
+            "containsCIDR" => scaled(self.size(0) * 2, 0.1) + scan(self.size(0)) + 1 + self.parsed(),
+            "_==_" if matches!(self.args.first(), Some(Some(value)) if is_opaque(value)) => 1,
+            _ => self.overload_cost(),
+        }
+    }
+
+    /// The cost of parsing the second argument, if it is a string.
+    fn parsed(&self) -> u64 {
+        match self.takes(1, |ty| *ty == Type::String) {
+            true => scan(self.size(1)),
+            false => 0,
+        }
+    }
+
+    fn regex(&self, pattern: u64) -> u64 {
+        scan(self.size(0) + 1) * scaled(pattern, 0.25)
+    }
+
+    /// The cost of functions that only have a price if their overload is known.
+    fn overload_cost(&self) -> u64 {
+        let smaller = self.size(0).min(self.size(1));
+        let is_text = |ty: &Type| matches!(ty, Type::String | Type::Bytes);
+        match self.function {
+            // Equality has one overload.
+            "_==_" | "_!=_" => scan(smaller),
+            _ if self.overload.is_none() => 1,
+            "startsWith" | "endsWith" => scan(self.size(1)),
+            "bytes" if self.takes(0, |ty| *ty == Type::String) => scan(self.size(0)),
+            "string" if self.takes(0, |ty| *ty == Type::Bytes) => scan(self.size(0)),
+            "strings.quote" | "format" => scan(self.size(0)),
+            "@in" if self.takes(1, |ty| matches!(ty, Type::List(_))) => self.size(1),
+            "_<_" | "_<=_" | "_>_" | "_>=_" if self.takes(0, is_text) => scan(smaller),
+            "_+_" if self.takes(0, is_text) => scan(self.size(0) + self.size(1)),
+            "matches" => self.regex(self.size(1)),
+            "contains" => scan(self.size(0)) * scan(self.size(1)),
+            "slice" | "lists.range" | "reverse" => self.list(1.0, self.result.map_or(1, Value::size)),
+            "flatten" => self.list(self.depth(), self.size(0)),
+            "distinct" | "sort" => self.compared(0),
+            "@sortByAssociatedKeys" => self.compared(1),
+            "sets.contains" | "sets.intersects" => 1 + self.size(0).saturating_mul(self.size(1)),
+            "sets.equivalent" => 1 + self.size(0).saturating_mul(self.size(1)).saturating_mul(2),
+            _ => 1,
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    fn depth(&self) -> f64 {
+        match self.args.get(1) {
+            Some(Some(Value::Int(depth))) => *depth as f64,
+            _ => 1.0,
+        }
+    }
+
+    /// The cost of creating a list.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )]
+    fn list(&self, factor: f64, size: u64) -> u64 {
+        let factor = if factor < 0.0 { 1.0 } else { factor };
+        ((size as f64 * factor) as u64).saturating_add(1 + NEW_LIST)
+    }
+
+    /// The cost of comparing all items of a list with each other.
+    fn compared(&self, index: usize) -> u64 {
+        let size = self.size(index);
+        let first = match self.args.get(index) {
+            Some(Some(Value::List(list))) => list.get(0),
+            _ => None,
+        };
+        let factor = match first {
+            Some(Ok(Value::String(_) | Value::Bytes(_))) => 2.1,
+            _ => 2.0,
+        };
+        self.list(factor, size.saturating_mul(size))
+    }
+}
+
+fn is_opaque(value: &Value<'_>) -> bool {
+    matches!(
+        value,
+        Value::Quantity(_)
+            | Value::Ip(_)
+            | Value::Cidr(_)
+            | Value::Format(_)
+            | Value::Url(_)
+            | Value::Semver(_)
+    )
+}
+
+/// Returns the cost of visiting a value and everything in it.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss
+)]
+fn traversal(value: &Value<'_>) -> u64 {
+    let text = |length: usize| (length as f64 * 0.1) as u64;
+    match value {
+        Value::String(value) => text(value.len()),
+        Value::Bytes(bytes) => text(bytes.len()),
+        Value::List(list @ (List::Json(_) | List::Made(_) | List::Merged(..))) => {
+            list.iter().map(|item| item.as_ref().map_or(1, traversal)).sum()
+        }
+        Value::Map(map @ (Map::Json(_) | Map::Made(_))) => map
+            .keys()
+            .iter()
+            .map(|key| {
+                let value = map.find(key).ok().flatten();
+                traversal(key) + value.as_ref().map_or(1, traversal)
+            })
+            .sum(),
+        _ => 1,
+    }
+}

@@ -1,0 +1,12 @@
+//! The values and functions of CEL's and Kubernetes' libraries, apart from the evaluator.
+
+pub(super) mod base64;
+pub(super) mod cidr;
+pub(super) mod duration;
+pub(super) mod format;
+pub(super) mod go;
+pub(super) mod ip;
+pub(super) mod quantity;
+pub(super) mod semver;
+pub(super) mod time;
+pub(super) mod url;

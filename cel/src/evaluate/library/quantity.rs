@@ -1,0 +1,294 @@
+//! Kubernetes' quantities, such as `1.5Gi`, as `k8s.io/apimachinery/pkg/api/resource` reads them.
+
+use std::cmp::Ordering;
+
+const WRONG_FORMAT: &str =
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+const WRONG_SUFFIX: &str = "unable to parse quantity's suffix";
+const WRONG_NUMBER: &str = "unable to parse numeric part of quantity";
+/// The maximum number of digits of a number that Go keeps in 64 bits.
+const MAX_DIGITS: i32 = 18;
+/// Larger exponents are not computed here.
+const MAX_EXPONENT: i32 = 1000;
+
+/// A decimal number: an integer times a power of ten.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Quantity {
+    value: Value,
+    exponent: i32,
+}
+
+/// The integer of a quantity. Go keeps small numbers in 64 bits, and only these can be converted to
+/// integers.
+#[derive(Clone, Debug)]
+enum Value {
+    Small(i64),
+    Large(i128),
+}
+
+/// The reason why a quantity is unknown.
+#[derive(Debug)]
+pub(in super::super) enum Problem {
+    /// The API server's text.
+    Invalid(&'static str),
+    /// The number is too large for the computations here.
+    TooLarge,
+}
+
+/// The parts of the text of a quantity.
+struct Parts<'t> {
+    is_negative: bool,
+    /// The digits before the point, without leading zeros.
+    whole: &'t str,
+    /// The digits after the point.
+    fraction: &'t str,
+    suffix: &'t str,
+    /// Whether there is a digit.
+    has_digits: bool,
+}
+
+fn split(text: &str) -> Result<Parts<'_>, Problem> {
+    let is_negative = text.starts_with('-');
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let rest = unsigned.trim_start_matches('0');
+    if rest.is_empty() {
+        return Ok(Parts {
+            is_negative: false,
+            whole: "",
+            fraction: "",
+            suffix: "",
+            has_digits: true,
+        });
+    }
+    let is_digit = |letter: char| letter.is_ascii_digit();
+    let after = rest.trim_start_matches(is_digit);
+    let whole = &rest[..rest.len() - after.len()];
+    let (fraction, suffix) = match after.strip_prefix('.') {
+        Some(after) => {
+            let suffix = after.trim_start_matches(is_digit);
+            (&after[..after.len() - suffix.len()], suffix)
+        }
+        None => ("", after),
+    };
+    let letters = suffix.trim_start_matches(|letter| "eEinumkKMGTP".contains(letter));
+    let exponent = letters.strip_prefix(['-', '+']).unwrap_or(letters);
+    if !exponent.chars().all(is_digit) {
+        return Err(Problem::Invalid(WRONG_FORMAT));
+    }
+    Ok(Parts {
+        is_negative,
+        whole,
+        fraction,
+        suffix,
+        has_digits: unsigned.starts_with(is_digit) || !fraction.is_empty(),
+    })
+}
+
+/// The factor that a suffix stands for.
+enum Factor {
+    /// A power of ten.
+    Decimal(i32),
+    /// A power of two.
+    Binary(u32),
+}
+
+fn factor(suffix: &str) -> Option<Factor> {
+    Some(match suffix {
+        "" => Factor::Decimal(0),
+        "n" => Factor::Decimal(-9),
+        "u" => Factor::Decimal(-6),
+        "m" => Factor::Decimal(-3),
+        "k" => Factor::Decimal(3),
+        "M" => Factor::Decimal(6),
+        "G" => Factor::Decimal(9),
+        "T" => Factor::Decimal(12),
+        "P" => Factor::Decimal(15),
+        "E" => Factor::Decimal(18),
+        "Ki" => Factor::Binary(10),
+        "Mi" => Factor::Binary(20),
+        "Gi" => Factor::Binary(30),
+        "Ti" => Factor::Binary(40),
+        "Pi" => Factor::Binary(50),
+        "Ei" => Factor::Binary(60),
+        // Go truncates to 32 bits.
+        #[allow(clippy::cast_possible_truncation)]
+        suffix => Factor::Decimal(suffix.strip_prefix(['e', 'E'])?.parse::<i64>().ok()? as i32),
+    })
+}
+
+/// Parses a quantity.
+///
+/// # Errors
+/// The text is not a quantity, or its number is too large.
+pub(in super::super) fn parse_quantity(text: &str) -> Result<Quantity, Problem> {
+    if text.is_empty() {
+        return Err(Problem::Invalid(WRONG_FORMAT));
+    }
+    let parts = split(text)?;
+    let factor = factor(parts.suffix).ok_or(Problem::Invalid(WRONG_SUFFIX))?;
+    let whole = if parts.whole.is_empty() { "0" } else { parts.whole };
+    let digits = format!("{whole}{}", parts.fraction);
+    let places = i32::try_from(parts.fraction.len()).map_err(|_| Problem::TooLarge)?;
+    let length = i32::try_from(digits.len()).map_err(|_| Problem::TooLarge)?;
+    let (precision, mut exponent, mantissa) = match factor {
+        Factor::Decimal(exponent) => (MAX_DIGITS - length, exponent, 1_i64),
+        Factor::Binary(exponent) if places == 0 => {
+            let precision = 15 - length - i32::try_from(exponent * 3 / 10).unwrap_or(0) - 1;
+            (precision, 0, 1 << exponent)
+        }
+        Factor::Binary(_) => (-1, 0, 1),
+    };
+    exponent = exponent.saturating_sub(places);
+    if precision >= 0 && exponent >= -9 {
+        let value: i64 = digits.parse().map_err(|_| Problem::Invalid(WRONG_NUMBER))?;
+        if let Some(value) = value.checked_mul(mantissa) {
+            let value = Value::Small(if parts.is_negative { -value } else { value });
+            return Ok(Quantity { value, exponent });
+        }
+    }
+    if !parts.has_digits {
+        return Err(Problem::Invalid(WRONG_NUMBER));
+    }
+    large(&digits, places, &factor, parts.is_negative)
+}
+
+/// Returns a number that Go does not keep in 64 bits: a number of billionths, rounded up.
+fn large(digits: &str, places: i32, factor: &Factor, is_negative: bool) -> Result<Quantity, Problem> {
+    let mut value: i128 = digits.parse().map_err(|_| Problem::TooLarge)?;
+    let mut exponent = -places;
+    match factor {
+        Factor::Decimal(power) => exponent = exponent.saturating_add(*power),
+        Factor::Binary(power) => value = value.checked_mul(1 << power).ok_or(Problem::TooLarge)?,
+    }
+    if exponent < -9 && value != 0 {
+        let divisor = power_of_ten(-9 - exponent).unwrap_or(i128::MAX);
+        value = value / divisor + i128::from(value % divisor != 0);
+        exponent = -9;
+    } else if value != 0 {
+        let factor = power_of_ten(exponent + 9).ok_or(Problem::TooLarge)?;
+        value = value.checked_mul(factor).ok_or(Problem::TooLarge)?;
+        exponent = -9;
+    }
+    if matches!(factor, Factor::Binary(_)) {
+        // The cap is 2^63 - 1.
+        let most = i128::from(i64::MAX).checked_mul(power_of_ten(-exponent).ok_or(Problem::TooLarge)?);
+        value = value.min(most.ok_or(Problem::TooLarge)?);
+    }
+    Ok(Quantity {
+        value: Value::Large(if is_negative { -value } else { value }),
+        exponent,
+    })
+}
+
+fn power_of_ten(exponent: i32) -> Option<i128> {
+    10_i128.checked_pow(u32::try_from(exponent).ok()?)
+}
+
+impl Quantity {
+    pub(in super::super) fn of_int(value: i64) -> Quantity {
+        Quantity {
+            value: Value::Small(value),
+            exponent: 0,
+        }
+    }
+
+    fn number(&self) -> i128 {
+        match self.value {
+            Value::Small(value) => i128::from(value),
+            Value::Large(value) => value,
+        }
+    }
+
+    pub(in super::super) fn sign(&self) -> i64 {
+        i64::try_from(self.number().signum()).unwrap_or(0)
+    }
+
+    /// Returns the integer, or `None` if Go would need more than 64 bits or a fraction.
+    pub(in super::super) fn as_integer(&self) -> Option<i64> {
+        let Value::Small(value) = self.value else {
+            return None;
+        };
+        match u32::try_from(self.exponent) {
+            Ok(0) => Some(value),
+            Ok(exponent) => value.checked_mul(10_i64.checked_pow(exponent)?),
+            Err(_) => None,
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    pub(in super::super) fn as_float(&self) -> f64 {
+        let number = self.number() as f64;
+        match self.exponent {
+            0 => number,
+            exponent => number * go_power(exponent),
+        }
+    }
+
+    pub(in super::super) fn compare(&self, other: &Quantity) -> Ordering {
+        let sign = self.sign().cmp(&other.sign());
+        if sign.is_ne() || self.sign() == 0 {
+            return sign;
+        }
+        let least = self.exponent.min(other.exponent);
+        let scaled = |quantity: &Quantity| {
+            power_of_ten(quantity.exponent - least).and_then(|power| quantity.number().checked_mul(power))
+        };
+        match (scaled(self), scaled(other)) {
+            (Some(one), Some(other)) => one.cmp(&other),
+            // Only one of two numbers of the same sign is too large.
+            (None, _) => {
+                if self.sign() > 0 {
+                    Ordering::Greater
+                } else {
+                    Ordering::Less
+                }
+            }
+            (_, None) => {
+                if self.sign() > 0 {
+                    Ordering::Less
+                } else {
+                    Ordering::Greater
+                }
+            }
+        }
+    }
+
+    /// Adds a quantity, or subtracts it if `is_minus` is set. Returns `None` if the result is too
+    /// large.
+    pub(in super::super) fn plus(&self, other: &Quantity, is_minus: bool) -> Option<Quantity> {
+        let exponent = self.exponent.min(other.exponent);
+        let is_small = matches!((&self.value, &other.value), (Value::Small(_), Value::Small(_)));
+        if self.exponent.max(other.exponent) > MAX_EXPONENT {
+            return None;
+        }
+        let scaled = |quantity: &Quantity| match quantity.number() {
+            0 => Some(0),
+            number => number.checked_mul(power_of_ten(quantity.exponent - exponent)?),
+        };
+        let (one, other_number) = (scaled(self)?, scaled(other)?);
+        let sum = match is_minus {
+            true => one.checked_sub(other_number)?,
+            false => one.checked_add(other_number)?,
+        };
+        // Go keeps the scale of the other number if one of them is zero.
+        let (sum, exponent) = match (self.number(), other.number()) {
+            (_, 0) if is_small => (self.number(), self.exponent),
+            (0, number) if is_small => (if is_minus { -number } else { number }, other.exponent),
+            _ => (sum, exponent),
+        };
+        let value = match i64::try_from(sum) {
+            Ok(sum) if is_small => Value::Small(sum),
+            _ => Value::Large(sum),
+        };
+        Some(Quantity { value, exponent })
+    }
+}
+
+/// Returns a power of ten as Go's `math.Pow10` does.
+fn go_power(exponent: i32) -> f64 {
+    match exponent {
+        -323..=308 => format!("1e{exponent}").parse().unwrap_or(0.0),
+        exponent if exponent > 0 => f64::INFINITY,
+        _ => 0.0,
+    }
+}

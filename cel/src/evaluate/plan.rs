@@ -1,0 +1,227 @@
+//! A checked expression with what the evaluator has to know about its nodes.
+//!
+//! cel-go evaluates constants once when it compiles a rule: literals, lists and maps of them, and
+//! conversions such as `duration('1h')`. They cost nothing at run time, and a conversion that fails
+//! makes the rule invalid.
+
+use std::ops::Range;
+
+use rbuilder_schema::Pattern;
+
+use super::{Evaluator, STEPS, Slot, Stop};
+use crate::ast::{Expr, Kind, Literal};
+use crate::check::{Checked, path};
+use crate::functions::Overload;
+use crate::types::Type;
+
+/// A compiled expression.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) root: Expr,
+    types: Vec<Type>,
+    overloads: Vec<Vec<&'static Overload>>,
+    /// Whether a node is a constant, by id.
+    constants: Vec<bool>,
+    /// The regular expressions of nodes whose pattern is a literal, by id.
+    patterns: Vec<Option<Pattern>>,
+}
+
+/// A conversion of a constant that fails.
+#[derive(Debug)]
+pub(crate) struct PlanError {
+    /// The bytes of the conversion.
+    pub(crate) at: Range<usize>,
+    /// The API server's text.
+    pub(crate) text: String,
+}
+
+impl Plan {
+    /// Compiles a tree without errors.
+    ///
+    /// # Errors
+    /// A conversion of a constant fails.
+    pub(crate) fn new(root: Expr, checked: Checked) -> Result<Plan, PlanError> {
+        let nodes = checked.types.len();
+        let mut plan = Plan {
+            root,
+            types: checked.types,
+            overloads: checked.overloads,
+            constants: vec![false; nodes],
+            patterns: vec![None; nodes],
+        };
+        let mut found = Found {
+            constants: vec![false; nodes],
+            patterns: vec![None; nodes],
+            conversions: Vec::new(),
+        };
+        plan.visit(&plan.root, &mut found);
+        plan.constants = found.constants;
+        plan.patterns = found.patterns;
+        let failed = found.conversions.iter().find_map(|id| plan.failure(*id));
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(plan),
+        }
+    }
+
+    pub(super) fn is_constant(&self, expr: &Expr) -> bool {
+        self.constants[expr.id]
+    }
+
+    pub(super) fn pattern(&self, expr: &Expr) -> Option<&Pattern> {
+        self.patterns[expr.id].as_ref()
+    }
+
+    /// Returns the overload of a call, if its types are known.
+    pub(super) fn overload(&self, expr: &Expr) -> Option<&'static Overload> {
+        match self.overloads[expr.id].as_slice() {
+            [overload] => Some(overload),
+            _ => None,
+        }
+    }
+
+    /// Returns the name of a type if the expression is one.
+    pub(super) fn type_name(&self, expr: &Expr) -> Option<&'static str> {
+        let is_name = matches!(expr.kind, Kind::Ident(_) | Kind::Select { test: false, .. });
+        if !is_name || self.types[expr.id] != Type::Kind {
+            return None;
+        }
+        let path = path(expr)?;
+        TYPES.iter().find(|name| **name == path).copied()
+    }
+
+    /// Returns whether cel-go evaluates an expression as an attribute: a variable, or something that
+    /// a field or an index can be added to.
+    pub(super) fn is_attribute(&self, expr: &Expr) -> bool {
+        match &expr.kind {
+            Kind::Ident(_) | Kind::Select { .. } => self.type_name(expr).is_none(),
+            Kind::Call { function, .. } => {
+                matches!(function.as_str(), "_[_]" | "_[?_]" | "_?._" | "_?_:_")
+            }
+            _ => false,
+        }
+    }
+
+    /// Marks the constants of a subtree. Visits children first.
+    fn visit(&self, expr: &Expr, found: &mut Found) {
+        for child in children(expr) {
+            self.visit(child, found);
+        }
+        let is_constant = |expr: &Expr| found.constants[expr.id];
+        let constant = match &expr.kind {
+            Kind::Literal(_) => true,
+            Kind::Ident(_) | Kind::Select { .. } => self.type_name(expr).is_some(),
+            Kind::List(items) => items.iter().all(|(item, _)| is_constant(item)),
+            Kind::Map(entries) => entries
+                .iter()
+                .all(|(key, value, _)| is_constant(key) && is_constant(value)),
+            Kind::Call { function, args, .. } => match (function.as_str(), args.as_slice()) {
+                (function, [arg]) if CONVERSIONS.contains(&function) && is_constant(arg) => {
+                    found.conversions.push(expr.id);
+                    true
+                }
+                ("@in", [_, list]) => self.overload(expr).is_some() && is_empty_list(list),
+                ("matches" | "find" | "findAll", args) => {
+                    let pattern = match function.as_str() {
+                        "matches" => args.last(),
+                        _ => args.first(),
+                    };
+                    if let Some(Kind::Literal(Literal::String(text))) = pattern.map(|expr| &expr.kind) {
+                        found.patterns[expr.id] = Pattern::parse(text).ok();
+                    }
+                    false
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        found.constants[expr.id] = constant;
+    }
+
+    /// Returns the error of a conversion.
+    fn failure(&self, id: usize) -> Option<PlanError> {
+        let expr = find(&self.root, id)?;
+        let mut evaluator = Evaluator {
+            plan: self,
+            scopes: Vec::<(&str, Slot<'_, '_>)>::new(),
+            cost: 0,
+            steps: STEPS,
+            free: 1,
+        };
+        match evaluator.evaluate(expr) {
+            Err(Stop::Error(text)) => Some(PlanError {
+                at: expr.at.clone(),
+                text,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// What a traversal finds, by id.
+struct Found {
+    constants: Vec<bool>,
+    patterns: Vec<Option<Pattern>>,
+    conversions: Vec<usize>,
+}
+
+/// The names of types, as `type(x)` returns them.
+const TYPES: &[&str] = &[
+    "bool",
+    "bytes",
+    "double",
+    "dyn",
+    "int",
+    "list",
+    "map",
+    "null_type",
+    "optional_type",
+    "string",
+    "type",
+    "uint",
+    "google.protobuf.Duration",
+    "google.protobuf.Timestamp",
+    "kubernetes.NamedFormat",
+    "kubernetes.Quantity",
+    "kubernetes.Semver",
+    "kubernetes.URL",
+    "net.CIDR",
+    "net.IP",
+];
+
+/// The conversions that cel-go applies to constants when it compiles a rule.
+const CONVERSIONS: &[&str] = &[
+    "bool",
+    "bytes",
+    "double",
+    "duration",
+    "dyn",
+    "int",
+    "string",
+    "timestamp",
+    "type",
+    "uint",
+];
+
+fn is_empty_list(expr: &Expr) -> bool {
+    matches!(&expr.kind, Kind::List(items) if items.is_empty())
+}
+
+fn children(expr: &Expr) -> Vec<&Expr> {
+    match &expr.kind {
+        Kind::Literal(_) | Kind::Ident(_) | Kind::Message(_) => Vec::new(),
+        Kind::Select { operand, .. } => vec![operand],
+        Kind::Call { target, args, .. } => target.as_deref().into_iter().chain(args).collect(),
+        Kind::List(items) => items.iter().map(|(item, _)| item).collect(),
+        Kind::Map(entries) => entries.iter().flat_map(|(key, value, _)| [key, value]).collect(),
+        Kind::Fold(fold) => vec![&fold.range, &fold.init, &fold.condition, &fold.step, &fold.result],
+        Kind::Bind { value, body, .. } => vec![value, body],
+    }
+}
+
+fn find(expr: &Expr, id: usize) -> Option<&Expr> {
+    if expr.id == id {
+        return Some(expr);
+    }
+    children(expr).into_iter().find_map(|child| find(child, id))
+}

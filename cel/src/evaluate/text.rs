@@ -1,0 +1,74 @@
+//! Values as text in errors, and regular expressions.
+
+use rbuilder_schema::Pattern;
+
+use super::Stop;
+use super::library::go;
+use super::value::Value;
+
+/// Writes a value as Go's `%v` does, in errors.
+pub(super) fn show(value: &Value<'_>) -> String {
+    match value {
+        Value::Null => "NULL_VALUE".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Int(value) => value.to_string(),
+        Value::Uint(value) => value.to_string(),
+        Value::Double(value) => go::shortest(*value),
+        Value::String(text) => text.to_string(),
+        Value::Type(name) => (*name).to_owned(),
+        Value::Timestamp(time) => time.format(),
+        Value::Optional(None) => "optional.none()".to_owned(),
+        Value::Optional(Some(value)) => format!("optional({})", show(value)),
+        value => value.type_name().to_owned(),
+    }
+}
+
+/// Returns the name of a value's type in Go, in errors.
+pub(super) fn go_type(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::Null => "types.Null",
+        Value::Bool(_) => "types.Bool",
+        Value::Int(_) => "types.Int",
+        Value::Uint(_) => "types.Uint",
+        Value::Double(_) => "types.Double",
+        Value::String(_) => "types.String",
+        Value::Bytes(_) => "types.Bytes",
+        Value::Duration(_) => "types.Duration",
+        Value::Timestamp(_) => "types.Timestamp",
+        Value::Type(_) => "*types.Type",
+        Value::List(_) => "*types.baseList",
+        Value::Map(_) => "*types.baseMap",
+        Value::Optional(_) => "*types.Optional",
+        Value::Url(_) => "cel.URL",
+        Value::Quantity(_) => "cel.Quantity",
+        Value::Ip(_) => "cel.IP",
+        Value::Cidr(_) => "cel.CIDR",
+        Value::Semver(_) => "cel.Semver",
+        Value::Format(_) => "cel.Format",
+        Value::Preserved(_) => "*common.unknownPreserved",
+    }
+}
+
+/// Runs a regular expression: the compiled one, or else the text.
+///
+/// # Errors
+/// The expression is invalid, or its result is not known without Unicode tables.
+pub(super) fn with_pattern<T>(
+    text: &str,
+    compiled: Option<&Pattern>,
+    run: impl FnOnce(&Pattern) -> Option<T>,
+) -> Result<T, Stop> {
+    let parsed;
+    let pattern = match compiled {
+        Some(pattern) => pattern,
+        None => {
+            // The error of Go quotes a part of the expression.
+            parsed = Pattern::parse(text)
+                .map_err(|_| Stop::Unsupported("an invalid regular expression that is not a literal"))?;
+            &parsed
+        }
+    };
+    run(pattern).ok_or(Stop::Unsupported(
+        "a regular expression that needs Unicode tables",
+    ))
+}

@@ -1,0 +1,100 @@
+//! Requests to the API server of a control plane, with curl.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::sh::Cmd;
+
+/// A client with all permissions.
+pub(super) struct Client {
+    server: String,
+    folder: TempDir,
+}
+
+impl Client {
+    /// Reads the address and the certificates from a kubeconfig.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file is not a kubeconfig of a control plane.
+    pub(super) fn new(kubeconfig: &str) -> Result<Client> {
+        let config: Value = serde_json::from_str(&fs_err::read_to_string(kubeconfig)?)?;
+        let folder = tempfile::tempdir()?;
+        let client = Client {
+            server: text(&config, "/clusters/0/cluster/server")?.to_owned(),
+            folder,
+        };
+        for (file, pointer) in [
+            ("ca.pem", "/clusters/0/cluster/certificate-authority-data"),
+            ("client.pem", "/users/0/user/client-certificate-data"),
+            ("key.pem", "/users/0/user/client-key-data"),
+        ] {
+            let pem = BASE64_STANDARD.decode(text(&config, pointer)?)?;
+            fs_err::write(client.path(file), pem)?;
+        }
+        Ok(client)
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.folder.path().join(file)
+    }
+
+    /// Sends a request, and returns the object or the status. `null` if the server does not know the
+    /// resource yet.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is no response in JSON.
+    pub(super) fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
+        fs_err::write(self.path("body.json"), body.to_string())?;
+        let response = Cmd::new("curl --silent --show-error -H 'Content-Type: application/json'")
+            .words("--request")
+            .arg(method)
+            .words("--cacert")
+            .arg(self.path("ca.pem"))
+            .words("--cert")
+            .arg(self.path("client.pem"))
+            .words("--key")
+            .arg(self.path("key.pem"))
+            .words("--data-binary")
+            .arg(format!("@{}", self.path("body.json").display()))
+            .arg(format!("{}{path}", self.server))
+            .read()?;
+        if response.starts_with("404 page not found") {
+            return Ok(Value::Null);
+        }
+        serde_json::from_str(&response).with_context(|| format!("{method} {path}: {response}"))
+    }
+}
+
+fn text<'v>(config: &'v Value, pointer: &str) -> Result<&'v str> {
+    config
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .with_context(|| format!("the kubeconfig lacks {pointer}"))
+}
+
+/// An error in a field.
+pub(super) struct Cause {
+    pub(super) field: String,
+    pub(super) message: String,
+}
+
+/// Returns the errors of a response. Empty if it is an object.
+pub(super) fn causes(response: &Value) -> Vec<Cause> {
+    let causes = response.pointer("/details/causes").and_then(Value::as_array);
+    let text = |cause: &Value, name: &str| cause[name].as_str().unwrap_or_default().to_owned();
+    causes
+        .into_iter()
+        .flatten()
+        .map(|cause| Cause {
+            field: text(cause, "field"),
+            message: text(cause, "message"),
+        })
+        .collect()
+}
