@@ -28,6 +28,7 @@ pub mod plan;
 mod posix;
 mod programs;
 pub mod project;
+mod render;
 mod report;
 pub mod shell;
 pub mod tree;

@@ -64,6 +64,13 @@ const MULTIGROUP: &[&str] = &[
     "create webhook --group tea-time --version v1alpha1 --kind Pot --validation",
 ];
 
+/// Kinds with the same name, of which the built-in one is created last.
+const NAMESAKES: &[&str] = &[
+    "init --domain example.com --project-name shop --multigroup",
+    "create api --group shop --version v1 --kind Deployment",
+    "create api --group apps --version v1 --kind Deployment --resource=false",
+];
+
 const IMAGE: &[&str] = &[
     "init --domain example.com --project-name shop --license mit --owner Us",
     "create api --group cache --version v1 --kind Cup --image registry.example.com:5000/cup:1.6 --image-container-port 11211 --run-as-user 1001",
@@ -110,7 +117,7 @@ fn unchanged_project_becomes_the_new_scaffold() {
 
 #[test]
 fn rebuilds_the_scaffold_from_project_alone() {
-    for commands in [PLAIN, WEBHOOKS, MULTIGROUP, IMAGE, FOREIGN] {
+    for commands in [PLAIN, WEBHOOKS, MULTIGROUP, IMAGE, FOREIGN, NAMESAKES] {
         let folder = project(commands);
         let tree = rbuilder_cli::tree::Tree::new(folder.path());
         let rebuilt = rbuilder_cli::commands::rebuild_files(&tree, None).expect("it can be rebuilt");

@@ -6,11 +6,11 @@ use rbuilder_generator::Sources;
 use toml_edit::Document;
 
 use super::edits::check_module_place;
-use super::{init, scaffold};
 use crate::edit::{dependency, rust};
 use crate::flags::LibrarySource;
 use crate::library::choose::choose_library;
 use crate::project::{AdoptedPackage, Project};
+use crate::render;
 use crate::tree::Tree;
 
 const MANIFEST: &str = "Cargo.toml";
@@ -115,7 +115,7 @@ impl Example {
             let choice = choose_library(&LibrarySource::default(), tree.root())?;
             project.known.rbuilder.library = Some(choice.library);
         }
-        init::render_stand_ins(&project).map(Example)
+        render::render_stand_ins(&project).map(Example)
     }
 
     fn text(&self, path: &str) -> &str {
@@ -224,7 +224,7 @@ fn find_missing_start(
     }
     let call = format!(
         "let manager = {}::controller::register(manager);",
-        scaffold::crate_ident(project)
+        render::crate_ident(project)
     );
     Ok(Some(match rust::mentions(&text, "ManagerArgs") {
         true => Missing {

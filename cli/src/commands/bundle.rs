@@ -16,6 +16,7 @@ use crate::bundle::{
 };
 use crate::flags::{BundleFlags, is_version};
 use crate::plan::Plan;
+use crate::render;
 use crate::shell::Shell;
 use crate::tree::{Tree, typed_path};
 use crate::yaml_stream::read_documents;
@@ -48,7 +49,7 @@ pub(super) fn run(dir: &Path, flags: &BundleFlags, shell: &mut Shell) -> Result<
 /// - The lifecycle manager would reject a channel of the catalog.
 pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
     let project = scaffold::require_project(tree)?;
-    let context = scaffold::project_context(&project);
+    let context = render::project_context(&project);
     let mut plan = Plan::default();
     let (found, source) = add_manifests(&mut plan, tree, flags.product.manifests)?;
     let version = match &flags.version {

@@ -5,6 +5,7 @@ use rbuilder_templates::ApiContext;
 
 use crate::edit::{Obstacle, rust};
 use crate::plan::Plan;
+use crate::render::Line;
 use crate::tree::Tree;
 
 /// Edits a file. Fails with the lines to add by hand if the edit is not possible.
@@ -27,16 +28,10 @@ pub(super) fn edit_file<E: Into<Obstacle>>(
     plan.edit(tree, path, &edited)
 }
 
-/// Adds a `pub mod` line for each part of a module path to its parent module.
-pub(super) fn add_modules(plan: &mut Plan, tree: &Tree, parts: &[&str]) -> Result<()> {
-    for end in 1..parts.len() {
-        let path = format!("src/{}/mod.rs", parts[..end].join("/"));
-        let name = parts[end];
-        edit_file(plan, tree, &path, &format!("pub mod {name};"), |text| {
-            rust::add_module(text, name, true)
-        })?;
-    }
-    Ok(())
+/// Adds lines to the files that need them.
+pub(super) fn add_lines(plan: &mut Plan, tree: &Tree, lines: &[Line]) -> Result<()> {
+    let mut lines = lines.iter();
+    lines.try_for_each(|line| edit_file(plan, tree, &line.path, &line.shown(), |text| line.add_to(text)))
 }
 
 /// Checks that a module to be written as `a/mod.rs` does not exist as `a.rs`, because Rust rejects
@@ -69,17 +64,4 @@ pub(super) fn find_types(plan: &Plan, tree: &Tree, api: &ApiContext) -> Result<S
         }
     }
     Ok(usual)
-}
-
-/// Returns the group and version as shown to users.
-pub(super) fn shown_version(group: &str, version: &str) -> String {
-    match group {
-        "" => version.to_owned(),
-        group => format!("{group}/{version}"),
-    }
-}
-
-/// Returns the obstacle for a list from which an entry cannot be removed.
-pub(super) fn unlisted(reason: String, entry: &str) -> Obstacle {
-    Obstacle::new(reason).with_lines("remove this entry", format!("- {entry}"))
 }

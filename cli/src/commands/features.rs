@@ -8,22 +8,14 @@ use std::collections::BTreeSet;
 use anyhow::{Result, anyhow, bail};
 
 use super::Outcome;
-use super::edits::{edit_file, unlisted};
+use super::edits::edit_file;
 use crate::edit::Obstacle;
-use crate::edit::kustomization::{self, COMPONENTS, TRANSFORMERS};
+use crate::edit::kustomization::webhooks::{CERTIFICATE, WEBHOOKS, disable_webhooks, enable_webhooks};
+use crate::edit::kustomization::{self, COMPONENTS, DEPLOYMENT, TRANSFORMERS};
 use crate::flags::{Feature, SettingFlags};
 use crate::plan::Plan;
 use crate::project::{Project, Resource};
 use crate::tree::Tree;
-
-/// The kustomization of the deployment.
-pub(super) const DEPLOYMENT: &str = "config/default/kustomization.yaml";
-
-/// The component that serves webhooks, and the component that disables them in the manager.
-const WEBHOOKS: &str = "../webhook";
-const NO_WEBHOOKS: &str = "../webhook/disabled";
-/// The transformer for the component that serves webhooks.
-const WEBHOOK_NAMES: &str = "../webhook/names";
 
 /// The transformer for the component with the metrics certificate.
 const METRICS_NAMES: &str = "../metrics-certificate/names";
@@ -50,7 +42,7 @@ fn component(feature: Feature) -> &'static str {
         Feature::Prometheus => "../prometheus",
         Feature::MetricsCertificate => "../metrics-certificate",
         Feature::NetworkPolicy => "../network-policy",
-        Feature::CertManager => "../certmanager",
+        Feature::CertManager => CERTIFICATE,
         Feature::Webhooks => WEBHOOKS,
     }
 }
@@ -221,61 +213,21 @@ fn enable(text: &str, feature: Feature) -> Result<String, Obstacle> {
     }
 }
 
-/// Lists the component that serves webhooks instead of the component that disables them.
-///
-/// # Errors
-/// Fails if a list has an unsupported form.
-pub(super) fn enable_webhooks(text: &str) -> Result<String, Obstacle> {
-    let text = kustomization::replace(text, COMPONENTS, NO_WEBHOOKS, WEBHOOKS)
-        .map_err(|reason| unlisted(reason, NO_WEBHOOKS))?;
-    let text = kustomization::enable(&text, COMPONENTS, WEBHOOKS)?;
-    Ok(kustomization::enable(&text, TRANSFORMERS, WEBHOOK_NAMES)?)
-}
-
 fn disable(text: &str, feature: Feature) -> Result<String, Obstacle> {
     let entry = component(feature);
     let edited = match feature {
         Feature::Webhooks => return disable_webhooks(text),
         Feature::MetricsCertificate => {
-            let text =
-                kustomization::disable(text, COMPONENTS, entry).map_err(|reason| unlisted(reason, entry))?;
+            let text = kustomization::disable(text, COMPONENTS, entry)
+                .map_err(|reason| Obstacle::unlisted(reason, entry))?;
             return kustomization::remove_transformer(&text, METRICS_NAMES)
-                .map_err(|reason| unlisted(reason, METRICS_NAMES));
+                .map_err(|reason| Obstacle::unlisted(reason, METRICS_NAMES));
         }
         // Scaffolds never contain this line as a comment.
         Feature::CertManager => kustomization::remove_component(text, entry),
         _ => kustomization::disable(text, COMPONENTS, entry),
     };
-    edited.map_err(|reason| unlisted(reason, entry))
-}
-
-fn disable_webhooks(text: &str) -> Result<String, Obstacle> {
-    let text = kustomization::replace(text, COMPONENTS, WEBHOOKS, NO_WEBHOOKS)
-        .map_err(|reason| unlisted(reason, WEBHOOKS))?;
-    // Somebody may have commented out the component.
-    let text = kustomization::enable(&text, COMPONENTS, NO_WEBHOOKS)?;
-    // The transformer refers to a Service that does not exist without webhooks.
-    kustomization::disable(&text, TRANSFORMERS, WEBHOOK_NAMES)
-        .map_err(|reason| unlisted(reason, WEBHOOK_NAMES))
-}
-
-/// Removes everything about webhooks, whether they are enabled or not.
-///
-/// # Errors
-/// Fails if a list has an unsupported form.
-pub(super) fn remove_webhooks(text: &str) -> Result<String, Obstacle> {
-    let mut text = text.to_owned();
-    for entry in [WEBHOOKS, NO_WEBHOOKS, component(Feature::CertManager)] {
-        text = kustomization::remove_component(&text, entry).map_err(|reason| unlisted(reason, entry))?;
-        text = kustomization::remove_commented(&text, COMPONENTS, entry);
-    }
-    let text = kustomization::remove_transformer(&text, WEBHOOK_NAMES)
-        .map_err(|reason| unlisted(reason, WEBHOOK_NAMES))?;
-    Ok(kustomization::remove_commented(
-        &text,
-        TRANSFORMERS,
-        WEBHOOK_NAMES,
-    ))
+    edited.map_err(|reason| Obstacle::unlisted(reason, entry))
 }
 
 /// Components that change objects of other components, which must be listed above them.
@@ -343,21 +295,6 @@ mod tests {
             assert_eq!(enable(&off, feature), Ok(on.clone()));
             assert_eq!(disable(&off, feature), Ok(off.clone()));
             assert_eq!(enable(&on, feature), Ok(on));
-        }
-    }
-
-    #[test]
-    fn removes_webhooks_in_every_state() {
-        let expected = "resources:\n- ../crd\n\ncomponents:\n- ../metrics\n# - ../prometheus\n\n";
-        let off = disable_webhooks(LISTED).expect("a list");
-        assert!(
-            off.contains("- ../webhook/disabled\n\ntransformers: []\n# - ../webhook/names\n"),
-            "{off}"
-        );
-        let certified = enable(LISTED, Feature::CertManager).expect("a list");
-        let commented = LISTED.replace("- ../webhook\n", "# - ../webhook\n");
-        for text in [LISTED, &off, &certified, &commented] {
-            assert_eq!(remove_webhooks(text).as_deref(), Ok(expected), "{text}");
         }
     }
 }

@@ -13,7 +13,6 @@ use rbuilder_generator::{
 use super::scaffold;
 use crate::edit::dependency::{self, Requirement};
 use crate::flags::ExternalFlags;
-use crate::plan::Plan;
 use crate::project::{Project, Resource, names};
 use crate::tree::Tree;
 
@@ -229,70 +228,4 @@ fn external_kind(tree: &Tree, flags: KindFlags<'_>, path: &str) -> Result<Resour
         bail!("the API group of `{}` is required: pass `--group`", flags.kind);
     }
     Ok(resource)
-}
-
-/// Adds the crate of an external kind to Cargo.toml if it is missing.
-///
-/// # Errors
-/// Fails if Cargo.toml cannot be edited.
-pub(super) fn add_crate(plan: &mut Plan, tree: &Tree, resource: &Resource) -> Result<()> {
-    if resource.module.is_empty() {
-        return Ok(());
-    }
-    let requirement = Requirement::parse(&resource.module)?;
-    let lines = format!("[dependencies]\n{}", requirement.line());
-    super::edits::edit_file(plan, tree, "Cargo.toml", &lines, |text| {
-        dependency::add_dependency(text, &requirement)
-    })
-}
-
-/// A built-in kind whose objects are owned by objects of another kind.
-pub(super) struct ManagedKind {
-    /// Rust path of its type.
-    pub(super) path: &'static str,
-    /// API group.
-    pub(super) group: &'static str,
-    /// `pods`.
-    pub(super) plural: &'static str,
-}
-
-const PODS: ManagedKind = ManagedKind {
-    path: "k8s_openapi::api::core::v1::Pod",
-    group: "",
-    plural: "pods",
-};
-
-/// Returns the kind of the objects that Kubernetes creates for objects of a kind. For example, a
-/// controller for ReplicaSets mostly deals with their Pods.
-pub(super) fn managed_kind(resource: &Resource) -> Option<ManagedKind> {
-    match (resource.core, resource.path.as_str()) {
-        (true, "k8s_openapi::api::apps::v1::Deployment") => Some(ManagedKind {
-            path: "k8s_openapi::api::apps::v1::ReplicaSet",
-            group: "apps",
-            plural: "replicasets",
-        }),
-        (true, "k8s_openapi::api::batch::v1::CronJob") => Some(ManagedKind {
-            path: "k8s_openapi::api::batch::v1::Job",
-            group: "batch",
-            plural: "jobs",
-        }),
-        (
-            true,
-            "k8s_openapi::api::apps::v1::ReplicaSet"
-            | "k8s_openapi::api::apps::v1::StatefulSet"
-            | "k8s_openapi::api::apps::v1::DaemonSet"
-            | "k8s_openapi::api::batch::v1::Job"
-            | "k8s_openapi::api::core::v1::ReplicationController",
-        ) => Some(PODS),
-        _ => None,
-    }
-}
-
-/// Returns whether a fake API server serves a version of a kind without configuration. This applies
-/// to Kubernetes' preferred versions.
-pub(super) fn is_served_by_fake(resource: &Resource) -> bool {
-    let Resource {
-        group, version, kind, ..
-    } = resource;
-    resource.core && find_kubernetes_kind(None, group, version, kind).is_some_and(|found| found.is_preferred)
 }

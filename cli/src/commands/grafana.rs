@@ -11,6 +11,7 @@ use crate::edit::kustomization;
 use crate::flags::ProductMergeFlags;
 use crate::grafana::{CUSTOM_METRICS, CustomMetrics, RULES, make_files};
 use crate::plan::Plan;
+use crate::render;
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -39,7 +40,7 @@ pub(super) fn run(dir: &Path, flags: &ProductMergeFlags, shell: &mut Shell) -> R
 /// or if there are conflicts and `--no-conflicts` is set.
 pub fn plan_grafana(tree: &Tree, flags: &ProductMergeFlags) -> Result<Outcome> {
     let project = scaffold::require_project(tree)?;
-    let context = scaffold::project_context(&project);
+    let context = render::project_context(&project);
     let custom = tree.read(CUSTOM_METRICS)?.unwrap_or_default();
     let files = make_files(&context.name, &CustomMetrics::parse(&custom)?);
     let mut plan = Plan::default();

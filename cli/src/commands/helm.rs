@@ -12,6 +12,7 @@ use super::{Outcome, execute, scaffold};
 use crate::chart::{ChartOptions, README, has_image, make_chart};
 use crate::flags::ProductFlags;
 use crate::plan::Plan;
+use crate::render;
 use crate::shell::Shell;
 use crate::tree::Tree;
 use crate::yaml_stream::describe_failure;
@@ -38,7 +39,7 @@ pub(super) fn run(dir: &Path, flags: &ProductFlags, shell: &mut Shell) -> Result
 /// With `--no-conflicts`, conflicts are errors.
 pub fn plan_helm(tree: &Tree, flags: &ProductFlags) -> Result<Outcome> {
     let project = scaffold::require_project(tree)?;
-    let context = scaffold::project_context(&project);
+    let context = render::project_context(&project);
     let mut plan = Plan::default();
     let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
     let options = ChartOptions {

@@ -13,6 +13,7 @@ use crate::library::choose::choose_library;
 use crate::library::{DEPENDENCY, Library};
 use crate::plan::Plan;
 use crate::project::{FILE, Project};
+use crate::render;
 use crate::shell::Shell;
 use crate::tree::{Tree, check_relative};
 
@@ -121,7 +122,7 @@ fn record_manifest(project: &mut Project, old: &Library, new: &Library) -> Resul
 fn render_manifest(project: &Project, library: &Library) -> Result<String> {
     let mut project = project.clone();
     project.known.rbuilder.library = Some(library.clone());
-    let files = rbuilder_templates::init_files(&scaffold::project_context(&project))?;
+    let files = rbuilder_templates::init_files(&render::project_context(&project))?;
     let manifest = files.into_iter().find(|file| file.path == MANIFEST);
     Ok(manifest.map(|file| file.text).unwrap_or_default())
 }

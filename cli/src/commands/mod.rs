@@ -31,7 +31,6 @@ mod library;
 mod man;
 mod manifests;
 mod owners;
-mod places;
 mod reference;
 mod removal;
 mod run;
@@ -40,7 +39,6 @@ mod scaffold_merge;
 mod types;
 mod update;
 mod version;
-mod webhook_context;
 mod webhooks;
 #[cfg(not(feature = "control-plane"))]
 mod without_control_plane;

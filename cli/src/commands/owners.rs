@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use anyhow::{Result, bail};
 use rbuilder_templates::{OnExists, Rendered};
 
-use super::edits::shown_version;
-use super::places::ApiPlaces;
-use super::scaffold;
-use super::webhook_context::webhook_context;
-use crate::project::{Known, Project, Resource, names};
+use crate::project::{Project, Resource, shown_version};
+use crate::render::Parts;
+
+/// Directories with files that serve the webhooks of all kinds.
+const SERVING: [&str; 3] = ["config/certmanager/", "config/network-policy/", "config/webhook/"];
 
 /// Checks that no file to write belongs to another kind in PROJECT. `--force` does not override
 /// this check, because it only applies to files of the requested kind.
@@ -51,37 +51,8 @@ pub(super) fn check_file_owners(project: &Project, wanted: &Resource, files: &[R
 
 /// Returns the files that belong to a version of a kind according to PROJECT.
 fn owned_paths(project: &Project, resource: &Resource) -> Result<BTreeSet<String>> {
-    let context = scaffold::project_context(project);
-    let mut files = Vec::new();
-    for places in ApiPlaces::each(project, resource) {
-        files.extend(rbuilder_templates::api_files(&context, &places.context())?);
-    }
-    let api = ApiPlaces::of(project, resource).with_types().context();
-    if let Some(webhooks) = &resource.webhooks {
-        let webhook = webhook_context(project, resource, webhooks, &api);
-        let made = rbuilder_templates::webhook_files(&context, &api, &webhook)?;
-        // Files in config/ serve all webhooks of the project.
-        files.extend(made.into_iter().filter(|file| !file.path.starts_with("config/")));
-    }
-    let owned = files.into_iter().filter(|file| file.on_exists == OnExists::Owned);
-    Ok(owned.map(|file| file.path).collect())
-}
-
-/// Checks that no other group in the project uses the same directory.
-///
-/// # Errors
-/// Fails with the other group and the directory.
-pub(super) fn check_group_directory(known: &Known, group: &str) -> Result<()> {
-    if !known.multigroup || group.is_empty() {
-        return Ok(());
-    }
-    let folder = names::group_module(group);
-    let has_it = |other: &&Resource| other.group != group && names::group_module(&other.group) == folder;
-    match known.resources.iter().find(has_it) {
-        Some(other) => bail!(
-            "group `{group}` and group `{}` would share the directory src/api/{folder}/: choose another group (`--group`)",
-            other.group
-        ),
-        None => Ok(()),
-    }
+    let files = Parts::of_kind(project, resource)?.files.into_iter();
+    let owned = files.filter(|file| file.on_exists == OnExists::Owned);
+    let own = owned.filter(|file| !SERVING.iter().any(|folder| file.path.starts_with(folder)));
+    Ok(own.map(|file| file.path).collect())
 }

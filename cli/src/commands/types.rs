@@ -8,13 +8,13 @@ use rbuilder_importer::{Definitions, Diagnostic, Imported, ModuleFolder, is_defi
 use serde_json::{Value, json};
 
 use super::edits::edit_file;
-use super::scaffold::project_context;
 use super::{Outcome, execute, kubernetes};
 use crate::edit::rust;
 use crate::edit::selection::has_only;
 use crate::flags::{Output, TypesFlags};
 use crate::plan::Plan;
 use crate::project::Project;
+use crate::render::project_context;
 use crate::shell::Shell;
 use crate::tree::{Tree, check_relative, read_inputs, typed_path};
 use crate::yaml_stream::{describe_cause, describe_failure, list_items};

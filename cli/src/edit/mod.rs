@@ -47,6 +47,11 @@ impl Obstacle {
         }
     }
 
+    /// Creates the obstacle for a list from which an entry cannot be removed.
+    pub fn unlisted(reason: String, entry: &str) -> Obstacle {
+        Obstacle::new(reason).with_lines("remove this entry", format!("- {entry}"))
+    }
+
     /// Sets the instruction, as in [`Unrecognised::instruction`], and its lines.
     #[must_use]
     pub fn with_lines(self, instruction: &'static str, lines: impl Into<String>) -> Obstacle {

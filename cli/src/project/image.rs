@@ -42,16 +42,6 @@ impl Image {
         })
     }
 
-    /// Returns the flags that request this image.
-    pub fn flags(&self) -> ImageFlags {
-        ImageFlags {
-            name: Some(self.name.clone()),
-            command: self.command.clone(),
-            port: self.port,
-            run_as_user: self.run_as_user,
-        }
-    }
-
     /// Checks the values that are written into generated source.
     ///
     /// # Errors

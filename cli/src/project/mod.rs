@@ -29,7 +29,7 @@ pub use image::Image;
 pub use keys::MisspelledKey;
 pub use package::AdoptedPackage;
 pub use resource::{Api, NamedController, Resource, Webhooks};
-pub(crate) use resource::{describe_scope, naming_flags, strip_domain};
+pub(crate) use resource::{describe_scope, naming_flags, shown_version, strip_domain};
 pub use scaffolded::{ATTRIBUTES, ATTRIBUTES_TEXT, RECORD, ScaffoldedFiles};
 
 /// Name of the PROJECT file.
@@ -152,7 +152,6 @@ impl Project {
         for (path, hash) in std::mem::take(&mut project.known.rbuilder.files) {
             project.scaffolded.add_hash(&path, &hash);
         }
-        project.release = tree.release();
         Ok(Some(project))
     }
 
@@ -349,18 +348,27 @@ impl Project {
         }
     }
 
-    /// Returns the project as it was before the first API was created.
+    /// Returns the project without any record of scaffolded files, for the templates of a release.
+    /// Sets the domains and plurals that kubebuilder omits.
     #[must_use]
-    pub(crate) fn without_resources(&self) -> Project {
+    pub(crate) fn as_new(&self, release: Option<&'static Release>) -> Project {
         let mut project = self.clone();
-        let resources = &mut project.known.resources;
-        // Keep foreign kinds without their scaffolded parts: the files of the project do not
-        // contain their types.
-        resources.retain(Resource::is_foreign);
-        for resource in resources {
-            resource.controller = false;
-            resource.controllers.clear();
-            resource.webhooks = None;
+        project.scaffolded = ScaffoldedFiles::default();
+        project.release = release;
+        let Known {
+            domain, resources, ..
+        } = &mut project.known;
+        for resource in resources.iter_mut().filter(|resource| resource.api.is_some()) {
+            if resource.domain.is_empty() {
+                resource.domain.clone_from(domain);
+            }
+        }
+        let known = resources.clone();
+        for resource in resources.iter_mut().filter(|resource| resource.plural.is_empty()) {
+            let versions = known.iter().filter(|other| other.same_kind(resource));
+            let mut plurals = versions.map(|other| &other.plural);
+            let plural = plurals.find(|plural| !plural.is_empty()).cloned();
+            resource.plural = plural.unwrap_or_else(|| names::plural_of(&resource.kind));
         }
         project
     }

@@ -360,6 +360,14 @@ pub(crate) fn naming_flags(group: &str, version: &str, kind: &str) -> String {
     format!("{group}--version {version} --kind {kind}")
 }
 
+/// Returns the group and version as shown to users.
+pub(crate) fn shown_version(group: &str, version: &str) -> String {
+    match group {
+        "" => version.to_owned(),
+        group => format!("{group}/{version}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::strip_domain;

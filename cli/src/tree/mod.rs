@@ -26,7 +26,6 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
-use rbuilder_templates::Release;
 
 use crate::disk::{Folder, Sort, cannot_message, check_length, is_link, open_without_links, read_bounded};
 use crate::hash::checksum;
@@ -56,14 +55,7 @@ pub struct Tree {
     /// Texts read as source.
     sources: RefCell<Vec<Arc<SourceTexts>>>,
     /// The files of a tree in memory; `None` for a tree on disk.
-    memory: Option<MemoryFiles>,
-}
-
-/// The files of a tree in memory, and the release whose templates commands use in it.
-#[derive(Debug)]
-struct MemoryFiles {
-    files: BTreeMap<String, String>,
-    release: Option<&'static Release>,
+    memory: Option<BTreeMap<String, String>>,
 }
 
 /// The error for a file that changed after a plan was based on it. No file has been written.
@@ -111,25 +103,17 @@ impl Tree {
         }
     }
 
-    /// Creates a tree in memory, in which commands scaffold with the templates of `release`, or
-    /// with the templates of this version if it is `None`. Such a tree has no source, so manifests
-    /// cannot be generated in it.
-    pub(crate) fn in_memory(files: BTreeMap<String, String>, release: Option<&'static Release>) -> Tree {
+    /// Creates a tree in memory. Such a tree has no source, so manifests cannot be generated in it.
+    pub(crate) fn in_memory(files: BTreeMap<String, String>) -> Tree {
         Tree {
-            memory: Some(MemoryFiles { files, release }),
+            memory: Some(files),
             ..Tree::new(".")
         }
     }
 
-    /// Returns the release whose templates this tree uses; `None` for the templates of this
-    /// version.
-    pub(crate) fn release(&self) -> Option<&'static Release> {
-        self.memory.as_ref()?.release
-    }
-
     /// Returns the files of a tree in memory.
     pub(crate) fn into_files(self) -> BTreeMap<String, String> {
-        self.memory.map(|memory| memory.files).unwrap_or_default()
+        self.memory.unwrap_or_default()
     }
 
     /// Returns the path of the directory.
@@ -222,7 +206,7 @@ impl Tree {
     fn list_sort(&self, folder: &str, asked: Sort) -> Result<Vec<String>> {
         check_relative(folder)?;
         if let Some(memory) = &self.memory {
-            return Ok(memory.list(folder, asked));
+            return Ok(list_memory(memory, folder, asked));
         }
         let Some(root) = self.folder()? else {
             return Ok(Vec::new());
@@ -264,7 +248,7 @@ impl Tree {
         }
         check_relative(path)?;
         if let Some(memory) = &self.memory {
-            return Ok(memory.files.get(path).map(|text| text.clone().into_bytes()));
+            return Ok(memory.get(path).map(|text| text.clone().into_bytes()));
         }
         let Some(root) = self.folder()? else {
             return Ok(None);
@@ -311,23 +295,21 @@ pub(crate) fn levels_above(path: &str) -> Option<usize> {
     ((1..=MOST_ANCESTORS).contains(&levels) && path == manifest_above(levels)).then_some(levels)
 }
 
-impl MemoryFiles {
-    /// Returns the files or directories in a directory, sorted.
-    fn list(&self, folder: &str, asked: Sort) -> Vec<String> {
-        let mut found: Vec<String> = Vec::new();
-        for path in self.files.keys() {
-            let below = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
-            let entry = match (below, asked) {
-                (Some(below), Sort::Folder) => below.split_once('/').map(|(name, _)| name),
-                (Some(below), _) => Some(below).filter(|below| !below.contains('/')),
-                (None, _) => None,
-            };
-            found.extend(entry.map(|name| format!("{folder}/{name}")));
-        }
-        found.sort();
-        found.dedup();
-        found
+/// Returns the files or directories in a directory of a tree in memory, sorted.
+fn list_memory(files: &BTreeMap<String, String>, folder: &str, asked: Sort) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for path in files.keys() {
+        let below = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
+        let entry = match (below, asked) {
+            (Some(below), Sort::Folder) => below.split_once('/').map(|(name, _)| name),
+            (Some(below), _) => Some(below).filter(|below| !below.contains('/')),
+            (None, _) => None,
+        };
+        found.extend(entry.map(|name| format!("{folder}/{name}")));
     }
+    found.sort();
+    found.dedup();
+    found
 }
 
 /// Opens a project directory. Returns `None` if it does not exist yet.
@@ -410,7 +392,7 @@ mod tests {
     #[test]
     fn tree_in_memory_lists_its_files() {
         let files = ["a/b/c", "a/d", "a/e", "ab/f"].map(|path| (path.to_owned(), String::new()));
-        let tree = Tree::in_memory(BTreeMap::from(files), None);
+        let tree = Tree::in_memory(BTreeMap::from(files));
         assert_eq!(tree.list("a").expect("a folder"), ["a/d", "a/e"]);
         assert_eq!(tree.list_folders("a").expect("a folder"), ["a/b"]);
         assert_eq!(tree.list("none").expect("no folder"), [""; 0]);

@@ -2,10 +2,9 @@
 
 use anyhow::{Result, bail};
 
-use crate::commands::edits::shown_version;
 use crate::commands::{foreign_kind, scaffold};
 use crate::flags::ApiFlags;
-use crate::project::{Image, Known, Resource, names};
+use crate::project::{Image, Known, Resource, names, shown_version};
 use crate::tree::Tree;
 
 /// The recorded versions of the requested kind.

@@ -12,12 +12,12 @@ use rbuilder_importer::{ImportedKind, ImportedVersion, import_kind};
 use rbuilder_templates::{ApiContext, ProjectContext, Rendered};
 use serde_json::{Value, json};
 
-use super::further::types_path;
 use super::{Creation, Types, check_flags};
 use crate::commands::types::{help, message, read_definitions};
 use crate::commands::{Outcome, kubernetes};
 use crate::flags::ApiFlags;
 use crate::project::{describe_scope, names, naming_flags, strip_domain};
+use crate::render::types_path;
 use crate::tree::Tree;
 
 /// Reads the CRD that the flags name. Paths are relative to `dir`.

@@ -5,7 +5,6 @@ mod further;
 mod imported;
 mod request;
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -16,23 +15,16 @@ use rbuilder_templates::{ApiContext, Rendered};
 pub use self::imported::plan_create_api_from_crd;
 pub(crate) use self::imported::{import_crd, plan_create_imported};
 
-pub(super) use self::further::{is_shared_by_versions, types_path};
-
-use self::further::CopiedParts;
 use self::request::Request;
 use super::adopted::{Parts, check_places};
-use super::edits::{add_modules, check_module_place, edit_file, shown_version};
+use super::edits::{add_lines, check_module_place};
 use super::{Outcome, execute, foreign_kind, owners, scaffold};
-use crate::edit::kustomization::{self, COMPONENTS};
-use crate::edit::{dependency, rust};
 use crate::flags::{ApiFlags, Output};
 use crate::plan::Plan;
-use crate::project::{Image, Project, names};
+use crate::project::{Image, Project, names, shown_version};
+use crate::render::{CopiedParts, Line, api_lines, crate_line, project_context, types_path};
 use crate::shell::Shell;
 use crate::tree::Tree;
-
-/// Binds the manager to its ClusterRole in a project whose manager is restricted to a namespace.
-pub(super) const BINDING: &str = "config/rbac/cluster_role_binding.yaml";
 
 /// Runs the command in a project. File paths on the command line are relative to `typed_in`.
 pub(super) fn run(dir: &Path, typed_in: &Path, flags: &ApiFlags, shell: &mut Shell) -> Result<u8> {
@@ -156,19 +148,9 @@ fn ask(flags: &mut ApiFlags, shell: &mut Shell) {
 /// # Errors
 /// Fails if a name is invalid or taken, if files conflict, or if a file cannot be edited.
 pub fn plan_create_api(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
-    plan_version(tree, flags, Types::Scaffolded)
-}
-
-/// Returns the changes of `create api` for a version whose types come from an unavailable CRD. Uses
-/// the types and the sample of the templates instead.
-pub(super) fn plan_create_api_without_crd(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
-    plan_version(tree, flags, Types::OfUnknownCrd)
-}
-
-fn plan_version(tree: &Tree, flags: &ApiFlags, types: Types<'_>) -> Result<Outcome> {
     check_flags(flags)?;
     let mut creation = Creation::new(tree)?;
-    creation.add_version(flags, types)?;
+    creation.add_version(flags, Types::Scaffolded)?;
     creation.finish(flags.manifests)
 }
 
@@ -179,8 +161,6 @@ enum Types<'a> {
     Scaffolded,
     /// A CRD.
     OfCrd(&'a ImportedVersion),
-    /// A CRD that is unavailable.
-    OfUnknownCrd,
 }
 
 /// Adds versions of kinds to a plan.
@@ -213,11 +193,11 @@ impl<'a> Creation<'a> {
     /// Adds the files of a version to the plan.
     fn add_version(&mut self, flags: &ApiFlags, types: Types<'_>) -> Result<()> {
         let tree = self.tree;
-        let is_imported = !matches!(types, Types::Scaffolded);
+        let is_imported = matches!(types, Types::OfCrd(_));
         let mut request = Request::new(&self.project, tree, flags, is_imported)?;
         let taken = match types {
             Types::Scaffolded => request.read_previous(&self.project, tree, flags)?,
-            Types::OfCrd(_) | Types::OfUnknownCrd => CopiedParts::default(),
+            Types::OfCrd(_) => CopiedParts::default(),
         };
         request.check_free_names(&self.project, tree)?;
         let parts = Parts {
@@ -226,20 +206,13 @@ impl<'a> Creation<'a> {
             webhooks: false,
         };
         check_places(tree, &self.project, parts)?;
-        let context = scaffold::project_context(&self.project);
+        let context = project_context(&self.project);
         let mut api = request.context(&self.project);
-        api.kube_arguments.clone_from(&taken.arguments);
-        if read_crate_names(tree)?.contains(&api.module) {
-            api.reexport = format!("self::{}", api.module);
-        }
-        if let Some(name) = taken.sample_name() {
-            api.sample_name = name.to_owned();
-        }
+        taken.complete(&mut api, &tree.read("Cargo.toml")?.unwrap_or_default());
         let mut files = rbuilder_templates::api_files(&context, &api)?;
         match types {
             Types::Scaffolded => taken.replace(&mut files, &api),
             Types::OfCrd(version) => imported::replace_files(&mut files, &context, &api, version),
-            Types::OfUnknownCrd => {}
         }
         for file in &files {
             check_module_place(tree, &file.path)?;
@@ -266,8 +239,9 @@ impl<'a> Creation<'a> {
     fn finish(mut self, has_manifests: bool) -> Result<Outcome> {
         self.plan.check_conflicts()?;
         for added in &self.added {
-            foreign_kind::add_crate(&mut self.plan, self.tree, &added.request.resource)?;
-            add_lines(&mut self.plan, self.tree, &added.files, &added.api)?;
+            let mut lines: Vec<Line> = crate_line(&added.request.resource)?.into_iter().collect();
+            lines.extend(api_lines(&added.api, &added.files));
+            add_lines(&mut self.plan, self.tree, &lines)?;
         }
         self.plan.write_project(&self.project, self.tree)?;
         let found = scaffold::add_manifests(&mut self.plan, self.tree, has_manifests)?;
@@ -277,7 +251,7 @@ impl<'a> Creation<'a> {
             request, api, taken, ..
         } in &self.added
         {
-            taken.warn(api, &mut outcome);
+            further::warn_uncopied(taken, api, &mut outcome);
             if request.types {
                 further::warn_unconverted(&self.project, &request.resource, &mut outcome);
             }
@@ -305,12 +279,6 @@ fn next_steps(added: &[Added], test_command: &str) -> String {
         "Next: edit {}, then run:\n  {test_command}\n",
         files.join(" and ")
     )
-}
-
-/// Returns the names that the module of a version re-exports from the module of a kind. This is
-/// only the kind if its other names may also occur in another kind.
-pub(super) fn reexported_names(api: &ApiContext) -> &str {
-    if api.imported { &api.kind } else { "*" }
 }
 
 /// Checks the flags for a controller that runs an image. It must be scaffolded together with its
@@ -348,90 +316,4 @@ fn check_flags(flags: &ApiFlags) -> Result<()> {
         bail!("the types of a kind of another project are in its crate: omit `--resource`");
     }
     Ok(())
-}
-
-/// Adds lines for the new files to the files that list them.
-fn add_lines(plan: &mut Plan, tree: &Tree, files: &[Rendered], api: &ApiContext) -> Result<()> {
-    if api.resource {
-        let parts: Vec<&str> = api.api_path.split("::").collect();
-        add_modules(plan, tree, &parts)?;
-        let version = format!("src/{}/mod.rs", parts.join("/"));
-        let names = reexported_names(api);
-        edit_file(
-            plan,
-            tree,
-            &version,
-            &format!("mod {};\npub use {}::{names};", api.module, api.reexport),
-            |text| {
-                let text = rust::add_module(text, &api.module, api.imported)?;
-                rust::add_reexport(&text, &api.reexport, names)
-            },
-        )?;
-        for file in files {
-            let Some((folder @ ("config/samples" | "config/rbac"), name)) = file.path.rsplit_once('/') else {
-                continue;
-            };
-            let list = format!("{folder}/kustomization.yaml");
-            edit_file(plan, tree, &list, &format!("resources:\n- {name}"), |text| {
-                kustomization::add_resource(text, name)
-            })?;
-        }
-        edit_file(
-            plan,
-            tree,
-            "config/default/kustomization.yaml",
-            "resources:\n- ../crd",
-            |text| kustomization::add_resource(text, "../crd"),
-        )?;
-    }
-    if !api.resource && files.iter().any(|file| file.path == BINDING) {
-        let list = "config/rbac/kustomization.yaml";
-        edit_file(
-            plan,
-            tree,
-            list,
-            "resources:\n- cluster_role_binding.yaml",
-            |text| kustomization::add_resource(text, "cluster_role_binding.yaml"),
-        )?;
-    }
-    if let Some(component) = files.iter().find_map(|file| image_component(&file.path)) {
-        edit_file(
-            plan,
-            tree,
-            MANAGER_LIST,
-            &format!("components:\n- {component}"),
-            |text| kustomization::enable(text, COMPONENTS, component),
-        )?;
-    }
-    if api.controller {
-        let mut parts: Vec<&str> = api.controller_path.split("::").collect();
-        add_modules(plan, tree, &parts)?;
-        let call = format!("{}::controller()", parts.split_off(1).join("::"));
-        edit_file(
-            plan,
-            tree,
-            "src/controller/mod.rs",
-            &format!("manager.controller({call})"),
-            |text| rust::add_registration(text, "controller", &call),
-        )?;
-    }
-    Ok(())
-}
-
-/// The kustomization of the manager.
-pub(super) const MANAGER_LIST: &str = "config/manager/kustomization.yaml";
-
-/// Returns the name of an image component if a file is its kustomization.
-pub(super) fn image_component(path: &str) -> Option<&str> {
-    let folder = path.strip_prefix("config/manager/")?;
-    folder.strip_suffix("/kustomization.yaml")
-}
-
-/// Returns the crates that the project's library can refer to. A module with such a name needs the
-/// prefix `self::`.
-fn read_crate_names(tree: &Tree) -> Result<BTreeSet<String>> {
-    let manifest = tree.read("Cargo.toml")?.unwrap_or_default();
-    let mut crates = dependency::crate_names(&manifest, &["dependencies", "dev-dependencies"]);
-    crates.extend(["core", "std"].map(str::to_owned));
-    Ok(crates)
 }

@@ -4,12 +4,14 @@ use anyhow::{Result, bail};
 use rbuilder_templates::ApiContext;
 
 use super::family::{Family, Parts};
-use super::further::CopiedParts;
 use crate::commands::foreign_kind::{self, KindFlags, find_foreign_kind};
-use crate::commands::places::{ApiPlaces, controller_module, controller_path};
-use crate::commands::{owners, scaffold};
+use crate::commands::scaffold;
 use crate::flags::ApiFlags;
 use crate::project::{Api, Project, Resource, describe_scope, names};
+use crate::render::{
+    ApiPlaces, CopiedParts, check_free_names, check_group_directory, controller_module, controller_path,
+    find_other_group,
+};
 use crate::tree::Tree;
 
 /// A requested kind with all defaults applied.
@@ -143,20 +145,35 @@ impl Request {
             return Ok(CopiedParts::default());
         };
         let before = ApiPlaces::of(project, before).context();
-        let taken = CopiedParts::read(tree, &before, &self.resource.version)?;
+        let taken = CopiedParts::read(|path| tree.read(path), &before, &self.resource.version)?;
         if !self.known {
-            taken.apply_defaults(self, flags);
+            self.apply_defaults(&taken, flags);
         }
         Ok(taken)
+    }
+
+    /// Uses plural and scope of the preceding version unless the flags set them.
+    fn apply_defaults(&mut self, taken: &CopiedParts, asked: &ApiFlags) {
+        if let Some(plural) = &taken.plural
+            && asked.plural.is_none()
+            && names::check_plural(plural).is_ok()
+        {
+            self.resource.plural.clone_from(plural);
+        }
+        if let Some(namespaced) = taken.namespaced
+            && asked.namespaced.is_none()
+        {
+            self.namespaced = namespaced;
+            if let Some(api) = &mut self.resource.api {
+                api.namespaced = namespaced;
+            }
+        }
     }
 
     /// Checks that no other kind in the project uses the requested names.
     pub(super) fn check_free_names(&self, project: &Project, tree: &Tree) -> Result<()> {
         let wanted = &self.resource;
-        let known = &project.known;
-        let is_of_another_group = |other: &&Resource| other.api.is_some() && other.group != wanted.group;
-        if let Some(other) = known.resources.iter().find(is_of_another_group)
-            && !known.multigroup
+        if let Some(other) = find_other_group(project, wanted)
             && self.types
         {
             let Resource {
@@ -177,35 +194,8 @@ impl Request {
                 "multiple groups are not enabled: {remedy}, or run `rbuilder edit --multigroup` first, which moves each group to directories of its own{help}"
             );
         }
-        owners::check_group_directory(known, &wanted.group)?;
-        let module = names::module_name(&wanted.kind);
-        for other in known
-            .resources
-            .iter()
-            .filter(|other| (&other.group, &other.domain) == (&wanted.group, &wanted.domain))
-            .filter(|other| other.kind != wanted.kind)
-        {
-            let (kind, taken) = (&wanted.kind, &other.kind);
-            if names::module_name(taken) == module || taken.to_lowercase() == kind.to_lowercase() {
-                bail!(
-                    "kind `{kind}` has the same file or object names as kind `{taken}`: choose another kind (`--kind`)"
-                );
-            }
-            if other.plural == wanted.plural {
-                bail!(
-                    "kind `{taken}` already has the plural `{}`: choose another plural (`--plural`)",
-                    other.plural
-                );
-            }
-            for end in ["Spec", "Status"] {
-                let both = std::cmp::max_by_key(kind, taken, |name| name.len());
-                if *both == format!("{taken}{end}") || *both == format!("{kind}{end}") {
-                    bail!(
-                        "kind `{kind}` and kind `{taken}` would both define a type `{both}`: choose another kind (`--kind`)"
-                    );
-                }
-            }
-        }
+        check_group_directory(project, wanted)?;
+        check_free_names(project, wanted)?;
         if let Some(name) = &self.controller {
             let folder = controller_path(project, wanted, name).replace("::", "/");
             if tree.read(&format!("src/{folder}/mod.rs"))?.is_some() {

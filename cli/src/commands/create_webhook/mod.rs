@@ -9,15 +9,14 @@ use rbuilder_templates::{ApiContext, WebhookContext};
 
 pub(super) use self::storage::StorageChange;
 use super::adopted::{Parts, check_places};
-use super::edits::{add_modules, check_module_place, edit_file, find_types, shown_version};
+use super::edits::{add_lines, check_module_place, edit_file, find_types};
 use super::foreign_kind::{self, KindFlags, find_foreign_kind};
-use super::places::ApiPlaces;
-use super::webhook_context::webhook_context;
-use super::{Outcome, execute, features, owners, scaffold};
-use crate::edit::{kustomization, rust};
+use super::{Outcome, execute, owners, scaffold};
+use crate::edit::rust;
 use crate::flags::WebhookFlags;
 use crate::plan::Plan;
-use crate::project::{Project, Resource, Webhooks, names, naming_flags};
+use crate::project::{Project, Resource, Webhooks, names, naming_flags, shown_version};
+use crate::render::{ApiPlaces, Line, crate_line, project_context, webhook_context, webhook_lines};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -41,7 +40,7 @@ pub fn plan_create_webhook(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome>
         ..Parts::default()
     };
     check_places(tree, &project, parts)?;
-    let context = scaffold::project_context(&project);
+    let context = project_context(&project);
     let api = request.api(&project);
     let webhook = request.context(&project, &request.webhooks, &api);
     let files = rbuilder_templates::webhook_files(&context, &api, &webhook)?;
@@ -73,8 +72,10 @@ pub fn plan_create_webhook(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome>
         let scaffold = scaffold.map_or("", |file| file.text.as_str());
         add_handlers(&mut plan, tree, &handlers, scaffold, (&api, &webhook))?;
     }
-    foreign_kind::add_crate(&mut plan, tree, &request.resource)?;
-    add_lines(&mut plan, tree, &project, (&api, &webhook))?;
+    let types = find_types(&plan, tree, &api)?;
+    let mut lines: Vec<Line> = crate_line(&request.resource)?.into_iter().collect();
+    lines.extend(webhook_lines(&project, (&api, &webhook), &types));
+    add_lines(&mut plan, tree, &lines)?;
     let storage = if flags.conversion {
         StorageChange::to(&mut plan, tree, &project, &request.resource)?
     } else {
@@ -293,68 +294,4 @@ impl Request {
     fn context(&self, project: &Project, webhooks: &Webhooks, api: &ApiContext) -> WebhookContext {
         webhook_context(project, &self.resource, webhooks, api)
     }
-}
-
-/// Adds lines for the new files to the files that list them.
-fn add_lines(
-    plan: &mut Plan,
-    tree: &Tree,
-    project: &Project,
-    (api, webhook): (&ApiContext, &WebhookContext),
-) -> Result<()> {
-    edit_file(plan, tree, "src/lib.rs", "pub mod webhook;", |text| {
-        rust::add_module(text, "webhook", true)
-    })?;
-    edit_file(
-        plan,
-        tree,
-        project.main_file(),
-        &format!(
-            "let manager = {}::webhook::register(manager);",
-            scaffold::crate_ident(project)
-        ),
-        rust::register_webhooks,
-    )?;
-    let mut parts: Vec<&str> = webhook.path.split("::").collect();
-    add_modules(plan, tree, &parts)?;
-    let call = format!("{}::webhook()", parts.split_off(1).join("::"));
-    edit_file(
-        plan,
-        tree,
-        "src/webhook/mod.rs",
-        &format!("manager.webhook({call})"),
-        |text| rust::add_registration(text, "webhook", &call),
-    )?;
-    for spoke in &webhook.spokes {
-        let folder = spoke.api_path.replace("::", "/");
-        let module = format!("{}_conversion", api.module);
-        edit_file(
-            plan,
-            tree,
-            &format!("src/{folder}/mod.rs"),
-            &format!("mod {module};"),
-            |text| rust::add_module(text, &module, false),
-        )?;
-    }
-    if !webhook.spokes.is_empty() {
-        let role = format!("{}_conversion_role.yaml", api.role_prefix.replace('-', "_"));
-        let list = "config/webhook/kustomization.yaml";
-        edit_file(plan, tree, list, &format!("resources:\n- {role}"), |text| {
-            kustomization::add_resource(text, &role)
-        })?;
-        let types = find_types(plan, tree, api)?;
-        edit_file(plan, tree, &types, "#[crd(conversion)]", |text| {
-            rust::add_conversion(text, &api.kind)
-        })?;
-    }
-    let policies = "config/network-policy/kustomization.yaml";
-    edit_file(
-        plan,
-        tree,
-        policies,
-        "resources:\n- allow-webhook-traffic.yaml",
-        |text| kustomization::add_resource(text, "allow-webhook-traffic.yaml"),
-    )?;
-    let lines = "components:\n- ../webhook\n\ntransformers:\n- ../webhook/names";
-    edit_file(plan, tree, features::DEPLOYMENT, lines, features::enable_webhooks)
 }

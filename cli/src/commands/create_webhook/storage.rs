@@ -16,10 +16,10 @@ use serde_json::Value;
 
 use crate::commands::Outcome;
 use crate::commands::edits::find_types;
-use crate::commands::places::ApiPlaces;
 use crate::edit::version::Definition;
 use crate::plan::{Plan, check_path_untracked};
 use crate::project::{Project, Resource};
+use crate::render::ApiPlaces;
 use crate::tree::Tree;
 
 /// A change of the storage version to the hub.

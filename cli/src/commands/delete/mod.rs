@@ -15,21 +15,20 @@ use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::{ApiContext, Archive, OnExists, Rendered};
 
 pub use self::webhooks::plan_delete_webhook;
-use super::create_api::{BINDING, MANAGER_LIST, image_component, is_shared_by_versions, reexported_names};
-use super::edits::{find_types, shown_version, unlisted};
-use super::places::ApiPlaces;
+use super::edits::find_types;
 use super::scaffold_merge::Written;
 use super::{Outcome, execute, foreign_kind, manifests, scaffold};
-use crate::edit::{Obstacle, dependency, kustomization, rust, version::Definition};
+use crate::edit::{Obstacle, rust, version::Definition};
 use crate::flags::{Delete, DeleteControllerFlags, DeleteKindFlags};
 use crate::line_ends::is_same_text;
 use crate::plan::Plan;
-use crate::project::{Project, RECORD, Resource};
+use crate::project::{Project, RECORD, Resource, shown_version};
+use crate::render::{self, ApiPlaces, Line, Parts, WEBHOOK_LIST, project_context};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-/// The resource list in config/webhook, to which `rbuilder manifests` adds an entry.
-const WEBHOOK_LIST: &str = "config/webhook/kustomization.yaml";
+/// The module that registers all webhooks.
+const WEBHOOKS: &str = "src/webhook/mod.rs";
 
 pub(super) fn run(dir: &Path, command: &Delete, shell: &mut Shell) -> Result<u8> {
     match command {
@@ -53,17 +52,17 @@ pub fn plan_delete_api(tree: &Tree, flags: &DeleteKindFlags) -> Result<Outcome> 
     let mut removal = Removal::new(tree, flags)?;
     let resource = removal.resource.clone();
     removal.check_unused_api()?;
+    let before = removal.before.clone();
+    let places = ApiPlaces::of(&before, &resource);
+    let mut gone = Parts::of_api(&places.clone().with_types())?;
     for name in resource.controller_names() {
         match removal.find_heir(&name)? {
             Some(heir) => removal.hand_over_controller(&name, heir)?,
-            None => removal.remove_controller(&name)?,
+            None => gone.extend(Parts::of_api(&places.clone().with_controller(&name))?),
         }
     }
-    if resource.api.is_some() {
-        removal.remove_types()?;
-    }
     removal.project.remove_resource(&resource);
-    removal.remove_crate()?;
+    removal.remove(&gone)?;
     removal.finish()
 }
 
@@ -91,7 +90,8 @@ pub fn plan_delete_controller(tree: &Tree, flags: &DeleteControllerFlags) -> Res
             }
         );
     }
-    removal.remove_controller(&name)?;
+    let places = ApiPlaces::of(&removal.before, &removal.resource);
+    let gone = Parts::of_api(&places.with_controller(&name))?;
     resource.controllers.retain(|known| known.name != name);
     resource.controller &= name != default;
     if resource.controllers.len() == 1 && resource.controllers[0].name == default {
@@ -101,7 +101,8 @@ pub fn plan_delete_controller(tree: &Tree, flags: &DeleteControllerFlags) -> Res
     if !resource.has_controller() && resource.api.is_some() {
         removal.replace_test(&resource)?;
     }
-    removal.settle(resource)?;
+    removal.settle(resource);
+    removal.remove(&gone)?;
     removal.finish()
 }
 
@@ -245,59 +246,6 @@ impl<'a> Removal<'a> {
         Ok(())
     }
 
-    /// Removes a controller and its registration.
-    fn remove_controller(&mut self, name: &str) -> Result<()> {
-        let resource = self.resource.clone();
-        let api = ApiPlaces::of(&self.project, &resource)
-            .with_controller(name)
-            .context();
-        for file in self.render_api(&api)? {
-            if file.on_exists == OnExists::Owned {
-                self.delete(&file.path)?;
-            }
-            if let Some(component) = image_component(&file.path) {
-                self.cut(MANAGER_LIST, |text| {
-                    kustomization::remove_component(text, component)
-                        .map_err(|reason| unlisted(reason, component))
-                })?;
-            }
-        }
-        let parts: Vec<&str> = api.controller_path.split("::").collect();
-        let call = format!("{}::controller()", parts[1..].join("::"));
-        self.cut("src/controller/mod.rs", |text| {
-            rust::remove_registration(text, "controller", &call)
-        })?;
-        self.remove_modules(&parts)
-    }
-
-    /// Removes the types, the sample and the test. For the last version, also removes the roles and
-    /// the script for Argo CD.
-    fn remove_types(&mut self) -> Result<()> {
-        let resource = self.resource.clone();
-        let api = ApiPlaces::of(&self.project, &resource).with_types().context();
-        let versions = self.project.known.resources.iter();
-        let is_last = versions.filter(|other| other.same_kind(&resource)).count() == 1;
-        for file in self.render_api(&api)? {
-            let Some((folder, name)) = file.path.rsplit_once('/') else {
-                continue;
-            };
-            if file.on_exists != OnExists::Owned || (is_shared_by_versions(&file.path) && !is_last) {
-                continue;
-            }
-            self.delete(&file.path)?;
-            if ["config/rbac", "config/samples"].contains(&folder) {
-                self.unlist(folder, name)?;
-            }
-        }
-        let parts: Vec<&str> = api.api_path.split("::").collect();
-        let version = format!("src/{}/mod.rs", parts.join("/"));
-        self.cut(&version, |text| {
-            let text = rust::remove_reexport(text, &api.reexport, reexported_names(&api))?;
-            rust::remove_module(&text, &api.module)
-        })?;
-        self.remove_bare_modules(&parts)
-    }
-
     /// Rewrites the test of a kind as scaffolded without a controller.
     fn replace_test(&mut self, resource: &Resource) -> Result<()> {
         let api = ApiPlaces::of(&self.project, resource).with_types().context();
@@ -311,53 +259,67 @@ impl<'a> Removal<'a> {
     }
 
     /// Records the remaining parts of the kind. Removes the entry of a foreign kind without parts.
-    fn settle(&mut self, resource: Resource) -> Result<()> {
+    fn settle(&mut self, resource: Resource) {
         if resource.is_foreign() && !resource.has_controller() && resource.webhooks.is_none() {
             self.project.remove_resource(&resource);
-            return self.remove_crate();
+        } else {
+            self.project.replace_resource(resource);
         }
-        self.project.replace_resource(resource);
+    }
+
+    /// Removes parts of the kind: the files and lines that no part in PROJECT needs any more.
+    fn remove(&mut self, gone: &Parts) -> Result<()> {
+        let kept = Parts::of_project(&self.project)?;
+        let initial = render::init_files(&self.project)?;
+        let is_initial = |line: &Line| {
+            let mut files = initial.iter().filter(|file| file.path == line.path);
+            files.any(|file| line.add_to(&file.text).is_ok_and(|text| text == file.text))
+        };
+        let lines = gone.lines.iter().rev();
+        let lines = lines.filter(|line| !kept.lines.contains(line) && !is_initial(line));
+        let (modules, lines): (Vec<&Line>, Vec<&Line>) =
+            lines.partition(|line| line.inner_module().is_some());
+        for line in lines {
+            self.cut(&line.path, |text| line.remove_from(text))?;
+        }
+        for file in gone.files.iter().filter(|file| kept.find(&file.path).is_none()) {
+            match file.on_exists {
+                OnExists::Shared if file.path == WEBHOOK_LIST => self.webhook_list = Some(file.text.clone()),
+                OnExists::Shared if file.path.ends_with(".rs") => {}
+                OnExists::Shared => self.delete_shared(&file.path, &file.text)?,
+                _ => self.delete(&file.path)?,
+            }
+        }
+        for line in modules {
+            if self.remove_inner_module(line, gone)? {
+                self.cut(&line.path, |text| line.remove_from(text))?;
+            }
+        }
         Ok(())
     }
 
-    /// Removes the crate of an external kind from Cargo.toml, unless another kind needs it.
-    fn remove_crate(&mut self) -> Result<()> {
-        let module = self.resource.module.clone();
-        let mut resources = self.project.known.resources.iter();
-        if module.is_empty() || resources.any(|other| other.module == module) {
-            return Ok(());
-        }
-        let requirement = dependency::Requirement::parse(&module)?;
-        self.cut("Cargo.toml", |text| {
-            dependency::remove_dependency(text, &requirement)
-        })
-    }
-
-    /// Removes the binding of the ClusterRole if no controller needs it.
-    fn remove_cluster_binding(&mut self) -> Result<()> {
-        let mut resources = self.project.known.resources.iter();
-        let is_needed = resources.any(|other| other.has_controller() && !other.is_namespaced());
-        let is_its = self.resource.has_controller() && !self.resource.is_namespaced();
-        if is_needed || !is_its || !self.project.known.namespaced {
-            return Ok(());
-        }
-        let name = self.resource.default_controller();
-        let resource = self.resource.clone();
-        let api = ApiPlaces::of(&self.project, &resource)
-            .with_controller(&name)
-            .context();
-        let files = self.render_api(&api)?;
-        let Some(file) = files.iter().find(|file| file.path == BINDING) else {
-            return Ok(());
+    /// Removes the file of a declared module if it has become empty. Returns whether the file does
+    /// not exist any more.
+    fn remove_inner_module(&mut self, line: &Line, gone: &Parts) -> Result<bool> {
+        let path = line.inner_module().unwrap_or_default();
+        let Some(text) = self.plan.read(self.tree, &path)? else {
+            return Ok(true);
         };
-        self.delete_shared(BINDING, &file.text)?;
-        let entry = BINDING.rsplit('/').next().unwrap_or_default();
-        self.unlist("config/rbac", entry)
+        if path == WEBHOOKS {
+            let expected = gone.find(&path).map_or("", |file| file.text.as_str());
+            self.delete_shared(&path, expected)?;
+            return Ok(true);
+        }
+        let header = project_context(&self.project).rust_header;
+        let is_bare = rust::is_bare_module(&text, &header);
+        if is_bare {
+            self.plan.delete(self.tree, &path)?;
+        }
+        Ok(is_bare)
     }
 
     /// Writes PROJECT and generates the remaining manifests. Fails if files were changed.
     fn finish(mut self) -> Result<Outcome> {
-        self.remove_cluster_binding()?;
         self.check_unchanged()?;
         self.plan.write_project(&self.project, self.tree)?;
         let request = manifests::Request {
@@ -415,7 +377,7 @@ impl<'a> Removal<'a> {
     }
 
     fn render_api(&self, api: &ApiContext) -> Result<Vec<Rendered>> {
-        let project = scaffold::project_context(&self.project);
+        let project = project_context(&self.project);
         Ok(rbuilder_templates::api_files(&project, api)?)
     }
 
@@ -496,37 +458,6 @@ impl<'a> Removal<'a> {
             return Ok(());
         }
         self.plan.cut(self.tree, path, &edited)
-    }
-
-    /// Removes an entry from the `resources` of a directory's kustomization.
-    fn unlist(&mut self, folder: &str, entry: &str) -> Result<()> {
-        self.cut(&format!("{folder}/kustomization.yaml"), |text| {
-            kustomization::remove_resource(text, entry).map_err(|reason| unlisted(reason, entry))
-        })
-    }
-
-    /// Removes the `mod` line for the last part of a path, and parent modules that become empty.
-    fn remove_modules(&mut self, parts: &[&str]) -> Result<()> {
-        let Some((name, above)) = parts.split_last() else {
-            return Ok(());
-        };
-        self.cut(&format!("src/{}/mod.rs", above.join("/")), |text| {
-            rust::remove_module(text, name)
-        })?;
-        self.remove_bare_modules(above)
-    }
-
-    /// Removes a module that has become empty, and its empty parents. Keeps the first part of the
-    /// path.
-    fn remove_bare_modules(&mut self, parts: &[&str]) -> Result<()> {
-        let header = scaffold::project_context(&self.project).rust_header;
-        let path = format!("src/{}/mod.rs", parts.join("/"));
-        let text = self.plan.read(self.tree, &path)?;
-        if parts.len() < 2 || !text.is_some_and(|text| rust::is_bare_module(&text, &header)) {
-            return Ok(());
-        }
-        self.plan.delete(self.tree, &path)?;
-        self.remove_modules(parts)
     }
 }
 

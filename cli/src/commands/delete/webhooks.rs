@@ -4,15 +4,14 @@
 use anyhow::{Result, bail};
 use rbuilder_templates::{ApiContext, OnExists, Rendered, WebhookContext};
 
-use super::{Removal, WEBHOOK_LIST};
+use super::Removal;
+use crate::commands::Outcome;
 use crate::commands::create_webhook::StorageChange;
 use crate::commands::edits::find_types;
-use crate::commands::places::ApiPlaces;
-use crate::commands::webhook_context::webhook_context;
-use crate::commands::{Outcome, features, scaffold};
 use crate::edit::rust;
 use crate::flags::DeleteWebhookFlags;
 use crate::project::{Resource, Webhooks, naming_flags};
+use crate::render::{ApiPlaces, Parts, webhook_context};
 use crate::tree::Tree;
 
 /// Returns the changes that `delete webhook` makes.
@@ -31,9 +30,9 @@ pub fn plan_delete_webhook(tree: &Tree, flags: &DeleteWebhookFlags) -> Result<Ou
     if after.conversion {
         removal.check_spokes(&before, &after)?;
     }
+    resource.webhooks = (!after.is_empty()).then(|| after.clone());
+    removal.settle(resource);
     removal.remove_webhooks(&before, &after)?;
-    resource.webhooks = (!after.is_empty()).then_some(after);
-    removal.settle(resource)?;
     removal.finish()
 }
 
@@ -102,54 +101,30 @@ impl Removal<'_> {
     /// Removes webhooks, or rewrites their files for the remaining ones.
     fn remove_webhooks(&mut self, before: &Webhooks, after: &Webhooks) -> Result<()> {
         let resource = self.resource.clone();
-        let api = ApiPlaces::of(&self.project, &resource).context();
-        let context = |webhooks| webhook_context(&self.project, &resource, webhooks, &api);
+        let api = ApiPlaces::of(&self.before, &resource).context();
+        let types = find_types(&self.plan, self.tree, &api)?;
+        let parts = |webhooks| Parts::of_webhooks(&self.before, &resource, webhooks, &types);
+        let (mut gone, kept) = (parts(before)?, parts(after)?);
+        let context = |webhooks| webhook_context(&self.before, &resource, webhooks, &api);
         let (old, new) = (context(before), context(after));
-        let project = scaffold::project_context(&self.project);
-        let render = |webhook: &WebhookContext| rbuilder_templates::webhook_files(&project, &api, webhook);
-        let old_files = render(&old)?;
-        let new_files = if after.is_empty() {
-            Vec::new()
-        } else {
-            render(&new)?
-        };
         let spokes = DeletedSpokes::new(&api, &old, &new);
         let keeps_handlers = before.defaulting == after.defaulting && before.validation == after.validation;
-        let is_source =
-            |file: &&Rendered| !file.path.starts_with("config/") && file.on_exists == OnExists::Owned;
-        for file in old_files.iter().filter(is_source) {
-            match new_files.iter().find(|kept| kept.path == file.path) {
-                Some(kept) if kept.text == file.text => {}
+        gone.lines.retain(|line| !kept.lines.contains(line));
+        for file in std::mem::take(&mut gone.files) {
+            match kept.find(&file.path) {
+                None => gone.files.push(file),
+                Some(kept) if kept.text == file.text || file.on_exists != OnExists::Owned => {}
                 Some(_) if keeps_handlers && self.has_changes(&file.path)? => {
-                    self.cut_spokes(file, &spokes)?;
+                    self.cut_spokes(&file, &spokes)?;
                 }
                 Some(kept) => self.rewrite(kept)?,
-                None => self.delete(&file.path)?,
             }
         }
-        self.remove_conversion_modules(&spokes)?;
+        self.remove(&gone)?;
         if !old.spokes.is_empty() && new.spokes.is_empty() {
-            self.remove_conversion(&api, &old_files)?;
+            self.restore_storage(&api)?;
         }
-        if !after.is_empty() {
-            return Ok(());
-        }
-        let parts: Vec<&str> = old.path.split("::").collect();
-        let call = format!("{}::webhook()", parts[1..].join("::"));
-        self.cut("src/webhook/mod.rs", |text| {
-            rust::remove_registration(text, "webhook", &call)
-        })?;
-        self.remove_modules(&parts)?;
-        let mut others = self
-            .project
-            .known
-            .resources
-            .iter()
-            .filter(|other| !other.same(&resource));
-        if others.any(|other| other.webhooks.is_some()) {
-            return Ok(());
-        }
-        self.remove_webhook_server(&old_files)
+        Ok(())
     }
 
     /// Removes spokes from a file that keeps other content: the handlers of the kind, or the tests
@@ -176,28 +151,8 @@ impl Removal<'_> {
         Ok(())
     }
 
-    /// Removes the modules of conversions whose files are deleted.
-    fn remove_conversion_modules(&mut self, spokes: &DeletedSpokes<'_>) -> Result<()> {
-        for folder in &spokes.folders {
-            self.cut(&format!("src/{folder}/mod.rs"), |text| {
-                rust::remove_module(text, &spokes.conversion)
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Removes the parts of a conversion outside of its files.
-    fn remove_conversion(&mut self, api: &ApiContext, files: &[Rendered]) -> Result<()> {
-        let role = files
-            .iter()
-            .find(|file| file.path.ends_with("_conversion_role.yaml"));
-        if let Some(role) = role {
-            self.delete(&role.path)?;
-            let name = role.path.rsplit('/').next().unwrap_or_default();
-            self.unlist("config/webhook", name)?;
-        }
-        let types = find_types(&self.plan, self.tree, api)?;
-        self.cut(&types, rust::remove_conversion)?;
+    /// Makes the first version the storage version again after the conversion was removed.
+    fn restore_storage(&mut self, api: &ApiContext) -> Result<()> {
         // `create webhook` makes the hub the storage version. If it is a different one, somebody
         // has changed it since.
         if self.is_stored(api)? == Some(false) {
@@ -212,27 +167,6 @@ impl Removal<'_> {
         }
         Ok(())
     }
-
-    /// Removes what serves webhooks from a project that has none left.
-    fn remove_webhook_server(&mut self, files: &[Rendered]) -> Result<()> {
-        let main = self.project.main_file().to_owned();
-        self.cut(&main, rust::unregister_webhooks)?;
-        self.cut(features::DEPLOYMENT, features::remove_webhooks)?;
-        self.unlist("config/network-policy", "allow-webhook-traffic.yaml")?;
-        for file in files {
-            match file.on_exists {
-                OnExists::Shared if file.path == "src/webhook/mod.rs" => {
-                    self.delete_shared(&file.path, &file.text)?;
-                }
-                OnExists::Shared if file.path == WEBHOOK_LIST => {
-                    self.webhook_list = Some(file.text.clone());
-                }
-                OnExists::Owned if file.path.starts_with("config/") => self.delete(&file.path)?,
-                _ => {}
-            }
-        }
-        self.cut("src/lib.rs", |text| rust::remove_module(text, "webhook"))
-    }
 }
 
 /// The deleted spokes of a conversion, and the places that refer to them.
@@ -241,9 +175,6 @@ struct DeletedSpokes<'c> {
     handlers: String,
     /// Path of its module within the crate.
     module: Vec<&'c str>,
-    /// Name of the conversion module in the directory of each version.
-    conversion: String,
-    folders: Vec<String>,
     /// The type of each spoke, and the name of its test.
     types: Vec<(String, String)>,
 }
@@ -255,8 +186,6 @@ impl<'c> DeletedSpokes<'c> {
         DeletedSpokes {
             handlers: format!("src/{}/{}.rs", old.folder, api.module),
             module: old.path.split("::").collect(),
-            conversion: format!("{}_conversion", api.module),
-            folders: deleted().map(|spoke| spoke.api_path.replace("::", "/")).collect(),
             types: deleted()
                 .map(|spoke| {
                     let path = format!("crate::{}::{}", spoke.api_path, api.kind);

@@ -6,10 +6,10 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::Finding;
-use crate::commands::scaffold_merge::Scaffold;
 use crate::edit::kustomization::{FILE_NAMES, list_references, resolve_entry};
 use crate::paths::folder_of;
 use crate::project::Project;
+use crate::render::Scaffold;
 use crate::tree::Tree;
 use crate::yaml_stream::describe_failure;
 

@@ -18,12 +18,13 @@ use super::tools::Needs;
 use crate::commands::generated_merge::Product;
 use crate::commands::kubernetes::find_project_minor;
 use crate::commands::manifests::{self, SourceErrors};
-use crate::commands::scaffold_merge::{Scaffold, Written, rebuild_scaffold};
+use crate::commands::scaffold_merge::Written;
 use crate::commands::update::{VERSION, advise_installation, compare_scaffold, compare_versions};
 use crate::commands::{Outcome, grafana, helm, library, scaffold};
 use crate::flags::{License, Output, PlanFlags, ProductFlags, ProductMergeFlags};
 use crate::plan::Plan;
 use crate::project::{FILE, Project, RECORD};
+use crate::render::{Scaffold, render};
 use crate::tree::Tree;
 
 const MANIFEST: &str = "Cargo.toml";
@@ -57,7 +58,7 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
             vec![Finding::error(check, format!("{error:#}"), help)]
         })
     };
-    let (scaffold, examined) = match rebuild_scaffold(&project, None) {
+    let (scaffold, examined) = match render(&project, None) {
         Ok(scaffold) => (Some(scaffold), examine_version(tree, &project)),
         Err(error) => {
             let message = format!("`rbuilder update` cannot use PROJECT: {error:#}");

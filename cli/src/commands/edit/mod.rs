@@ -14,11 +14,12 @@ use anyhow::{Result, bail};
 use rbuilder_templates::Archive;
 
 use super::manifests::find_losing_bindings;
-use super::scaffold_merge::{ScaffoldMerge, Written, rebuild_scaffold};
+use super::scaffold_merge::{ScaffoldMerge, Written};
 use super::{Outcome, execute, features, init, scaffold, update};
 use crate::edit::merge::Labels;
 use crate::flags::{EditFlags, SettingFlags};
 use crate::project::{Known, Project, names};
+use crate::render::render;
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -78,8 +79,8 @@ fn merge_settings(
     };
     multigroup::check_layout(&project, &target)?;
     let project_name = target.known.project_name.clone();
-    let theirs = rebuild_scaffold(&target, None)?;
-    let base = rebuild_scaffold(&project, None)?;
+    let theirs = render(&target, None)?;
+    let base = render(&project, None)?;
     let written = Written::find(tree, &project, archive)?;
     let mut role_references = Vec::new();
     let mut warnings = Vec::new();

@@ -12,15 +12,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::{OnExists, Rendered};
 
-use crate::commands::places::ApiPlaces;
-use crate::commands::scaffold_merge::{Relocated, Scaffold};
-use crate::commands::webhook_context::webhook_context;
-use crate::commands::{Outcome, owners, scaffold};
+use crate::commands::Outcome;
+use crate::commands::scaffold_merge::Relocated;
 use crate::edit::dependency::library_name;
 use crate::edit::rust::relocate::{FileFate, ModuleMoves, Obstruction, relocate_paths, replace_declarations};
 use crate::edit::{Obstacle, kustomization};
 use crate::plan::FileMove;
 use crate::project::{FILE, Project, ScaffoldedFiles};
+use crate::render::{self, ApiPlaces, Scaffold, webhook_context};
 use crate::tree::Tree;
 use crate::yaml_stream::is_yaml;
 
@@ -49,7 +48,7 @@ pub(super) fn check_layout(project: &Project, target: &Project) -> Result<()> {
     }
     if target.known.multigroup {
         for resource in resources {
-            owners::check_group_directory(&target.known, &resource.group)?;
+            render::check_group_directory(target, resource)?;
         }
         return Ok(());
     }
@@ -97,7 +96,7 @@ pub(super) fn relocate(
     theirs: &Scaffold,
 ) -> Result<Relocation> {
     let library = library_name(&tree.read("Cargo.toml")?.unwrap_or_default())
-        .unwrap_or_else(|| scaffold::crate_ident(project));
+        .unwrap_or_else(|| render::crate_ident(project));
     let ours_layout = LayoutChange::new(project, target)?;
     let files = read_files(tree, &base, &ours_layout)?;
     let ours = ours_layout.move_all(&files, &library)?;
@@ -105,7 +104,7 @@ pub(super) fn relocate(
     let mut unrecorded = project.clone();
     unrecorded.set_scaffolded_files(ScaffoldedFiles::default());
     let base_layout = LayoutChange::new(&unrecorded, target)?;
-    let moved_base = base_layout.move_all(&base.files, &scaffold::crate_ident(project))?;
+    let moved_base = base_layout.move_all(&base.files, &render::crate_ident(project))?;
 
     let record = move_record(project, (&files, &ours), (&base, theirs));
     let mut base_record = base.record;
@@ -206,10 +205,7 @@ impl LayoutChange {
             roles: BTreeMap::new(),
         };
         let mut webhooks = Vec::new();
-        let (old_context, new_context) = (
-            scaffold::project_context(project),
-            scaffold::project_context(target),
-        );
+        let (old_context, new_context) = (render::project_context(project), render::project_context(target));
         for resource in &project.known.resources {
             for places in ApiPlaces::each(project, resource) {
                 let old = places.clone().context();

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 
-use crate::commands::scaffold;
 use crate::commands::scaffold_merge::{Relocated, Written};
 use crate::project::Project;
+use crate::render;
 use crate::tree::Tree;
 use crate::yaml_stream::is_yaml;
 
@@ -64,7 +64,7 @@ impl Renamed {
             return Ok(Renamed::default());
         }
         let paths = list_files(tree)?;
-        let (old, new) = (scaffold::crate_ident(project), scaffold::crate_ident(target));
+        let (old, new) = (render::crate_ident(project), render::crate_ident(target));
         let is_namesake = |path: &&String| {
             path.ends_with(&format!("/{old}.rs")) || path.ends_with(&format!("/{old}/mod.rs"))
         };
@@ -114,7 +114,7 @@ impl Renamed {
         if let Some(path) = &self.namesake {
             warnings.push((
                 format!("{path} is a module with the old name of the library, so paths that begin with it were not renamed"),
-                format!("rename those of the library to `{}`", scaffold::crate_ident(target)),
+                format!("rename those of the library to `{}`", render::crate_ident(target)),
             ));
         }
         if old != new {

@@ -15,14 +15,16 @@ use super::published::webhook_key;
 use super::{csv, samples, webhooks};
 use crate::bundle::EntryMarkers;
 use crate::commands::create_api::{import_crd, plan_create_imported};
-use crate::commands::places::ApiPlaces;
-use crate::commands::scaffold_merge::{apply_step, list_manifests, plan_init_again};
+use crate::commands::edits::add_lines;
 use crate::commands::{Outcome, plan_create_api, plan_create_webhook};
 use crate::edit::rust;
 use crate::flags::{ApiFlags, ExternalFlags, ImageFlags, Output, PlanFlags, WebhookFlags};
 use crate::go_project::GoProject;
 use crate::plan::Plan;
-use crate::project::{FILE, Project, RECORD, Resource, ScaffoldedFiles, Webhooks};
+use crate::project::{
+    ATTRIBUTES, ATTRIBUTES_TEXT, FILE, Project, RECORD, Resource, ScaffoldedFiles, Webhooks,
+};
+use crate::render::{ApiPlaces, Scaffold, generated_lines, render};
 use crate::tree::Tree;
 
 /// A Rust project in memory.
@@ -62,10 +64,18 @@ const PLAN_FLAGS: PlanFlags = PlanFlags {
 pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<Composed<'a>> {
     let mut left = Vec::new();
     let kinds = find_kinds(original, &mut left);
-    let files = BTreeMap::from([(FILE.to_owned(), project.print())]);
+    let Scaffold { mut files, record } = render(project, None)?;
+    let own = [
+        (FILE, project.print()),
+        (RECORD, record.print()),
+        (ATTRIBUTES, ATTRIBUTES_TEXT.to_owned()),
+    ];
+    files.extend(own.map(|(path, text)| (path.to_owned(), text)));
+    let mut project = project.clone();
+    project.set_scaffolded_files(record);
     let mut composed = Composed {
         files,
-        project: project.clone(),
+        project,
         kinds: Vec::new(),
         ported: Vec::new(),
         webhook_files: BTreeMap::new(),
@@ -75,7 +85,6 @@ pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<
         better: Vec::new(),
         entries: Vec::new(),
     };
-    composed.apply(plan_init_again)?;
     for kind in &kinds {
         composed.add_kind(original, kind, &kinds)?;
     }
@@ -116,14 +125,26 @@ impl<'a> Composed<'a> {
         self.files.insert(RECORD.to_owned(), record.print());
     }
 
-    /// Applies a command to the files.
+    /// Applies a command to the files, and lists the manifests that will be generated.
     fn apply(&mut self, make: impl FnOnce(&Tree) -> Result<Plan>) -> Result<()> {
-        let tree = Tree::in_memory(self.files.clone(), None);
-        let tree = apply_step(apply_step(tree, make)?, list_manifests)?;
-        if let Some(project) = Project::read(&tree)? {
+        let tree = Tree::in_memory(self.files.clone());
+        let mut plan = make(&tree)?;
+        plan.check_conflicts()?;
+        let text = plan.read(&tree, FILE)?.unwrap_or_default();
+        for resource in &Project::parse(&text)?.known.resources {
+            add_lines(&mut plan, &tree, &generated_lines(&self.project, resource))?;
+        }
+        let mut files = tree.into_files();
+        for (path, change) in plan.changes() {
+            match change.after() {
+                Some(text) => files.insert(path.clone(), text.to_owned()),
+                None => files.remove(path),
+            };
+        }
+        self.files = files;
+        if let Some(project) = Project::read(&Tree::in_memory(self.files.clone()))? {
             self.project = project;
         }
-        self.files = tree.into_files();
         Ok(())
     }
 

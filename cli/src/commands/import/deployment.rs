@@ -8,10 +8,11 @@ use super::compose::Composed;
 use super::kinds::Leftover;
 use super::pod::port_pod;
 use super::webhooks::quoted;
-use crate::commands::{Outcome, features, scaffold};
+use crate::commands::{Outcome, features};
 use crate::flags::{Feature, SettingFlags};
 use crate::go_project::{GoProject, Setting, listed_paths};
 use crate::project::names::is_dns_1123_subdomain;
+use crate::render;
 use crate::tree::Tree;
 
 const DEFAULT: &str = "config/default/kustomization.yaml";
@@ -56,7 +57,7 @@ fn port_names(original: &GoProject, composed: &mut Composed<'_>) {
     };
     for key in ["namespace", "namePrefix", "nameSuffix"] {
         let value = kustomization[key].as_str();
-        let line = value.map(|value| format!("{key}: {}\n", scaffold::yaml_value(value)));
+        let line = value.map(|value| format!("{key}: {}\n", render::yaml_value(value)));
         let there = text
             .lines()
             .find(|line| line.starts_with(&format!("{key}:")))
@@ -210,7 +211,7 @@ fn rename_objects(original: &GoProject, composed: &mut Composed<'_>) {
 /// Renames an object of a kind. In scaffolded manifests the name follows `kind`, either directly or
 /// in `metadata`.
 fn rename_in_manifest(text: &str, kind: &str, before: &str, after: &str) -> String {
-    let after = scaffold::yaml_value(after);
+    let after = render::yaml_value(after);
     let mut last_kind = "";
     let mut renamed = String::new();
     for line in text.split_inclusive('\n') {
@@ -334,7 +335,7 @@ fn rename_label(composed: &mut Composed<'_>, key: &str, (before, after): (&Value
     let line = |value: &Value| {
         format!(
             " {key}: {}\n",
-            scaffold::yaml_value(value.as_str().unwrap_or_default())
+            render::yaml_value(value.as_str().unwrap_or_default())
         )
     };
     let files = composed
@@ -421,7 +422,7 @@ fn port_components(original: &GoProject, composed: &mut Composed<'_>) -> Result<
     if !settings.name_features() {
         return Ok(());
     }
-    let tree = Tree::in_memory(std::mem::take(&mut composed.files), None);
+    let tree = Tree::in_memory(std::mem::take(&mut composed.files));
     let mut outcome = Outcome::default();
     let result = features::add_features(&mut outcome, &tree, &composed.project, &settings);
     let changes = outcome.plan.changes().clone();

@@ -17,7 +17,7 @@ use super::guess::{guess_binary, guess_domain, list_groups};
 use super::role::CopiedRole;
 use super::workspace::{find_workspace, record_place, warn_workflows};
 use super::{enter, request};
-use crate::commands::scaffold_merge::{ScaffoldMerge, Written, rebuild_scaffold};
+use crate::commands::scaffold_merge::{ScaffoldMerge, Written};
 use crate::commands::written_roles::find_written_roles;
 use crate::commands::{Outcome, manifests, scaffold, update};
 use crate::edit::dependency;
@@ -27,6 +27,7 @@ use crate::edit::rust;
 use crate::flags::{InitFlags, License, MergeFlags};
 use crate::line_ends::is_same_text;
 use crate::project::{AdoptedPackage, FILE, Project};
+use crate::render::{member_depth, project_context, render};
 use crate::tree::{Tree, TreeSources};
 
 /// The manager's role, which is generated once the source has `#[rbac]` markers.
@@ -148,9 +149,9 @@ pub(super) fn merge_change(tree: &Tree, project: Project, target: Project) -> Re
         base: "scaffold of PROJECT before".to_owned(),
         theirs: "scaffold of PROJECT now".to_owned(),
     };
-    let before = rebuild_scaffold(&project, None)?;
+    let before = render(&project, None)?;
     let written = Written::find(tree, &project, archive)?;
-    let theirs = written.with_change(&before, rebuild_scaffold(&target, None)?);
+    let theirs = written.with_change(&before, render(&target, None)?);
     let scaffolds = (written.or_todays(&before), theirs);
     let merge = ScaffoldMerge::new("init", tree, project, scaffolds, labels, archive)?;
     let flags = MergeFlags {
@@ -295,7 +296,7 @@ pub(super) fn license_of(package: &PackageSummary) -> License {
 /// Returns the scaffolded paths to leave out: files that the package has, workflows if it uses
 /// another CI or lacks the Makefile that they call, and a test that Cargo would not find.
 fn find_left_out(tree: &Tree, project: &Project, summary: &PackageSummary) -> Result<Vec<String>> {
-    let files = rbuilder_templates::init_files(&scaffold::project_context(project))?;
+    let files = rbuilder_templates::init_files(&project_context(project))?;
     let mut left_out: Vec<String> = Vec::new();
     for file in &files {
         let is_theirs = match tree.read(&file.path) {
@@ -345,7 +346,7 @@ fn warn_outside(tree: &Tree, project: &Project, outcome: &mut Outcome) {
         .ok()
         .flatten()
         .unwrap_or_default();
-    let depth = scaffold::member_depth(&project.known.rbuilder.member);
+    let depth = member_depth(&project.known.rbuilder.member);
     let outside: Vec<String> = dependency::list_paths(&text)
         .into_iter()
         .filter(|path| path.starts_with('/') || path.matches("../").count() > depth)

@@ -14,7 +14,6 @@ use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::PackageSummary;
 
 use self::files::plan_own_files;
-pub(super) use self::files::{plan_files, render_stand_ins};
 use self::workspace::{find_workspace, join, record_place, suggest_profile, warn_workflows};
 use super::{Outcome, execute, manifests, scaffold};
 use crate::flags::{InitFlags, License};

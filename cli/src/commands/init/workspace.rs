@@ -7,10 +7,11 @@ use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::{Membership, find_membership};
 use toml_edit::Document;
 
-use crate::commands::{Outcome, scaffold};
+use crate::commands::Outcome;
 use crate::edit::{Obstacle, workspace::add_member};
 use crate::plan::Plan;
 use crate::project::{Project, names};
+use crate::render;
 use crate::tree::{Tree, find_repository, is_own_above, manifest_above, read_manifests_above, resolve_path};
 
 /// A workspace above a project.
@@ -146,7 +147,7 @@ pub(super) fn join(
     let Some(workspace) = workspace else {
         return Ok(());
     };
-    let path = manifest_above(scaffold::member_depth(member));
+    let path = manifest_above(render::member_depth(member));
     let text = match workspace.is_listed {
         true => tree.read(&path).ok().flatten().unwrap_or_default(),
         false => add_to_members(&mut outcome.plan, tree, &path, member)?,
@@ -206,7 +207,7 @@ pub(super) fn suggest_profile(tree: &Tree, project: &Project) -> Result<String> 
     if member.is_empty() || project.known.rbuilder.package.is_some() {
         return Ok(String::new());
     }
-    let path = manifest_above(scaffold::member_depth(member));
+    let path = manifest_above(render::member_depth(member));
     let text = tree.read(&path).ok().flatten().unwrap_or_default();
     let has_profile = Document::parse(text.as_str()).is_ok_and(|manifest| {
         manifest
@@ -218,7 +219,7 @@ pub(super) fn suggest_profile(tree: &Tree, project: &Project) -> Result<String> 
     }
     let mut alone = project.clone();
     alone.known.rbuilder.member.clear();
-    let files = rbuilder_templates::init_files(&scaffold::project_context(&alone))?;
+    let files = rbuilder_templates::init_files(&render::project_context(&alone))?;
     let manifest = files.iter().find(|file| file.path == "Cargo.toml");
     let profile = manifest.and_then(|file| Some(file.text.split_once("[profile.release]\n")?.1));
     let lines: String = profile

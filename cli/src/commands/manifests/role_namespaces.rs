@@ -16,7 +16,7 @@ use super::layout::Layout;
 use super::unbound_roles::{PLACEHOLDER, Role, find_namespace, is_config, read_roles};
 use crate::chart::config::{KEPT, read_kept_namespaces};
 use crate::commands::edits::edit_file;
-use crate::commands::features::DEPLOYMENT;
+use crate::edit::kustomization::DEPLOYMENT;
 use crate::edit::kustomization::{self, TRANSFORMERS};
 use crate::plan::Plan;
 use crate::project::{FILE, Project};

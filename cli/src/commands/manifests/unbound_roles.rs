@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::Request;
 use super::layout::Layout;
 use super::role_namespaces::{ENTRY, is_kept};
-use crate::commands::features::DEPLOYMENT;
+use crate::edit::kustomization::DEPLOYMENT;
 use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::Tree;

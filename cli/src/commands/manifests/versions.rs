@@ -11,8 +11,8 @@ use std::ops::Range;
 use rbuilder_generator::{Diagnostic, FileRange, KindSummary};
 
 use super::definition::ChangedFile;
-use crate::commands::places::sample_file;
 use crate::project::{FILE, Known, Resource, describe_scope, names, naming_flags, strip_domain};
+use crate::render::sample_file;
 
 /// Returns a warning for each CRD that loses its storage version.
 pub(super) fn find_lost_storage(changed: &[ChangedFile<'_>], kinds: &[KindSummary]) -> Vec<Diagnostic> {

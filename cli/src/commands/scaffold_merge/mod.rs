@@ -1,10 +1,9 @@
 //! Merges the difference between two scaffolds of a project into the project.
 //!
-//! Both scaffolds are rebuilt from PROJECT: one as the project was created, and one for different
+//! Both scaffolds are rendered from PROJECT: one as the project was created, and one for different
 //! templates or settings. The third side of the merge is the project itself, with the user's
 //! changes.
 
-mod rebuild;
 mod record;
 mod written;
 
@@ -12,11 +11,9 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, anyhow, bail};
-use rbuilder_templates::Archive;
+use rbuilder_templates::{Archive, Release};
 use serde_json::json;
 
-pub use self::rebuild::rebuild_files;
-pub(super) use self::rebuild::{Scaffold, apply_step, list_manifests, plan_init_again, rebuild_scaffold};
 use self::record::base_of;
 pub(super) use self::record::record_scaffold;
 pub(super) use self::written::Written;
@@ -26,8 +23,20 @@ use crate::edit::merge::{Labels, Merged, find_markers, merge_scaffold};
 use crate::flags::MergeFlags;
 use crate::line_ends::is_same_text;
 use crate::plan::{FileMove, Plan};
-use crate::project::{BASE, Project};
+use crate::project::{BASE, Project, RECORD};
+use crate::render::{Scaffold, render};
 use crate::tree::{Tree, with_slashes};
+
+/// Returns the files of a project as scaffolded by a release, or by this version, without generated
+/// manifests and PROJECT.
+///
+/// # Errors
+/// Fails if the directory contains no project, or for the same reasons as [`render`].
+pub fn rebuild_files(tree: &Tree, release: Option<&'static Release>) -> Result<BTreeMap<String, String>> {
+    let Scaffold { mut files, record } = render(&scaffold::require_project(tree)?, release)?;
+    files.insert(RECORD.to_owned(), record.print());
+    Ok(files)
+}
 
 /// Merges the difference between two scaffolds into a project.
 pub(super) struct ScaffoldMerge<'a> {
@@ -356,7 +365,7 @@ impl<'a> ScaffoldMerge<'a> {
             Some(older) => older,
             None => {
                 let releases = self.archive.releases().iter();
-                let older = releases.map(|release| rebuild_scaffold(&self.project, Some(release)));
+                let older = releases.map(|release| render(&self.project, Some(release)));
                 let older = older.collect::<Result<Vec<_>>>()?;
                 self.older.get_or_init(|| older)
             }

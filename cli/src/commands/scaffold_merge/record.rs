@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 
-use super::rebuild::{Scaffold, rebuild_scaffold};
 use super::written::{Written, carry, find_foreign, read_base};
 use crate::line_ends::is_same_text;
 use crate::plan::Plan;
 use crate::project::{BASE, FILE, Project, RECORD, ScaffoldBase, ScaffoldedFiles};
+use crate::render::{Scaffold, render};
 use crate::tree::Tree;
 
 /// Adds the base of a project to a plan that changes the scaffold. Does nothing if the plan already
@@ -33,7 +33,7 @@ pub(in crate::commands) fn record_scaffold(plan: &mut Plan, tree: &Tree) -> Resu
     project.set_scaffolded_files(ScaffoldedFiles::parse(
         &plan.read(tree, RECORD)?.unwrap_or_default(),
     ));
-    let Ok(after) = rebuild_scaffold(&project, None) else {
+    let Ok(after) = render(&project, None) else {
         return Ok(());
     };
     let recorder = Recorder {
@@ -107,9 +107,7 @@ impl Recorder<'_> {
     fn before(&self) -> Result<Option<&BTreeMap<String, String>>> {
         if self.before.get().is_none() {
             let files = match Project::read(self.tree)? {
-                Some(project) => rebuild_scaffold(&project, None)
-                    .ok()
-                    .map(|scaffold| scaffold.files),
+                Some(project) => render(&project, None).ok().map(|scaffold| scaffold.files),
                 None => Some(BTreeMap::new()),
             };
             self.before.get_or_init(|| files);

@@ -13,10 +13,10 @@ use anyhow::Result;
 use rbuilder_templates::Archive;
 use similar::{ChangeTag, TextDiff};
 
-use super::rebuild::{Scaffold, rebuild_scaffold};
 use crate::edit::merge::{Labels, merge_scaffold};
 use crate::line_ends::{is_same_text, unify};
 use crate::project::{BASE, FILE, Project, ScaffoldBase};
+use crate::render::{Scaffold, render};
 use crate::tree::Tree;
 
 /// The existing scaffold of a project, which is the base of a merge.
@@ -62,7 +62,7 @@ impl Written {
             return Ok(written);
         }
         let older = match project.cli_version().and_then(|version| archive.find(version)) {
-            Some(release) => Written::rebuilt(rebuild_scaffold(project, Some(release))?, project),
+            Some(release) => Written::rebuilt(render(project, Some(release))?, project),
             None => Former::find(project).written(tree)?,
         };
         let is_new = |path: &String| !base.has(path);
@@ -136,7 +136,7 @@ pub(super) fn read_base(tree: &Tree, project: &Project) -> Result<ScaffoldBase> 
     let recorded = base.text(FILE).and_then(|text| Project::parse(text).ok());
     if let Some(mut recorded) = recorded.filter(|recorded| recorded.known != project.known) {
         recorded.set_scaffolded_files(project.scaffolded_files().clone());
-        let scaffolds = (rebuild_scaffold(&recorded, None), rebuild_scaffold(project, None));
+        let scaffolds = (render(&recorded, None), render(project, None));
         if let (Ok(before), Ok(after)) = scaffolds {
             follow_change(&mut base, &before, &after);
         }
@@ -203,7 +203,7 @@ impl<'a> Former<'a> {
         let sets = std::iter::once(None).chain(sets.map(Some));
         for release in sets {
             // Templates that cannot scaffold the project did not create it.
-            let Ok(scaffold) = rebuild_scaffold(project, release) else {
+            let Ok(scaffold) = render(project, release) else {
                 continue;
             };
             let is_whole = count_recorded(project, &scaffold) == scaffold.record.paths().count();

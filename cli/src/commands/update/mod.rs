@@ -14,12 +14,13 @@ use anyhow::{Result, bail};
 use rbuilder_templates::Archive;
 
 pub(super) use self::version::compare_versions;
-use super::scaffold_merge::{Report, ScaffoldMerge, Written, rebuild_scaffold};
+use super::scaffold_merge::{Report, ScaffoldMerge, Written};
 use super::{Outcome, execute, scaffold};
 use crate::edit::merge::Labels;
 use crate::flags::{MergeFlags, Output, PlanFlags, UpdateFlags};
 use crate::library::Library;
 use crate::project::{ATTRIBUTES, BASE, FILE, Project, RECORD};
+use crate::render::render;
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -98,10 +99,7 @@ fn merge_today(tree: &Tree, flags: &UpdateFlags, archive: &'static Archive) -> R
         base: format!("rbuilder {from}"),
         theirs: format!("rbuilder {VERSION}"),
     };
-    let scaffolds = (
-        Written::find(tree, &project, archive)?,
-        rebuild_scaffold(&target, None)?,
-    );
+    let scaffolds = (Written::find(tree, &project, archive)?, render(&target, None)?);
     let merge = ScaffoldMerge::new("update", tree, project, scaffolds, labels, archive)?
         .refresh_roles()
         .restore(&flags.restore)?

@@ -6,6 +6,7 @@
 
 mod list;
 mod references;
+pub(crate) mod webhooks;
 
 use std::collections::BTreeSet;
 
@@ -17,6 +18,9 @@ pub(crate) use self::references::{list_references, resolve_entry};
 
 /// File names of a kustomization, in the order in which kustomize looks for them.
 pub(crate) const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+/// The kustomization of the deployment.
+pub(crate) const DEPLOYMENT: &str = "config/default/kustomization.yaml";
 
 /// Key of the list that most edits change.
 pub const RESOURCES: &str = "resources";

@@ -2,7 +2,8 @@
 
 use rbuilder_templates::ApiContext;
 
-use crate::commands::{foreign_kind, scaffold};
+use super::context::{crate_ident, yaml_value};
+use super::managed;
 use crate::edit::rust;
 use crate::project::{Project, Resource, names};
 
@@ -19,7 +20,7 @@ fn group_path(project: &Project, resource: &Resource) -> String {
 }
 
 /// Returns the path of the sample for a kind.
-pub(in crate::commands) fn sample_file(group: &str, version: &str, kind: &str) -> String {
+pub(crate) fn sample_file(group: &str, version: &str, kind: &str) -> String {
     let group = match group {
         "" => String::new(),
         group => format!("{group}_"),
@@ -29,7 +30,7 @@ pub(in crate::commands) fn sample_file(group: &str, version: &str, kind: &str) -
 
 /// Returns the module of a controller, named after the controller, or after the kind if the
 /// controller has no name.
-pub(super) fn controller_module(resource: &Resource, name: &str) -> String {
+pub(crate) fn controller_module(resource: &Resource, name: &str) -> String {
     if name == resource.default_controller() {
         names::module_name(&resource.kind)
     } else {
@@ -38,7 +39,7 @@ pub(super) fn controller_module(resource: &Resource, name: &str) -> String {
 }
 
 /// Returns the Rust path of a controller.
-pub(super) fn controller_path(project: &Project, resource: &Resource, name: &str) -> String {
+pub(crate) fn controller_path(project: &Project, resource: &Resource, name: &str) -> String {
     format!(
         "controller::{}{}",
         group_path(project, resource),
@@ -48,24 +49,24 @@ pub(super) fn controller_path(project: &Project, resource: &Resource, name: &str
 
 /// A kind in one version, and the paths of its parts.
 #[derive(Clone)]
-pub(in crate::commands) struct ApiPlaces<'a> {
-    pub(super) project: &'a Project,
-    pub(super) resource: &'a Resource,
+pub(crate) struct ApiPlaces<'a> {
+    pub(crate) project: &'a Project,
+    pub(crate) resource: &'a Resource,
     /// Whether the types are included.
-    pub(super) types: bool,
+    pub(crate) types: bool,
     /// Name of the included controller.
-    pub(super) controller: Option<String>,
+    pub(crate) controller: Option<String>,
     /// True if another version of the kind came first. The names of the files then contain the
     /// version.
-    pub(super) further: bool,
+    pub(crate) further: bool,
     /// True if no existing version came before this one.
-    pub(super) stored: bool,
-    pub(super) namespaced: bool,
+    pub(crate) stored: bool,
+    pub(crate) namespaced: bool,
 }
 
 impl<'a> ApiPlaces<'a> {
     /// Returns the paths for a kind in PROJECT.
-    pub(in crate::commands) fn of(project: &'a Project, resource: &'a Resource) -> Self {
+    pub(crate) fn of(project: &'a Project, resource: &'a Resource) -> Self {
         let mut family = project
             .known
             .resources
@@ -94,7 +95,7 @@ impl<'a> ApiPlaces<'a> {
 
     /// Returns the paths for the types and for each recorded controller. The result has one entry
     /// per controller, or a single entry if there is no controller.
-    pub(in crate::commands) fn each(project: &'a Project, resource: &'a Resource) -> Vec<Self> {
+    pub(crate) fn each(project: &'a Project, resource: &'a Resource) -> Vec<Self> {
         let first = ApiPlaces {
             types: resource.api.is_some(),
             ..ApiPlaces::of(project, resource)
@@ -109,15 +110,20 @@ impl<'a> ApiPlaces<'a> {
 
     /// Returns the same parts of the kind in a variant of the project, such as one with a different
     /// layout.
-    pub(in crate::commands) fn in_project<'b>(self, project: &'b Project) -> ApiPlaces<'b>
+    pub(crate) fn in_project<'b>(self, project: &'b Project) -> ApiPlaces<'b>
     where
         'a: 'b,
     {
         ApiPlaces { project, ..self }
     }
 
+    /// Returns whether the types are included.
+    pub(crate) fn has_types(&self) -> bool {
+        self.types
+    }
+
     /// Includes the types.
-    pub(in crate::commands) fn with_types(self) -> Self {
+    pub(crate) fn with_types(self) -> Self {
         ApiPlaces {
             types: self.resource.api.is_some(),
             ..self
@@ -125,7 +131,7 @@ impl<'a> ApiPlaces<'a> {
     }
 
     /// Includes a controller.
-    pub(in crate::commands) fn with_controller(self, name: &str) -> Self {
+    pub(crate) fn with_controller(self, name: &str) -> Self {
         ApiPlaces {
             controller: Some(name.to_owned()),
             ..self
@@ -133,7 +139,7 @@ impl<'a> ApiPlaces<'a> {
     }
 
     /// Returns the template context.
-    pub(in crate::commands) fn context(&self) -> ApiContext {
+    pub(crate) fn context(&self) -> ApiContext {
         let Resource {
             group,
             version,
@@ -160,10 +166,10 @@ impl<'a> ApiPlaces<'a> {
         }
         let imported = self.import(&api_path);
         let mut controller_imports = vec![format!("{}{}", imported.src_root, imported.path)];
-        let owned = foreign_kind::managed_kind(self.resource);
+        let owned = managed::managed_kind(self.resource);
         controller_imports.extend(owned.as_ref().map(|owned| owned.path.to_owned()));
         controller_imports.sort_by(|left, right| rust::compare_names(left, right));
-        let mut test_imports = vec![format!("{}::controller", scaffold::crate_ident(project))];
+        let mut test_imports = vec![format!("{}::controller", crate_ident(project))];
         if !imported.test_root.is_empty() {
             test_imports.push(format!("{}{}", imported.test_root, imported.path));
             test_imports.sort_by(|left, right| rust::compare_names(left, right));
@@ -188,7 +194,7 @@ impl<'a> ApiPlaces<'a> {
             test_root: imported.test_root,
             foreign: is_foreign,
             core: self.resource.core,
-            served_by_fake: is_foreign && foreign_kind::is_served_by_fake(self.resource),
+            served_by_fake: is_foreign && managed::is_served_by_fake(self.resource),
             reexport: module.clone(),
             controller_path: controller_path(project, self.resource, &controller.name),
             test_module,
@@ -222,14 +228,14 @@ impl<'a> ApiPlaces<'a> {
                 .map(|image| image.context(&self.resource.group, &singular)),
             needs_approval: names::needs_approval(&qualified_group),
             group: group.clone(),
-            qualified_group_yaml: scaffold::yaml_value(&qualified_group),
+            qualified_group_yaml: yaml_value(&qualified_group),
             qualified_group,
             version: version.clone(),
             kind: kind.clone(),
-            kind_yaml: scaffold::yaml_value(kind),
+            kind_yaml: yaml_value(kind),
             singular,
             plural: plural.clone(),
-            plural_yaml: scaffold::yaml_value(plural),
+            plural_yaml: yaml_value(plural),
             module,
         }
     }
@@ -239,8 +245,8 @@ impl<'a> ApiPlaces<'a> {
         let Resource {
             kind, version, path, ..
         } = self.resource;
-        let crate_ident = scaffold::crate_ident(self.project);
-        let own_roots = ("crate::".to_owned(), format!("{crate_ident}::"));
+        let library = crate_ident(self.project);
+        let own_roots = ("crate::".to_owned(), format!("{library}::"));
         let ((path, name), (src_root, test_root)) = match path.strip_prefix("crate::") {
             _ if !self.resource.is_foreign() => (names::kind_import(kind, version, api_path), own_roots),
             Some(_) => {
@@ -284,7 +290,7 @@ impl<'a> ApiPlaces<'a> {
         if shown != default {
             calls.push(format!(".named(\"{shown}\")"));
         }
-        match foreign_kind::managed_kind(resource) {
+        match managed::managed_kind(resource) {
             Some(owned) => {
                 let (_, kind) = owned.path.rsplit_once("::").unwrap_or(("", owned.path));
                 calls.push(format!(".owns::<{kind}>()"));

@@ -11,7 +11,7 @@ use crate::edit::rust;
 use crate::project::{Project, Resource, Webhooks};
 
 /// Returns the template context for the webhooks of a kind.
-pub(super) fn webhook_context(
+pub(crate) fn webhook_context(
     project: &Project,
     resource: &Resource,
     webhooks: &Webhooks,
