@@ -14,6 +14,7 @@ pub mod commands;
 mod crd_file;
 mod disk;
 pub mod edit;
+mod engine;
 #[cfg(feature = "control-plane")]
 mod envtest;
 pub mod flags;
@@ -39,7 +40,7 @@ use std::ffi::OsString;
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use crate::commands::SourceErrors;
+use crate::commands::{Row, SourceErrors};
 use crate::flags::{Cli, Output};
 use crate::shell::{Shell, Verbosity};
 
@@ -64,8 +65,9 @@ where
         (_, true) => Verbosity::Verbose,
         _ => Verbosity::Normal,
     });
-    let (output, command) = (cli.command.output(), cli.command.name());
-    let code = match commands::run(cli, shell) {
+    let row = Row::of(cli.command);
+    let (output, command) = (row.output, row.name);
+    let code = match row.run(&cli.dir, shell) {
         Ok(code) => code,
         Err(error) => {
             print_error(&error, output, command, shell);

@@ -26,7 +26,7 @@ pub(super) fn check_up_to_date(
         return Ok(1);
     }
     outcome.plan.check_conflicts()?;
-    show_outcome(command, &outcome, flags, shell);
+    show_outcome(command, &outcome, flags.mode(), shell);
     Ok(outcome.exit_code)
 }
 

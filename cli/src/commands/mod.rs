@@ -1,4 +1,4 @@
-//! Commands, one file each: flags → request → plan. This module contains their shared code.
+//! Commands, one file or directory each. `table.rs` lists them, and `engine.rs` above runs their plans.
 
 mod adopt;
 mod adopted;
@@ -36,6 +36,7 @@ mod removal;
 mod run;
 mod scaffold;
 mod scaffold_merge;
+mod table;
 mod types;
 mod update;
 mod version;
@@ -44,20 +45,18 @@ mod webhooks;
 mod without_control_plane;
 mod written_roles;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Result, anyhow};
-use rbuilder_templates::Archive;
-use serde_json::{Value, json};
+use anyhow::Result;
 
 use self::generated_merge::remind_of_products;
 use crate::cluster::Kubectl;
-use crate::flags::{Cli, ClusterFlags, Command, Create, Output, PlanFlags};
-use crate::plan::apply::{Faults, apply, check_journal, is_command_running, recover};
-use crate::plan::{Moment, Plan, render_diff, render_json};
+pub use crate::engine::Outcome;
+use crate::engine::{decide, decide_and_apply, preview, show_outcome};
+use crate::flags::{ClusterFlags, PlanFlags};
 use crate::project::{BINARY, Project};
 use crate::shell::Shell;
-use crate::tree::{Changed, Search, Tree, Viewpoint, find_project_above};
+use crate::tree::Tree;
 
 #[cfg(not(feature = "control-plane"))]
 use without_control_plane::{dev, envtest};
@@ -74,124 +73,8 @@ pub use library::plan_library;
 pub(crate) use manifests::SourceErrors;
 pub use scaffold_merge::rebuild_files;
 use scaffold_merge::record_scaffold;
+pub(crate) use table::Row;
 pub use update::{plan_update, run_update};
-
-/// Runs a command and returns its exit code.
-///
-/// # Errors
-/// Fails with the reason and what to do about it. No file has been written then.
-pub fn run(cli: Cli, shell: &mut Shell) -> Result<u8> {
-    let typed_in = cli.dir.clone();
-    let dir = enter_project(cli.dir, &cli.command, shell);
-    if uses_project(&cli.command) {
-        scaffold::check_project(&Tree::new(&dir))?;
-    }
-    match cli.command {
-        Command::Init(flags) => init::run(&dir, &flags, shell),
-        Command::Create(Create::Api(flags)) => create_api::run(&dir, &typed_in, &flags, shell),
-        Command::Create(Create::Webhook(flags)) => create_webhook::run(&dir, &flags, shell),
-        Command::Import(flags) => import::run(&dir, &flags, shell),
-        Command::Types(flags) => types::run(&dir, &flags, shell),
-        Command::Delete(command) => delete::run(&dir, &command, shell),
-        Command::Edit(flags) => edit::run(&dir, &flags, shell),
-        Command::Library(flags) => library::run(&dir, &flags, shell),
-        Command::Update(flags) => run_update(&dir, &flags, Archive::embedded(), shell),
-        Command::Doctor(flags) => doctor::run(&dir, &flags, shell),
-        Command::Manifests(flags) => manifests::run(&dir, &flags, shell),
-        Command::Helm(flags) => helm::run(&dir, &flags, shell),
-        Command::Docs(flags) => docs::run(&dir, &flags, shell),
-        Command::Adopt(flags) => adopt::run(&dir, &flags, shell),
-        Command::Bundle(flags) => bundle::run(&dir, &flags, shell),
-        Command::Grafana(flags) => grafana::run(&dir, &flags, shell),
-        Command::Install(flags) => install::install(&dir, &flags, shell),
-        Command::Uninstall(flags) => removal::uninstall(&dir, &flags, shell),
-        Command::Deploy(flags) => deploy::deploy(&dir, &flags, shell),
-        Command::Undeploy(flags) => removal::undeploy(&dir, &flags, shell),
-        Command::Dev(flags) => dev::run(&dir, &flags, shell),
-        Command::Run(flags) => run::run(&dir, &flags, shell),
-        Command::Envtest(command) => envtest::run(&dir, &command, shell),
-        Command::Completion { shell: kind } => completion::run(kind, shell),
-        Command::Version => version::run(shell),
-        Command::Man { command } => man::run(&command, shell),
-        Command::Reference => reference::run(shell),
-    }
-}
-
-/// Returns whether a command uses PROJECT to change a project, a cluster or manifests. `init` and
-/// `import` may do so in another directory and check it themselves. `doctor` reports problems
-/// instead.
-fn uses_project(command: &Command) -> bool {
-    match command {
-        Command::Create(_)
-        | Command::Delete(_)
-        | Command::Edit(_)
-        | Command::Library(_)
-        | Command::Update(_)
-        | Command::Helm(_)
-        | Command::Bundle(_)
-        | Command::Grafana(_)
-        | Command::Manifests(_)
-        | Command::Adopt(_)
-        | Command::Install(_)
-        | Command::Uninstall(_)
-        | Command::Deploy(_)
-        | Command::Undeploy(_)
-        | Command::Dev(_)
-        | Command::Run(_) => true,
-        Command::Init(_)
-        | Command::Import(_)
-        | Command::Types(_)
-        | Command::Docs(_)
-        | Command::Doctor(_)
-        | Command::Envtest(_)
-        | Command::Completion { .. }
-        | Command::Version
-        | Command::Man { .. }
-        | Command::Reference => false,
-    }
-}
-
-/// Returns the project directory for a command: the given directory, or the nearest one above with
-/// a PROJECT file. Paths in messages for people are then relative to the given directory.
-fn enter_project(dir: PathBuf, command: &Command, shell: &mut Shell) -> PathBuf {
-    let search = match command {
-        Command::Create(_)
-        | Command::Delete(_)
-        | Command::Edit(_)
-        | Command::Library(_)
-        | Command::Update(_)
-        | Command::Helm(_)
-        | Command::Bundle(_)
-        | Command::Grafana(_)
-        | Command::Doctor(_) => Search::PastPackages,
-        // Paths on the command line are relative to the current directory.
-        Command::Docs(flags) if !flags.files.is_empty() => Search::Nowhere,
-        Command::Manifests(_)
-        | Command::Docs(_)
-        | Command::Adopt(_)
-        | Command::Install(_)
-        | Command::Uninstall(_)
-        | Command::Deploy(_)
-        | Command::Undeploy(_)
-        | Command::Dev(_)
-        | Command::Run(_)
-        | Command::Envtest(_) => Search::UpToPackage,
-        Command::Init(_)
-        | Command::Import(_)
-        | Command::Types(_)
-        | Command::Completion { .. }
-        | Command::Version
-        | Command::Man { .. }
-        | Command::Reference => Search::Nowhere,
-    };
-    let Some(project) = find_project_above(&dir, search) else {
-        return dir;
-    };
-    if command.output() == Output::Text {
-        shell.set_viewpoint(Viewpoint::new(&project, &dir));
-    }
-    project
-}
 
 /// Finds kubectl for a project.
 ///
@@ -208,129 +91,6 @@ fn find_binary(dir: &Path) -> String {
     project.map_or_else(|| BINARY.to_owned(), |project| project.binary().to_owned())
 }
 
-/// The result of a command before anything is written.
-#[derive(Debug, Default)]
-pub struct Outcome {
-    /// The changes to make.
-    pub plan: Plan,
-    /// Warnings, formatted for the terminal.
-    pub warnings: String,
-    /// The same diagnostics as JSON values.
-    pub diagnostics: Vec<Value>,
-    /// The next steps to print after the plan has been applied.
-    pub next: String,
-    /// An error to print at the end. The command has done everything else.
-    pub failure: Option<anyhow::Error>,
-    /// Exit code of the command. 1 if something remains to be resolved.
-    pub exit_code: u8,
-}
-
-impl Outcome {
-    /// Sets the next steps.
-    fn with_next(self, next: &str) -> Outcome {
-        Outcome {
-            next: next.to_owned(),
-            ..self
-        }
-    }
-
-    /// Adds a warning without a location in the source.
-    fn warn(&mut self, message: &str, help: &str) {
-        self.warnings
-            .push_str(&format!("warning: {message}\n  = help: {help}\n"));
-        self.diagnostics
-            .push(json!({ "severity": "warning", "message": message, "help": help }));
-    }
-}
-
-/// Maximum number of times to start over because the project changed while it was read.
-const MOST_READS: usize = 20;
-
-/// Computes the result of a command that writes nothing (`--check`, `--dry-run`, `--stdout`) from a
-/// consistent state of the project directory. Waits for a running command, and starts over if a
-/// command ran in the meantime.
-///
-/// # Errors
-/// Fails with an error of `make` if the tree did not change in the meantime, or if the tree keeps
-/// changing.
-fn decide<T>(dir: &Path, shell: &mut Shell, make: &mut dyn FnMut(&Tree) -> Result<T>) -> Result<(Tree, T)> {
-    for _ in 0..MOST_READS {
-        let moment = Moment::take(dir);
-        let warning = check_journal(dir)?;
-        let tree = Tree::new(dir);
-        let made = make(&tree);
-        if is_consistent(&made, &tree, &moment) {
-            if let Some(warning) = warning {
-                shell.warning(&warning);
-            }
-            return Ok((tree, made?));
-        }
-    }
-    Err(keeps_changing(dir))
-}
-
-/// Computes the plan of a command and applies it, after recovering from an interrupted command.
-///
-/// A non-empty plan is compared with the tree while holding the lock (see [`apply`]). An error or
-/// an empty plan is only returned if no other command ran in the meantime. Otherwise the command
-/// starts over with the new tree.
-///
-/// # Errors
-/// Fails with an error of `make` if the tree did not change in the meantime, if another command is
-/// running, if the tree keeps changing, or if a write fails.
-fn decide_and_apply(
-    dir: &Path,
-    shell: &mut Shell,
-    make: &mut dyn FnMut(&Tree) -> Result<Outcome>,
-) -> Result<Outcome> {
-    for reads in 0..MOST_READS {
-        if let Some(recovery) = recover(dir)? {
-            shell.note(&format!("{recovery}\n"));
-        }
-        // If no other command runs, do not wait for the next tick of the clock.
-        let moment = match reads {
-            0 => Moment::glance(dir),
-            _ => Moment::take(dir),
-        };
-        if is_command_running(dir)? {
-            continue;
-        }
-        let tree = Tree::new(dir);
-        let made = make(&tree).and_then(|outcome| {
-            outcome.plan.check_conflicts()?;
-            Ok(outcome)
-        });
-        match made {
-            Ok(outcome) if !outcome.plan.is_empty() => {
-                if moment.has_passed() {
-                    continue;
-                }
-                match apply(&tree, &outcome.plan, Faults::default()) {
-                    Ok(_) => return Ok(outcome),
-                    Err(error) if error.is::<Changed>() => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            result if is_consistent(&result, &tree, &moment) => return result,
-            _ => {}
-        }
-    }
-    Err(keeps_changing(dir))
-}
-
-/// Returns whether a result is based on a consistent state of the project: no command ran since
-/// `moment`, and after an error, no other program changed the files that were read.
-fn is_consistent<T>(made: &Result<T>, tree: &Tree, moment: &Moment) -> bool {
-    moment.holds() && (made.is_ok() || tree.verify_unchanged().is_ok())
-}
-
-fn keeps_changing(dir: &Path) -> anyhow::Error {
-    anyhow!(
-        "another rbuilder command is running in {}, or another program is changing files there: try again when it has finished",
-        crate::tree::display_root(dir)
-    )
-}
-
 /// Runs a command that changes files. Shows its plan with `--dry-run`, and applies it otherwise.
 fn execute(
     command: &str,
@@ -345,9 +105,7 @@ fn execute(
         Ok(outcome)
     };
     let outcome = if flags.dry_run {
-        let (_, outcome) = decide(dir, shell, make)?;
-        outcome.plan.check_conflicts()?;
-        outcome
+        preview(dir, shell, make)?
     } else {
         let mut outcome = decide_and_apply(dir, shell, make)?;
         // Conflicts must be resolved first.
@@ -357,203 +115,6 @@ fn execute(
         }
         outcome
     };
-    show_outcome(command, &outcome, flags, shell);
+    show_outcome(command, &outcome, flags.mode(), shell);
     Ok(outcome.exit_code)
-}
-
-/// Prints the changes that were made, or that would be made without `--dry-run`.
-fn show_outcome(command: &str, outcome: &Outcome, flags: PlanFlags, shell: &mut Shell) {
-    let Outcome {
-        plan,
-        warnings,
-        diagnostics,
-        next,
-        failure,
-        ..
-    } = outcome;
-    if flags.output == Output::Json {
-        let mut answer = render_json(plan, command, !flags.dry_run);
-        answer["diagnostics"] = json!(diagnostics);
-        if let Some(failure) = failure {
-            answer["error"] = format!("{failure:#}").into();
-        }
-        return shell.out(&format!("{answer:#}\n"));
-    }
-    shell.message(warnings);
-    if flags.dry_run && !plan.is_empty() {
-        shell.summary(plan, false);
-        shell.diff(&render_diff(plan));
-        shell.note("dry run: no files were written\n");
-    } else {
-        shell.summary(plan, true);
-        if !plan.is_empty() {
-            shell.note(next);
-        }
-    }
-    if let Some(failure) = failure {
-        shell.error(failure);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::disallowed_methods)] // the tests act as the other command and the other program
-
-    use std::cell::Cell;
-
-    use anyhow::bail;
-    use rbuilder_generator::Sources;
-
-    use super::*;
-
-    /// Creates a project with one file in a directory.
-    fn project() -> tempfile::TempDir {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        std::fs::create_dir(folder.path().join("src")).expect("a folder");
-        std::fs::write(folder.path().join("src/lib.rs"), "old").expect("a file");
-        folder
-    }
-
-    /// Writes the file like another command.
-    fn run_another(dir: &Path, text: &str) {
-        let tree = Tree::new(dir);
-        let mut plan = Plan::default();
-        plan.replace(&tree, "src/lib.rs", text)
-            .expect("it may be written");
-        apply(&tree, &plan, Faults::default()).expect("nobody else is at work");
-    }
-
-    fn outcome(tree: &Tree, path: &str, text: &str) -> Result<Outcome> {
-        let mut plan = Plan::default();
-        plan.replace(tree, path, text)?;
-        Ok(Outcome {
-            plan,
-            ..Outcome::default()
-        })
-    }
-
-    fn shell() -> Shell {
-        Shell::to(Box::new(std::io::sink()), Box::new(std::io::sink()))
-    }
-
-    /// Runs a command that makes these decisions. Waits first, so that the tree has not just
-    /// changed.
-    fn perform(
-        dir: &Path,
-        make: &mut dyn FnMut(&Tree, usize) -> Result<Outcome>,
-    ) -> (usize, Result<Outcome>) {
-        std::thread::sleep(std::time::Duration::from_millis(50));
-        let reads = Cell::new(0);
-        let done = decide_and_apply(dir, &mut shell(), &mut |tree| {
-            reads.set(reads.get() + 1);
-            make(tree, reads.get())
-        });
-        (reads.get(), done)
-    }
-
-    #[test]
-    fn retries_after_another_command_changed_the_tree() {
-        let folder = project();
-        let dir = folder.path();
-        let (reads, done) = perform(dir, &mut |tree, read| {
-            if read == 1 {
-                run_another(dir, "new");
-                bail!("something is missing");
-            }
-            outcome(tree, "out", "")
-        });
-        assert!(done.is_ok(), "{done:?}");
-        assert_eq!(reads, 2);
-    }
-
-    #[test]
-    fn retries_after_an_edit_of_a_file_that_was_read() {
-        let folder = project();
-        let dir = folder.path();
-        let mut make = |tree: &Tree, read| {
-            let text = tree.sources([]).text("src/lib.rs").expect("it can be read");
-            if read == 1 {
-                // The project directory itself does not change.
-                std::fs::write(dir.join("src/lib.rs"), "new").expect("a file");
-            }
-            match text.as_deref() {
-                Some("new") => outcome(tree, "out", ""),
-                text => bail!("found {text:?}"),
-            }
-        };
-        let (reads, done) = perform(dir, &mut make);
-        assert!(done.is_ok(), "{done:?}");
-        assert_eq!(reads, 2);
-
-        std::fs::write(dir.join("src/lib.rs"), "old").expect("a file");
-        let reads = Cell::new(0);
-        let done = decide(dir, &mut shell(), &mut |tree| {
-            reads.set(reads.get() + 1);
-            make(tree, reads.get())
-        });
-        assert!(done.is_ok(), "{done:?}");
-    }
-
-    #[test]
-    fn retries_if_the_source_has_changed() {
-        // In the first case, the root directory of the project does not change.
-        for is_command in [false, true] {
-            let folder = project();
-            let dir = folder.path();
-            let (reads, done) = perform(dir, &mut |tree, read| {
-                let text = tree.sources([]).text("src/lib.rs").expect("it can be read");
-                match (read, is_command) {
-                    (1, true) => run_another(dir, "new"),
-                    (1, false) => std::fs::write(dir.join("src/lib.rs"), "new").expect("a file"),
-                    _ => {}
-                }
-                outcome(tree, "out", &text.expect("it is there"))
-            });
-            assert!(done.is_ok(), "{done:?}");
-            assert_eq!(reads, 2);
-            assert_eq!(Tree::new(dir).read("out").expect("text").as_deref(), Some("new"));
-        }
-    }
-
-    #[test]
-    fn retries_an_empty_plan_for_a_changed_tree() {
-        let folder = project();
-        let dir = folder.path();
-        let (reads, done) = perform(dir, &mut |tree, read| {
-            let there = outcome(tree, "src/lib.rs", "old");
-            if read == 1 {
-                run_another(dir, "new");
-            }
-            there
-        });
-        assert!(done.is_ok_and(|outcome| !outcome.plan.is_empty()));
-        assert_eq!(reads, 2);
-    }
-
-    #[test]
-    fn fails_at_once_if_the_tree_is_unchanged() {
-        let folder = project();
-        let (reads, done) = perform(folder.path(), &mut |tree, _| {
-            tree.read("src/lib.rs")?;
-            bail!("something is missing")
-        });
-        let error = done.expect_err("it fails").to_string();
-        assert_eq!((reads, error.as_str()), (1, "something is missing"));
-    }
-
-    #[test]
-    fn gives_up_if_the_tree_keeps_changing() {
-        let folder = project();
-        let dir = folder.path();
-        let (reads, done) = perform(dir, &mut |_, read| {
-            run_another(dir, &read.to_string());
-            bail!("something is missing")
-        });
-        let error = done.expect_err("it fails").to_string();
-        assert!(
-            error.starts_with("another rbuilder command is running in"),
-            "{error}"
-        );
-        assert_eq!(reads, MOST_READS);
-    }
 }

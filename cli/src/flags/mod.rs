@@ -24,8 +24,11 @@ use std::num::{NonZeroU16, NonZeroU32};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::engine::Mode;
+pub use crate::engine::Output;
 pub use adopt::AdoptFlags;
 pub use bundle::BundleFlags;
 pub(crate) use bundle::{is_version, is_version_range};
@@ -153,78 +156,6 @@ pub enum Command {
     Reference,
 }
 
-impl Command {
-    /// Returns the command as typed, for the JSON output.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Command::Init(_) => "init",
-            Command::Create(Create::Api(_)) => "create api",
-            Command::Create(Create::Webhook(_)) => "create webhook",
-            Command::Import(_) => "import",
-            Command::Types(_) => "types",
-            Command::Delete(Delete::Api(_)) => "delete api",
-            Command::Delete(Delete::Controller(_)) => "delete controller",
-            Command::Delete(Delete::Webhook(_)) => "delete webhook",
-            Command::Edit(_) => "edit",
-            Command::Library(_) => "library",
-            Command::Update(_) => "update",
-            Command::Doctor(_) => "doctor",
-            Command::Manifests(_) => "manifests",
-            Command::Helm(_) => "helm",
-            Command::Docs(_) => "docs",
-            Command::Adopt(_) => "adopt",
-            Command::Bundle(_) => "bundle",
-            Command::Grafana(_) => "grafana",
-            Command::Install(_) => "install",
-            Command::Uninstall(_) => "uninstall",
-            Command::Deploy(_) => "deploy",
-            Command::Undeploy(_) => "undeploy",
-            Command::Run(_) => "run",
-            Command::Dev(_) => "dev",
-            Command::Envtest(envtest) => envtest.name(),
-            Command::Completion { .. } => "completion",
-            Command::Version => "version",
-            Command::Man { .. } => "man",
-            Command::Reference => "reference",
-        }
-    }
-
-    /// Returns the requested output format.
-    pub fn output(&self) -> Output {
-        match self {
-            Command::Init(flags) => flags.plan.output,
-            Command::Create(Create::Api(flags)) => flags.plan.output,
-            Command::Create(Create::Webhook(flags)) => flags.plan.output,
-            Command::Import(flags) => flags.plan.output,
-            Command::Types(flags) => flags.plan.output,
-            Command::Delete(Delete::Api(flags)) => flags.kind.plan.output,
-            Command::Delete(Delete::Controller(flags)) => flags.kind.plan.output,
-            Command::Delete(Delete::Webhook(flags)) => flags.kind.plan.output,
-            Command::Edit(flags) => flags.plan.output,
-            Command::Library(flags) => flags.plan.output,
-            Command::Update(flags) => flags.plan.output,
-            Command::Doctor(flags) => flags.output,
-            Command::Manifests(flags) => flags.plan.output,
-            Command::Helm(flags) => flags.merge.plan.output,
-            Command::Docs(flags) => flags.plan.output,
-            Command::Adopt(flags) => flags.plan.output,
-            Command::Bundle(flags) => flags.product.merge.plan.output,
-            Command::Grafana(flags) => flags.plan.output,
-            Command::Install(_)
-            | Command::Uninstall(_)
-            | Command::Deploy(_)
-            | Command::Undeploy(_)
-            | Command::Run(_)
-            | Command::Dev(_)
-            | Command::Completion { .. }
-            | Command::Version
-            | Command::Man { .. }
-            | Command::Reference => Output::Text,
-            Command::Envtest(envtest) => envtest.output(),
-        }
-    }
-}
-
 /// When to use color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Color {
@@ -271,13 +202,25 @@ pub struct PlanFlags {
     pub output: Output,
 }
 
-/// An output format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Output {
-    /// Human-readable
-    Text,
-    /// A JSON document on standard output
-    Json,
+impl PlanFlags {
+    /// Returns how the command shows its plan.
+    pub(crate) fn mode(self) -> Mode {
+        let PlanFlags { dry_run, output } = self;
+        Mode { dry_run, output }
+    }
+}
+
+impl ValueEnum for Output {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Output::Text, Output::Json]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Output::Text => PossibleValue::new("text").help("Human-readable"),
+            Output::Json => PossibleValue::new("json").help("A JSON document on standard output"),
+        })
+    }
 }
 
 /// Flags of `init`.

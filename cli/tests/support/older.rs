@@ -145,7 +145,7 @@ pub(crate) fn update_flags(line: &str) -> rbuilder_cli::flags::UpdateFlags {
     let words = ["rbuilder"].into_iter().chain(line.split_whitespace());
     match Cli::parse_from(words).command {
         Command::Update(flags) => flags,
-        command => unreachable!("{}", command.name()),
+        command => unreachable!("{command:?}"),
     }
 }
 

@@ -19,7 +19,7 @@ use super::edits::find_types;
 use super::scaffold_merge::Written;
 use super::{Outcome, execute, foreign_kind, manifests, scaffold};
 use crate::edit::{Obstacle, rust, version::Definition};
-use crate::flags::{Delete, DeleteControllerFlags, DeleteKindFlags};
+use crate::flags::{DeleteControllerFlags, DeleteKindFlags, DeleteWebhookFlags};
 use crate::line_ends::is_same_text;
 use crate::plan::Plan;
 use crate::project::{Project, RECORD, Resource, shown_version};
@@ -30,18 +30,22 @@ use crate::tree::Tree;
 /// The module that registers all webhooks.
 const WEBHOOKS: &str = "src/webhook/mod.rs";
 
-pub(super) fn run(dir: &Path, command: &Delete, shell: &mut Shell) -> Result<u8> {
-    match command {
-        Delete::Api(flags) => execute("delete api", dir, flags.kind.plan, shell, &mut |tree| {
-            plan_delete_api(tree, &flags.kind)
-        }),
-        Delete::Controller(flags) => execute("delete controller", dir, flags.kind.plan, shell, &mut |tree| {
-            plan_delete_controller(tree, flags)
-        }),
-        Delete::Webhook(flags) => execute("delete webhook", dir, flags.kind.plan, shell, &mut |tree| {
-            plan_delete_webhook(tree, flags)
-        }),
-    }
+pub(super) fn run_api(dir: &Path, flags: &DeleteKindFlags, shell: &mut Shell) -> Result<u8> {
+    execute("delete api", dir, flags.plan, shell, &mut |tree| {
+        plan_delete_api(tree, flags)
+    })
+}
+
+pub(super) fn run_controller(dir: &Path, flags: &DeleteControllerFlags, shell: &mut Shell) -> Result<u8> {
+    execute("delete controller", dir, flags.kind.plan, shell, &mut |tree| {
+        plan_delete_controller(tree, flags)
+    })
+}
+
+pub(super) fn run_webhook(dir: &Path, flags: &DeleteWebhookFlags, shell: &mut Shell) -> Result<u8> {
+    execute("delete webhook", dir, flags.kind.plan, shell, &mut |tree| {
+        plan_delete_webhook(tree, flags)
+    })
 }
 
 /// Returns the changes that `delete api` makes.

@@ -1,0 +1,133 @@
+//! The table of commands: a row for each, with its name, where it runs and its entry.
+
+use std::path::Path;
+
+use anyhow::Result;
+use rbuilder_templates::Archive;
+
+#[cfg(not(feature = "control-plane"))]
+use super::without_control_plane::{dev, envtest};
+use super::{
+    adopt, bundle, completion, create_api, create_webhook, delete, deploy, docs, doctor, edit, grafana, helm,
+    import, init, install, library, man, manifests, reference, removal, run, run_update, scaffold, types,
+    version,
+};
+#[cfg(feature = "control-plane")]
+use super::{dev, envtest};
+use crate::flags::{Command, Create, Delete, Output};
+use crate::shell::Shell;
+use crate::tree::{Search, Tree, Viewpoint, find_project_above};
+
+/// A command that was typed.
+pub(crate) struct Row {
+    /// The command, as in the JSON output.
+    pub(crate) name: &'static str,
+    /// The requested output format.
+    pub(crate) output: Output,
+    home: Home,
+    run: Box<dyn FnOnce(Place<'_>, &mut Shell) -> Result<u8>>,
+}
+
+/// Which project a command is for.
+struct Home {
+    /// Where to search for the project above the given directory.
+    search: Search,
+    /// Whether the command changes a project, a cluster or manifests by PROJECT, which must then be
+    /// valid. `init` and `import` may do so in another directory and check it themselves.
+    is_checked: bool,
+}
+
+/// The project above, from any directory in it.
+const PROJECT: Home = Home::new(Search::PastPackages, true);
+/// The project of the nearest package, or the package itself.
+const PACKAGE: Home = Home::new(Search::UpToPackage, true);
+/// The project above, which may have any problem.
+const EXAMINED: Home = Home::new(Search::PastPackages, false);
+/// The project of the nearest package for settings, if there is one.
+const BELOW: Home = Home::new(Search::UpToPackage, false);
+/// The given directory.
+const HERE: Home = Home::new(Search::Nowhere, false);
+
+impl Home {
+    const fn new(search: Search, is_checked: bool) -> Home {
+        Home { search, is_checked }
+    }
+}
+
+/// Where a command runs.
+struct Place<'a> {
+    /// The directory of the project.
+    dir: &'a Path,
+    /// The directory to which paths on the command line are relative.
+    typed_in: &'a Path,
+}
+
+impl Row {
+    fn new(
+        name: &'static str,
+        home: Home,
+        output: Output,
+        run: impl FnOnce(Place<'_>, &mut Shell) -> Result<u8> + 'static,
+    ) -> Row {
+        Row {
+            name,
+            output,
+            home,
+            run: Box::new(run),
+        }
+    }
+
+    /// Returns the row of a command.
+    #[rustfmt::skip]
+    pub(crate) fn of(command: Command) -> Row {
+        match command {
+            Command::Init(flags) => Row::new("init", HERE, flags.plan.output, move |at, shell| init::run(at.dir, &flags, shell)),
+            Command::Create(Create::Api(flags)) => Row::new("create api", PROJECT, flags.plan.output, move |at, shell| create_api::run(at.dir, at.typed_in, &flags, shell)),
+            Command::Create(Create::Webhook(flags)) => Row::new("create webhook", PROJECT, flags.plan.output, move |at, shell| create_webhook::run(at.dir, &flags, shell)),
+            Command::Import(flags) => Row::new("import", HERE, flags.plan.output, move |at, shell| import::run(at.dir, &flags, shell)),
+            Command::Types(flags) => Row::new("types", HERE, flags.plan.output, move |at, shell| types::run(at.dir, &flags, shell)),
+            Command::Delete(Delete::Api(flags)) => Row::new("delete api", PROJECT, flags.kind.plan.output, move |at, shell| delete::run_api(at.dir, &flags.kind, shell)),
+            Command::Delete(Delete::Controller(flags)) => Row::new("delete controller", PROJECT, flags.kind.plan.output, move |at, shell| delete::run_controller(at.dir, &flags, shell)),
+            Command::Delete(Delete::Webhook(flags)) => Row::new("delete webhook", PROJECT, flags.kind.plan.output, move |at, shell| delete::run_webhook(at.dir, &flags, shell)),
+            Command::Edit(flags) => Row::new("edit", PROJECT, flags.plan.output, move |at, shell| edit::run(at.dir, &flags, shell)),
+            Command::Library(flags) => Row::new("library", PROJECT, flags.plan.output, move |at, shell| library::run(at.dir, &flags, shell)),
+            Command::Update(flags) => Row::new("update", PROJECT, flags.plan.output, move |at, shell| run_update(at.dir, &flags, Archive::embedded(), shell)),
+            Command::Doctor(flags) => Row::new("doctor", EXAMINED, flags.output, move |at, shell| doctor::run(at.dir, &flags, shell)),
+            Command::Manifests(flags) => Row::new("manifests", PACKAGE, flags.plan.output, move |at, shell| manifests::run(at.dir, &flags, shell)),
+            Command::Helm(flags) => Row::new("helm", PROJECT, flags.merge.plan.output, move |at, shell| helm::run(at.dir, &flags, shell)),
+            // Paths on the command line are relative to the current directory.
+            Command::Docs(flags) => Row::new("docs", if flags.files.is_empty() { BELOW } else { HERE }, flags.plan.output, move |at, shell| docs::run(at.dir, &flags, shell)),
+            Command::Adopt(flags) => Row::new("adopt", PACKAGE, flags.plan.output, move |at, shell| adopt::run(at.dir, &flags, shell)),
+            Command::Bundle(flags) => Row::new("bundle", PROJECT, flags.product.merge.plan.output, move |at, shell| bundle::run(at.dir, &flags, shell)),
+            Command::Grafana(flags) => Row::new("grafana", PROJECT, flags.plan.output, move |at, shell| grafana::run(at.dir, &flags, shell)),
+            Command::Install(flags) => Row::new("install", PACKAGE, Output::Text, move |at, shell| install::install(at.dir, &flags, shell)),
+            Command::Uninstall(flags) => Row::new("uninstall", PACKAGE, Output::Text, move |at, shell| removal::uninstall(at.dir, &flags, shell)),
+            Command::Deploy(flags) => Row::new("deploy", PACKAGE, Output::Text, move |at, shell| deploy::deploy(at.dir, &flags, shell)),
+            Command::Undeploy(flags) => Row::new("undeploy", PACKAGE, Output::Text, move |at, shell| removal::undeploy(at.dir, &flags, shell)),
+            Command::Run(flags) => Row::new("run", PACKAGE, Output::Text, move |at, shell| run::run(at.dir, &flags, shell)),
+            Command::Dev(flags) => Row::new("dev", PACKAGE, Output::Text, move |at, shell| dev::run(at.dir, &flags, shell)),
+            Command::Envtest(command) => Row::new(command.name(), BELOW, command.output(), move |at, shell| envtest::run(at.dir, &command, shell)),
+            Command::Completion { shell: kind } => Row::new("completion", HERE, Output::Text, move |_, shell| completion::run(kind, shell)),
+            Command::Version => Row::new("version", HERE, Output::Text, move |_, shell| version::run(shell)),
+            Command::Man { command } => Row::new("man", HERE, Output::Text, move |_, shell| man::run(&command, shell)),
+            Command::Reference => Row::new("reference", HERE, Output::Text, move |_, shell| reference::run(shell)),
+        }
+    }
+
+    /// Runs the command in the project above a directory, and returns its exit code. Paths in
+    /// messages for people are relative to the directory.
+    ///
+    /// # Errors
+    /// Fails with the reason and what to do about it. No file has been written then.
+    pub(crate) fn run(self, typed_in: &Path, shell: &mut Shell) -> Result<u8> {
+        let found = find_project_above(typed_in, self.home.search);
+        let dir = found.as_deref().unwrap_or(typed_in);
+        if found.is_some() && self.output == Output::Text {
+            shell.set_viewpoint(Viewpoint::new(dir, typed_in));
+        }
+        if self.home.is_checked {
+            scaffold::check_project(&Tree::new(dir))?;
+        }
+        (self.run)(Place { dir, typed_in }, shell)
+    }
+}
