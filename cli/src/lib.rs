@@ -31,6 +31,7 @@ mod programs;
 pub mod project;
 mod render;
 mod report;
+pub mod request;
 pub mod shell;
 pub mod tree;
 mod yaml_stream;

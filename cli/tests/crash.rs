@@ -73,7 +73,7 @@ fn create_api(folder: &Path, faults: Faults) -> anyhow::Result<usize> {
         unreachable!("it is typed above")
     };
     let tree = Tree::new(folder);
-    let outcome = plan_create_api(&tree, &flags)?;
+    let outcome = plan_create_api(&tree, &flags.into())?;
     apply(&tree, &outcome.plan, faults)
 }
 

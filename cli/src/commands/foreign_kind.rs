@@ -12,8 +12,8 @@ use rbuilder_generator::{
 
 use super::scaffold;
 use crate::edit::dependency::{self, Requirement};
-use crate::flags::ExternalFlags;
 use crate::project::{Project, Resource, names};
+use crate::request::ExternalType;
 use crate::tree::Tree;
 
 /// The group of Kubernetes' oldest kinds. Its name in the API is empty.
@@ -24,13 +24,13 @@ const KUBERNETES_DOMAIN: &str = ".k8s.io";
 
 /// A kind as named on the command line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct KindFlags<'a> {
+pub(super) struct NamedKind<'a> {
     pub(super) group: &'a str,
     pub(super) version: &'a str,
     pub(super) kind: &'a str,
     pub(super) plural: Option<&'a str>,
     pub(super) namespaced: Option<bool>,
-    pub(super) external: &'a ExternalFlags,
+    pub(super) external: &'a ExternalType,
 }
 
 /// Returns the entry for a foreign kind: the entry in PROJECT, a kind from another crate if the
@@ -41,12 +41,12 @@ pub(super) struct KindFlags<'a> {
 pub(super) fn find_foreign_kind(
     project: &Project,
     tree: &Tree,
-    flags: KindFlags<'_>,
+    requested: NamedKind<'_>,
 ) -> Result<Option<Resource>> {
-    let KindFlags {
+    let NamedKind {
         group, version, kind, ..
-    } = flags;
-    let domain = flags.external.domain.as_deref();
+    } = requested;
+    let domain = requested.external.domain.as_deref();
     let mut recorded = project.known.resources.iter();
     let recorded = recorded.find(|known| {
         let is_meant = match domain {
@@ -55,8 +55,8 @@ pub(super) fn find_foreign_kind(
         };
         is_meant && known.version == version && known.kind == kind
     });
-    if let Some(path) = &flags.external.path {
-        let asked = external_kind(tree, flags, path)?;
+    if let Some(path) = &requested.external.path {
+        let asked = external_kind(tree, requested, path)?;
         if let Some(recorded) = recorded.filter(|recorded| recorded.path != asked.path) {
             bail!(
                 "kind `{kind}` of {group}/{version} already has the type `{}` in PROJECT: omit `--external-path`",
@@ -86,15 +86,15 @@ pub(super) fn find_other(
     version: &str,
     kind: &str,
 ) -> Result<Option<Resource>> {
-    let flags = KindFlags {
+    let requested = NamedKind {
         group,
         version,
         kind,
         plural: None,
         namespaced: None,
-        external: &ExternalFlags::default(),
+        external: &ExternalType::default(),
     };
-    find_foreign_kind(project, tree, flags)
+    find_foreign_kind(project, tree, requested)
 }
 
 /// Returns whether an entry of PROJECT is a foreign kind in the given group.
@@ -183,10 +183,10 @@ fn core_kind(found: &KubernetesKind) -> Resource {
 }
 
 /// Returns the entry for a kind from another crate, or from a module of the project that wraps one.
-fn external_kind(tree: &Tree, flags: KindFlags<'_>, path: &str) -> Result<Resource> {
+fn external_kind(tree: &Tree, requested: NamedKind<'_>, path: &str) -> Result<Resource> {
     scaffold::check_names([names::check_type_path(path)])?;
     let (first, _) = path.split_once("::").unwrap_or((path, ""));
-    let asked = flags.external.package.as_deref();
+    let asked = requested.external.package.as_deref();
     let requirement = asked.map(Requirement::parse).transpose()?;
     let manifest = tree.read("Cargo.toml")?.unwrap_or_default();
     let is_dependency = dependency::has_crate(&manifest, first);
@@ -208,24 +208,27 @@ fn external_kind(tree: &Tree, flags: KindFlags<'_>, path: &str) -> Result<Resour
         ),
         _ => {}
     }
-    let domain = flags.external.domain.clone().unwrap_or_default();
+    let domain = requested.external.domain.clone().unwrap_or_default();
     let mut resource = Resource {
-        group: flags.group.to_owned(),
+        group: requested.group.to_owned(),
         domain,
-        version: flags.version.to_owned(),
-        kind: flags.kind.to_owned(),
-        plural: flags
+        version: requested.version.to_owned(),
+        kind: requested.kind.to_owned(),
+        plural: requested
             .plural
-            .map_or_else(|| names::plural_of(flags.kind), str::to_owned),
+            .map_or_else(|| names::plural_of(requested.kind), str::to_owned),
         external: true,
         path: path.to_owned(),
         // `create` did not add an existing dependency, so `delete` must not remove it.
         module: asked.filter(|_| !is_dependency).unwrap_or_default().to_owned(),
         ..Resource::default()
     };
-    resource.set_scope(flags.namespaced.unwrap_or(true));
+    resource.set_scope(requested.namespaced.unwrap_or(true));
     if resource.qualified_group().is_empty() {
-        bail!("the API group of `{}` is required: pass `--group`", flags.kind);
+        bail!(
+            "the API group of `{}` is required: pass `--group`",
+            requested.kind
+        );
     }
     Ok(resource)
 }

@@ -82,13 +82,13 @@ impl Row {
     pub(crate) fn of(command: Command) -> Row {
         match command {
             Command::Init(flags) => Row::new("init", HERE, flags.plan.output, move |at, shell| init::run(at.dir, &flags, shell)),
-            Command::Create(Create::Api(flags)) => Row::new("create api", PROJECT, flags.plan.output, move |at, shell| create_api::run(at.dir, at.typed_in, &flags, shell)),
-            Command::Create(Create::Webhook(flags)) => Row::new("create webhook", PROJECT, flags.plan.output, move |at, shell| create_webhook::run(at.dir, &flags, shell)),
+            Command::Create(Create::Api(flags)) => Row::new("create api", PROJECT, flags.plan.output, move |at, shell| create_api::run((at.dir, at.typed_in), flags.plan, flags.into(), shell)),
+            Command::Create(Create::Webhook(flags)) => Row::new("create webhook", PROJECT, flags.plan.output, move |at, shell| create_webhook::run(at.dir, flags.plan, &flags.into(), shell)),
             Command::Import(flags) => Row::new("import", HERE, flags.plan.output, move |at, shell| import::run(at.dir, &flags, shell)),
             Command::Types(flags) => Row::new("types", HERE, flags.plan.output, move |at, shell| types::run(at.dir, &flags, shell)),
-            Command::Delete(Delete::Api(flags)) => Row::new("delete api", PROJECT, flags.kind.plan.output, move |at, shell| delete::run_api(at.dir, &flags.kind, shell)),
-            Command::Delete(Delete::Controller(flags)) => Row::new("delete controller", PROJECT, flags.kind.plan.output, move |at, shell| delete::run_controller(at.dir, &flags, shell)),
-            Command::Delete(Delete::Webhook(flags)) => Row::new("delete webhook", PROJECT, flags.kind.plan.output, move |at, shell| delete::run_webhook(at.dir, &flags, shell)),
+            Command::Delete(Delete::Api(flags)) => Row::new("delete api", PROJECT, flags.kind.plan.output, move |at, shell| delete::run_api(at.dir, flags.kind.plan, &flags.kind.into(), shell)),
+            Command::Delete(Delete::Controller(flags)) => Row::new("delete controller", PROJECT, flags.kind.plan.output, move |at, shell| delete::run_controller(at.dir, flags.kind.plan, &flags.into(), shell)),
+            Command::Delete(Delete::Webhook(flags)) => Row::new("delete webhook", PROJECT, flags.kind.plan.output, move |at, shell| delete::run_webhook(at.dir, flags.kind.plan, &flags.into(), shell)),
             Command::Edit(flags) => Row::new("edit", PROJECT, flags.plan.output, move |at, shell| edit::run(at.dir, &flags, shell)),
             Command::Library(flags) => Row::new("library", PROJECT, flags.plan.output, move |at, shell| library::run(at.dir, &flags, shell)),
             Command::Update(flags) => Row::new("update", PROJECT, flags.plan.output, move |at, shell| run_update(at.dir, &flags, Archive::embedded(), shell)),

@@ -14,6 +14,7 @@ mod import;
 mod library;
 mod manifests;
 mod product;
+mod requests;
 mod types;
 mod update;
 #[cfg(not(feature = "control-plane"))]

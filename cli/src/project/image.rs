@@ -7,7 +7,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::names::FlagDiagnostic;
-use crate::flags::ImageFlags;
 
 /// Maximum length of an image reference. Registries and container runtimes accept no longer names,
 /// host and digest included.
@@ -32,16 +31,6 @@ pub struct Image {
 }
 
 impl Image {
-    /// Returns the image that the flags request.
-    pub fn requested(flags: &ImageFlags) -> Option<Image> {
-        Some(Image {
-            name: flags.name.clone()?,
-            command: flags.command.clone(),
-            port: flags.port,
-            run_as_user: flags.run_as_user,
-        })
-    }
-
     /// Checks the values that are written into generated source.
     ///
     /// # Errors

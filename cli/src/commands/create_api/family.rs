@@ -3,13 +3,13 @@
 use anyhow::{Result, bail};
 
 use crate::commands::{foreign_kind, scaffold};
-use crate::flags::ApiFlags;
 use crate::project::{Image, Known, Resource, names, shown_version};
+use crate::request::ApiRequest;
 use crate::tree::Tree;
 
 /// The recorded versions of the requested kind.
 pub(super) struct Family<'a> {
-    flags: &'a ApiFlags,
+    requested: &'a ApiRequest,
     pub(super) all: Vec<&'a Resource>,
     /// The requested version.
     pub(super) own: Option<&'a Resource>,
@@ -24,7 +24,7 @@ pub(super) struct Parts {
 }
 
 impl<'a> Family<'a> {
-    pub(super) fn of(known: &'a Known, resource: &Resource, flags: &'a ApiFlags) -> Self {
+    pub(super) fn of(known: &'a Known, resource: &Resource, requested: &'a ApiRequest) -> Self {
         let all: Vec<&Resource> = known
             .resources
             .iter()
@@ -33,7 +33,7 @@ impl<'a> Family<'a> {
         let is_own = |other: &&&Resource| other.version == resource.version;
         let others = all.iter().filter(|other| !is_own(other) && other.api.is_some());
         Family {
-            flags,
+            requested,
             own: all.iter().find(is_own).copied(),
             others: others.copied().collect(),
             all,
@@ -51,16 +51,16 @@ impl<'a> Family<'a> {
     /// Fails if there is nothing to scaffold, if another version has the controller, or if the
     /// controller would have no types.
     pub(super) fn choose_parts(&self, tree: &Tree) -> Result<Parts> {
-        let flags = self.flags;
-        let is_named = flags.controller_name.is_some();
+        let requested = self.requested;
+        let is_named = requested.controller_name.is_some();
         let is_scaffolded = self.scaffolded().is_some();
-        let types = flags.resource.unwrap_or(!(is_named && is_scaffolded));
+        let types = requested.resource.unwrap_or(!(is_named && is_scaffolded));
         let is_controlled = self.others.iter().any(|other| other.has_controller());
         let has_others = self.own.is_some_and(|own| {
             let names = own.controller_names();
             !names.is_empty() && !names.contains(&own.default_controller())
         });
-        let controller = flags
+        let controller = requested
             .controller
             .unwrap_or(is_named || !(is_controlled || has_others));
         if !types && !controller {
@@ -69,15 +69,15 @@ impl<'a> Family<'a> {
         if controller && is_controlled && !is_named {
             bail!(
                 "kind `{}` already has a controller for another version: omit `--controller`, or name another one with `--controller-name`",
-                flags.kind
+                requested.kind
             );
         }
         if !types && !is_scaffolded {
             bail!(
                 "kind `{}` has no API types in {}: omit `--resource=false` to scaffold them{}",
-                flags.kind,
-                shown_version(&flags.group, &flags.version),
-                foreign_kind::explain_unknown(tree, &flags.group, &flags.version, &flags.kind)?
+                requested.kind,
+                shown_version(&requested.group, &requested.version),
+                foreign_kind::explain_unknown(tree, &requested.group, &requested.version, &requested.kind)?
             );
         }
         Ok(Parts { types, controller })
@@ -88,10 +88,10 @@ impl<'a> Family<'a> {
     /// # Errors
     /// Fails if a different plural is recorded, or if the plural is invalid.
     pub(super) fn choose_plural(&self) -> Result<String> {
-        let kind = &self.flags.kind;
+        let kind = &self.requested.kind;
         let mut plurals = self.own_first().map(|other| &other.plural);
         let recorded = plurals.find(|plural| !plural.is_empty());
-        let plural = match (&self.flags.plural, recorded) {
+        let plural = match (&self.requested.plural, recorded) {
             (Some(asked), Some(known)) if asked != known => bail!(
                 "kind `{kind}` already has the plural `{known}`, which all its versions must share: omit `--plural`"
             ),
@@ -109,10 +109,10 @@ impl<'a> Family<'a> {
     /// Fails if the other scope is recorded.
     pub(super) fn choose_scope(&self) -> Result<bool> {
         let recorded = self.own_first().find_map(|other| other.api.as_ref());
-        match (self.flags.namespaced, recorded.map(|api| api.namespaced)) {
+        match (self.requested.namespaced, recorded.map(|api| api.namespaced)) {
             (Some(asked), Some(known)) if asked != known => bail!(
                 "kind `{}` already exists with `--namespaced={known}`, and all its versions must have the same scope: omit `--namespaced`",
-                self.flags.kind
+                self.requested.kind
             ),
             (asked, known) => Ok(asked.or(known).unwrap_or(true)),
         }
@@ -131,13 +131,13 @@ impl<'a> Family<'a> {
     /// Fails if an image is requested for an existing kind.
     pub(super) fn choose_image(&self) -> Result<Option<Image>> {
         let recorded = self.own.and_then(|own| own.image.clone());
-        match Image::requested(&self.flags.image) {
+        match self.requested.image.clone() {
             None => Ok(recorded),
             asked if asked == recorded => Ok(recorded),
             asked if self.own.is_none() && self.others.is_empty() => Ok(asked),
             Some(_) => bail!(
                 "kind `{}` is already scaffolded, and `--image` is for a new kind: change the image in its controller",
-                self.flags.kind
+                self.requested.kind
             ),
         }
     }
@@ -146,7 +146,7 @@ impl<'a> Family<'a> {
     /// version again does not change that.
     pub(super) fn is_first(&self) -> bool {
         let first = self.all.iter().find(|other| other.api.is_some());
-        first.is_none_or(|first| first.version == self.flags.version)
+        first.is_none_or(|first| first.version == self.requested.version)
     }
 
     /// Returns the other version with types that has the highest version priority in Kubernetes.

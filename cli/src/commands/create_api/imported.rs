@@ -15,17 +15,17 @@ use serde_json::{Value, json};
 use super::{Creation, Types, check_flags};
 use crate::commands::types::{help, message, read_definitions};
 use crate::commands::{Outcome, kubernetes};
-use crate::flags::ApiFlags;
 use crate::project::{describe_scope, names, naming_flags, strip_domain};
 use crate::render::types_path;
+use crate::request::ApiRequest;
 use crate::tree::Tree;
 
 /// Reads the CRD that the flags name. Paths are relative to `dir`.
 ///
 /// # Errors
 /// Fails if the files contain no CRD, or several of which the flags select none.
-pub(super) fn read_definition(dir: &Path, flags: &ApiFlags) -> Result<Value> {
-    let file = flags.from_crd.clone().unwrap_or_default();
+pub(super) fn read_definition(dir: &Path, requested: &ApiRequest) -> Result<Value> {
+    let file = requested.from_crd.clone().unwrap_or_default();
     let shown = file.display();
     let mut skipped = Vec::new();
     let mut documents = read_definitions(dir, std::slice::from_ref(&file), &mut skipped)?;
@@ -37,18 +37,21 @@ pub(super) fn read_definition(dir: &Path, flags: &ApiFlags) -> Result<Value> {
     };
     let kinds: Vec<String> = documents.iter().map(kind_of).collect();
     let list = kinds.join("`, `");
-    if !flags.kind.is_empty() {
-        documents.retain(|document| kind_of(document) == flags.kind);
+    if !requested.kind.is_empty() {
+        documents.retain(|document| kind_of(document) == requested.kind);
     }
     match (documents.len(), documents.pop()) {
         (1, Some(document)) => Ok(document),
-        (0, _) => bail!("{shown} has no CRD of the kind `{}`: it has `{list}`", flags.kind),
-        _ if flags.kind.is_empty() => {
+        (0, _) => bail!(
+            "{shown} has no CRD of the kind `{}`: it has `{list}`",
+            requested.kind
+        ),
+        _ if requested.kind.is_empty() => {
             bail!("{shown} has several CRDs: pass one of the kinds `{list}` with `--kind`")
         }
         _ => bail!(
             "{shown} has several CRDs of the kind `{}`: pass a file with one of them",
-            flags.kind
+            requested.kind
         ),
     }
 }
@@ -60,44 +63,52 @@ pub(super) fn read_definition(dir: &Path, flags: &ApiFlags) -> Result<Value> {
 /// # Errors
 /// Fails if a flag contradicts the CRD, or for the same reasons as
 /// [`plan_create_api`](super::plan_create_api).
-pub fn plan_create_api_from_crd(tree: &Tree, flags: &ApiFlags, document: &Value) -> Result<Outcome> {
+pub fn plan_create_api_from_crd(tree: &Tree, requested: &ApiRequest, document: &Value) -> Result<Outcome> {
     let kind = import_crd(document, tree, &[])?;
-    plan_create_imported(tree, flags, &kind)
+    plan_create_imported(tree, requested, &kind)
 }
 
 /// Returns the changes that `create api --from-crd` makes for an imported kind.
 ///
 /// # Errors
 /// Fails for the same reasons as [`plan_create_api_from_crd`].
-pub(crate) fn plan_create_imported(tree: &Tree, flags: &ApiFlags, kind: &ImportedKind) -> Result<Outcome> {
+pub(crate) fn plan_create_imported(
+    tree: &Tree,
+    requested: &ApiRequest,
+    kind: &ImportedKind,
+) -> Result<Outcome> {
     let mut creation = Creation::new(tree)?;
-    check_against(flags, kind)?;
+    check_against(requested, kind)?;
     if kind.object != kind.kind {
         bail!(
             "kind `{}` cannot be scaffolded, because its Rust type has to have another name: generate the types with `rbuilder types`",
             kind.kind
         );
     }
-    let group = creation.own_group(&kind.group, flags.api_domain.as_deref())?;
+    let group = creation.own_group(&kind.group, requested.api_domain.as_deref())?;
     let mut versions: Vec<&ImportedVersion> = kind.versions.iter().collect();
     versions.sort_by_key(|version| Reverse((version.is_stored, names::version_rank(&version.name))));
     for (at, &version) in versions.iter().enumerate() {
         let is_first = at == 0;
-        let flags = ApiFlags {
+        let requested = ApiRequest {
             group: group.clone(),
             version: version.name.clone(),
             kind: kind.kind.clone(),
             plural: Some(kind.plural.clone()),
             namespaced: Some(kind.is_namespaced),
             resource: Some(true),
-            controller: if is_first { flags.controller } else { Some(false) },
-            controller_name: flags.controller_name.clone().filter(|_| is_first),
-            ..flags.clone()
+            controller: if is_first {
+                requested.controller
+            } else {
+                Some(false)
+            },
+            controller_name: requested.controller_name.clone().filter(|_| is_first),
+            ..requested.clone()
         };
-        check_flags(&flags)?;
-        creation.add_version(&flags, Types::OfCrd(version))?;
+        check_flags(&requested)?;
+        creation.add_version(&requested, Types::OfCrd(version))?;
     }
-    let mut outcome = creation.finish(flags.manifests)?;
+    let mut outcome = creation.finish(requested.manifests)?;
     for diagnostic in &kind.warnings {
         outcome.warn(&message(diagnostic), help(diagnostic));
     }
@@ -142,20 +153,28 @@ pub(crate) fn import_crd(document: &Value, tree: &Tree, csv: &[CsvMarkers]) -> R
 }
 
 /// Checks that no flag contradicts the CRD.
-fn check_against(flags: &ApiFlags, kind: &ImportedKind) -> Result<()> {
+fn check_against(requested: &ApiRequest, kind: &ImportedKind) -> Result<()> {
     let ImportedKind {
         group,
         kind: name,
         plural,
         ..
     } = kind;
-    if !flags.group.is_empty() && *group != flags.group && !group.starts_with(&format!("{}.", flags.group)) {
+    if !requested.group.is_empty()
+        && *group != requested.group
+        && !group.starts_with(&format!("{}.", requested.group))
+    {
         bail!(
             "the CRD of `{name}` has the group `{group}`, not `{}`: omit `--group`",
-            flags.group
+            requested.group
         );
     }
-    if !flags.version.is_empty() && kind.versions.iter().any(|version| version.name != flags.version) {
+    if !requested.version.is_empty()
+        && kind
+            .versions
+            .iter()
+            .any(|version| version.name != requested.version)
+    {
         let versions: Vec<&str> = kind
             .versions
             .iter()
@@ -166,14 +185,17 @@ fn check_against(flags: &ApiFlags, kind: &ImportedKind) -> Result<()> {
             versions.join("`, `")
         );
     }
-    if let Some(asked) = flags.plural.as_ref().filter(|asked| *asked != plural) {
+    if let Some(asked) = requested.plural.as_ref().filter(|asked| *asked != plural) {
         bail!("the CRD of `{name}` has the plural `{plural}`, not `{asked}`: omit `--plural`");
     }
-    if flags.namespaced.is_some_and(|asked| asked != kind.is_namespaced) {
+    if requested
+        .namespaced
+        .is_some_and(|asked| asked != kind.is_namespaced)
+    {
         let scope = describe_scope(kind.is_namespaced);
         bail!("the CRD of `{name}` is {scope}: omit `--namespaced`");
     }
-    if flags.resource == Some(false) {
+    if requested.resource == Some(false) {
         bail!("`--from-crd` generates API types: omit `--resource=false`");
     }
     Ok(())

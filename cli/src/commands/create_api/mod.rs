@@ -19,31 +19,41 @@ use self::request::Request;
 use super::adopted::{Parts, check_places};
 use super::edits::{add_lines, check_module_place};
 use super::{Outcome, execute, foreign_kind, owners, scaffold};
-use crate::flags::{ApiFlags, Output};
+use crate::flags::{Output, PlanFlags};
 use crate::plan::Plan;
 use crate::project::{Image, Project, names, shown_version};
 use crate::render::{CopiedParts, Line, api_lines, crate_line, project_context, types_path};
+use crate::request::ApiRequest;
 use crate::shell::Shell;
 use crate::tree::Tree;
 
 /// Runs the command in a project. File paths on the command line are relative to `typed_in`.
-pub(super) fn run(dir: &Path, typed_in: &Path, flags: &ApiFlags, shell: &mut Shell) -> Result<u8> {
-    let mut flags = flags.clone();
-    if flags.from_crd.is_some() {
-        let definition = imported::read_definition(typed_in, &flags)?;
-        flags.resource = flags.resource.or(Some(true));
-        ask(&mut flags, shell);
-        return execute("create api", dir, flags.plan, shell, &mut |tree| {
-            plan_create_api_from_crd(tree, &flags, &definition)
+pub(super) fn run(
+    (dir, typed_in): (&Path, &Path),
+    plan: PlanFlags,
+    mut requested: ApiRequest,
+    shell: &mut Shell,
+) -> Result<u8> {
+    let asks = plan.output != Output::Json;
+    if requested.from_crd.is_some() {
+        let definition = imported::read_definition(typed_in, &requested)?;
+        requested.resource = requested.resource.or(Some(true));
+        if asks {
+            ask(&mut requested, shell);
+        }
+        return execute("create api", dir, plan, shell, &mut |tree| {
+            plan_create_api_from_crd(tree, &requested, &definition)
         });
     }
-    check_flags(&flags)?;
-    check_image_flags(&flags)?;
-    ask(&mut flags, shell);
-    execute("create api", dir, flags.plan, shell, &mut |tree| {
-        check_doubled_domain(tree, &flags)?;
-        check_is_own(tree, &flags)?;
-        plan_create_api(tree, &flags)
+    check_flags(&requested)?;
+    check_image_flags(&requested)?;
+    if asks {
+        ask(&mut requested, shell);
+    }
+    execute("create api", dir, plan, shell, &mut |tree| {
+        check_doubled_domain(tree, &requested)?;
+        check_is_own(tree, &requested)?;
+        plan_create_api(tree, &requested)
     })
 }
 
@@ -54,18 +64,18 @@ pub(super) fn run(dir: &Path, typed_in: &Path, flags: &ApiFlags, shell: &mut She
 ///
 /// # Errors
 /// Fails if the group ends with the domain, or if PROJECT cannot be read.
-fn check_doubled_domain(tree: &Tree, flags: &ApiFlags) -> Result<()> {
+fn check_doubled_domain(tree: &Tree, requested: &ApiRequest) -> Result<()> {
     let Some(project) = scaffold::read_project(tree)? else {
         return Ok(());
     };
-    let (group, domain) = (&flags.group, &project.known.domain);
+    let (group, domain) = (&requested.group, &project.known.domain);
     let short = match group.strip_suffix(domain.as_str()) {
         Some("") => "",
         Some(rest) => rest.strip_suffix('.').unwrap_or(group),
         None => group,
     };
     let is_recorded = project.known.resources.iter().any(|known| known.group == *group);
-    if short == group || is_recorded || flags.resource == Some(false) {
+    if short == group || is_recorded || requested.resource == Some(false) {
         return Ok(());
     }
     let typed = if short.is_empty() { "\"\"" } else { short };
@@ -82,24 +92,24 @@ fn check_doubled_domain(tree: &Tree, flags: &ApiFlags) -> Result<()> {
 ///
 /// # Errors
 /// Fails if the user may mean another kind, or if PROJECT cannot be read.
-fn check_is_own(tree: &Tree, flags: &ApiFlags) -> Result<()> {
-    let ApiFlags {
+fn check_is_own(tree: &Tree, requested: &ApiRequest) -> Result<()> {
+    let ApiRequest {
         group, version, kind, ..
-    } = flags;
+    } = requested;
     let Some(project) = scaffold::read_project(tree)? else {
         return Ok(());
     };
     let mut own = project.known.resources.iter().filter(|known| known.api.is_some());
-    let is_said = flags.resource.is_some()
-        || flags.api_domain.is_some()
-        || flags.external.path.is_some()
-        || flags.image.name.is_some();
+    let is_said = requested.resource.is_some()
+        || requested.api_domain.is_some()
+        || requested.external.path.is_some()
+        || requested.image.is_some();
     if is_said || own.any(|known| known.group == *group) {
         return Ok(());
     }
-    let asks_for_controller = flags.controller == Some(true) || flags.controller_name.is_some();
+    let asks_for_controller = requested.controller == Some(true) || requested.controller_name.is_some();
     let other = foreign_kind::find_other(&project, tree, group, version, kind)?;
-    let domain = project.domain_of(group, kind, flags.api_domain.as_deref());
+    let domain = project.domain_of(group, kind, requested.api_domain.as_deref());
     let own_group = names::check_group(group, &domain).map(|()| format!("{group}.{domain}"));
     match (other, find_group_owner(group), own_group) {
         // The flags ask for a controller of exactly this kind.
@@ -127,14 +137,14 @@ fn check_is_own(tree: &Tree, flags: &ApiFlags) -> Result<()> {
 
 /// Asks for the flags that were not passed, if the terminal is interactive. "Yes" leaves a flag
 /// unset, so that the default still depends on the project.
-fn ask(flags: &mut ApiFlags, shell: &mut Shell) {
+fn ask(requested: &mut ApiRequest, shell: &mut Shell) {
     // A controller for an image is always scaffolded together with its types.
-    if flags.plan.output == Output::Json || flags.image.name.is_some() {
+    if requested.image.is_some() {
         return;
     }
     let questions = [
-        (&mut flags.resource, "Generate the API types?"),
-        (&mut flags.controller, "Generate a controller?"),
+        (&mut requested.resource, "Generate the API types?"),
+        (&mut requested.controller, "Generate a controller?"),
     ];
     for (flag, question) in questions {
         if flag.is_none() && !shell.confirm(question, true) {
@@ -147,11 +157,11 @@ fn ask(flags: &mut ApiFlags, shell: &mut Shell) {
 ///
 /// # Errors
 /// Fails if a name is invalid or taken, if files conflict, or if a file cannot be edited.
-pub fn plan_create_api(tree: &Tree, flags: &ApiFlags) -> Result<Outcome> {
-    check_flags(flags)?;
+pub fn plan_create_api(tree: &Tree, requested: &ApiRequest) -> Result<Outcome> {
+    check_flags(requested)?;
     let mut creation = Creation::new(tree)?;
-    creation.add_version(flags, Types::Scaffolded)?;
-    creation.finish(flags.manifests)
+    creation.add_version(requested, Types::Scaffolded)?;
+    creation.finish(requested.manifests)
 }
 
 /// The origin of the types of a version.
@@ -191,12 +201,12 @@ impl<'a> Creation<'a> {
     }
 
     /// Adds the files of a version to the plan.
-    fn add_version(&mut self, flags: &ApiFlags, types: Types<'_>) -> Result<()> {
+    fn add_version(&mut self, requested: &ApiRequest, types: Types<'_>) -> Result<()> {
         let tree = self.tree;
         let is_imported = matches!(types, Types::OfCrd(_));
-        let mut request = Request::new(&self.project, tree, flags, is_imported)?;
+        let mut request = Request::new(&self.project, tree, requested, is_imported)?;
         let taken = match types {
-            Types::Scaffolded => request.read_previous(&self.project, tree, flags)?,
+            Types::Scaffolded => request.read_previous(&self.project, tree, requested)?,
             Types::OfCrd(_) => CopiedParts::default(),
         };
         request.check_free_names(&self.project, tree)?;
@@ -218,13 +228,13 @@ impl<'a> Creation<'a> {
             check_module_place(tree, &file.path)?;
         }
         owners::check_file_owners(&self.project, &request.resource, &files)?;
-        let wanted = if request.further && !flags.force {
+        let wanted = if request.further && !requested.force {
             let is_kept = request.known && !is_imported;
             further::keep_existing_files(&mut self.plan, tree, &files, &api, is_kept)?
         } else {
             files.clone()
         };
-        scaffold::add_files(&mut self.plan, tree, &mut self.project, &wanted, flags.force)?;
+        scaffold::add_files(&mut self.plan, tree, &mut self.project, &wanted, requested.force)?;
         self.project.add_resource(request.resource.clone());
         self.added.push(Added {
             request,
@@ -283,14 +293,15 @@ fn next_steps(added: &[Added], test_command: &str) -> String {
 
 /// Checks the flags for a controller that runs an image. It must be scaffolded together with its
 /// types, even if parts of it are deleted later.
-fn check_image_flags(flags: &ApiFlags) -> Result<()> {
-    let is_whole = flags.resource != Some(false) && flags.controller != Some(false);
-    if flags.image.name.is_some() && (flags.controller_name.is_some() || flags.external.path.is_some()) {
+fn check_image_flags(requested: &ApiRequest) -> Result<()> {
+    let is_whole = requested.resource != Some(false) && requested.controller != Some(false);
+    if requested.image.is_some() && (requested.controller_name.is_some() || requested.external.path.is_some())
+    {
         bail!(
             "`--image` scaffolds a kind of the project with one controller: omit `--controller-name` and `--external-path`"
         );
     }
-    if flags.image.name.is_some() && !is_whole {
+    if requested.image.is_some() && !is_whole {
         bail!(
             "`--image` scaffolds the types and the controller of a kind: omit `--resource=false` and `--controller=false`"
         );
@@ -299,20 +310,20 @@ fn check_image_flags(flags: &ApiFlags) -> Result<()> {
 }
 
 /// Checks the rules for flags that do not depend on the project.
-fn check_flags(flags: &ApiFlags) -> Result<()> {
-    let plural = flags.plural.as_deref().map_or(Ok(()), names::check_plural);
-    let controller = flags.controller_name.as_deref();
+fn check_flags(requested: &ApiRequest) -> Result<()> {
+    let plural = requested.plural.as_deref().map_or(Ok(()), names::check_plural);
+    let controller = requested.controller_name.as_deref();
     scaffold::check_names([
-        names::check_version(&flags.version),
-        names::check_kind(&flags.kind),
+        names::check_version(&requested.version),
+        names::check_kind(&requested.kind),
         plural,
-        Image::requested(&flags.image).map_or(Ok(()), |image| image.check()),
+        requested.image.as_ref().map_or(Ok(()), Image::check),
         controller.map_or(Ok(()), names::check_controller_name),
     ])?;
-    if controller.is_some() && flags.controller == Some(false) {
+    if controller.is_some() && requested.controller == Some(false) {
         bail!("`--controller-name` names a controller: omit `--controller=false`");
     }
-    if flags.external.path.is_some() && flags.resource == Some(true) {
+    if requested.external.path.is_some() && requested.resource == Some(true) {
         bail!("the types of a kind of another project are in its crate: omit `--resource`");
     }
     Ok(())

@@ -4,14 +4,14 @@ use anyhow::{Result, bail};
 use rbuilder_templates::ApiContext;
 
 use super::family::{Family, Parts};
-use crate::commands::foreign_kind::{self, KindFlags, find_foreign_kind};
+use crate::commands::foreign_kind::{self, NamedKind, find_foreign_kind};
 use crate::commands::scaffold;
-use crate::flags::ApiFlags;
 use crate::project::{Api, Project, Resource, describe_scope, names};
 use crate::render::{
     ApiPlaces, CopiedParts, check_free_names, check_group_directory, controller_module, controller_path,
     find_other_group,
 };
+use crate::request::ApiRequest;
 use crate::tree::Tree;
 
 /// A requested kind with all defaults applied.
@@ -38,31 +38,35 @@ impl Request {
     pub(super) fn new(
         project: &Project,
         tree: &Tree,
-        flags: &ApiFlags,
+        requested: &ApiRequest,
         is_imported: bool,
     ) -> Result<Request> {
-        match find_foreign(project, tree, flags)? {
-            Some(resource) => Request::for_foreign(project, flags, resource),
-            None => Request::for_own(project, tree, flags, is_imported),
+        match find_foreign(project, tree, requested)? {
+            Some(resource) => Request::for_foreign(project, requested, resource),
+            None => Request::for_own(project, tree, requested, is_imported),
         }
     }
 
     /// Returns the request for a controller of a foreign kind.
-    fn for_foreign(project: &Project, flags: &ApiFlags, resource: Resource) -> Result<Request> {
+    fn for_foreign(project: &Project, requested: &ApiRequest, resource: Resource) -> Result<Request> {
         let kind = &resource.kind;
-        if flags.controller == Some(false) {
+        if requested.controller == Some(false) {
             bail!(
                 "nothing to scaffold for `{kind}`, whose types belong to another project: omit `--controller=false`"
             );
         }
-        if let Some(plural) = flags.plural.as_ref().filter(|plural| **plural != resource.plural) {
+        if let Some(plural) = requested
+            .plural
+            .as_ref()
+            .filter(|plural| **plural != resource.plural)
+        {
             bail!(
                 "kind `{kind}` has the plural `{}`, not `{plural}`: omit `--plural`",
                 resource.plural
             );
         }
         let namespaced = resource.is_namespaced();
-        if flags.namespaced.is_some_and(|asked| asked != namespaced) {
+        if requested.namespaced.is_some_and(|asked| asked != namespaced) {
             bail!(
                 "kind `{kind}` is {}: omit `--namespaced`",
                 describe_scope(namespaced)
@@ -71,9 +75,9 @@ impl Request {
         foreign_kind::check_is_watchable(&resource)?;
         let known = &project.known;
         let family = known.resources.iter().filter(|other| other.same_kind(&resource));
-        let controller = choose_controller(flags, &resource, &family.collect::<Vec<_>>())?;
+        let controller = choose_controller(requested, &resource, &family.collect::<Vec<_>>())?;
         let mut resource = resource;
-        resource.add_controller(flags.controller_name.as_deref());
+        resource.add_controller(requested.controller_name.as_deref());
         Ok(Request {
             resource,
             types: false,
@@ -87,19 +91,19 @@ impl Request {
     }
 
     /// Returns the request for a kind of the project.
-    fn for_own(project: &Project, tree: &Tree, flags: &ApiFlags, is_imported: bool) -> Result<Request> {
+    fn for_own(project: &Project, tree: &Tree, requested: &ApiRequest, is_imported: bool) -> Result<Request> {
         let known = &project.known;
-        let domain = project.domain_of(&flags.group, &flags.kind, flags.api_domain.as_deref());
+        let domain = project.domain_of(&requested.group, &requested.kind, requested.api_domain.as_deref());
         scaffold::check_names([names::check_domain(&known.domain)])?;
-        check_own_names(&domain, flags)?;
+        check_own_names(&domain, requested)?;
         let mut resource = Resource {
-            group: flags.group.clone(),
+            group: requested.group.clone(),
             domain,
-            version: flags.version.clone(),
-            kind: flags.kind.clone(),
+            version: requested.version.clone(),
+            kind: requested.kind.clone(),
             ..Resource::default()
         };
-        let family = Family::of(known, &resource, flags);
+        let family = Family::of(known, &resource, requested);
         let Parts { types, controller } = family.choose_parts(tree)?;
         let is_scaffolded = family.scaffolded().is_some();
         resource.plural = family.choose_plural()?;
@@ -112,7 +116,7 @@ impl Request {
             });
         }
         let controller = match controller {
-            true => Some(add_controller(flags, &mut resource, &family)?),
+            true => Some(add_controller(requested, &mut resource, &family)?),
             false => None,
         };
         resource.image = family.choose_image()?;
@@ -139,7 +143,7 @@ impl Request {
         &mut self,
         project: &Project,
         tree: &Tree,
-        flags: &ApiFlags,
+        requested: &ApiRequest,
     ) -> Result<CopiedParts> {
         let Some(before) = &self.before else {
             return Ok(CopiedParts::default());
@@ -147,13 +151,13 @@ impl Request {
         let before = ApiPlaces::of(project, before).context();
         let taken = CopiedParts::read(|path| tree.read(path), &before, &self.resource.version)?;
         if !self.known {
-            self.apply_defaults(&taken, flags);
+            self.apply_defaults(&taken, requested);
         }
         Ok(taken)
     }
 
     /// Uses plural and scope of the preceding version unless the flags set them.
-    fn apply_defaults(&mut self, taken: &CopiedParts, asked: &ApiFlags) {
+    fn apply_defaults(&mut self, taken: &CopiedParts, asked: &ApiRequest) {
         if let Some(plural) = &taken.plural
             && asked.plural.is_none()
             && names::check_plural(plural).is_ok()
@@ -223,22 +227,22 @@ impl Request {
 }
 
 /// Checks that the domain and the group are valid.
-fn check_own_names(domain: &str, flags: &ApiFlags) -> Result<()> {
+fn check_own_names(domain: &str, requested: &ApiRequest) -> Result<()> {
     scaffold::check_names([names::check_domain(domain)])?;
-    scaffold::check_names([names::check_group(&flags.group, domain)])
+    scaffold::check_names([names::check_group(&requested.group, domain)])
 }
 
 /// Adds a controller to the existing ones of the version, and returns its name.
 ///
 /// # Errors
 /// Fails for the same reasons as [`choose_controller`].
-fn add_controller(flags: &ApiFlags, resource: &mut Resource, family: &Family<'_>) -> Result<String> {
-    let name = choose_controller(flags, family.own.unwrap_or(resource), &family.all)?;
+fn add_controller(requested: &ApiRequest, resource: &mut Resource, family: &Family<'_>) -> Result<String> {
+    let name = choose_controller(requested, family.own.unwrap_or(resource), &family.all)?;
     if let Some(own) = family.own {
         resource.controller = own.controller;
         resource.controllers.clone_from(&own.controllers);
     }
-    resource.add_controller(flags.controller_name.as_deref());
+    resource.add_controller(requested.controller_name.as_deref());
     if !resource.controllers.is_empty() {
         resource.controller = false;
     }
@@ -247,22 +251,22 @@ fn add_controller(flags: &ApiFlags, resource: &mut Resource, family: &Family<'_>
 
 /// Returns the entry for a foreign kind if the flags refer to one, explicitly or by asking for the
 /// controller of a kind that only Kubernetes has.
-fn find_foreign(project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<Option<Resource>> {
+fn find_foreign(project: &Project, tree: &Tree, requested: &ApiRequest) -> Result<Option<Resource>> {
     let mut resources = project.known.resources.iter().filter(|own| own.api.is_some());
-    let is_external = flags.external.path.is_some();
-    let is_own = |own: &&Resource| own.group == flags.group && own.kind == flags.kind;
-    if flags.resource == Some(true) || (!is_external && resources.clone().any(|own| is_own(&own))) {
+    let is_external = requested.external.path.is_some();
+    let is_own = |own: &&Resource| own.group == requested.group && own.kind == requested.kind;
+    if requested.resource == Some(true) || (!is_external && resources.clone().any(|own| is_own(&own))) {
         return Ok(None);
     }
-    let asks_for_controller = flags.controller == Some(true) || flags.controller_name.is_some();
-    let asks_for_types = flags.resource.is_none() && !asks_for_controller;
-    let kind = KindFlags {
-        group: &flags.group,
-        version: &flags.version,
-        kind: &flags.kind,
-        plural: flags.plural.as_deref(),
-        namespaced: flags.namespaced,
-        external: &flags.external,
+    let asks_for_controller = requested.controller == Some(true) || requested.controller_name.is_some();
+    let asks_for_types = requested.resource.is_none() && !asks_for_controller;
+    let kind = NamedKind {
+        group: &requested.group,
+        version: &requested.version,
+        kind: &requested.kind,
+        plural: requested.plural.as_deref(),
+        namespaced: requested.namespaced,
+        external: &requested.external,
     };
     let Some(found) = find_foreign_kind(project, tree, kind)? else {
         return Ok(None);
@@ -274,13 +278,13 @@ fn find_foreign(project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<Opti
     if asks_for_types && !is_recorded {
         return Ok(None);
     }
-    let has_group = resources.any(|own| own.group == flags.group);
-    if has_group && flags.resource.is_none() && !is_recorded {
+    let has_group = resources.any(|own| own.group == requested.group);
+    if has_group && requested.resource.is_none() && !is_recorded {
         bail!(
             "group `{0}` can be `{0}.{1}` of this project or the built-in group: pass `--resource=false` for a controller of the built-in kind `{2}`, or `--resource` for a kind of your own",
-            flags.group,
+            requested.group,
             project.known.domain,
-            flags.kind
+            requested.kind
         );
     }
     Ok(Some(found))
@@ -291,11 +295,11 @@ fn find_foreign(project: &Project, tree: &Tree, flags: &ApiFlags) -> Result<Opti
 /// # Errors
 /// Fails if a name is required, because the other controllers of the kind have names, or if another
 /// version has the controller.
-fn choose_controller(flags: &ApiFlags, resource: &Resource, family: &[&Resource]) -> Result<String> {
+fn choose_controller(requested: &ApiRequest, resource: &Resource, family: &[&Resource]) -> Result<String> {
     let own = family.iter().find(|other| other.version == resource.version);
     let names = own.map(|own| own.controller_names()).unwrap_or_default();
     let default = resource.default_controller();
-    let Some(name) = &flags.controller_name else {
+    let Some(name) = &requested.controller_name else {
         if !names.is_empty() && !names.contains(&default) {
             bail!(
                 "kind `{}` already has the controller `{}`: name another one with `--controller-name`",

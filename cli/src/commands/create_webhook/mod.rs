@@ -10,20 +10,21 @@ use rbuilder_templates::{ApiContext, WebhookContext};
 pub(super) use self::storage::StorageChange;
 use super::adopted::{Parts, check_places};
 use super::edits::{add_lines, check_module_place, edit_file, find_types};
-use super::foreign_kind::{self, KindFlags, find_foreign_kind};
+use super::foreign_kind::{self, NamedKind, find_foreign_kind};
 use super::{Outcome, execute, owners, scaffold};
 use crate::edit::rust;
-use crate::flags::WebhookFlags;
+use crate::flags::PlanFlags;
 use crate::plan::Plan;
 use crate::project::{Project, Resource, Webhooks, names, naming_flags, shown_version};
 use crate::render::{ApiPlaces, Line, crate_line, project_context, webhook_context, webhook_lines};
+use crate::request::WebhookRequest;
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-pub(super) fn run(dir: &Path, flags: &WebhookFlags, shell: &mut Shell) -> Result<u8> {
-    check_flags(flags)?;
-    execute("create webhook", dir, flags.plan, shell, &mut |tree| {
-        plan_create_webhook(tree, flags)
+pub(super) fn run(dir: &Path, plan: PlanFlags, requested: &WebhookRequest, shell: &mut Shell) -> Result<u8> {
+    check_flags(requested)?;
+    execute("create webhook", dir, plan, shell, &mut |tree| {
+        plan_create_webhook(tree, requested)
     })
 }
 
@@ -31,10 +32,10 @@ pub(super) fn run(dir: &Path, flags: &WebhookFlags, shell: &mut Shell) -> Result
 ///
 /// # Errors
 /// Fails if the kind or a version does not exist, if files conflict, or if a file cannot be edited.
-pub fn plan_create_webhook(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome> {
-    check_flags(flags)?;
+pub fn plan_create_webhook(tree: &Tree, requested: &WebhookRequest) -> Result<Outcome> {
+    check_flags(requested)?;
     let mut project = scaffold::require_project(tree)?;
-    let request = Request::new(&project, flags, tree)?;
+    let request = Request::new(&project, requested, tree)?;
     let parts = Parts {
         webhooks: true,
         ..Parts::default()
@@ -55,13 +56,19 @@ pub fn plan_create_webhook(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome>
         let untouched = there
             .as_ref()
             .is_some_and(|text| project.recorded(&file.path, text));
-        let is_theirs = there.is_some() && !untouched && !flags.force;
+        let is_theirs = there.is_some() && !untouched && !requested.force;
         if is_theirs && file.path == handlers {
             grows = Some(file);
         } else if is_theirs && is_complete(&file.path, &webhook, there.as_deref()) {
             plan.keep(&file.path);
         } else {
-            scaffold::add_files(&mut plan, tree, &mut project, &[file], flags.force || untouched)?;
+            scaffold::add_files(
+                &mut plan,
+                tree,
+                &mut project,
+                &[file],
+                requested.force || untouched,
+            )?;
         }
     }
     plan.check_conflicts()?;
@@ -76,7 +83,7 @@ pub fn plan_create_webhook(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome>
     let mut lines: Vec<Line> = crate_line(&request.resource)?.into_iter().collect();
     lines.extend(webhook_lines(&project, (&api, &webhook), &types));
     add_lines(&mut plan, tree, &lines)?;
-    let storage = if flags.conversion {
+    let storage = if requested.conversion {
         StorageChange::to(&mut plan, tree, &project, &request.resource)?
     } else {
         StorageChange::default()
@@ -85,7 +92,7 @@ pub fn plan_create_webhook(tree: &Tree, flags: &WebhookFlags) -> Result<Outcome>
     let next = next_steps(&api, &asked, &handlers, project.test_command());
     project.add_resource(request.resource);
     plan.write_project(&project, tree)?;
-    let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
+    let found = scaffold::add_manifests(&mut plan, tree, requested.manifests)?;
     let mut outcome = found.into_outcome(plan).with_next(&next);
     storage.warn(&api, &mut outcome);
     Ok(outcome)
@@ -147,31 +154,34 @@ fn add_handlers(
 }
 
 /// Checks the rules for flags that do not depend on the project.
-fn check_flags(flags: &WebhookFlags) -> Result<()> {
-    let spokes = flags.spoke.iter().map(|version| names::check_version(version));
+fn check_flags(requested: &WebhookRequest) -> Result<()> {
+    let spokes = requested
+        .spoke
+        .iter()
+        .map(|version| names::check_version(version));
     let named = [
-        names::check_version(&flags.version),
-        names::check_kind(&flags.kind),
+        names::check_version(&requested.version),
+        names::check_kind(&requested.kind),
     ];
     let paths = [
-        ("--defaulting-path", &flags.defaulting_path),
-        ("--validation-path", &flags.validation_path),
+        ("--defaulting-path", &requested.defaulting_path),
+        ("--validation-path", &requested.validation_path),
     ];
     let paths = paths.iter().filter_map(|(flag, path)| {
         let path = path.as_deref()?;
         Some(names::check_webhook_path(flag, path))
     });
-    let plural = flags.plural.as_deref().map(names::check_plural);
+    let plural = requested.plural.as_deref().map(names::check_plural);
     scaffold::check_names(named.into_iter().chain(spokes).chain(paths).chain(plural))?;
-    if !(flags.defaulting || flags.validation || flags.conversion) {
+    if !(requested.defaulting || requested.validation || requested.conversion) {
         bail!(
             "no webhook requested: pass at least one of `--defaulting`, `--validation`, and `--conversion --spoke <version>`"
         );
     }
-    if flags.spoke.contains(&flags.version) {
+    if requested.spoke.contains(&requested.version) {
         bail!(
             "version `{}` cannot be hub and spoke at the same time: remove it from `--spoke`",
-            flags.version
+            requested.version
         );
     }
     Ok(())
@@ -188,13 +198,13 @@ struct Request {
 }
 
 impl Request {
-    fn new(project: &Project, flags: &WebhookFlags, tree: &Tree) -> Result<Request> {
+    fn new(project: &Project, requested: &WebhookRequest, tree: &Tree) -> Result<Request> {
         scaffold::check_names([names::check_domain(&project.known.domain)])?;
         let wanted = Resource {
-            group: flags.group.clone(),
-            domain: project.domain_of(&flags.group, &flags.kind, flags.api_domain.as_deref()),
-            version: flags.version.clone(),
-            kind: flags.kind.clone(),
+            group: requested.group.clone(),
+            domain: project.domain_of(&requested.group, &requested.kind, requested.api_domain.as_deref()),
+            version: requested.version.clone(),
+            kind: requested.kind.clone(),
             ..Resource::default()
         };
         let family: Vec<&Resource> = project
@@ -203,33 +213,33 @@ impl Request {
             .iter()
             .filter(|other| other.same_kind(&wanted) && other.api.is_some())
             .collect();
-        let kind = KindFlags {
-            group: &flags.group,
-            version: &flags.version,
-            kind: &flags.kind,
-            plural: flags.plural.as_deref(),
+        let kind = NamedKind {
+            group: &requested.group,
+            version: &requested.version,
+            kind: &requested.kind,
+            plural: requested.plural.as_deref(),
             namespaced: None,
-            external: &flags.external,
+            external: &requested.external,
         };
         if family.is_empty()
             && let Some(found) = find_foreign_kind(project, tree, kind)?
         {
-            return Request::for_foreign(flags, found);
+            return Request::for_foreign(requested, found);
         }
-        if flags.external.path.is_some() {
+        if requested.external.path.is_some() {
             bail!(
                 "kind `{}` has its types in this project: omit `--external-path`",
-                flags.kind
+                requested.kind
             );
         }
-        for version in std::iter::once(&flags.version).chain(&flags.spoke) {
+        for version in std::iter::once(&requested.version).chain(&requested.spoke) {
             if !family.iter().any(|other| other.version == *version) {
                 bail!(
                     "kind `{}` has no API types in {}: scaffold them with `rbuilder create api {}`{}",
-                    flags.kind,
-                    shown_version(&flags.group, version),
-                    naming_flags(&flags.group, version, &flags.kind),
-                    foreign_kind::explain_unknown(tree, &flags.group, version, &flags.kind)?
+                    requested.kind,
+                    shown_version(&requested.group, version),
+                    naming_flags(&requested.group, version, &requested.kind),
+                    foreign_kind::explain_unknown(tree, &requested.group, version, &requested.kind)?
                 );
             }
         }
@@ -240,43 +250,43 @@ impl Request {
                 .is_some_and(|webhooks| webhooks.conversion)
         });
         if let Some(hub) = hub
-            && flags.conversion
-            && hub.version != flags.version
+            && requested.conversion
+            && hub.version != requested.version
         {
             bail!(
                 "the hub version of `{}` is `{}`: pass `--version {}`",
-                flags.kind,
+                requested.kind,
                 hub.version,
                 hub.version
             );
         }
-        let own = family.iter().find(|other| other.version == flags.version);
+        let own = family.iter().find(|other| other.version == requested.version);
         let resource = own.map(|own| Resource::clone(own)).unwrap_or(wanted);
-        Ok(Request::with_webhooks(resource, flags))
+        Ok(Request::with_webhooks(resource, requested))
     }
 
     /// Returns the request for webhooks of a foreign kind.
-    fn for_foreign(flags: &WebhookFlags, resource: Resource) -> Result<Request> {
-        if flags.conversion {
+    fn for_foreign(requested: &WebhookRequest, resource: Resource) -> Result<Request> {
+        if requested.conversion {
             bail!(
                 "kind `{}` belongs to another project, and only that project can convert it: omit `--conversion`",
-                flags.kind
+                requested.kind
             );
         }
         foreign_kind::check_is_written(&resource)?;
-        Ok(Request::with_webhooks(resource, flags))
+        Ok(Request::with_webhooks(resource, requested))
     }
 
-    fn with_webhooks(mut resource: Resource, flags: &WebhookFlags) -> Request {
+    fn with_webhooks(mut resource: Resource, requested: &WebhookRequest) -> Request {
         let before = resource.webhooks.take().unwrap_or_default();
         let asked = Webhooks {
             webhook_version: "v1".into(),
-            defaulting: flags.defaulting,
-            validation: flags.validation,
-            conversion: flags.conversion,
-            spoke: flags.spoke.clone(),
-            defaulting_path: flags.defaulting_path.clone().unwrap_or_default(),
-            validation_path: flags.validation_path.clone().unwrap_or_default(),
+            defaulting: requested.defaulting,
+            validation: requested.validation,
+            conversion: requested.conversion,
+            spoke: requested.spoke.clone(),
+            defaulting_path: requested.defaulting_path.clone().unwrap_or_default(),
+            validation_path: requested.validation_path.clone().unwrap_or_default(),
         };
         let webhooks = before.with(asked.clone());
         resource.webhooks = Some(webhooks.clone());

@@ -19,32 +19,48 @@ use super::edits::find_types;
 use super::scaffold_merge::Written;
 use super::{Outcome, execute, foreign_kind, manifests, scaffold};
 use crate::edit::{Obstacle, rust, version::Definition};
-use crate::flags::{DeleteControllerFlags, DeleteKindFlags, DeleteWebhookFlags};
+use crate::flags::PlanFlags;
 use crate::line_ends::is_same_text;
 use crate::plan::Plan;
 use crate::project::{Project, RECORD, Resource, shown_version};
 use crate::render::{self, ApiPlaces, Line, Parts, WEBHOOK_LIST, project_context};
+use crate::request::{DeleteControllerRequest, DeleteRequest, DeleteWebhookRequest};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
 /// The module that registers all webhooks.
 const WEBHOOKS: &str = "src/webhook/mod.rs";
 
-pub(super) fn run_api(dir: &Path, flags: &DeleteKindFlags, shell: &mut Shell) -> Result<u8> {
-    execute("delete api", dir, flags.plan, shell, &mut |tree| {
-        plan_delete_api(tree, flags)
+pub(super) fn run_api(
+    dir: &Path,
+    plan: PlanFlags,
+    requested: &DeleteRequest,
+    shell: &mut Shell,
+) -> Result<u8> {
+    execute("delete api", dir, plan, shell, &mut |tree| {
+        plan_delete_api(tree, requested)
     })
 }
 
-pub(super) fn run_controller(dir: &Path, flags: &DeleteControllerFlags, shell: &mut Shell) -> Result<u8> {
-    execute("delete controller", dir, flags.kind.plan, shell, &mut |tree| {
-        plan_delete_controller(tree, flags)
+pub(super) fn run_controller(
+    dir: &Path,
+    plan: PlanFlags,
+    requested: &DeleteControllerRequest,
+    shell: &mut Shell,
+) -> Result<u8> {
+    execute("delete controller", dir, plan, shell, &mut |tree| {
+        plan_delete_controller(tree, requested)
     })
 }
 
-pub(super) fn run_webhook(dir: &Path, flags: &DeleteWebhookFlags, shell: &mut Shell) -> Result<u8> {
-    execute("delete webhook", dir, flags.kind.plan, shell, &mut |tree| {
-        plan_delete_webhook(tree, flags)
+pub(super) fn run_webhook(
+    dir: &Path,
+    plan: PlanFlags,
+    requested: &DeleteWebhookRequest,
+    shell: &mut Shell,
+) -> Result<u8> {
+    execute("delete webhook", dir, plan, shell, &mut |tree| {
+        plan_delete_webhook(tree, requested)
     })
 }
 
@@ -52,8 +68,8 @@ pub(super) fn run_webhook(dir: &Path, flags: &DeleteWebhookFlags, shell: &mut Sh
 ///
 /// # Errors
 /// Fails if PROJECT does not list the API, if it is still needed, or if files were changed.
-pub fn plan_delete_api(tree: &Tree, flags: &DeleteKindFlags) -> Result<Outcome> {
-    let mut removal = Removal::new(tree, flags)?;
+pub fn plan_delete_api(tree: &Tree, requested: &DeleteRequest) -> Result<Outcome> {
+    let mut removal = Removal::new(tree, requested)?;
     let resource = removal.resource.clone();
     removal.check_unused_api()?;
     let before = removal.before.clone();
@@ -74,12 +90,12 @@ pub fn plan_delete_api(tree: &Tree, flags: &DeleteKindFlags) -> Result<Outcome> 
 ///
 /// # Errors
 /// Fails if PROJECT does not list the controller, or if files were changed.
-pub fn plan_delete_controller(tree: &Tree, flags: &DeleteControllerFlags) -> Result<Outcome> {
-    let mut removal = Removal::new(tree, &flags.kind)?;
+pub fn plan_delete_controller(tree: &Tree, requested: &DeleteControllerRequest) -> Result<Outcome> {
+    let mut removal = Removal::new(tree, &requested.kind)?;
     let mut resource = removal.resource.clone();
     let names = resource.controller_names();
     let default = resource.default_controller();
-    let name = match (&flags.controller_name, names.as_slice()) {
+    let name = match (&requested.controller_name, names.as_slice()) {
         (Some(name), _) => name.clone(),
         (None, [only]) => only.clone(),
         (None, _) => default.clone(),
@@ -133,16 +149,16 @@ struct Removal<'a> {
 }
 
 impl<'a> Removal<'a> {
-    fn new(tree: &'a Tree, flags: &DeleteKindFlags) -> Result<Removal<'a>> {
+    fn new(tree: &'a Tree, requested: &DeleteRequest) -> Result<Removal<'a>> {
         let project = scaffold::require_project(tree)?;
-        let resource = find_recorded(&project, flags)?.clone();
+        let resource = find_recorded(&project, requested)?.clone();
         Ok(Removal {
             tree,
             plan: Plan::default(),
             before: project.clone(),
             project,
             resource,
-            force: flags.force,
+            force: requested.force,
             changed: Vec::new(),
             unrecorded: Vec::new(),
             scaffold: OnceCell::new(),
@@ -466,14 +482,14 @@ impl<'a> Removal<'a> {
 }
 
 /// Returns the entry of PROJECT for the given flags.
-fn find_recorded<'p>(project: &'p Project, flags: &DeleteKindFlags) -> Result<&'p Resource> {
-    let DeleteKindFlags {
+fn find_recorded<'p>(project: &'p Project, requested: &DeleteRequest) -> Result<&'p Resource> {
+    let DeleteRequest {
         group,
         api_domain,
         version,
         kind,
         ..
-    } = flags;
+    } = requested;
     let domain = project.domain_of(group, kind, api_domain.as_deref());
     let named = || {
         let resources = project.known.resources.iter();

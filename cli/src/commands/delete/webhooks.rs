@@ -9,9 +9,9 @@ use crate::commands::Outcome;
 use crate::commands::create_webhook::StorageChange;
 use crate::commands::edits::find_types;
 use crate::edit::rust;
-use crate::flags::DeleteWebhookFlags;
 use crate::project::{Resource, Webhooks, naming_flags};
 use crate::render::{ApiPlaces, Parts, webhook_context};
+use crate::request::DeleteWebhookRequest;
 use crate::tree::Tree;
 
 /// Returns the changes that `delete webhook` makes.
@@ -19,14 +19,14 @@ use crate::tree::Tree;
 /// # Errors
 /// Fails if PROJECT does not list such a webhook or spoke, if files were changed, or if the spoke
 /// to delete is the storage version while other spokes remain.
-pub fn plan_delete_webhook(tree: &Tree, flags: &DeleteWebhookFlags) -> Result<Outcome> {
-    let mut removal = Removal::new(tree, &flags.kind)?;
+pub fn plan_delete_webhook(tree: &Tree, requested: &DeleteWebhookRequest) -> Result<Outcome> {
+    let mut removal = Removal::new(tree, &requested.kind)?;
     let mut resource = removal.resource.clone();
     let Some(before) = resource.webhooks.take() else {
         bail!("kind `{}` has no webhooks: PROJECT records none", resource.kind);
     };
-    check_recorded(&before, flags, &resource.kind)?;
-    let after = remaining(&before, flags);
+    check_recorded(&before, requested, &resource.kind)?;
+    let after = remaining(&before, requested);
     if after.conversion {
         removal.check_spokes(&before, &after)?;
     }
@@ -37,17 +37,17 @@ pub fn plan_delete_webhook(tree: &Tree, flags: &DeleteWebhookFlags) -> Result<Ou
 }
 
 /// Checks that PROJECT lists the webhooks and spokes to delete.
-fn check_recorded(before: &Webhooks, flags: &DeleteWebhookFlags, kind: &str) -> Result<()> {
+fn check_recorded(before: &Webhooks, requested: &DeleteWebhookRequest, kind: &str) -> Result<()> {
     for (asked, is_there, what) in [
-        (flags.defaulting, before.defaulting, "defaulting"),
-        (flags.validation, before.validation, "validating"),
-        (flags.conversion, before.conversion, "conversion"),
+        (requested.defaulting, before.defaulting, "defaulting"),
+        (requested.validation, before.validation, "validating"),
+        (requested.conversion, before.conversion, "conversion"),
     ] {
         if asked && !is_there {
             bail!("kind `{kind}` has no {what} webhook: PROJECT records none");
         }
     }
-    let unknown = flags.spoke.iter().find(|spoke| !before.spoke.contains(spoke));
+    let unknown = requested.spoke.iter().find(|spoke| !before.spoke.contains(spoke));
     if let Some(spoke) = unknown {
         bail!(
             "`{spoke}` is not a spoke of the conversion of `{kind}`: PROJECT records `{}`",
@@ -58,16 +58,16 @@ fn check_recorded(before: &Webhooks, flags: &DeleteWebhookFlags, kind: &str) -> 
 }
 
 /// Returns the remaining webhooks. A conversion without spokes is dropped.
-fn remaining(before: &Webhooks, flags: &DeleteWebhookFlags) -> Webhooks {
-    let all = !(flags.defaulting || flags.validation || flags.conversion);
+fn remaining(before: &Webhooks, requested: &DeleteWebhookRequest) -> Webhooks {
+    let all = !(requested.defaulting || requested.validation || requested.conversion);
     let has_spokes_left =
-        !flags.spoke.is_empty() && before.spoke.iter().any(|spoke| !flags.spoke.contains(spoke));
+        !requested.spoke.is_empty() && before.spoke.iter().any(|spoke| !requested.spoke.contains(spoke));
     let mut after = before.clone().without(
-        all || flags.defaulting,
-        all || flags.validation,
-        all || (flags.conversion && !has_spokes_left),
+        all || requested.defaulting,
+        all || requested.validation,
+        all || (requested.conversion && !has_spokes_left),
     );
-    after.spoke.retain(|spoke| !flags.spoke.contains(spoke));
+    after.spoke.retain(|spoke| !requested.spoke.contains(spoke));
     after
 }
 

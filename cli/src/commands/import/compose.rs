@@ -18,13 +18,13 @@ use crate::commands::create_api::{import_crd, plan_create_imported};
 use crate::commands::edits::add_lines;
 use crate::commands::{Outcome, plan_create_api, plan_create_webhook};
 use crate::edit::rust;
-use crate::flags::{ApiFlags, ExternalFlags, ImageFlags, Output, PlanFlags, WebhookFlags};
 use crate::go_project::GoProject;
 use crate::plan::Plan;
 use crate::project::{
     ATTRIBUTES, ATTRIBUTES_TEXT, FILE, Project, RECORD, Resource, ScaffoldedFiles, Webhooks,
 };
 use crate::render::{ApiPlaces, Scaffold, generated_lines, render};
+use crate::request::{ApiRequest, WebhookRequest};
 use crate::tree::Tree;
 
 /// A Rust project in memory.
@@ -50,11 +50,6 @@ pub(super) struct Composed<'a> {
 }
 
 const NO_CRD: &str = "PROJECT lists it, but the Go project has no CRD for it: run `make manifests` there and import it again, unless it was removed or is not an API, such as the configuration of the manager";
-
-const PLAN_FLAGS: PlanFlags = PlanFlags {
-    dry_run: false,
-    output: Output::Text,
-};
 
 /// Composes the Rust project for an original. `project` contains the settings and no kinds.
 ///
@@ -178,8 +173,8 @@ impl<'a> Composed<'a> {
         }
         if resource.core {
             for controller in &kind.controllers {
-                let flags = api_flags(resource, controller.name.as_ref(), (false, true));
-                self.try_apply(&what, "", |tree| plan_create_api(tree, &flags));
+                let request = api_request(resource, controller.name.as_ref(), (false, true));
+                self.try_apply(&what, "", |tree| plan_create_api(tree, &request));
             }
             return Ok(());
         }
@@ -204,19 +199,19 @@ impl<'a> Composed<'a> {
             return Ok(());
         };
         let first = kind.controllers.first();
-        let mut flags = api_flags(
+        let mut request = api_request(
             resource,
             first.and_then(|first| first.name.as_ref()),
             (true, first.is_some()),
         );
-        flags.version.clear();
+        request.version.clear();
         let crd = without_conversion(crd, kind);
         let entries = csv::read_entries(original, &crd);
         let markers: Vec<CsvMarkers> = entries.iter().map(|entry| entry.markers.clone()).collect();
         let mut versions = Vec::new();
         let is_added = self.try_apply(&what, "", |tree| {
             let kind = import_crd(&crd, tree, &markers)?;
-            let outcome = plan_create_imported(tree, &flags, &kind)?;
+            let outcome = plan_create_imported(tree, &request, &kind)?;
             versions = kind.versions;
             Ok(outcome)
         });
@@ -232,8 +227,8 @@ impl<'a> Composed<'a> {
         }
         let stored = self.stored_resource(resource).unwrap_or_else(|| resource.clone());
         for controller in kind.controllers.iter().skip(1) {
-            let flags = api_flags(&stored, controller.name.as_ref(), (false, true));
-            self.try_apply(&what, "", |tree| plan_create_api(tree, &flags));
+            let request = api_request(&stored, controller.name.as_ref(), (false, true));
+            self.try_apply(&what, "", |tree| plan_create_api(tree, &request));
         }
         Ok(())
     }
@@ -278,8 +273,8 @@ impl<'a> Composed<'a> {
                 .iter()
                 .filter_map(|path| Some((path.clone(), self.files.get(path)?.clone())))
                 .collect();
-            let flags = webhook_flags(version, &asked);
-            if !self.try_apply(&what, "", |tree| plan_create_webhook(tree, &flags)) {
+            let request = webhook_request(version, &asked);
+            if !self.try_apply(&what, "", |tree| plan_create_webhook(tree, &request)) {
                 continue;
             }
             if asked.conversion {
@@ -360,28 +355,21 @@ fn without_conversion(crd: &Value, kind: &Kind<'_>) -> Value {
     crd
 }
 
-/// Returns the flags of `create api` with types, a controller, or both.
-fn api_flags(
+/// Returns the request of `create api` with types, a controller, or both.
+fn api_request(
     resource: &Resource,
     name: Option<&String>,
     (has_types, has_controller): (bool, bool),
-) -> ApiFlags {
-    ApiFlags {
+) -> ApiRequest {
+    ApiRequest {
         group: resource.group.clone(),
         api_domain: own_domain(resource),
         version: resource.version.clone(),
         kind: resource.kind.clone(),
-        plural: None,
-        namespaced: None,
         resource: Some(has_types),
         controller: Some(has_controller),
-        image: ImageFlags::default(),
-        from_crd: None,
         controller_name: name.cloned(),
-        external: ExternalFlags::default(),
-        manifests: false,
-        force: false,
-        plan: PLAN_FLAGS,
+        ..ApiRequest::default()
     }
 }
 
@@ -391,9 +379,9 @@ fn own_domain(resource: &Resource) -> Option<String> {
     is_own.then(|| resource.domain.clone())
 }
 
-fn webhook_flags(resource: &Resource, asked: &Webhooks) -> WebhookFlags {
+fn webhook_request(resource: &Resource, asked: &Webhooks) -> WebhookRequest {
     let path = |path: &String| Some(path.clone()).filter(|path| !path.is_empty());
-    WebhookFlags {
+    WebhookRequest {
         group: resource.group.clone(),
         api_domain: own_domain(resource),
         version: resource.version.clone(),
@@ -404,10 +392,6 @@ fn webhook_flags(resource: &Resource, asked: &Webhooks) -> WebhookFlags {
         spoke: asked.spoke.clone(),
         defaulting_path: path(&asked.defaulting_path).filter(|_| asked.defaulting),
         validation_path: path(&asked.validation_path).filter(|_| asked.validation),
-        plural: None,
-        external: ExternalFlags::default(),
-        manifests: false,
-        force: false,
-        plan: PLAN_FLAGS,
+        ..WebhookRequest::default()
     }
 }
