@@ -336,8 +336,8 @@ async fn cost_of_applies(objects: usize) -> usize {
     allocations
 }
 
-/// Returns the bytes in use with this many owned objects, and the number of allocations of listing
-/// them and of reading each.
+/// Returns the bytes in use with the given number of owned objects, and how often listing them and
+/// reading each of them allocates.
 async fn cost_of_metadata(deployments: usize) -> (usize, usize, usize) {
     let contents = Contents {
         config_maps: 1,

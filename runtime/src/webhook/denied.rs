@@ -330,7 +330,7 @@ mod tests {
             group,
             ["the cluster is frozen", "", "", ""],
         );
-        // An API server status about another object is unchanged.
+        // The status of an API server is left unchanged if it names another object.
         let mut other = Denied::invalid("spec.c", "is gone");
         let details = other.status.details.as_mut().unwrap();
         (details.kind, details.name) = ("Pod".into(), "other".into());

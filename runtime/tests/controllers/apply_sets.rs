@@ -492,7 +492,7 @@ async fn invalid_set_is_a_terminal_error() {
     assert!(place.map_names().await.is_empty());
 }
 
-/// In a manager, an unchanged set costs no request.
+/// A manager sends no requests for an unchanged set.
 #[tokio::test(start_paused = true)]
 async fn unchanged_set_costs_no_request() {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {

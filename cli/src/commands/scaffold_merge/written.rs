@@ -163,7 +163,8 @@ fn follow_change(base: &mut ScaffoldBase, before: &Scaffold, after: &Scaffold) {
     }
 }
 
-/// Applies a change between two scaffolds to an older text of a file; `None` if they conflict.
+/// Applies the change between two scaffolds to an older version of a file. Returns `None` if they
+/// conflict.
 pub(super) fn carry(path: &str, written: &str, (before, after): (&str, &str)) -> Option<String> {
     if is_same_text(written, before) {
         return Some(after.to_owned());
