@@ -52,6 +52,13 @@ impl Printer<'_> {
             .any(|field| !is_plain(field) && is_camel_case(field));
         if is_renamed {
             *text += "#[serde(rename_all = \"camelCase\")]\n";
+        } else if finished
+            .fields
+            .iter()
+            .any(|field| is_plain(field) && has_snake_case(&field.ident))
+        {
+            // Without it, the generator warns that nobody chose these names.
+            *text += "#[serde(rename_all = \"snake_case\")]\n";
         }
         if finished.fields.is_empty() && !finished.keeps_unknown {
             *text += &format!("pub struct {} {{}}\n", class.name);
@@ -275,6 +282,11 @@ fn print_markers(markers: &rbuilder_schema::Markers, ty: Option<&Ty>, indent: us
         text += &print_attribute(name, vec![rule], indent);
     }
     text
+}
+
+/// Returns whether a field name has several words in snake case.
+fn has_snake_case(name: &str) -> bool {
+    name.trim_matches('_').contains('_')
 }
 
 fn print_enum(name: &str, variants: &[(String, String)], text: &mut String) {

@@ -242,6 +242,15 @@ fn check_unwarned(field: Value) {
     assert!(messages.is_empty(), "{field:#}: {messages:#?}");
 }
 
+/// The generator warns about names in snake case that no `rename_all` asks for.
+#[test]
+fn snake_case_fields_need_no_warning() {
+    let text = json!({ "type": "string" });
+    check_unwarned(object(json!({ "pod_name": text, "size": text })));
+    check_unwarned(object(json!({ "pod_name": text, "podCIDR": text })));
+    check_unwarned(object(json!({ "pod_name": text, "podSize": text })));
+}
+
 #[test]
 fn lists_preserve_unknown_fields() {
     let keeps = |mut schema: Value| {

@@ -65,7 +65,7 @@ const ARGS: &[ArgRow<Conversion>] = &[
     ),
     ArgRow::once(
         "ca_bundle",
-        "CA bundle that verifies the certificate of the server: PEM, or base64 of it.",
+        "CA bundle that verifies the certificate of the server: PEM certificates in base64.",
         |arg, made, session| {
             made.ca_bundle = ca_bundle(arg, session);
         },
