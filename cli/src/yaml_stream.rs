@@ -2,6 +2,7 @@
 //! make a small text large.
 
 use anyhow::anyhow;
+use memchr::{memchr_iter, memmem};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -260,18 +261,26 @@ pub(crate) fn is_marker(line: &str) -> bool {
 /// Splits a stream into documents that can be parsed one by one, and returns the line number of
 /// each marker. A line that starts with `---` ends a document in any context, because YAML allows
 /// it in no scalar.
+///
+/// `rbuilder manifests` splits every CRD of the project, so markers are found with memchr instead
+/// of line by line.
 pub(crate) fn split_documents(text: &str) -> Vec<(usize, &str)> {
     let mut documents = Vec::new();
-    let (mut start, mut first_line, mut offset) = (0, 1, 0);
-    for (number, line) in text.split_inclusive('\n').enumerate() {
-        if is_marker(line) {
-            documents.push((first_line, &text[start..offset]));
-            // A comment or the document itself may follow the marker.
-            let rest = line[3..].trim_start();
-            let skip = if rest.starts_with('#') { line.len() } else { 3 };
-            (start, first_line) = (offset + skip, number + 1);
+    let (mut start, mut first_line, mut line_number, mut counted) = (0, 1, 1, 0);
+    let first = text.starts_with("---").then_some(0);
+    let others = memmem::find_iter(text.as_bytes(), "\n---").map(|at| at + 1);
+    for offset in first.into_iter().chain(others) {
+        let line = text[offset..].split_inclusive('\n').next().unwrap_or_default();
+        if !is_marker(line) {
+            continue;
         }
-        offset += line.len();
+        line_number += memchr_iter(b'\n', &text.as_bytes()[counted..offset]).count();
+        counted = offset;
+        documents.push((first_line, &text[start..offset]));
+        // A comment or the document itself may follow the marker.
+        let rest = line[3..].trim_start();
+        let skip = if rest.starts_with('#') { line.len() } else { 3 };
+        (start, first_line) = (offset + skip, line_number);
     }
     documents.push((first_line, &text[start..]));
     documents.retain(|(_, document)| !is_blank(document));

@@ -36,4 +36,5 @@ mod undecided;
 mod values;
 mod versioned;
 mod webhook;
+mod wrapped;
 mod yaml;

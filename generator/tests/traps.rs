@@ -1103,18 +1103,58 @@ fn renamed_derives() {
                   #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Test\")] \
                   pub struct TestSpec { a: i32 }";
     has_schema(Handled, &[("src/lib.rs", source)], object(json!({"a": number()})));
-    for (name, other) in [
-        ("kube::CustomResource", "Resource"),
-        ("rbuilder::CrdSchema", "Schema"),
-        ("rbuilder::rbac", "permits"),
-    ] {
-        refused(
-            "a: i32",
-            &format!("use {name} as {other};"),
-            "rbuilder recognizes it only by its own name",
-            "without `as`",
+    refused(
+        "a: i32",
+        "use rbuilder::rbac as permits;",
+        "rbuilder recognizes it only by its own name",
+        "without `as`",
+    );
+    // The imports come after the types, and a constant makes the kind be read twice.
+    let renamed = "#[derive(Resource, Schema, Write, Read)] \
+                   #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Test\")] \
+                   pub struct TestSpec { #[schemars(range(max = MAX))] a: i32, b: Size, #[serde(default)] c: bool } \
+                   #[derive(Numbers, WriteNumber, ReadNumber)] #[repr(i32)] enum Size { Small = 2, Large = 4 } \
+                   const MAX: i32 = 9; \
+                   use kube::CustomResource as Resource; use schemars::{JsonSchema as Schema, JsonSchema_repr as Numbers}; \
+                   use serde::{Serialize as Write, Deserialize as Read}; \
+                   use serde_repr::{Serialize_repr as WriteNumber, Deserialize_repr as ReadNumber};";
+    let plain = renamed
+        .replace(" as Resource", "")
+        .replace(
+            "derive(Resource, Schema, Write, Read)",
+            "derive(CustomResource, JsonSchema, Serialize, Deserialize)",
+        )
+        .replace(
+            "derive(Numbers, WriteNumber, ReadNumber)",
+            "derive(JsonSchema_repr, Serialize_repr, Deserialize_repr)",
         );
-    }
+    let [renamed, plain] = [renamed, &plain].map(|source| run(&[("src/lib.rs", source)]));
+    assert_eq!(renamed.files, plain.files);
+    assert!(
+        renamed.files[0].text.contains("maximum: 9"),
+        "{:#?}",
+        renamed.diagnostics
+    );
+    show(Handled);
+    let root = |import: &str| format!("{import} mod child; #[derive(Clone)] pub struct Other;");
+    let child = "use super::Resource; #[derive(Resource, schemars::JsonSchema)] \
+                 #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Test\")] pub struct TestSpec { a: i32 }";
+    files_refused(
+        &[
+            ("src/lib.rs", &root("pub use kube::CustomResource as Resource;")),
+            ("src/child.rs", child),
+        ],
+        "`CustomResource` is renamed here and derived in another file",
+        "without `as`",
+    );
+    files_refused(
+        &[(
+            "src/lib.rs",
+            "use kube::CustomResource as Resource; kinds! { #[derive(Resource)] struct TestSpec { a: i32 } }",
+        )],
+        "this macro may hide a kind",
+        "outside of the macro",
+    );
 }
 
 fn unparsable() {

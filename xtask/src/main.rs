@@ -32,6 +32,7 @@ mod kubectl;
 mod library;
 mod makefile;
 mod mutations;
+mod objects;
 mod oracle;
 mod packages;
 mod patterns;
@@ -108,6 +109,8 @@ enum Task {
     Library,
     /// Record kube-apiserver's responses to the mutation corpus
     Mutations(mutations::Args),
+    /// Record kube-apiserver's responses to writes of custom resources
+    Objects(objects::Args),
     /// Record the manifests that controller-gen generates from the Go half of the oracle
     Oracle(oracle::Args),
     /// Record which patterns Go's regexp compiles, and what they match (needs Go)
@@ -166,6 +169,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Makefile => makefile::check_makefile(),
         Task::Library => library::check_sources(),
         Task::Mutations(args) => mutations::record_answers(args),
+        Task::Objects(args) => objects::record_answers(args),
         Task::Oracle(args) => oracle::record_manifests(args),
         Task::Patterns(args) => patterns::record_verdicts(args),
         Task::Pictures(args) => pictures::update_pictures(args),

@@ -17,6 +17,8 @@ use rbuilder_syntax::{ModuleVersion, Session, parse_type};
 use serde_json::Value;
 
 use super::Collector;
+use super::renamed::RenamedDerives;
+use super::wrapped::Wrapped;
 use crate::advice;
 use crate::defaults::{bound, calculate};
 use crate::package::{ModuleId, TypeId, ValueId};
@@ -41,6 +43,10 @@ pub(super) struct Deferred {
     pub(super) cfg: Rc<Cfg>,
     /// The version of the enclosing module, for [`Session::set_module_version`].
     pub(super) version: Option<ModuleVersion>,
+    /// The derives that the file imports under another name.
+    pub(super) renamed: RenamedDerives,
+    /// Where the item is, if it is in a macro call.
+    pub(super) wrapped: Option<Wrapped>,
     /// Paths of the constants, as written.
     pub(super) constants: BTreeSet<String>,
     /// The diagnostics of the first pass, as a range of the type's diagnostics.
@@ -60,6 +66,9 @@ impl Collector<'_> {
             if let Some(said) = self.read_again(&deferred) {
                 let known = &mut self.package.types[deferred.id.0].reserved;
                 known.splice(deferred.said, said);
+                if let Some(wrapped) = &deferred.wrapped {
+                    wrapped.place_within(&mut self.package.types[deferred.id.0]);
+                }
             }
         }
     }
@@ -85,13 +94,14 @@ impl Collector<'_> {
         let tokens = lex(&text).ok()?;
         let mut items = Items::new(tokens.cursor(), Some(&deferred.cfg));
         let Item {
-            attrs,
+            mut attrs,
             kind: ItemKind::Type(item),
             ..
         } = items.read().ok()??
         else {
             return None;
         };
+        deferred.renamed.add_to(&mut attrs);
         let mut session = Session::with_constants(known);
         session.set_module_version(deferred.version.clone());
         let model = parse_type(&attrs, item, &mut session);

@@ -9,7 +9,9 @@ use rbuilder_syntax::{
 };
 
 use super::path::{self, Location};
+use super::renamed::RenamedDerives;
 use super::seen_marks::SeenMarks;
+use super::wrapped::Wrapped;
 use super::{Collector, Content, OpenFile, attributes, constants, include, merges, patches};
 use crate::gap::{Gap, GapId, GapSort};
 use crate::package::{ModuleId, Name};
@@ -87,6 +89,8 @@ impl Collector<'_> {
             is_foreign,
             seen_marks: SeenMarks::new(if is_foreign { &[] } else { tokens.marks() }),
             may_patch: !is_foreign && patches::may_patch(tokens.text()),
+            renamed: RenamedDerives::find(tokens),
+            wrapped: None,
             macros: Vec::new(),
             rewritten: None,
             version: None,
@@ -147,6 +151,10 @@ pub(super) struct FileReader<'c, 'a> {
     pub(super) seen_marks: SeenMarks<'c>,
     /// True if functions in this file may modify CRDs.
     pub(super) may_patch: bool,
+    /// The derives that the file imports under another name.
+    pub(super) renamed: RenamedDerives,
+    /// Where the item is that is read from a macro call.
+    pub(super) wrapped: Option<Wrapped>,
     /// Macro calls in place of items, with their modules.
     pub(super) macros: Vec<(ModuleId, Span)>,
     /// The error about an attribute macro on an enclosing module.
@@ -251,7 +259,8 @@ impl<'c> FileReader<'c, '_> {
             return Ok(());
         }
         let whole = constants::whole_span(&item);
-        let attrs = item.attrs;
+        let mut attrs = item.attrs;
+        self.renamed.add_to(&mut attrs);
         let item_text = &self.text[item.span.range()];
         self.rules(&attrs);
         if !matches!(item.kind, ItemKind::Function(_)) {

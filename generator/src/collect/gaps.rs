@@ -7,6 +7,7 @@ use rbuilder_syntax::{Diagnostic, MarkKind};
 
 use super::file::FileReader;
 use super::seen_marks::report_unseen;
+use super::wrapped::Call;
 use crate::gap::{Gap, GapId, GapSort};
 use crate::package::ModuleId;
 
@@ -14,14 +15,34 @@ impl FileReader<'_, '_> {
     /// Reports unseen marker tokens, once per macro, and records a gap for each macro that may
     /// expand to items.
     pub(super) fn add_macros(&mut self, tokens: &Tokens<'_>) {
-        let macros = std::mem::take(&mut self.macros);
+        let mut macros = std::mem::take(&mut self.macros);
+        let mut unread = Vec::new();
+        macros.retain(|(module, span)| match self.note_wrapper(*module, *span) {
+            Call::Read => false,
+            Call::Unread => {
+                unread.push(*span);
+                true
+            }
+            Call::Other => true,
+        });
         let spans: Vec<Span> = macros.iter().map(|(_, span)| *span).collect();
         let unseen: Vec<_> = self.seen_marks.unseen().collect();
+        let hides_kind_unmarked =
+            |span: Span| unread.contains(&span) || self.renamed.hide_kind_in(&tokens.text()[span.range()]);
         let hides_kind = |span: Span| {
             let mut within = unseen.iter().filter(|mark| span.contains(mark.at));
-            within.any(|mark| MarkKind::of(mark) == MarkKind::Kind)
+            within.any(|mark| MarkKind::of(mark) == MarkKind::Kind) || hides_kind_unmarked(span)
         };
-        let said = report_unseen(unseen.iter().copied(), &spans);
+        let mut said = report_unseen(unseen.iter().copied(), &spans);
+        for (at, span) in spans
+            .iter()
+            .enumerate()
+            .filter(|(_, span)| hides_kind_unmarked(**span))
+        {
+            if said.iter().all(|(_, within)| *within != Some(at)) {
+                said.push((kind_in_macro(*span), Some(at)));
+            }
+        }
         for (at, (module, span)) in macros.into_iter().enumerate() {
             let of_macro = said.iter().find(|(_, within)| *within == Some(at));
             let reason = of_macro.map_or_else(|| unread_macro(span), |(said, _)| said.clone());
@@ -35,6 +56,19 @@ impl FileReader<'_, '_> {
             self.collector.add_gap(module, gap);
         }
         said.into_iter().for_each(|(said, _)| self.session.report(said));
+    }
+
+    /// Reads a call of a macro that passes items through. The markers in the definition of such a macro
+    /// are read with its calls.
+    fn note_wrapper(&mut self, module: ModuleId, span: Span) -> Call {
+        let text = &self.text[span.range()];
+        if !text.starts_with("macro_rules") {
+            return self.read_wrapped(module, span);
+        }
+        if Self::is_wrapper(text) {
+            self.seen_marks.note(span);
+        }
+        Call::Other
     }
 
     /// Records that an attribute macro may change items. Reports it if the macro is known to
@@ -96,6 +130,11 @@ impl FileReader<'_, '_> {
         };
         self.collector.add_gap(module, gap);
     }
+}
+
+fn kind_in_macro(span: Span) -> Diagnostic {
+    let message = "this macro may hide a kind; rbuilder does not expand macros";
+    Diagnostic::error(span, message).help("write the struct outside of the macro")
 }
 
 fn unread_macro(span: Span) -> Diagnostic {

@@ -39,7 +39,8 @@ impl FileReader<'_, '_> {
         Ok(())
     }
 
-    /// Reports renamed imports of derives and markers, which are recognized by name only.
+    /// Reports renamed imports of markers, which are recognized by name only, and records those of
+    /// derives, which are recognized in the same file.
     fn refuse_renamed(&mut self, name: &str, path: &[String], span: Span, module: ModuleId) {
         let Some(real) = path.last().filter(|last| *last != name) else {
             return;
@@ -52,16 +53,20 @@ impl FileReader<'_, '_> {
                 _ => first == "rbuilder",
             })
         };
-        let is_hidden = match real.as_str() {
-            "CustomResource" | "CrdSchema" => true,
-            "rbac" | "webhook" => is_ours(),
-            _ => false,
-        };
-        if is_hidden && !self.is_foreign {
-            let message = format!("`{real}` is renamed here; rbuilder recognizes it only by its own name");
-            let help = format!("import `{real}` without `as`");
-            self.session.report(Diagnostic::error(span, message).help(help));
+        let is_derive = matches!(real.as_str(), "CustomResource" | "CrdSchema");
+        let is_marker = matches!(real.as_str(), "rbac" | "webhook") && is_ours();
+        if self.is_foreign || !is_derive && !is_marker {
+            return;
         }
+        let help = format!("import `{real}` without `as`");
+        if is_derive {
+            let message = format!(
+                "`{real}` is renamed here and derived in another file, where rbuilder does not recognize it"
+            );
+            return self.add_renamed(name, Diagnostic::error(span, message).help(help));
+        }
+        let message = format!("`{real}` is renamed here; rbuilder recognizes it only by its own name");
+        self.session.report(Diagnostic::error(span, message).help(help));
     }
 }
 

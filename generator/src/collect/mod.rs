@@ -23,10 +23,13 @@ mod ownership;
 mod patches;
 mod path;
 mod reach;
+mod renamed;
 mod seen_marks;
 mod types;
 mod values;
 mod versioned;
+mod wrapped;
+mod wrappers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -87,6 +90,8 @@ pub(crate) fn collect_packages(
         local_bytes: local::MAX_BYTES,
         seen: BTreeSet::new(),
         callers: Vec::new(),
+        macros: BTreeMap::new(),
+        renamed: Vec::new(),
         schema_owners: reach::SchemaOwners::default(),
         report,
     };
@@ -100,6 +105,7 @@ pub(crate) fn collect_packages(
     while let Some(module) = collector.wanted.pop() {
         collector.read_module(module);
     }
+    collector.report_renamed();
     collector.skip_kinds_of_other_projects();
     collector.reach();
     collector.resolve_constants();
@@ -154,6 +160,10 @@ struct Collector<'a> {
     seen: BTreeSet<String>,
     /// Files that may call `crd()`.
     callers: Vec<String>,
+    /// The macros of packages, by folder.
+    macros: BTreeMap<String, Rc<wrapped::Macros>>,
+    /// Renamed imports of derives that only this tool generates from.
+    renamed: Vec<renamed::RenamedImport>,
     schema_owners: reach::SchemaOwners,
     report: &'a mut Report,
 }

@@ -84,6 +84,8 @@ impl FileReader<'_, '_> {
                 start: whole.start,
                 cfg: self.collector.cfg_of(module),
                 version: self.version.clone(),
+                renamed: self.renamed.clone(),
+                wrapped: self.wrapped.clone(),
                 constants,
                 said: before..said.len(),
             });

@@ -63,6 +63,19 @@ pub(crate) fn measure_manifests(args: &Args) -> Result<()> {
     alone(&bin, &folder, args)
 }
 
+/// Checks that the measured projects still generate manifests.
+pub(crate) fn check_projects() -> Result<()> {
+    let bin = repo::build_rbuilder()?.join("rbuilder");
+    let folder = tempfile::Builder::new().prefix("rbuilder-bench-").tempdir()?;
+    let (kinds, cron_job) = (folder.path().join("kinds"), folder.path().join("cronjob"));
+    rust::write_kinds(&kinds, 1)?;
+    rust::write_cron_job(&cron_job)?;
+    for project in [&kinds, &cron_job] {
+        manifests(&bin, project).run()?;
+    }
+    Ok(())
+}
+
 /// Measures the command when the manifests on disk are up to date.
 fn alone(bin: &Path, folder: &Path, args: &Args) -> Result<()> {
     let counts = Cmd::new("valgrind --version").succeeds();

@@ -182,6 +182,7 @@ pub enum ConcurrencyPolicy {
 pub struct CronJobStatus {
     /// A list of pointers to currently running jobs.
     #[crd(optional, list_type = "atomic", validation(min_items = 1, max_items = 10))]
+    #[serde(default)]
     pub active: Vec<ObjectReference>,
     /// When was the last time the job was successfully scheduled.
     pub last_schedule_time: Option<Time>,

@@ -147,7 +147,7 @@ const STEPS: &[Step] = &[
     step("shared-cluster", "deployments in a cluster that others use write and remove only what is theirs", Tests, WithServer("xtask shared-cluster")).after("helm-program"),
     step("bundle", "bundles pass the validators of operator-framework, and kube-apiserver takes them", Tests, WithServer("xtask bundle")).after("bundle-program"),
     step("grafana", "rules pass promtool, and dashboards Grafana's types", Tests, Lines(&["xtask grafana"])).after("grafana-programs"),
-    step("bench-rust", "the measured operator in Rust builds", Tests, Call(steps::check_rust_bench)),
+    step("bench-rust", "the measured projects in Rust build", Tests, Call(steps::check_rust_bench)),
     step("advice", "the advice that is printed compiles with each kube that it is for", Tests, Lines(&["xtask advice"])),
     // Each of these compiles kube separately for minutes. CI runs them as parallel jobs.
     extra_step("project-workflows", "the workflows of a scaffold pass in a clean clone", Cargo, WithServer("xtask workflows")),

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use super::test_binary::TestBinary;
 use super::{Context, test_run};
 use crate::sh::Cmd;
-use crate::{repo, tools};
+use crate::{bench, repo, tools};
 
 /// Checks licenses, banned crates and sources with deny.toml, and searches for unused dependencies.
 pub(super) fn check_dependencies(context: &Context<'_>) -> Result<()> {
@@ -30,6 +30,7 @@ pub(super) fn test_command(context: &Context<'_>) -> Result<()> {
         "schema",
         "catalogue",
         "cel",
+        "judge",
         "diagnostic",
         "reader",
         "control-plane",
@@ -159,8 +160,10 @@ fn build_project_tests(context: &Context<'_>, folder: &Path, assets: &Path) -> R
     TestBinary::read_all(&context.read_command(build)?)
 }
 
-/// Checks that the measured operator builds. Measuring would take too long.
+/// Checks that the measured projects generate manifests, and that the measured operator builds.
+/// Measuring would take too long.
 pub(super) fn check_rust_bench(context: &Context<'_>) -> Result<()> {
+    bench::check_projects()?;
     let folder = rust_bench();
     lint_project(context, &folder)?;
     context.run_command(repo::project_command(&folder, "cargo test --workspace"))

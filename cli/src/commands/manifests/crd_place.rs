@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
+use memchr::memmem;
 
 use super::settings::{DEFAULT_FILE, Settings};
 use crate::tree::Tree;
@@ -120,7 +121,12 @@ impl CrdPlace {
 fn read_names(text: &str) -> impl Iterator<Item = String> {
     let documents = split_documents(text).into_iter();
     documents.filter_map(|(_, document)| {
-        let in_metadata = document.lines().skip_while(|line| *line != "metadata:");
+        let is_first = document.starts_with("metadata:");
+        let start = match is_first {
+            true => 0,
+            false => memmem::find(document.as_bytes(), b"\nmetadata:")?,
+        };
+        let in_metadata = document[start..].lines();
         let mut found = in_metadata.filter_map(|line| line.strip_prefix("  name: "));
         found.next().map(str::to_owned)
     })

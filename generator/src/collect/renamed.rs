@@ -1,0 +1,173 @@
+//! Derives that a file imports under another name: `use kube::CustomResource as Resource;`.
+//!
+//! Derives are recognized by their names. So an item that derives a renamed one gets a second derive
+//! attribute with the real name.
+
+use std::sync::OnceLock;
+
+use rbuilder_reader::token::{Cursor, Tokens, lex};
+use rbuilder_reader::{Attribute, read_derives};
+use rbuilder_syntax::Diagnostic;
+
+use super::Collector;
+use super::file::FileReader;
+use crate::gap::words;
+use crate::place::FileId;
+
+/// An attribute for each derive whose renamed import is recognized.
+const ATTRIBUTES: &str = "
+    #[derive(CustomResource)] #[derive(CrdSchema)]
+    #[derive(JsonSchema)] #[derive(KubeSchema)] #[derive(CELSchema)] #[derive(JsonSchema_repr)]
+    #[derive(Serialize)] #[derive(Deserialize)] #[derive(Serialize_repr)] #[derive(Deserialize_repr)]
+";
+
+/// Returns an attribute for each derive, with its name.
+fn all_attributes() -> Vec<(&'static str, Attribute<'static>)> {
+    static TOKENS: OnceLock<Option<Tokens<'static>>> = OnceLock::new();
+    let Some(tokens) = TOKENS.get_or_init(|| lex(ATTRIBUTES).ok()) else {
+        return Vec::new();
+    };
+    let attrs = Attribute::read_outer(&mut tokens.cursor()).unwrap_or_default();
+    let named = attrs
+        .into_iter()
+        .filter_map(|attr| Some((*read_derives(&[attr]).first()?.last()?, attr)));
+    named.collect()
+}
+
+/// The renamed derives of a file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RenamedDerives {
+    /// The name in the file, the real name, and an attribute with that.
+    list: Vec<(String, &'static str, Attribute<'static>)>,
+}
+
+impl RenamedDerives {
+    /// Finds the renamed imports of derives, wherever they are in a file.
+    pub(super) fn find(tokens: &Tokens<'_>) -> Self {
+        let mut found = RenamedDerives::default();
+        if tokens.text().contains(" as ") {
+            found.add_from(tokens.cursor(), &all_attributes());
+        }
+        found
+    }
+
+    fn add_from(&mut self, mut cursor: Cursor<'_>, known: &[(&'static str, Attribute<'static>)]) {
+        while !cursor.is_end() {
+            if let Some(inner) = cursor.any_group() {
+                self.add_from(inner, known);
+                continue;
+            }
+            let derive = known.iter().find(|(name, _)| cursor.is_word(name));
+            cursor.skip();
+            if let Some((name, attr)) = derive
+                && cursor.eat_word("as")
+                && let Some(alias) = cursor.any_ident().filter(|alias| alias.text != "_")
+            {
+                self.list.push((alias.text.to_owned(), name, *attr));
+            }
+        }
+    }
+
+    /// Adds the renamed derives of the file around a part of it.
+    pub(super) fn extend(&mut self, around: &RenamedDerives) {
+        self.list.extend(around.list.iter().cloned());
+    }
+
+    /// Adds a derive with the real name for each renamed one.
+    pub(super) fn add_to<'a>(&self, attrs: &mut Vec<Attribute<'a>>) {
+        if self.list.is_empty() {
+            return;
+        }
+        let paths = read_derives(attrs);
+        let is_derived = |alias: &str| paths.iter().any(|path| path.as_slice() == [alias]);
+        for (_, _, attr) in self.list.iter().filter(|(alias, ..)| is_derived(alias)) {
+            attrs.push(*attr);
+        }
+    }
+
+    /// Returns whether a text may derive a kind under another name.
+    pub(super) fn hide_kind_in(&self, text: &str) -> bool {
+        let mut kinds = self.list.iter().filter(|(_, name, _)| *name == "CustomResource");
+        kinds.any(|(alias, ..)| words(text).any(|word| word == alias))
+    }
+}
+
+/// A renamed import of a derive that other files may import from there.
+pub(super) struct RenamedImport {
+    pub(super) file: FileId,
+    pub(super) path: String,
+    pub(super) alias: String,
+    /// The error if another file derives it.
+    pub(super) reason: Diagnostic,
+}
+
+impl Collector<'_> {
+    /// Reports renamed derives that another file of the run seems to use: there they are not
+    /// recognized.
+    pub(super) fn report_renamed(&mut self) {
+        for import in std::mem::take(&mut self.renamed) {
+            let others = self.seen.iter().filter(|path| **path != import.path);
+            let mut texts = others.filter_map(|path| self.sources.text(path).ok().flatten());
+            if texts.any(|text| derives(&text, &import.alias)) {
+                self.report.add_all(import.file, [import.reason]);
+            }
+        }
+    }
+}
+
+/// Returns whether a file derives a name that it does not define by a renamed import of its own.
+fn derives(text: &str, alias: &str) -> bool {
+    let lists = text.split("derive(").skip(1);
+    let mut lists = lists.filter_map(|rest| rest.split(')').next());
+    lists.any(|list| words(list).any(|word| word == alias)) && !text.contains(&format!(" as {alias}"))
+}
+
+impl FileReader<'_, '_> {
+    /// Records a renamed import of a derive, for [`Collector::report_renamed`].
+    pub(super) fn add_renamed(&mut self, alias: &str, reason: Diagnostic) {
+        self.collector.renamed.push(RenamedImport {
+            file: self.id,
+            path: self.open.path.clone(),
+            alias: alias.to_owned(),
+            reason,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rbuilder_reader::has_derive;
+
+    #[test]
+    fn renamed_derives_get_their_real_names() {
+        for (text, expected) in [
+            (
+                "use kube::CustomResource as CR;\n#[derive(Clone, CR)] struct S;",
+                "CustomResource",
+            ),
+            (
+                "#[derive(R)] struct S;\nuse k::{a, JsonSchema_repr as R};",
+                "JsonSchema_repr",
+            ),
+            (
+                "mod m { use kube::CustomResource as CR; }\n#[derive(Clone)] struct S;",
+                "",
+            ),
+            ("use kube::CustomResource as _;\n#[derive(Clone)] struct S;", ""),
+            ("use other::Thing as CR;\n#[derive(CR)] struct S;", ""),
+        ] {
+            let tokens = lex(text).expect("tokens");
+            let at = text.find("#[").unwrap_or_default();
+            let item = lex(&text[at..]).expect("tokens");
+            let mut attrs = Attribute::read_outer(&mut item.cursor()).expect("attributes");
+            RenamedDerives::find(&tokens).add_to(&mut attrs);
+            let added: Vec<&str> = all_attributes().into_iter().map(|(name, _)| name).collect();
+            let found: Vec<&str> = added
+                .into_iter()
+                .filter(|name| has_derive(&attrs, name))
+                .collect();
+            assert_eq!(found.join(" "), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Reads calls of macros that pass items through, as the items in them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use rbuilder_reader::Span;
+use rbuilder_reader::grammar::Items;
+use rbuilder_syntax::{Diagnostic, Session, lex_file};
+
+use super::file::FileReader;
+use super::path::Location;
+use super::renamed::RenamedDerives;
+use super::seen_marks::SeenMarks;
+use super::wrappers::{Wrapper, find_items, find_macros};
+use crate::package::{ModuleId, TypeItem};
+
+/// The macros of a package by name, with the file that defines each and the macro if it passes items
+/// through.
+pub(super) type Macros = BTreeMap<String, Vec<(String, Option<Wrapper>)>>;
+
+/// What a macro call is.
+#[derive(Clone, Copy)]
+pub(super) enum Call {
+    /// The items in it have been read.
+    Read,
+    /// The call of a macro that derives kinds, but not for these items.
+    Unread,
+    /// The call of any other macro.
+    Other,
+}
+
+impl FileReader<'_, '_> {
+    /// Returns whether a `macro_rules!` item passes items through. Its markers are read where it is
+    /// called.
+    pub(super) fn is_wrapper(text: &str) -> bool {
+        let found = find_macros(text);
+        matches!(found.as_slice(), [(_, Some(_))])
+    }
+
+    /// Reads a macro call in place of an item, if it passes items through.
+    pub(super) fn read_wrapped(&mut self, module: ModuleId, call: Span) -> Call {
+        let text = &self.text[call.range()];
+        let path = text.split('!').next().unwrap_or_default();
+        let name = path.rsplit("::").next().unwrap_or_default().trim();
+        let macros = self.macros_of_package(module);
+        let Some(known) = macros.get(name) else {
+            return Call::Other;
+        };
+        let own: Vec<_> = known.iter().filter(|(path, _)| *path == self.open.path).collect();
+        let candidates = if own.is_empty() {
+            known.iter().collect()
+        } else {
+            own
+        };
+        let Some((_, first)) = candidates.first() else {
+            return Call::Other;
+        };
+        let added = candidates.iter().filter_map(|(_, wrapper)| wrapper.as_ref());
+        // Otherwise, markers in the call say whether it hides a kind.
+        let unread = match added
+            .map(|wrapper| &wrapper.added)
+            .any(|added| hides_kind(added, &self.renamed))
+        {
+            true => Call::Unread,
+            false => Call::Other,
+        };
+        if candidates.iter().any(|(_, wrapper)| wrapper != first) {
+            return unread;
+        }
+        let Some(wrapper) = first else { return Call::Other };
+        let Some(items) = find_items(text, wrapper) else {
+            return unread;
+        };
+        let start = call.start as usize;
+        for range in items {
+            let item = start + range.start..start + range.end;
+            if !self.read_wrapped_item(module, item, &wrapper.added, call) {
+                return unread;
+            }
+        }
+        self.seen_marks.note(call);
+        Call::Read
+    }
+
+    /// Returns the macros of the package of a module.
+    fn macros_of_package(&mut self, module: ModuleId) -> Rc<Macros> {
+        let folder = self.collector.package.member(module).folder.clone();
+        if let Some(known) = self.collector.macros.get(&folder) {
+            return Rc::clone(known);
+        }
+        let mut macros = Macros::new();
+        for path in self.collector.sources.rust_files(&folder).unwrap_or_default() {
+            let text = self.collector.sources.text(&path).ok().flatten();
+            for (name, wrapper) in text.map(|text| find_macros(&text)).unwrap_or_default() {
+                macros.entry(name).or_default().push((path.clone(), wrapper));
+            }
+        }
+        let macros = Rc::new(macros);
+        self.collector.macros.insert(folder, Rc::clone(&macros));
+        macros
+    }
+
+    /// Reads one item with more attributes, which are placed in front of it. Returns false if it cannot
+    /// be read.
+    fn read_wrapped_item(&mut self, module: ModuleId, item: Range<usize>, added: &str, call: Span) -> bool {
+        let budget = &mut self.collector.local_bytes;
+        let (Some(blanks), Some(left)) = (item.start.checked_sub(added.len()), budget.checked_sub(item.end))
+        else {
+            return false;
+        };
+        *budget = left;
+        let written = &self.text[item.clone()];
+        let text = format!("{}{added}{written}", " ".repeat(blanks));
+        let Ok(tokens) = lex_file(&text) else { return false };
+        let mut session = Session::default();
+        session.set_module_version(self.version.clone());
+        let mut renamed = RenamedDerives::find(&tokens);
+        renamed.extend(&self.renamed);
+        let wrapped = Wrapped {
+            call,
+            item: item.clone(),
+        };
+        let first = self.collector.package.types.len();
+        let mut reader = FileReader {
+            collector: &mut *self.collector,
+            open: self.open,
+            id: self.id,
+            cfg: self.cfg,
+            text: &text,
+            session,
+            is_foreign: self.is_foreign,
+            seen_marks: SeenMarks::new(if self.is_foreign { &[] } else { tokens.marks() }),
+            may_patch: false,
+            renamed,
+            wrapped: Some(wrapped.clone()),
+            macros: Vec::new(),
+            rewritten: self.rewritten.clone(),
+            version: self.version.clone(),
+            pending: self.pending.clone(),
+        };
+        let location = Location {
+            folder: String::new(),
+            path_folder: String::new(),
+        };
+        let items = Items::new(tokens.cursor(), Some(reader.cfg));
+        let read = reader.items(items, module, &location);
+        reader.add_macros(&tokens);
+        let said = std::mem::take(&mut reader.session.diagnostics).into_vec();
+        for said in said.into_iter().chain(read.err()) {
+            self.session.report(said.map_place(|span| wrapped.place(span)));
+        }
+        for item in &mut self.collector.package.types[first..] {
+            wrapped.place_within(item);
+        }
+        true
+    }
+}
+
+/// Where an item in a macro call is. What the macro adds has its place at the call.
+#[derive(Clone, Debug)]
+pub(super) struct Wrapped {
+    call: Span,
+    item: Range<usize>,
+}
+
+impl Wrapped {
+    fn place(&self, span: Span) -> Span {
+        match self.item.contains(&(span.start as usize)) {
+            true => span,
+            false => self.call,
+        }
+    }
+
+    /// Replaces the places of attributes that the macro adds.
+    pub(super) fn place_within(&self, item: &mut TypeItem) {
+        let reserved: Vec<Diagnostic> = std::mem::take(&mut item.reserved);
+        let placed = reserved
+            .into_iter()
+            .map(|said| said.map_place(|span| self.place(span)));
+        item.reserved = placed.collect();
+        let Some(model) = &mut item.model else { return };
+        for marker in &mut model.marker_spans {
+            marker.span = self.place(marker.span);
+        }
+        if let Some(resource) = &mut model.custom_resource {
+            resource.kind_span = self.place(resource.kind_span);
+            resource.schema_span = self.place(resource.schema_span);
+        }
+    }
+}
+
+fn hides_kind(attributes: &str, renamed: &RenamedDerives) -> bool {
+    attributes.contains("CustomResource") || renamed.hide_kind_in(attributes)
+}

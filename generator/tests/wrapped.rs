@@ -1,0 +1,165 @@
+//! Calls of macros that pass a struct through generate the same CRDs as the struct.
+
+use rbuilder_generator::{Generated, Options, SourceSet, generate};
+
+const MANIFEST: &str = "[package]\nname = \"cafe\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\nkube = \"5\"\nschemars = \"1\"\nserde = \"1\"\n";
+
+fn run(files: &[(&str, &str)]) -> Generated {
+    let mut sources = SourceSet::default();
+    sources.insert("Cargo.toml", MANIFEST);
+    for (path, text) in files {
+        sources.insert(*path, *text);
+    }
+    generate(&sources, &Options::default())
+}
+
+const USES: &str =
+    "use kube::CustomResource;\nuse schemars::JsonSchema;\nuse serde::{Deserialize, Serialize};\n";
+
+const DERIVES: &str = "#[derive(CustomResource, JsonSchema, Clone, Debug, Serialize, Deserialize)]\n";
+
+const KUBE: &str = "#[kube(group = \"x.io\", version = \"v1\", kind = \"Cup\", namespaced)]\n";
+
+/// A macro that adds attributes.
+const ADDS: &str = "macro_rules! kind { ($(#[$m:meta])* $v:vis struct $name:ident { $($(#[$fm:meta])* $fv:vis $f:ident: $t:ty),* $(,)? }) => {\n\
+                    #[derive(CustomResource, JsonSchema, Clone, Debug, Serialize, Deserialize)] #[serde(rename_all = \"camelCase\")] $(#[$m])*\n\
+                    $v struct $name { $($(#[$fm])* $fv $f: $t,)* }\n\
+                    impl Thing for $name { fn name() -> &'static str { stringify!($name) } } } }\n";
+
+const STRUCT: &str = "/// A cup.\npub struct CupSpec {\n    /// Its size.\n    #[schemars(range(max = MAX))]\n    pub size_of_cup: i32,\n    pub lid: Lid,\n}\n";
+
+const OTHERS: &str =
+    "const MAX: i32 = 7;\n#[derive(JsonSchema, Serialize, Deserialize)] pub struct Lid { tight: bool }\n";
+
+/// Returns the manifest of the struct without a macro.
+fn expected() -> Vec<rbuilder_generator::OutputFile> {
+    let lib = format!("{USES}{DERIVES}#[serde(rename_all = \"camelCase\")]\n{KUBE}{STRUCT}{OTHERS}");
+    let expected = run(&[("src/lib.rs", &lib)]);
+    assert_eq!(expected.diagnostics, [], "{lib}");
+    expected.files
+}
+
+#[test]
+fn passed_struct_is_read_as_written() {
+    let expected = expected();
+    let call = format!("kind! {{\n{KUBE}{STRUCT}}}\n");
+    let whole = format!("{DERIVES}#[serde(rename_all = \"camelCase\")]\n{KUBE}{STRUCT}");
+    for files in [
+        // The macro is defined before the call, after it, and in another file.
+        vec![("src/lib.rs", format!("{USES}{ADDS}{call}{OTHERS}"))],
+        vec![(
+            "src/lib.rs",
+            format!("{USES}{OTHERS}{call}{ADDS}pub(crate) use kind;"),
+        )],
+        vec![
+            ("src/lib.rs", "#[macro_use] mod macros;\nmod api;\n".to_owned()),
+            ("src/macros.rs", ADDS.to_owned()),
+            ("src/api.rs", format!("{USES}{OTHERS}{call}")),
+        ],
+        vec![
+            (
+                "src/lib.rs",
+                format!("mod macros;\n{USES}{OTHERS}crate::macros::{call}"),
+            ),
+            ("src/macros.rs", ADDS.to_owned()),
+        ],
+        // The attributes of the kind are in the macro.
+        vec![(
+            "src/lib.rs",
+            format!(
+                "{USES}{}kind! {{\n{STRUCT}}}\n{OTHERS}",
+                ADDS.replace("#[derive(Cus", &format!("{KUBE}#[derive(Cus"))
+            ),
+        )],
+        // All attributes are in the call, which has several items.
+        vec![(
+            "src/lib.rs",
+            format!(
+                "{USES}macro_rules! api {{ ($($item:item)*) => {{ $(#[allow(unused)] $item)* }} }}\napi! {{\n{whole}{OTHERS}}}\n"
+            ),
+        )],
+        vec![(
+            "src/lib.rs",
+            format!("{USES}macro_rules! api {{ ($item:item) => {{ $item }} }}\n{OTHERS}api!({whole});\n"),
+        )],
+    ] {
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+        let found = run(&files);
+        assert_eq!(found.diagnostics, [], "{files:#?}");
+        assert_eq!(found.files, expected, "{files:#?}");
+    }
+}
+
+/// Returns the messages about a library, with the text at their places.
+fn said_about(lib: &str) -> Vec<(String, String)> {
+    let found = run(&[("src/lib.rs", lib)]);
+    assert_eq!(found.files, [], "{lib}");
+    let errors = found.diagnostics.into_iter().filter(|said| said.is_error());
+    errors
+        .map(|said| {
+            let at = lib[said.place.range.clone()]
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned();
+            (said.message, at)
+        })
+        .collect()
+}
+
+#[test]
+fn other_macros_stay_errors() {
+    let call = format!("kind! {{\n{KUBE}{STRUCT}}}\n");
+    let inside = "this kind is inside a macro, which rbuilder does not expand";
+    for (macros, expected) in [
+        (ADDS.replace("$f: $t,", "$f: Option<$t>,"), inside),
+        (ADDS.replace("impl Thing", "impl JsonSchema"), inside),
+        (
+            ADDS.replace("impl Thing for $name { fn", "mod other { fn"),
+            inside,
+        ),
+        (ADDS.replace("($(#[$m", "(x) => {}; ($(#[$m"), inside),
+        // Two macros of one name.
+        (
+            format!("{ADDS}mod other {{ {} }}", ADDS.replace("camelCase", "lowercase")),
+            "this macro may hide a kind; rbuilder does not expand macros",
+        ),
+    ] {
+        let said = said_about(&format!("{USES}{macros}{call}{OTHERS}"));
+        assert!(
+            said.iter().any(|(message, _)| message == expected),
+            "{macros}: {said:?}"
+        );
+    }
+}
+
+#[test]
+fn mistakes_are_reported_where_they_are() {
+    let call = format!("kind! {{\n{KUBE}{STRUCT}}}\n");
+    let lib = |macros: &str, call: &str| format!("{USES}{macros}{call}{OTHERS}");
+    let in_call = said_about(&lib(ADDS, &call.replace("Lid,", "Nope,")));
+    assert_eq!(
+        in_call,
+        [("cannot find type `Nope`".to_owned(), "Nope".to_owned())]
+    );
+    let in_macro = said_about(&lib(
+        &ADDS.replace(
+            "serde(rename_all = \"camelCase\")",
+            "serde(rename_all = \"camel\")",
+        ),
+        &call,
+    ));
+    assert_eq!(in_macro.len(), 1, "{in_macro:?}");
+    assert_eq!(in_macro[0].1, "kind! {");
+    let not_a_struct = said_about(&lib(
+        ADDS,
+        &call.replace("pub struct CupSpec {", "struct A; pub struct CupSpec {"),
+    ));
+    assert_eq!(
+        not_a_struct,
+        [(
+            "this macro may hide a kind; rbuilder does not expand macros".to_owned(),
+            "kind! {".to_owned()
+        )]
+    );
+}

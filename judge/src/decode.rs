@@ -1,0 +1,305 @@
+//! Decodes the body of a write: duplicate and unknown fields, pruning, `null` and defaults.
+
+use std::fmt;
+
+use rbuilder_schema::Schema;
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use crate::defaults::fill_defaults;
+use crate::go;
+use crate::object_meta;
+use crate::prune;
+use crate::verdict::Failure;
+
+/// The largest body of a request, in bytes.
+pub(crate) const MOST_BYTES: usize = 3 << 20;
+
+/// Number of problems that strict decoding reports while it reads JSON.
+const MOST_DUPLICATES: usize = 100;
+
+/// What the server does about unknown and duplicate fields (the parameter `fieldValidation`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FieldValidation {
+    /// Refuses the write.
+    Strict,
+    /// Drops the fields with a warning. The default of the server.
+    #[default]
+    Warn,
+    /// Drops the fields.
+    Ignore,
+}
+
+/// The body of a write.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Body {
+    value: Value,
+    /// The paths of fields that occur again.
+    duplicates: Vec<String>,
+    is_too_large: bool,
+}
+
+impl From<Value> for Body {
+    /// A body without duplicate fields.
+    fn from(mut value: Value) -> Body {
+        normalize(&mut value);
+        Body {
+            value,
+            duplicates: Vec::new(),
+            is_too_large: false,
+        }
+    }
+}
+
+impl Body {
+    /// Parses a body of JSON. Of a field that occurs again, the last value counts.
+    ///
+    /// # Errors
+    /// Returns an error if the text is not JSON.
+    pub fn parse(text: &str) -> Result<Body, serde_json::Error> {
+        let mut duplicates = Vec::new();
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let node = Node {
+            path: String::new(),
+            duplicates: &mut duplicates,
+        };
+        let value = node.deserialize(&mut deserializer)?;
+        deserializer.end()?;
+        Ok(Body {
+            duplicates,
+            is_too_large: text.len() > MOST_BYTES,
+            ..Body::from(value)
+        })
+    }
+
+    /// A body that kubectl makes of YAML. It writes whole floats, such as `1.0`, as integers.
+    pub fn of_yaml(value: &Value) -> Body {
+        Body::from(prune::encode(value))
+    }
+
+    /// Adds the paths of duplicate fields, such as `spec.size`, that another parser has found.
+    pub fn with_duplicates(mut self, paths: impl IntoIterator<Item = String>) -> Body {
+        self.duplicates.extend(paths);
+        self
+    }
+
+    /// Returns the decoded JSON.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+}
+
+/// Changes numbers to those that Go reads: integers of 64 bits, everything else as a float.
+fn normalize(value: &mut Value) {
+    match value {
+        // `-0` is an integer in Go.
+        Value::Number(number) if number.is_f64() && number.as_f64().is_some_and(is_negative_zero) => {
+            *value = 0.into();
+        }
+        Value::Number(number) if number.is_u64() && !number.is_i64() => {
+            if let Some(float) = number.as_f64().and_then(Number::from_f64) {
+                *number = float;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(normalize),
+        Value::Object(fields) => fields.values_mut().for_each(normalize),
+        _ => {}
+    }
+}
+
+fn is_negative_zero(number: f64) -> bool {
+    number == 0.0 && number.is_sign_negative()
+}
+
+/// Reads one value and notes the paths of duplicate fields.
+struct Node<'d> {
+    path: String,
+    duplicates: &'d mut Vec<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Node<'_> {
+    type Value = Value;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Node<'_> {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        let number = Number::from_f64(value).ok_or_else(|| E::custom("a number that is not finite"))?;
+        Ok(number.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        loop {
+            let node = Node {
+                path: format!("{}[{}]", self.path, items.len()),
+                duplicates: self.duplicates,
+            };
+            match list.next_element_seed(node)? {
+                Some(item) => items.push(item),
+                None => return Ok(Value::Array(items)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut fields = Map::new();
+        while let Some(name) = map.next_key::<String>()? {
+            let path = match self.path.is_empty() {
+                true => name.clone(),
+                false => format!("{}.{name}", self.path),
+            };
+            let is_noted = self.duplicates.contains(&path) || self.duplicates.len() >= MOST_DUPLICATES;
+            if fields.contains_key(&name) && !is_noted {
+                self.duplicates.push(path.clone());
+            }
+            let node = Node {
+                path,
+                duplicates: self.duplicates,
+            };
+            let value = map.next_value_seed(node)?;
+            fields.insert(name, value);
+        }
+        Ok(Value::Object(fields))
+    }
+}
+
+/// Number of bytes of a body in a message.
+const MOST_SHOWN: usize = 30;
+
+/// Returns an error if a body is not an object or has no kind.
+pub(crate) fn check_identity(body: &Body, kind: &str) -> Result<(), Failure> {
+    let reason = match &body.value {
+        Value::Object(fields)
+            if fields
+                .get("kind")
+                .is_some_and(|kind| *kind != "" && !kind.is_null()) =>
+        {
+            return Ok(());
+        }
+        Value::Object(_) => format!("Object 'Kind' is missing in '{}'", body.value),
+        other => format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type \
+             struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
+             Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+            object_meta::token(other)
+        ),
+    };
+    let shown = summarize(&body.value.to_string());
+    Err(Failure::malformed(format!(
+        "the object provided is unrecognized (must be of type {kind}): {reason} ({shown})"
+    )))
+}
+
+/// Returns the beginning of a body: of an object as it is, of everything else as hexadecimal digits.
+fn summarize(text: &str) -> String {
+    let bytes = &text.as_bytes()[..text.len().min(MOST_SHOWN)];
+    let mut shown: String = match text.starts_with('{') {
+        true => String::from_utf8_lossy(bytes).into_owned(),
+        false => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    if text.len() > MOST_SHOWN {
+        shown.push_str(" ...");
+    }
+    shown
+}
+
+/// A decoded object with its defaults, and the warnings about its fields.
+pub(crate) struct Decoded {
+    pub(crate) object: Value,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Decodes a body as the server does before admission.
+///
+/// # Errors
+/// Returns the failure that the server answers with. `kind` and `version` are for its message.
+pub(crate) fn decode(
+    body: &Body,
+    schema: &Schema,
+    fields: FieldValidation,
+    kind: &str,
+    version: &str,
+) -> Result<Decoded, Failure> {
+    if body.is_too_large {
+        return Err(Failure::TooLarge);
+    }
+    let mut object = body.value.clone();
+    let describe =
+        |reason: &str| format!("{kind} in version {version:?} cannot be handled as a {kind}: {reason}");
+    let unknown = settle(&mut object, schema).map_err(|reason| Failure::malformed(describe(&reason)))?;
+    let duplicates = body
+        .duplicates
+        .iter()
+        .map(|path| format!("duplicate field {}", go::quote(path)));
+    let unknown = unknown.iter().map(|path| format!("unknown field \"{path}\""));
+    let problems: Vec<String> = duplicates.chain(unknown).collect();
+    if fields == FieldValidation::Strict && !problems.is_empty() {
+        let message = describe(&format!("strict decoding error: {}", problems.join(", ")));
+        return Err(Failure::Malformed { message, problems });
+    }
+    let warnings = match fields {
+        FieldValidation::Warn => problems,
+        _ => Vec::new(),
+    };
+    fill_defaults(&mut object, schema);
+    Ok(Decoded { object, warnings })
+}
+
+/// Prunes an object and decodes its metadata. Returns the paths of unknown fields.
+fn settle(object: &mut Value, schema: &Schema) -> Result<Vec<String>, String> {
+    let mut unknown = Vec::new();
+    let metadata = match object.get("metadata") {
+        Some(metadata) => {
+            let decoded = object_meta::decode(metadata)?;
+            unknown.extend(decoded.unknown.iter().map(|field| format!("metadata.{field}")));
+            Some(decoded.value)
+        }
+        None => None,
+    };
+    unknown.extend(prune::prune(object, schema));
+    prune::drop_nulls(object, Some(schema));
+    unknown.extend(prune::coerce_embedded(object, schema)?);
+    if let (Some(metadata), Some(fields)) = (metadata, object.as_object_mut()) {
+        fields.insert("metadata".to_owned(), metadata);
+    }
+    Ok(unknown)
+}
+
+/// Returns a stored object as the server reads it: pruned, and with the defaults of today.
+pub(crate) fn read_stored(object: &Value, schema: &Schema) -> Value {
+    let mut stored = Body::from(prune::encode(object)).value;
+    // The server drops what it cannot decode.
+    let _ = settle(&mut stored, schema);
+    fill_defaults(&mut stored, schema);
+    stored
+}

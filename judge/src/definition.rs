@@ -1,0 +1,116 @@
+//! Reads the parts of a CRD that decide about objects.
+
+use rbuilder_schema::Schema;
+use serde_json::Value;
+
+use crate::scale::Scale;
+
+/// One version of a kind.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// The group, such as `example.com`.
+    pub group: String,
+    /// The version, such as `v1`.
+    pub version: String,
+    /// The kind, such as `Widget`.
+    pub kind: String,
+    /// True if objects are in namespaces.
+    pub is_namespaced: bool,
+    /// The schema of the objects.
+    pub schema: Schema,
+    /// True if `status` is a subresource.
+    pub has_status: bool,
+    /// The `scale` subresource.
+    pub scale: Option<Scale>,
+    /// The paths of selectable fields, such as `.spec.colour`.
+    pub selectable_fields: Vec<String>,
+}
+
+impl Definition {
+    /// Reads the served versions of a `CustomResourceDefinition`.
+    ///
+    /// # Errors
+    /// Returns a phrase if the value is not a CRD of `apiextensions.k8s.io/v1`.
+    pub fn of_crd(crd: &Value) -> Result<Vec<Definition>, String> {
+        let spec = &crd["spec"];
+        let text = |value: &Value, what: &str| {
+            let text = value.as_str().map(str::to_owned);
+            text.ok_or_else(|| format!("expected a string for `{what}`"))
+        };
+        let (group, kind) = (
+            text(&spec["group"], "spec.group")?,
+            text(&spec["names"]["kind"], "spec.names.kind")?,
+        );
+        let versions = spec["versions"]
+            .as_array()
+            .ok_or("expected a list for `spec.versions`")?;
+        let mut definitions = Vec::new();
+        for version in versions.iter().filter(|version| version["served"] != false) {
+            let name = text(&version["name"], "spec.versions[].name")?;
+            let schema = read_schema(&version["schema"]["openAPIV3Schema"])
+                .map_err(|reason| format!("the schema of {kind} {name}: {reason}"))?;
+            definitions.push(Definition {
+                group: group.clone(),
+                kind: kind.clone(),
+                version: name,
+                is_namespaced: spec["scope"] != "Cluster",
+                schema,
+                has_status: version["subresources"]["status"].is_object(),
+                scale: read_scale(&version["subresources"]["scale"]),
+                selectable_fields: version["selectableFields"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|field| Some(field["jsonPath"].as_str()?.to_owned()))
+                    .collect(),
+            });
+        }
+        Ok(definitions)
+    }
+}
+
+fn read_scale(scale: &Value) -> Option<Scale> {
+    let text = |name: &str| scale[name].as_str().map(str::to_owned);
+    Some(Scale {
+        spec_replicas: text("specReplicasPath")?,
+        status_replicas: text("statusReplicasPath")?,
+        label_selector: text("labelSelectorPath"),
+    })
+}
+
+/// Reads the schema of a CRD.
+///
+/// # Errors
+/// Returns a phrase if the value is not a structural schema.
+pub fn read_schema(schema: &Value) -> Result<Schema, String> {
+    if schema.is_null() {
+        return Ok(Schema {
+            preserve_unknown_fields: true,
+            ..Schema::default()
+        });
+    }
+    let mut schema = schema.clone();
+    simplify(&mut schema);
+    serde_json::from_value(schema).map_err(|error| error.to_string())
+}
+
+/// Removes what `Schema` cannot express: absent keywords that are written as `null` or `""`, and
+/// `additionalProperties: true`, which has the effect of an empty schema.
+fn simplify(schema: &mut Value) {
+    let Value::Object(keywords) = schema else { return };
+    keywords.retain(|name, value| match name.as_str() {
+        "default" | "example" => true,
+        "type" | "format" | "pattern" => !value.is_null() && *value != "",
+        "additionalProperties" => !value.is_null() && *value != false,
+        _ => !value.is_null(),
+    });
+    for (name, value) in keywords.iter_mut() {
+        match (name.as_str(), &mut *value) {
+            ("additionalProperties", Value::Bool(_)) => *value = Value::Object(serde_json::Map::new()),
+            ("additionalProperties" | "items" | "not", value) => simplify(value),
+            ("properties", Value::Object(properties)) => properties.values_mut().for_each(simplify),
+            ("allOf" | "anyOf" | "oneOf", Value::Array(parts)) => parts.iter_mut().for_each(simplify),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Go's ways to print values, because they are part of the API server's messages.
+
+use std::fmt::Write;
+
+use serde_json::{Number, Value};
+
+/// Quotes a text like `strconv.Quote`.
+pub(crate) fn quote(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\u{7}' => quoted.push_str("\\a"),
+            '\u{8}' => quoted.push_str("\\b"),
+            '\u{c}' => quoted.push_str("\\f"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            '\u{b}' => quoted.push_str("\\v"),
+            character if is_printable(character) => quoted.push(character),
+            character => push_escape(character, &mut quoted),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// Returns whether `unicode.IsPrint` accepts a character other than `"` and `\`.
+fn is_printable(character: char) -> bool {
+    // Combining characters are escaped at the start of a string only, where Go prints them.
+    let text = String::from_iter(['a', character]);
+    character == '\'' || text.escape_debug().nth(1) == Some(character)
+}
+
+fn push_escape(character: char, quoted: &mut String) {
+    let code = u32::from(character);
+    // Writing to a string does not fail.
+    let _ = match code {
+        0..0x20 | 0x7f => write!(quoted, "\\x{code:02x}"),
+        0..0x10000 => write!(quoted, "\\u{code:04x}"),
+        _ => write!(quoted, "\\U{code:08x}"),
+    };
+}
+
+/// Prints a float like the verb `%v`.
+pub(crate) fn float(value: f64) -> String {
+    let Some((digits, exponent)) = exponential(value).filter(|(_, exponent)| !(-4..6).contains(exponent))
+    else {
+        return value.to_string();
+    };
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.abs())
+}
+
+/// Returns the shortest digits of a float with one before the point, and the exponent.
+fn exponential(value: f64) -> Option<(String, i32)> {
+    let text = format!("{value:e}");
+    let (digits, exponent) = text.split_once('e')?;
+    Some((digits.to_owned(), exponent.parse().ok()?))
+}
+
+/// Returns an integer if the API server decodes the number as `int64` and not as `float64`.
+pub(crate) fn integer(number: &Number) -> Option<i64> {
+    number.as_i64()
+}
+
+/// Returns a number as `float64`.
+pub(crate) fn as_float(number: &Number) -> f64 {
+    number.as_f64().unwrap_or_default()
+}
+
+/// Prints a number like the verb `%v`.
+pub(crate) fn number(number: &Number) -> String {
+    match integer(number) {
+        Some(integer) => integer.to_string(),
+        None => float(as_float(number)),
+    }
+}
+
+/// Prints a value like the verb `%v`.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(value) => number(value),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(plain).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(fields) => {
+            let mut entries: Vec<(&String, &Value)> = fields.iter().collect();
+            entries.sort_unstable_by_key(|(key, _)| *key);
+            let entries: Vec<String> = entries
+                .iter()
+                .map(|(key, value)| format!("{key}:{}", plain(value)))
+                .collect();
+            format!("map[{}]", entries.join(" "))
+        }
+    }
+}
+
+/// Returns the name of the type that holds a decoded value, like the verb `%T`.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if integer(number).is_some() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+/// Prints a value like `json.Marshal`: sorted keys, and `<`, `>` and `&` escaped.
+pub(crate) fn json(value: &Value) -> String {
+    let mut text = String::new();
+    push_json(value, &mut text);
+    text
+}
+
+fn push_json(value: &Value, text: &mut String) {
+    match value {
+        Value::Null => text.push_str("null"),
+        Value::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
+        Value::Number(number) => match integer(number) {
+            Some(integer) => text.push_str(&integer.to_string()),
+            None => text.push_str(&json_float(as_float(number))),
+        },
+        Value::String(string) => push_json_string(string, text),
+        Value::Array(items) => {
+            text.push('[');
+            for (position, item) in items.iter().enumerate() {
+                if position > 0 {
+                    text.push(',');
+                }
+                push_json(item, text);
+            }
+            text.push(']');
+        }
+        Value::Object(fields) => {
+            let mut entries: Vec<(&String, &Value)> = fields.iter().collect();
+            entries.sort_unstable_by_key(|(key, _)| *key);
+            text.push('{');
+            for (position, (key, value)) in entries.into_iter().enumerate() {
+                if position > 0 {
+                    text.push(',');
+                }
+                push_json_string(key, text);
+                text.push(':');
+                push_json(value, text);
+            }
+            text.push('}');
+        }
+    }
+}
+
+/// Prints a float like `json.Marshal`, which writes exponents without padding.
+pub(crate) fn json_float(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 || (1e-6..1e21).contains(&size) {
+        return value.to_string();
+    }
+    match exponential(value) {
+        Some((digits, exponent)) if exponent > 0 => format!("{digits}e+{exponent}"),
+        Some((digits, exponent)) => format!("{digits}e{exponent}"),
+        None => value.to_string(),
+    }
+}
+
+fn push_json_string(string: &str, text: &mut String) {
+    text.push('"');
+    for character in string.chars() {
+        match character {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            '\u{8}' => text.push_str("\\b"),
+            '\u{c}' => text.push_str("\\f"),
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\t' => text.push_str("\\t"),
+            '\0'..' ' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                // Writing to a string does not fail.
+                let _ = write!(text, "\\u{:04x}", u32::from(character));
+            }
+            character => text.push(character),
+        }
+    }
+    text.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn prints_like_go() {
+        assert_eq!(
+            quote("a\"b\\\n\u{0}\u{7f}é\u{200b}🦀'"),
+            r#""a\"b\\\n\x00\x7fé\u200b🦀'""#
+        );
+        assert_eq!(quote("e\u{301}"), "\"e\u{301}\"");
+        assert_eq!(float(1e21), "1e+21");
+        assert_eq!(float(1e6), "1e+06");
+        assert_eq!(float(123456.5), "123456.5");
+        assert_eq!(float(0.00001), "1e-05");
+        assert_eq!(float(0.1), "0.1");
+        assert_eq!(json_float(1e-7), "1e-7");
+        assert_eq!(json_float(1.5e22), "1.5e+22");
+        assert_eq!(
+            json(&json!({ "b": "<&>", "a": [1, 2.0, null] })),
+            r#"{"a":[1,2,null],"b":"\u003c\u0026\u003e"}"#
+        );
+        assert_eq!(
+            plain(&json!({ "b": [1, "x"], "a": null })),
+            "map[a:<nil> b:[1 x]]"
+        );
+    }
+}

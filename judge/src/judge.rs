@@ -1,0 +1,554 @@
+//! The steps of a write, from the body to the stored object.
+
+use rbuilder_schema::Schema;
+use serde_json::{Map, Value};
+
+use crate::correlate::Correlated;
+use crate::decode::{self, Body, FieldValidation};
+use crate::definition::Definition;
+use crate::embedded::check_embedded;
+use crate::error::FieldError;
+use crate::lists::find_duplicates;
+use crate::metadata::{self, Metadata, NameRule};
+use crate::path::Path;
+use crate::prune;
+use crate::rules::{Ratchet, Rules};
+use crate::values::Checker;
+use crate::verdict::{Failure, Undecided, Verdict};
+
+/// Judges writes of the objects of one version of a kind.
+#[derive(Debug)]
+pub struct Judge {
+    definition: Definition,
+    rules: Option<Rules>,
+}
+
+/// The findings of one write.
+#[derive(Default)]
+struct Findings {
+    errors: Vec<FieldError>,
+    warnings: Vec<String>,
+    undecided: Vec<Undecided>,
+}
+
+const BLOCKED: &str = "some validation rules were not checked because the object was invalid; \
+                       correct the existing errors to complete validation";
+
+impl Judge {
+    /// Prepares a definition: settles the values in its schema and compiles its rules.
+    pub fn new(mut definition: Definition) -> Judge {
+        settle_schema(&mut definition.schema);
+        let rules = Rules::compile(&definition.schema);
+        Judge { definition, rules }
+    }
+
+    /// Returns the definition.
+    pub fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// Judges the creation of an object in a namespace. The namespace of a cluster-scoped object is
+    /// ignored.
+    ///
+    /// The stored object has no `uid`, no `creationTimestamp` and no managed fields, and the name of
+    /// an object with `generateName` is the prefix with `xxxxx` for the random characters.
+    pub fn create(&self, body: &Body, namespace: &str, fields: FieldValidation) -> Verdict {
+        let decode::Decoded { mut object, warnings } = match self.decode(body, fields) {
+            Ok(decoded) => decoded,
+            Err(failure) => return refuse(failure, Findings::default()),
+        };
+        let mut findings = Findings {
+            warnings,
+            ..Findings::default()
+        };
+        self.settle_metadata(&mut object, namespace);
+        if let Some(failure) = self.check_namespace(&object, namespace) {
+            return refuse(failure, findings);
+        }
+        if self.definition.has_status
+            && let Some(fields) = object.as_object_mut()
+        {
+            fields.remove("status");
+        }
+        self.check_created(&object, &mut findings);
+        let new = Metadata::of(&object);
+        if findings.errors.is_empty() {
+            findings.warnings.extend(metadata::find_odd_finalizers(new, None));
+        }
+        self.conclude(object, findings)
+    }
+
+    /// Judges the update of a stored object. A new object without `resourceVersion` or `uid` has
+    /// those of the old object, as in a patch.
+    pub fn update(&self, body: &Body, old: &Value, fields: FieldValidation) -> Verdict {
+        let (new, warnings) = match self.decode_update(body, old, fields) {
+            Ok(decoded) => decoded,
+            Err(failure) => return refuse(failure, Findings::default()),
+        };
+        let old = self.read_old(old);
+        let new = self.prepare_update(new, &old);
+        self.conclude_update(new, &old, warnings)
+    }
+
+    /// Judges an update of the `status` subresource.
+    pub fn update_status(&self, body: &Body, old: &Value, fields: FieldValidation) -> Verdict {
+        let (mut sent, warnings) = match self.decode_update(body, old, fields) {
+            Ok(decoded) => decoded,
+            Err(failure) => return refuse(failure, Findings::default()),
+        };
+        let old = self.read_old(old);
+        let mut new = old.clone();
+        replace_field(&mut new, "status", sent.get_mut("status").map(Value::take));
+        let mut findings = Findings {
+            warnings,
+            ..Findings::default()
+        };
+        self.check_common(&new, &old, &mut findings);
+        self.check_status(&new, &old, &mut findings);
+        self.conclude(new, findings)
+    }
+
+    /// Judges an update of the `scale` subresource, which sets the number of replicas.
+    pub fn update_scale(&self, replicas: i32, old: &Value) -> Verdict {
+        let old = self.read_old(old);
+        let mut new = old.clone();
+        if let Some(scale) = &self.definition.scale {
+            set_nested(&mut new, &scale.spec_replicas, replicas.into());
+        }
+        let new = self.prepare_update(new, &old);
+        self.conclude_update(new, &old, Vec::new())
+    }
+
+    /// Returns the values of an object that field selectors compare with, by the paths that clients
+    /// write, such as `spec.colour`. Absent values are empty.
+    pub fn selectable_values(&self, object: &Value) -> Vec<(String, String)> {
+        let mut values = vec![(
+            "metadata.name".to_owned(),
+            Metadata::of(object).text("name").to_owned(),
+        )];
+        if self.definition.is_namespaced {
+            let namespace = Metadata::of(object).text("namespace");
+            values.push(("metadata.namespace".to_owned(), namespace.to_owned()));
+        }
+        for path in &self.definition.selectable_fields {
+            let path = path.strip_prefix('.').unwrap_or(path);
+            let found = path.split('.').try_fold(object, |value, name| value.get(name));
+            let shown = match found {
+                None | Some(Value::Null) => String::new(),
+                Some(value) => crate::go::plain(value),
+            };
+            values.push((path.to_owned(), shown));
+        }
+        values
+    }
+
+    fn decode(&self, body: &Body, fields: FieldValidation) -> Result<decode::Decoded, Failure> {
+        let Definition {
+            kind,
+            version,
+            schema,
+            ..
+        } = &self.definition;
+        decode::check_identity(body, kind)?;
+        let found = body.value()["apiVersion"].as_str().unwrap_or_default();
+        let wanted = self.api_version();
+        let mut decoded = decode::decode(body, schema, fields, kind, version)?;
+        if found != wanted {
+            return Err(Failure::malformed(format!(
+                "the API version in the data ({found}) does not match the expected API version ({wanted})"
+            )));
+        }
+        if let Some(duplicates) = remove_repeated_owners(&mut decoded.object) {
+            decoded.warnings.push(format!(
+                ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, \
+                 and may reject such requests as early as 1.24; please fix your requests; \
+                 duplicate UID(s) observed: {}",
+                duplicates.join(", ")
+            ));
+        }
+        Ok(decoded)
+    }
+
+    fn decode_update(
+        &self,
+        body: &Body,
+        old: &Value,
+        fields: FieldValidation,
+    ) -> Result<(Value, Vec<String>), Failure> {
+        let decoded = self.decode(body, fields)?;
+        let (name, was) = (
+            Metadata::of(&decoded.object).text("name"),
+            Metadata::of(old).text("name"),
+        );
+        if name != was {
+            return Err(Failure::malformed(format!(
+                "the name of the object ({name}) does not match the name on the URL ({was})"
+            )));
+        }
+        let namespace = Metadata::of(old).text("namespace");
+        match self.check_namespace(&decoded.object, namespace) {
+            Some(failure) => Err(failure),
+            None => Ok((decoded.object, decoded.warnings)),
+        }
+    }
+
+    fn api_version(&self) -> String {
+        format!("{}/{}", self.definition.group, self.definition.version)
+    }
+
+    /// Sets and clears the metadata of a new object that the server decides about.
+    fn settle_metadata(&self, object: &mut Value, namespace: &str) {
+        let is_namespaced = self.definition.is_namespaced;
+        let metadata = metadata_mut(object);
+        for name in [
+            "uid",
+            "creationTimestamp",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "selfLink",
+        ] {
+            metadata.remove(name);
+        }
+        metadata.insert("generation".to_owned(), 1.into());
+        if !is_namespaced {
+            metadata.remove("namespace");
+        } else if !metadata.contains_key("namespace") && !namespace.is_empty() {
+            metadata.insert("namespace".to_owned(), namespace.into());
+        }
+        let prefix = metadata
+            .get("generateName")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        if let Some(prefix) = prefix.filter(|_| !metadata.contains_key("name")) {
+            // Letters for the random ones: the rules of names judge the whole name.
+            metadata.insert("name".to_owned(), format!("{prefix}xxxxx").into());
+        }
+    }
+
+    fn check_namespace(&self, object: &Value, namespace: &str) -> Option<Failure> {
+        let found = Metadata::of(object).text("namespace");
+        let differs = self.definition.is_namespaced && !found.is_empty() && found != namespace;
+        differs.then(|| {
+            let message =
+                "the namespace of the provided object does not match the namespace sent on the request";
+            Failure::malformed(message.to_owned())
+        })
+    }
+
+    /// Returns the old object as the server reads it, with what every stored object has.
+    fn read_old(&self, old: &Value) -> Value {
+        let mut old = decode::read_stored(old, &self.definition.schema);
+        replace_field(&mut old, "apiVersion", Some(self.api_version().into()));
+        let metadata = metadata_mut(&mut old);
+        metadata.entry("generation").or_insert_with(|| 1.into());
+        old
+    }
+
+    /// Completes a new object with what an update cannot change.
+    fn prepare_update(&self, mut new: Value, old: &Value) -> Value {
+        if self.definition.has_status {
+            replace_field(&mut new, "status", old.get("status").cloned());
+        }
+        let generation = Metadata::of(old).generation();
+        let counts = without_metadata(&new) != without_metadata(old);
+        let metadata = metadata_mut(&mut new);
+        metadata.insert("generation".to_owned(), (generation + i64::from(counts)).into());
+        let is_forced = ["creationTimestamp", "deletionTimestamp"];
+        let is_default = [
+            "uid",
+            "resourceVersion",
+            "namespace",
+            "deletionGracePeriodSeconds",
+        ];
+        for name in is_forced.into_iter().chain(is_default) {
+            let Some(value) = old["metadata"].get(name) else {
+                continue;
+            };
+            if is_forced.contains(&name) || !metadata.contains_key(name) {
+                metadata.insert(name.to_owned(), value.clone());
+            }
+        }
+        new
+    }
+
+    fn conclude_update(&self, new: Value, old: &Value, warnings: Vec<String>) -> Verdict {
+        let mut findings = Findings {
+            warnings,
+            ..Findings::default()
+        };
+        self.check_common(&new, old, &mut findings);
+        self.check_updated(&new, old, &mut findings);
+        if findings.errors.is_empty() {
+            let (new, old) = (Metadata::of(&new), Metadata::of(old));
+            findings
+                .warnings
+                .extend(metadata::find_odd_finalizers(new, Some(old)));
+        }
+        self.conclude(new, findings)
+    }
+
+    fn check_created(&self, object: &Value, findings: &mut Findings) {
+        let schema = &self.definition.schema;
+        let errors = self.check_type_meta(object);
+        if errors.is_empty() {
+            let (metadata, field) = (Metadata::of(object), Path::root().child("metadata"));
+            let is_namespaced = self.definition.is_namespaced;
+            findings.errors.extend(metadata::check_new(
+                metadata,
+                is_namespaced,
+                NameRule::Subdomain,
+                &field,
+            ));
+            let mut checker = Checker::new(Path::root(), &mut findings.undecided);
+            findings.errors.extend(checker.find_errors(object, schema, None));
+            findings.errors.extend(self.check_scale(object));
+        }
+        findings.errors.extend(errors);
+        findings
+            .errors
+            .extend(check_embedded(object, schema, &Path::root()));
+        findings
+            .errors
+            .extend(find_duplicates(object, schema, &Path::root()));
+        self.run_rules(object, None, findings);
+    }
+
+    /// Checks what the server checks of the updates of all kinds.
+    fn check_common(&self, new: &Value, old: &Value, findings: &mut Findings) {
+        let (new, old, field) = (
+            Metadata::of(new),
+            Metadata::of(old),
+            Path::root().child("metadata"),
+        );
+        let is_namespaced = self.definition.is_namespaced;
+        findings.errors.extend(metadata::check_new(
+            new,
+            is_namespaced,
+            NameRule::PathSegment,
+            &field,
+        ));
+        findings.errors.extend(check_changed_metadata(new, old, &field));
+    }
+
+    fn check_updated(&self, new: &Value, old: &Value, findings: &mut Findings) {
+        let schema = &self.definition.schema;
+        let errors = self.check_type_meta(new);
+        if errors.is_empty() {
+            let field = Path::root().child("metadata");
+            findings.errors.extend(check_changed_metadata(
+                Metadata::of(new),
+                Metadata::of(old),
+                &field,
+            ));
+            let correlated = Correlated::new(new, old, schema);
+            let mut checker = Checker::new(Path::root(), &mut findings.undecided);
+            findings
+                .errors
+                .extend(checker.find_errors(new, schema, Some(correlated)));
+            findings.errors.extend(self.check_scale(new));
+        }
+        findings.errors.extend(errors);
+        findings.errors.extend(check_embedded(new, schema, &Path::root()));
+        findings.errors.extend(self.find_new_duplicates(new, old));
+        self.run_rules(new, Some(old), findings);
+    }
+
+    fn check_status(&self, new: &Value, old: &Value, findings: &mut Findings) {
+        let schema = &self.definition.schema;
+        let errors = self.check_type_meta(new);
+        if errors.is_empty() {
+            let field = Path::root().child("metadata");
+            findings.errors.extend(check_changed_metadata(
+                Metadata::of(new),
+                Metadata::of(old),
+                &field,
+            ));
+            if let (Some(status), Some(inner)) = (new.get("status"), schema.properties.get("status")) {
+                let correlated = Correlated::new(new, old, schema).key("status");
+                let mut checker = Checker::new(Path::root().child("status"), &mut findings.undecided);
+                findings
+                    .errors
+                    .extend(checker.find_errors(status, inner, correlated));
+            }
+            let scale = self.definition.scale.as_ref();
+            findings
+                .errors
+                .extend(scale.map(|scale| scale.check_status(new)).unwrap_or_default());
+        }
+        findings.errors.extend(errors);
+        findings.errors.extend(self.find_new_duplicates(new, old));
+        self.run_rules(new, Some(old), findings);
+    }
+
+    fn check_type_meta(&self, object: &Value) -> Vec<FieldError> {
+        let wanted = [
+            ("kind", self.definition.kind.clone()),
+            ("apiVersion", self.api_version()),
+        ];
+        let mut errors = Vec::new();
+        for (name, wanted) in wanted {
+            let found = object[name].as_str().unwrap_or_default();
+            if found != wanted {
+                let detail = format!("must be {wanted}");
+                errors.push(FieldError::invalid(
+                    &Path::root().child(name),
+                    &found.into(),
+                    &detail,
+                ));
+            }
+        }
+        errors
+    }
+
+    fn check_scale(&self, object: &Value) -> Vec<FieldError> {
+        let Some(scale) = &self.definition.scale else {
+            return Vec::new();
+        };
+        scale
+            .check_spec(object)
+            .into_iter()
+            .chain(scale.check_status(object))
+            .collect()
+    }
+
+    /// Returns the repeated items of lists, unless the old object has some too.
+    fn find_new_duplicates(&self, new: &Value, old: &Value) -> Vec<FieldError> {
+        let find = |object| find_duplicates(object, &self.definition.schema, &Path::root());
+        if find(old).is_empty() {
+            find(new)
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn run_rules(&self, object: &Value, old: Option<&Value>, findings: &mut Findings) {
+        let Some(rules) = &self.rules else { return };
+        if findings.errors.iter().any(|error| error.reason.blocks_rules()) {
+            findings
+                .errors
+                .push(FieldError::invalid(&Path::root(), &Value::Null, BLOCKED));
+            return;
+        }
+        let correlated = old.map(|old| Correlated::new(object, old, &self.definition.schema));
+        let found = rules.run(object, old, Ratchet::new(correlated));
+        findings.errors.extend(found.errors);
+        findings.warnings.extend(found.warnings);
+        findings.undecided.extend(found.undecided);
+    }
+
+    fn conclude(&self, object: Value, findings: Findings) -> Verdict {
+        if findings.errors.is_empty() {
+            return Verdict {
+                // The answer is the object as the server reads it again.
+                result: Ok(prune::encode(&decode::read_stored(
+                    &object,
+                    &self.definition.schema,
+                ))),
+                warnings: findings.warnings,
+                undecided: findings.undecided,
+            };
+        }
+        let Definition { kind, group, .. } = &self.definition;
+        let failure = Failure::Invalid {
+            kind: kind.clone(),
+            group: group.clone(),
+            name: Metadata::of(&object).text("name").to_owned(),
+            errors: findings.errors.clone(),
+        };
+        refuse(failure, findings)
+    }
+}
+
+fn refuse(failure: Failure, findings: Findings) -> Verdict {
+    Verdict {
+        result: Err(failure),
+        warnings: findings.warnings,
+        undecided: findings.undecided,
+    }
+}
+
+/// Checks changed metadata. An old object that comes from no server has no resource version.
+fn check_changed_metadata(new: Metadata<'_>, old: Metadata<'_>, field: &Path) -> Vec<FieldError> {
+    let mut errors = metadata::check_changed(new, old, field);
+    if old.text("resourceVersion").is_empty() {
+        errors.retain(|error| error.field != "metadata.resourceVersion");
+    }
+    errors
+}
+
+/// Encodes the values in a schema and prunes its defaults, as the server does when it reads a CRD.
+fn settle_schema(schema: &mut Schema) {
+    schema
+        .enumeration
+        .iter_mut()
+        .for_each(|value| *value = prune::encode(value));
+    if let Some(mut default) = schema.default.as_ref().map(prune::encode) {
+        let bare = Schema {
+            default: None,
+            ..schema.clone()
+        };
+        prune::prune_default(&mut default, &bare);
+        schema.default = Some(default);
+    }
+    let inner = schema.properties.values_mut();
+    let inner = inner
+        .chain(&mut schema.items)
+        .chain(&mut schema.additional_properties);
+    inner.for_each(|inner| settle_schema(std::sync::Arc::make_mut(inner)));
+}
+
+fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
+    let metadata = &mut object["metadata"];
+    if !metadata.is_object() {
+        *metadata = Value::Object(Map::new());
+    }
+    match metadata {
+        Value::Object(metadata) => metadata,
+        _ => unreachable!("it has just become an object"),
+    }
+}
+
+fn without_metadata(object: &Value) -> Value {
+    let mut content = object.clone();
+    if let Some(fields) = content.as_object_mut() {
+        fields.remove("metadata");
+    }
+    content
+}
+
+fn replace_field(object: &mut Value, name: &str, value: Option<Value>) {
+    let Some(fields) = object.as_object_mut() else {
+        return;
+    };
+    match value {
+        Some(value) => drop(fields.insert(name.to_owned(), value)),
+        None => drop(fields.remove(name)),
+    }
+}
+
+/// Sets the value at a path such as `.spec.replicas`, and adds the objects on the way.
+fn set_nested(object: &mut Value, path: &str, value: Value) {
+    let mut target = object;
+    for name in path.strip_prefix('.').unwrap_or(path).split('.') {
+        if !target.is_object() {
+            *target = Value::Object(Map::new());
+        }
+        target = &mut target[name];
+    }
+    *target = value;
+}
+
+/// Removes owners that occur again. Returns their uids if there are any.
+fn remove_repeated_owners(object: &mut Value) -> Option<Vec<String>> {
+    let owners = object.pointer_mut("/metadata/ownerReferences")?.as_array_mut()?;
+    let mut kept: Vec<Value> = Vec::new();
+    let mut repeated = Vec::new();
+    for owner in owners.drain(..) {
+        match kept.contains(&owner) {
+            true => repeated.push(owner["uid"].as_str().unwrap_or_default().to_owned()),
+            false => kept.push(owner),
+        }
+    }
+    *owners = kept;
+    (!repeated.is_empty()).then_some(repeated)
+}

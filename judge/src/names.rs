@@ -1,0 +1,173 @@
+//! The names that Kubernetes accepts, with its messages.
+
+/// Characters of the middle of a name.
+fn is_made_of(text: &str, edge: fn(u8) -> bool, others: &[u8]) -> bool {
+    let bytes = text.as_bytes();
+    let is_edge = |byte: Option<&u8>| byte.copied().is_some_and(edge);
+    is_edge(bytes.first())
+        && is_edge(bytes.last())
+        && bytes.iter().all(|byte| edge(*byte) || others.contains(byte))
+}
+
+fn is_lower(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit()
+}
+
+fn is_alphanumeric(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+}
+
+fn is_label(text: &str) -> bool {
+    is_made_of(text, is_lower, b"-")
+}
+
+fn is_subdomain(text: &str) -> bool {
+    text.split('.').all(is_label)
+}
+
+/// The unit of lengths in messages, which differs among the server's packages.
+fn no_more_than(most: usize, unit: &str) -> String {
+    format!("must be no more than {most} {unit}")
+}
+
+const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+
+/// Returns the reasons why a text is not a lowercase RFC 1123 subdomain.
+pub(crate) fn check_subdomain(text: &str) -> Vec<String> {
+    check_subdomain_in(text, "characters")
+}
+
+fn check_subdomain_in(text: &str, unit: &str) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if text.len() > 253 {
+        reasons.push(no_more_than(253, unit));
+    }
+    if !is_subdomain(text) {
+        reasons.push(format!(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
+             and must start and end with an alphanumeric character (e.g. 'example.com', \
+             regex used for validation is '{LABEL}(\\.{LABEL})*')"
+        ));
+    }
+    reasons
+}
+
+/// Returns the reasons why a text is not a lowercase RFC 1123 label.
+pub(crate) fn check_label(text: &str) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if text.len() > 63 {
+        reasons.push(no_more_than(63, "characters"));
+    }
+    if is_label(text) {
+        return reasons;
+    }
+    reasons.push(match is_subdomain(text) {
+        true => "must not contain dots".to_owned(),
+        false => format!(
+            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', \
+             and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', \
+             regex used for validation is '{LABEL}')"
+        ),
+    });
+    reasons
+}
+
+/// Returns the reasons why a text is not a DNS 1035 label.
+pub(crate) fn check_dns_1035_label(text: &str) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if text.len() > 63 {
+        reasons.push(no_more_than(63, "characters"));
+    }
+    if !is_label(text) || text.starts_with(|first: char| first.is_ascii_digit()) {
+        reasons.push(
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', \
+             start with an alphabetic character, and end with an alphanumeric character \
+             (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+                .to_owned(),
+        );
+    }
+    reasons
+}
+
+const QUALIFIED: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+
+/// Returns the reasons why a text is not a qualified name, such as the key of a label.
+pub(crate) fn check_qualified_name(text: &str) -> Vec<String> {
+    let rule = format!(
+        "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with \
+         an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', \
+         regex used for validation is '{QUALIFIED}')"
+    );
+    let mut reasons = Vec::new();
+    let parts: Vec<&str> = text.split('/').collect();
+    let name = match parts[..] {
+        [name] => name,
+        [prefix, name] => {
+            if prefix.is_empty() {
+                reasons.push("prefix part must be non-empty".to_owned());
+            } else {
+                let prefixed = check_subdomain_in(prefix, "bytes").into_iter();
+                reasons.extend(prefixed.map(|reason| format!("prefix part {reason}")));
+            }
+            name
+        }
+        _ => {
+            return vec![format!(
+                "a valid label key {rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+            )];
+        }
+    };
+    if name.is_empty() {
+        reasons.push("name part must be non-empty".to_owned());
+    } else if name.len() > 63 {
+        reasons.push(format!("name part {}", no_more_than(63, "bytes")));
+    }
+    if !is_made_of(name, is_alphanumeric, b"-_.") {
+        reasons.push(format!("name part {rule}"));
+    }
+    reasons
+}
+
+/// Returns the reasons why a text is not the value of a label.
+pub(crate) fn check_label_value(text: &str) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if text.len() > 63 {
+        reasons.push(no_more_than(63, "bytes"));
+    }
+    if !text.is_empty() && !is_made_of(text, is_alphanumeric, b"-_.") {
+        reasons.push(format!(
+            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', \
+             and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', \
+             regex used for validation is '({QUALIFIED})?')"
+        ));
+    }
+    reasons
+}
+
+/// Returns the reasons why a text cannot be a part of a URL.
+pub(crate) fn check_path_segment(text: &str) -> Vec<String> {
+    if matches!(text, "." | "..") {
+        return vec![format!("may not be '{text}'")];
+    }
+    check_path_prefix(text)
+}
+
+/// Returns the reasons why a text cannot begin a part of a URL.
+pub(crate) fn check_path_prefix(text: &str) -> Vec<String> {
+    let illegal = ["/", "%"].into_iter().filter(|illegal| text.contains(illegal));
+    illegal
+        .map(|illegal| format!("may not contain '{illegal}'"))
+        .collect()
+}
+
+/// Checks a group and version, such as `apps/v1`.
+///
+/// # Errors
+/// The message of `schema.ParseGroupVersion`.
+pub(crate) fn parse_group_version(text: &str) -> Result<(&str, &str), String> {
+    match text.split('/').collect::<Vec<_>>()[..] {
+        [version] => Ok(("", version)),
+        [group, version] => Ok((group, version)),
+        _ => Err(format!("unexpected GroupVersion string: {text}")),
+    }
+}

@@ -1,0 +1,196 @@
+//! Removes what a schema does not define: unknown fields, and `null` where it is not allowed.
+
+use rbuilder_schema::Schema;
+use serde_json::Value;
+
+use crate::error::FieldError;
+use crate::go;
+use crate::object_meta;
+use crate::path::Path;
+
+/// The fields that every object has.
+pub(crate) const STANZA: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// Removes the unknown fields of an object except its stanza. Returns their sorted paths.
+pub(crate) fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
+    let mut unknown = Vec::new();
+    let whole = Schema {
+        embedded_resource: true,
+        ..schema.clone()
+    };
+    prune_at(object, Some(&whole), "", &mut unknown);
+    unknown.sort_unstable();
+    unknown
+}
+
+/// Removes the unknown fields of a default.
+pub(crate) fn prune_default(default: &mut Value, schema: &Schema) {
+    prune_at(default, Some(schema), "", &mut Vec::new());
+}
+
+fn prune_at(value: &mut Value, schema: Option<&Schema>, path: &str, unknown: &mut Vec<String>) {
+    if let Some(schema) = schema.filter(|schema| schema.preserve_unknown_fields) {
+        prune_known(value, schema, path, unknown);
+        return;
+    }
+    match value {
+        Value::Object(fields) => fields.retain(|name, value| {
+            let below = join(path, name);
+            match schema.map(|schema| (schema, field_schema(schema, name))) {
+                Some((schema, _)) if is_stanza(schema, name) => true,
+                Some((_, Some(inner))) => {
+                    prune_at(value, Some(inner), &below, unknown);
+                    true
+                }
+                _ => {
+                    unknown.push(below);
+                    false
+                }
+            }
+        }),
+        Value::Array(items) => {
+            let inner = schema.and_then(|schema| schema.items.as_deref());
+            for (index, item) in items.iter_mut().enumerate() {
+                prune_at(item, inner, &format!("{path}[{index}]"), unknown);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Prunes inside of the fields that the schema defines, and keeps all others as they are.
+fn prune_known(value: &mut Value, schema: &Schema, path: &str, unknown: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields.iter_mut().filter(|(name, _)| !is_stanza(schema, name)) {
+                if let Some(inner) = field_schema(schema, name) {
+                    prune_at(value, Some(inner), &join(path, name), unknown);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(inner) = &schema.items {
+                for (index, item) in items.iter_mut().enumerate() {
+                    prune_known(item, inner, &format!("{path}[{index}]"), unknown);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_stanza(schema: &Schema, name: &str) -> bool {
+    schema.embedded_resource && STANZA.contains(&name)
+}
+
+fn join(path: &str, name: &str) -> String {
+    match path.is_empty() {
+        true => name.to_owned(),
+        false => format!("{path}.{name}"),
+    }
+}
+
+/// Returns the schema of a field or of an entry of a map.
+pub(crate) fn field_schema<'a>(schema: &'a Schema, name: &str) -> Option<&'a Schema> {
+    let inner = schema.properties.get(name);
+    inner.or(schema.additional_properties.as_ref()).map(AsRef::as_ref)
+}
+
+/// Removes each `null` field that is neither nullable nor replaced by a default.
+pub(crate) fn drop_nulls(value: &mut Value, schema: Option<&Schema>) {
+    match value {
+        Value::Object(fields) => fields.retain(|name, value| {
+            let inner = schema.and_then(|schema| field_schema(schema, name));
+            if value.is_null() {
+                return inner.is_none_or(|inner| inner.nullable || has_default(inner));
+            }
+            drop_nulls(value, inner);
+            true
+        }),
+        Value::Array(items) => {
+            let inner = schema.and_then(|schema| schema.items.as_deref());
+            items.iter_mut().for_each(|item| drop_nulls(item, inner));
+        }
+        _ => {}
+    }
+}
+
+/// Returns whether a schema has a default. `null` is not a default.
+pub(crate) fn has_default(schema: &Schema) -> bool {
+    schema.default.as_ref().is_some_and(|default| !default.is_null())
+}
+
+/// Decodes the metadata of all embedded objects, and returns the paths of unknown fields.
+///
+/// # Errors
+/// The server's message for the first value of the wrong type.
+pub(crate) fn coerce_embedded(value: &mut Value, schema: &Schema) -> Result<Vec<String>, String> {
+    let mut unknown = Vec::new();
+    coerce_at(value, schema, "", &mut unknown)?;
+    unknown.sort_unstable();
+    Ok(unknown)
+}
+
+fn coerce_at(
+    value: &mut Value,
+    schema: &Schema,
+    path: &str,
+    unknown: &mut Vec<String>,
+) -> Result<(), String> {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if schema.embedded_resource {
+                    coerce_stanza(name, value, path, unknown)?;
+                }
+                if let Some(inner) = schema.properties.get(name.as_str()) {
+                    coerce_at(value, inner, &join(path, name), unknown)?;
+                } else if let Some(inner) = &schema.additional_properties {
+                    coerce_at(value, inner, &format!("{path}[{name}]"), unknown)?;
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(inner) = &schema.items {
+                for (index, item) in items.iter_mut().enumerate() {
+                    coerce_at(item, inner, &format!("{path}[{index}]"), unknown)?;
+                }
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn coerce_stanza(name: &str, value: &mut Value, path: &str, unknown: &mut Vec<String>) -> Result<(), String> {
+    let refuse = |value: &Value, reason: &str| {
+        let field = Path::root().child(&join(path, name));
+        FieldError::invalid(&field, value, reason).to_string()
+    };
+    match name {
+        "apiVersion" | "kind" if !value.is_string() => Err(refuse(value, "must be a string")),
+        "metadata" => {
+            let decoded = object_meta::decode(value).map_err(|reason| refuse(value, &reason))?;
+            let prefix = join(path, name);
+            unknown.extend(decoded.unknown.iter().map(|field| format!("{prefix}.{field}")));
+            *value = decoded.value;
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the value as the server encodes it: whole floats are integers.
+pub(crate) fn encode(value: &Value) -> Value {
+    match value {
+        Value::Number(number) if go::integer(number).is_none() => {
+            serde_json::from_str(&go::json_float(go::as_float(number))).unwrap_or_else(|_| value.clone())
+        }
+        Value::Array(items) => items.iter().map(encode).collect(),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| (name.clone(), encode(value)));
+            Value::Object(fields.collect())
+        }
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,194 @@
+//! Numbers: their range, bounds and multiples.
+
+use rbuilder_schema::{Schema, SchemaType};
+use serde_json::{Number, Value};
+
+use super::{Checker, Outcome, Violation};
+use crate::error::FieldError;
+use crate::go;
+
+/// The largest integer that all JSON parsers read exactly.
+const MOST_EXACT: f64 = 9_007_199_254_740_991.0;
+
+/// Returns whether a float counts as an integer, like `swag.IsFloat64AJSONInteger`.
+pub(super) fn is_json_integer(value: f64) -> bool {
+    if !value.is_finite() || value.abs() > MOST_EXACT {
+        return false;
+    }
+    let rounded = value.round();
+    value == rounded || (value - rounded).abs() < 1e-9 * rounded.abs()
+}
+
+/// One of the three constraints.
+#[derive(Clone, Copy)]
+enum Constraint {
+    MultipleOf(f64),
+    Maximum(f64, bool),
+    Minimum(f64, bool),
+}
+
+impl Constraint {
+    fn value(self) -> f64 {
+        match self {
+            Constraint::MultipleOf(value) | Constraint::Maximum(value, _) | Constraint::Minimum(value, _) => {
+                value
+            }
+        }
+    }
+
+    /// Returns the name in messages about the constraint itself.
+    fn name(self) -> &'static str {
+        match self {
+            Constraint::MultipleOf(_) => "MultipleOf",
+            Constraint::Maximum(..) => "Maximum boundary",
+            Constraint::Minimum(..) => "Minimum boundary",
+        }
+    }
+}
+
+impl Checker<'_> {
+    pub(super) fn check_number(&self, number: &Number, schema: &Schema, path: &str) -> Outcome {
+        let mut outcome = Outcome::passed(1);
+        let range = Range::of(schema);
+        if let Some(message) = range.find_violation(&text_of(number), "Checked", path) {
+            outcome.add(self.general(message));
+        }
+        let float = |number: &Option<Number>| number.as_ref().map(go::as_float);
+        let constraints = [
+            float(&schema.multiple_of).map(Constraint::MultipleOf),
+            float(&schema.minimum).map(|least| Constraint::Minimum(least, schema.exclusive_minimum)),
+            float(&schema.maximum).map(|most| Constraint::Maximum(most, schema.exclusive_maximum)),
+        ];
+        for constraint in constraints.into_iter().flatten() {
+            let misfit = range.find_violation(&constraint.value().to_string(), constraint.name(), path);
+            let integer = go::integer(number).filter(|_| misfit.is_none());
+            if let Some(message) = misfit {
+                outcome.add(self.general(message));
+            }
+            let rule = match integer {
+                Some(integer) => violated_by_integer(constraint, integer),
+                None => violated_by_float(constraint, go::as_float(number)),
+            };
+            // Compared as a float, an integer is also printed as one.
+            let value = match integer {
+                Some(integer) => Value::from(integer),
+                None => Value::from(go::as_float(number)),
+            };
+            if let Some(rule) = rule {
+                outcome.add(self.broken_rule(path, &value, rule));
+            }
+        }
+        outcome
+    }
+
+    fn broken_rule(&self, path: &str, value: &Value, rule: Broken) -> Violation {
+        match rule {
+            Broken::Rule(rule) => self.invalid(path, value, &rule),
+            Broken::Factor(bound) => {
+                let factor = go::plain(&bound);
+                let message = format!("factor MultipleOf declared for {path} must be positive: {factor}");
+                let error = FieldError::invalid(&self.field(path), &bound, &message);
+                Violation { message, error }
+            }
+        }
+    }
+}
+
+enum Broken {
+    /// The phrase that follows the path.
+    Rule(String),
+    /// A factor that is not positive.
+    Factor(Value),
+}
+
+fn violated_by_integer(constraint: Constraint, value: i64) -> Option<Broken> {
+    let bound = to_integer(constraint.value());
+    let (is_broken, rule) = match constraint {
+        Constraint::MultipleOf(_) if bound <= 0 => return Some(Broken::Factor(bound.into())),
+        Constraint::MultipleOf(_) => (value % bound != 0, "a multiple of"),
+        Constraint::Maximum(_, true) => (value >= bound, "less than"),
+        Constraint::Maximum(_, false) => (value > bound, "less than or equal to"),
+        Constraint::Minimum(_, true) => (value <= bound, "greater than"),
+        Constraint::Minimum(_, false) => (value < bound, "greater than or equal to"),
+    };
+    is_broken.then(|| Broken::Rule(format!("should be {rule} {bound}")))
+}
+
+fn violated_by_float(constraint: Constraint, value: f64) -> Option<Broken> {
+    let bound = constraint.value();
+    let (is_broken, rule) = match constraint {
+        Constraint::MultipleOf(_) if bound <= 0.0 => return Some(Broken::Factor(bound.into())),
+        Constraint::MultipleOf(_) => {
+            let multiple = if bound < 1.0 {
+                1.0 / bound * value
+            } else {
+                value / bound
+            };
+            (!is_json_integer(multiple), "a multiple of")
+        }
+        Constraint::Maximum(_, true) => (value >= bound, "less than"),
+        Constraint::Maximum(_, false) => (value > bound, "less than or equal to"),
+        Constraint::Minimum(_, true) => (value <= bound, "greater than"),
+        Constraint::Minimum(_, false) => (value < bound, "greater than or equal to"),
+    };
+    is_broken.then(|| Broken::Rule(format!("should be {rule} {}", go::float(bound))))
+}
+
+/// Converts a float to an integer like Go on amd64, which has one result for all that are too large.
+fn to_integer(value: f64) -> i64 {
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    if (-LIMIT..LIMIT).contains(&value) {
+        value as i64
+    } else {
+        i64::MIN
+    }
+}
+
+/// Prints a number for a conversion, without an exponent.
+fn text_of(number: &Number) -> String {
+    match go::integer(number) {
+        Some(integer) => integer.to_string(),
+        None => go::as_float(number).to_string(),
+    }
+}
+
+/// The numbers of a type and format.
+#[derive(Clone, Copy)]
+enum Range {
+    Int32,
+    Int64,
+    /// `int64` without a format.
+    Integer,
+    Float32,
+    Any,
+}
+
+impl Range {
+    fn of(schema: &Schema) -> Range {
+        let format = super::format(schema);
+        match schema.schema_type.filter(|_| !schema.int_or_string) {
+            Some(SchemaType::Integer) => match format {
+                Some("int32") => Range::Int32,
+                Some("int64") => Range::Int64,
+                _ => Range::Integer,
+            },
+            Some(SchemaType::Number) if format == Some("float") => Range::Float32,
+            _ => Range::Any,
+        }
+    }
+
+    /// Returns a message if a number is outside of the range.
+    fn find_violation(self, text: &str, what: &str, path: &str) -> Option<String> {
+        let (fits, described) = match self {
+            Range::Int32 => (text.parse::<i32>().is_ok(), "integer with format int32"),
+            Range::Int64 => (text.parse::<i64>().is_ok(), "integer with format int64"),
+            Range::Integer => (text.parse::<i64>().is_ok(), "integer (default format)"),
+            Range::Float32 => {
+                let fits = text.parse::<f32>().is_ok_and(f32::is_finite);
+                (fits, "number with format float")
+            }
+            Range::Any => return None,
+        };
+        (!fits).then(|| format!("{what} value must be of type {described} in {path}"))
+    }
+}

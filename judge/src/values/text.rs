@@ -1,0 +1,48 @@
+//! Strings: their length, pattern and format.
+
+use rbuilder_schema::{Pattern, Schema};
+
+use super::{Checker, Outcome, Violation, accepts};
+use crate::error::FieldError;
+
+impl Checker<'_> {
+    /// Checks length and pattern. The server reports the first violation only.
+    pub(super) fn check_text(&mut self, text: &str, schema: &Schema, path: &str) -> Outcome {
+        let length = text.chars().count() as u64;
+        if let Some(most) = schema.max_length.filter(|most| length > *most) {
+            let message = format!("{path} in body should be at most {most} chars long");
+            let error = FieldError::too_long(&self.field(path), most);
+            return Violation { message, error }.into();
+        }
+        if let Some(least) = schema.min_length.filter(|least| length < *least) {
+            let rule = format!("should be at least {least} chars long");
+            return self.invalid(path, &text.into(), &rule).into();
+        }
+        let pattern = schema.pattern.as_deref().filter(|pattern| !pattern.is_empty());
+        pattern
+            .and_then(|pattern| self.check_pattern(text, pattern, path))
+            .into()
+    }
+
+    fn check_pattern(&mut self, text: &str, pattern: &str, path: &str) -> Option<Violation> {
+        let is_match = match Pattern::parse(pattern) {
+            Ok(parsed) => parsed.is_match(text),
+            // The server does not store such a CRD.
+            Err(_) => Some(false),
+        };
+        if is_match.is_none() {
+            self.leave_undecided(path, format!("whether it matches the pattern `{pattern}`"));
+        }
+        let rule = format!("should match '{pattern}'");
+        (is_match == Some(false)).then(|| self.invalid(path, &text.into(), &rule))
+    }
+
+    pub(super) fn check_format(&mut self, text: &str, format: &str, path: &str) -> Outcome {
+        let is_accepted = accepts(format, text);
+        if is_accepted.is_none() {
+            self.leave_undecided(path, format!("whether it has the format `{format}`"));
+        }
+        let violation = (is_accepted == Some(false)).then(|| self.wrong_type(path, format, text));
+        violation.into()
+    }
+}

@@ -1,0 +1,165 @@
+//! What the API server answers to a write.
+
+use serde_json::{Value, json};
+
+use crate::error::FieldError;
+use crate::go;
+
+/// The answer to a write.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// The object that the server stores, or the reason why it refuses the write.
+    pub result: Result<Value, Failure>,
+    /// The texts of the `Warning` headers.
+    pub warnings: Vec<String>,
+    /// What this crate cannot decide. The verdict takes it for valid.
+    pub undecided: Vec<Undecided>,
+}
+
+/// A check with an unknown result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undecided {
+    /// The path of the field.
+    pub field: String,
+    /// The question, such as ``whether it matches the pattern `\p{Greek}` ``.
+    pub what: String,
+}
+
+/// A refused write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The object cannot be decoded (400 `BadRequest`).
+    Malformed {
+        /// The whole message.
+        message: String,
+        /// The single problems of strict decoding, such as `unknown field "spec.sise"`.
+        problems: Vec<String>,
+    },
+    /// The request is too large (413 `RequestEntityTooLarge`).
+    TooLarge,
+    /// The object is invalid (422 `Invalid`).
+    Invalid {
+        /// The kind, such as `Widget`.
+        kind: String,
+        /// The group of the kind.
+        group: String,
+        /// The name of the object.
+        name: String,
+        /// The violations; at least one.
+        errors: Vec<FieldError>,
+    },
+}
+
+impl Failure {
+    pub(crate) fn malformed(message: String) -> Failure {
+        Failure::Malformed {
+            message,
+            problems: Vec::new(),
+        }
+    }
+
+    /// Returns the status code.
+    pub fn code(&self) -> u16 {
+        match self {
+            Failure::Malformed { .. } => 400,
+            Failure::TooLarge => 413,
+            Failure::Invalid { .. } => 422,
+        }
+    }
+
+    /// Returns the reason of the `Status`.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Failure::Malformed { .. } => "BadRequest",
+            Failure::TooLarge => "RequestEntityTooLarge",
+            Failure::Invalid { .. } => "Invalid",
+        }
+    }
+
+    /// Returns the message of the `Status`, such as
+    /// `Widget.example.com "a" is invalid: spec.size: Required value`.
+    pub fn message(&self) -> String {
+        match self {
+            Failure::Malformed { message, .. } => message.clone(),
+            Failure::TooLarge => format!("Request entity too large: limit is {}", crate::decode::MOST_BYTES),
+            Failure::Invalid {
+                kind,
+                group,
+                name,
+                errors,
+            } => {
+                let mut messages: Vec<String> = Vec::new();
+                for error in errors.iter().map(FieldError::to_string) {
+                    if !messages.contains(&error) {
+                        messages.push(error);
+                    }
+                }
+                let messages = match &messages[..] {
+                    [message] => message.clone(),
+                    messages => format!("[{}]", messages.join(", ")),
+                };
+                let kind = if group.is_empty() {
+                    kind.clone()
+                } else {
+                    format!("{kind}.{group}")
+                };
+                format!("{kind} {} is invalid: {messages}", go::quote(name))
+            }
+        }
+    }
+
+    /// Returns the `Status` that the server answers with.
+    pub fn status(&self) -> Value {
+        let mut status = json!({
+            "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure",
+            "message": self.message(), "reason": self.reason(), "code": self.code(),
+        });
+        if let Failure::Invalid {
+            kind,
+            group,
+            name,
+            errors,
+        } = self
+        {
+            let causes = errors.iter().map(|error| {
+                json!({ "reason": error.reason.as_str(), "message": error.message, "field": error.field })
+            });
+            let causes: Vec<Value> = causes.collect();
+            status["details"] = json!({ "name": name, "group": group, "kind": kind, "causes": causes });
+        }
+        status
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::Path;
+
+    #[test]
+    fn message_has_each_violation_once() {
+        let invalid = |errors: &[FieldError]| Failure::Invalid {
+            kind: "Widget".to_owned(),
+            group: "example.com".to_owned(),
+            name: "a".to_owned(),
+            errors: errors.to_vec(),
+        };
+        let required = FieldError::required(&Path::root().child("spec"), "");
+        let too_long = FieldError::too_long(&Path::root().child("spec").index(0), 1);
+        assert_eq!(
+            invalid(std::slice::from_ref(&required)).message(),
+            "Widget.example.com \"a\" is invalid: spec: Required value"
+        );
+        let failure = invalid(&[required.clone(), too_long, required]);
+        assert_eq!(
+            failure.message(),
+            "Widget.example.com \"a\" is invalid: \
+             [spec: Required value, spec[0]: Too long: may not be more than 1 byte]"
+        );
+        assert_eq!(
+            failure.status()["details"]["causes"].as_array().map(Vec::len),
+            Some(3)
+        );
+        assert_eq!(failure.status()["code"], 422);
+    }
+}

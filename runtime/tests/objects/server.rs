@@ -1,0 +1,202 @@
+//! Requests to the server.
+
+use std::time::Duration;
+
+use http::Request;
+use kube::Client;
+use rbuilder::envtest::Environment;
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+use super::corpus::record::Answer;
+use super::corpus::{GROUP, Kind, NAMESPACE, Write, bare, complete, complete_text, name_of};
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// How long to wait until a kind is served.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(20);
+
+pub(crate) struct Server {
+    client: Client,
+}
+
+/// A response: status, warnings and body.
+struct Response {
+    code: u16,
+    warnings: Vec<String>,
+    body: Value,
+}
+
+impl Server {
+    pub(crate) fn new(env: &Environment) -> Server {
+        Server { client: env.client() }
+    }
+
+    /// Creates the CRD of a kind and waits until it is served.
+    ///
+    /// # Errors
+    /// The server's reason if it rejects the CRD.
+    pub(crate) async fn install(&self, kind: &Kind) -> Result<(), String> {
+        let crd = kind.crd();
+        let path = format!("{DEFINITIONS}?fieldValidation=Strict");
+        let response = self.send(Request::post(path), crd.to_string()).await;
+        if response.code != 201 {
+            return Err(response.body["message"].as_str().unwrap_or_default().to_owned());
+        }
+        let deadline = Instant::now() + PATIENCE;
+        for version in ["v0", "v1"] {
+            let path = collection(kind, version);
+            while self.send(Request::get(&path), String::new()).await.code != 200 {
+                assert!(Instant::now() < deadline, "{path} is not served");
+                sleep(PAUSE).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a write as a dry run. `None` if the old object cannot be stored.
+    pub(crate) async fn answer(&self, kind: &Kind, write: &Write, index: usize) -> Option<Answer> {
+        let name = name_of(index);
+        let new = complete(&write.new, kind.number, &name, "v1");
+        let path = collection(kind, "v1");
+        let Some(old) = &write.old else {
+            let fields = match write.how.as_str() {
+                "strict" => "Strict",
+                "ignored" => "Ignore",
+                _ => "Warn",
+            };
+            let body = match new.as_str() {
+                Some(text) if write.how == "body" => complete_text(text, kind.number, &name),
+                _ => new.to_string(),
+            };
+            let request = Request::post(format!("{path}?dryRun=All&fieldValidation={fields}"));
+            return Some(answer_of(self.send(request, body).await, &name));
+        };
+        let stored = self.store(kind, old, &name).await?;
+        let (part, body) = match write.how.as_str() {
+            "status" => ("/status", with_version(new, &stored)),
+            "scale" => {
+                let meta = serde_json::json!({ "name": name, "namespace": NAMESPACE });
+                let scale = serde_json::json!({ "apiVersion": "autoscaling/v1", "kind": "Scale",
+                    "metadata": meta, "spec": { "replicas": write.new } });
+                ("/scale", scale)
+            }
+            _ => ("", with_version(new, &stored)),
+        };
+        let request = Request::put(format!("{path}/{name}{part}?dryRun=All"));
+        let response = self.send(request, body.to_string()).await;
+        Some(answer_of(response, &name))
+    }
+
+    /// Stores an object with the version that accepts everything.
+    async fn store(&self, kind: &Kind, old: &Value, name: &str) -> Option<Value> {
+        let path = collection(kind, "v0");
+        let body = complete(old, kind.number, name, "v0").to_string();
+        let response = self.send(Request::post(path), body).await;
+        (response.code == 201).then_some(response.body)
+    }
+
+    async fn send(&self, request: http::request::Builder, body: String) -> Response {
+        let request = request.header("content-type", "application/json");
+        let request = request.body(body.into_bytes().into()).expect("a request");
+        let response = self.client.send(request).await.expect("an answer");
+        let code = response.status().as_u16();
+        let warnings = response.headers().get_all("warning").iter();
+        let warnings = warnings
+            .map(|warning| String::from_utf8_lossy(warning.as_bytes()).into_owned())
+            .map(|warning| warning.strip_prefix("299 - \"").unwrap_or(&warning).to_owned())
+            .map(|warning| unescape(warning.strip_suffix('"').unwrap_or(&warning)))
+            .collect();
+        let body = response.into_body().collect_bytes().await.expect("a body");
+        let body = serde_json::from_slice(&body).unwrap_or_default();
+        Response { code, warnings, body }
+    }
+}
+
+/// Removes the backslashes of a quoted string in a header.
+fn unescape(text: &str) -> String {
+    let mut characters = text.chars();
+    let mut plain = String::new();
+    while let Some(character) = characters.next() {
+        let escaped = if character == '\\' {
+            characters.next()
+        } else {
+            None
+        };
+        plain.push(escaped.unwrap_or(character));
+    }
+    plain
+}
+
+fn collection(kind: &Kind, version: &str) -> String {
+    match kind.cluster {
+        true => format!("/apis/{GROUP}/{version}/t{}s", kind.number),
+        false => format!("/apis/{GROUP}/{version}/namespaces/{NAMESPACE}/t{}s", kind.number),
+    }
+}
+
+fn with_version(mut new: Value, stored: &Value) -> Value {
+    if let Some(Value::Object(metadata)) = new.get_mut("metadata") {
+        metadata.insert(
+            "resourceVersion".to_owned(),
+            stored["metadata"]["resourceVersion"].clone(),
+        );
+    }
+    new
+}
+
+fn answer_of(response: Response, name: &str) -> Answer {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut answer = Answer {
+        code: response.code,
+        warnings: response.warnings,
+        ..Answer::default()
+    };
+    answer.warnings.sort();
+    if response.body["kind"] == "Scale" {
+        answer.object = response.body["spec"].clone();
+        return answer;
+    }
+    if response.body["kind"] != "Status" {
+        answer.object = bare(&response.body, name);
+        return answer;
+    }
+    let causes = response.body["details"]["causes"].as_array();
+    let causes = causes.into_iter().flatten();
+    answer.causes = causes
+        .map(|cause| {
+            (
+                text(&cause["reason"]),
+                text(&cause["field"]),
+                text(&cause["message"]),
+            )
+        })
+        .collect();
+    let message = text(&response.body["message"]);
+    match answer.causes.is_empty() {
+        true => answer.message = message,
+        false => check_message(&message, &answer.causes),
+    }
+    answer.causes.sort();
+    answer
+}
+
+/// Checks that the message consists of the causes, in their order and each once.
+fn check_message(message: &str, causes: &[(String, String, String)]) {
+    let mut texts: Vec<String> = Vec::new();
+    for (_, field, message) in causes {
+        let text = format!("{field}: {message}");
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    let texts = match &texts[..] {
+        [text] => text.clone(),
+        texts => format!("[{}]", texts.join(", ")),
+    };
+    assert!(
+        message.ends_with(&format!(" is invalid: {texts}")),
+        "{message}\n{texts}"
+    );
+}

@@ -1,0 +1,37 @@
+//! `cargo xtask objects`: records kube-apiserver's answers to writes of custom resources.
+//!
+//! `judge/tests/tables` has schemas with objects and updates, and `runtime/tests/objects` makes more
+//! at random. This task runs `runtime/tests/objects`, which sends each to a real API server as a dry
+//! run, and records the answers in `judge/tests/recorded.jsonl`. The tests of `rbuilder-judge` hold
+//! their verdicts to the record and do not need a server.
+
+use anyhow::{Context, Result};
+
+use crate::sh::Cmd;
+use crate::{assets, repo};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Change nothing; fail, with the differences, when the API server answers something else today
+    #[arg(long)]
+    check: bool,
+}
+
+/// Sends all writes to the server, and writes or compares the answers.
+pub(crate) fn record_answers(args: &Args) -> Result<()> {
+    let mut command = Cmd::new("cargo test --package rbuilder-runtime --test objects --")
+        .args(["--exact", "the_server_answers_as_recorded"])
+        .env("KUBEBUILDER_ASSETS", assets::ensure_assets()?)
+        .dir(repo::root());
+    if !args.check {
+        command = command.env("SNAPSHOTS", "overwrite");
+    }
+    command
+        .echo()
+        .run()
+        .context("the record of objects is not what the API server answers")?;
+    if !args.check {
+        println!("judge/tests/recorded.jsonl was brought up to date");
+    }
+    Ok(())
+}
