@@ -295,14 +295,19 @@ impl Part<'_> {
                 let fields: Vec<String> = cases.map(|(case, index)| case.field(index)).collect();
                 spec.retain(|name, _| fields.contains(name));
             }
-            let response = match &version {
-                None => self.client.send("POST", &create, &new)?,
+            let (method, path) = match &version {
+                None => ("POST", create.clone()),
                 Some(version) => {
                     new["metadata"]["resourceVersion"] = json!(version);
-                    let update = format!("{}/a?dryRun=All", self.objects());
-                    self.client.send("PUT", &update, &new)?
+                    ("PUT", format!("{}/a?dryRun=All", self.objects()))
                 }
             };
+            // A busy server may answer with an error of another kind.
+            let mut response = Value::Null;
+            wait(|| {
+                response = self.client.send(method, &path, &new)?;
+                Ok(response["spec"].is_object() || response["reason"] == "Invalid")
+            })?;
             assign(self.group, &mut self.cases[range], start, &causes(&response))?;
         }
         Ok(())
