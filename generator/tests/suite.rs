@@ -15,6 +15,7 @@ mod keep_going;
 mod kube_keys;
 mod kubernetes_minor;
 mod limits;
+mod lost_derives;
 mod missing_types;
 mod mutations;
 mod oracle;

@@ -168,6 +168,9 @@ fn version<'a>(
         span: resource.span,
     };
     check_disabled_schema(id, resource, schemas);
+    if !check_derives(id, resource, schemas) {
+        return None;
+    }
     let whole = if item.is_rewritten {
         None
     } else {
@@ -198,6 +201,42 @@ fn version<'a>(
     check::check_metadata(&version, schemas);
     rules::check_rules(&version, schemas);
     Some(version)
+}
+
+/// Checks that the type derives the kind, and warns if it derives no schema. Both are easily removed with
+/// another derive, while the attributes stay. Returns false after an error.
+fn check_derives(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<'_>) -> bool {
+    let item = schemas.package().item(id);
+    let Some(model) = item.model.as_ref().filter(|_| !item.is_rewritten) else {
+        return true;
+    };
+    let (name, kind) = (&model.ident, &resource.kind);
+    let place = Place {
+        file: item.file,
+        span: resource.span,
+    };
+    if item.kind_struct.is_none() {
+        let message = format!(
+            "`{name}` has the attributes of the kind `{kind}`, but does not derive `CustomResource`: the program has no such kind"
+        );
+        let help = format!(
+            "add `CustomResource` to its derives; to remove the kind with its CRD, remove `#[kube(group, version, kind)]` from `{name}` too"
+        );
+        schemas.report().error(place, message, &help);
+        return false;
+    }
+    let is_written = item.derives_schema
+        || resource.schema_mode != SchemaMode::Derived
+        || find_schema_function(schemas.associated(), Owner::Type(id)).is_some();
+    if !is_written {
+        let message = format!(
+            "`{name}` derives no schema, so `{kind}::crd()` does not compile; this CRD has the schema of the fields, without the \
+             attributes that only a derive reads"
+        );
+        let help = "add `JsonSchema` or `CrdSchema` to its derives";
+        schemas.report().warning(place, message, help);
+    }
+    true
 }
 
 /// Warns about `schema = "disabled"`: the program's own CRD has no schema, or a different one.

@@ -83,8 +83,6 @@ pub(crate) const EXCEPTIONS: &[(&str, &str)] = &[
         "serde passes over the name as well: schema and program agree",
     ),
     ("source/bom", NOT_BUILT),
-    ("source/derive-misspelt", NOT_BUILT),
-    ("source/derive-without-schema", NOT_BUILT),
     ("source/derive-without-serialize", NOT_BUILT),
     ("source/rbac-misspelt", NOT_BUILT),
     (
@@ -151,10 +149,6 @@ pub(crate) const EXCEPTIONS: &[(&str, &str)] = &[
     (
         "rbac/verb-bind-of-pods",
         "verbs beside those of requests are for admission plugins to ask about, whatever the resource",
-    ),
-    (
-        "source/derive-without-custom-resource",
-        "the keys tell a kind to the derive, which does not see other derives; a program that uses the kind is not built",
     ),
     ("source/spec-as-enum", NOT_BUILT),
 ];
