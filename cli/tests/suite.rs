@@ -58,4 +58,5 @@ mod sequences;
 mod stored;
 mod types;
 mod update;
+mod validate;
 mod versions;

@@ -14,7 +14,7 @@ use corpus::{Kind, NAMESPACE, Write, bare, complete, complete_text, name_of, rec
 const MOST_SHOWN: usize = 12;
 
 /// The number of writes that are not decided.
-const MOST_UNDECIDED: usize = 62;
+const MOST_UNDECIDED: usize = 1;
 
 #[test]
 fn verdicts_equal_the_answers_of_kube_apiserver() {
@@ -31,7 +31,7 @@ fn verdicts_equal_the_answers_of_kube_apiserver() {
                 continue;
             }
             let found = answer_of(&verdict, &name_of(index), write);
-            if found != *answer {
+            if without_details(&found) != without_details(answer) {
                 differences.push(format!(
                     "{}\n  server: {}\n  here:   {}",
                     show(&kind, write),
@@ -48,8 +48,7 @@ fn verdicts_equal_the_answers_of_kube_apiserver() {
         "{count} of {codes:?} differ:\n{}",
         differences.join("\n")
     );
-    // The evaluator of rules does not support some values, such as those of the wrong type in
-    // unchanged parts of an update.
+    // The evaluator of rules leaves the size of bytes that are not base64 open.
     assert!(undecided.len() <= MOST_UNDECIDED, "undecided: {undecided:#?}");
     assert!(
         codes[&200] > 500 && codes[&201] > 500 && codes[&422] > 1000 && codes[&400] > 50,
@@ -136,6 +135,20 @@ fn answer_of(verdict: &Verdict, name: &str, write: &Write) -> Answer {
                 }
                 other => answer.message = other.message(),
             }
+        }
+    }
+    answer
+}
+
+/// Removes what is random in an answer: which of several values of the wrong type a rule has met
+/// first.
+fn without_details(answer: &Answer) -> Answer {
+    let mut answer = answer.clone();
+    for (_, _, message) in &mut answer.causes {
+        if let Some((before, rest)) = message.split_once("invalid data, ")
+            && let Some((_, rule)) = rest.split_once(" evaluating rule: ")
+        {
+            *message = format!("{before}invalid data evaluating rule: {rule}");
         }
     }
     answer

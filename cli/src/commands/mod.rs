@@ -39,6 +39,7 @@ mod scaffold_merge;
 mod table;
 mod types;
 mod update;
+mod validate;
 mod version;
 mod webhooks;
 #[cfg(not(feature = "control-plane"))]

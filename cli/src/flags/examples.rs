@@ -61,6 +61,12 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Check the tools and the project", "rbuilder doctor"),
         ("Print the findings as JSON", "rbuilder doctor --output json"),
     ]),
+    ("validate", &[
+        ("Judge the samples of the project", "rbuilder validate"),
+        ("Judge the objects in a directory by the CRDs in another", "rbuilder validate deploy/ --crds crds/"),
+        ("Judge a change of an object", "rbuilder validate new.yaml --old old.yaml"),
+        ("Print the objects with their defaults", "rbuilder validate --show-defaults"),
+    ]),
     ("library", &[
         ("Show the source of the library", "rbuilder library"),
         ("Get the library from a git repository", "rbuilder library --set git --url https://example.com/rbuilder.git --rev 0123456789012345678901234567890123456789"),

@@ -17,6 +17,7 @@ mod product;
 mod requests;
 mod types;
 mod update;
+mod validate;
 #[cfg(not(feature = "control-plane"))]
 mod without_control_plane;
 
@@ -53,6 +54,7 @@ pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlag
 pub use product::{ProductFlags, ProductMergeFlags};
 pub use types::TypesFlags;
 pub use update::{MergeFlags, UpdateFlags};
+pub use validate::{FieldLevel, ValidateFlags, ValidateFormat};
 #[cfg(not(feature = "control-plane"))]
 pub use without_control_plane::Envtest;
 
@@ -112,6 +114,8 @@ pub enum Command {
     Update(UpdateFlags),
     /// Check the tools on this machine and the state of the project
     Doctor(DoctorFlags),
+    /// Judge objects as the API server would: the project's samples, or any files
+    Validate(Box<ValidateFlags>),
     /// Generate CRDs, RBAC roles and webhook configurations from the markers in the source
     Manifests(Box<ManifestsFlags>),
     /// Generate a Helm chart from the manifests in config/, keeping your changes

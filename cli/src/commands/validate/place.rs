@@ -1,0 +1,282 @@
+//! YAML with the place of each value, and the place of a field that a message names.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+use serde_saphyr::{Location, Spanned};
+
+/// A value with its place in the text.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) content: Content,
+    range: Range<usize>,
+}
+
+/// The content of a node.
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    Scalar(Value),
+    List(Vec<Node>),
+    /// The fields, each with the place of its name.
+    Fields(Vec<(String, Range<usize>, Node)>),
+}
+
+/// The part of a field that a message is about.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Name,
+    Value,
+}
+
+impl Node {
+    /// Returns the value without places.
+    pub(super) fn value(&self) -> Value {
+        match &self.content {
+            Content::Scalar(value) => value.clone(),
+            Content::List(items) => items.iter().map(Node::value).collect(),
+            Content::Fields(fields) => {
+                let fields = fields.iter().map(|(name, _, node)| (name.clone(), node.value()));
+                Value::Object(fields.collect::<Map<_, _>>())
+            }
+        }
+    }
+
+    /// Returns a field.
+    pub(super) fn field(&self, name: &str) -> Option<&Node> {
+        let Content::Fields(fields) = &self.content else {
+            return None;
+        };
+        let field = fields.iter().find(|(found, ..)| found == name);
+        field.map(|(_, _, node)| node)
+    }
+
+    /// Returns the items of a list as printed by kubectl, or the object itself.
+    pub(super) fn into_objects(self) -> Vec<Node> {
+        let is_list = match self.field("kind").map(|kind| &kind.content) {
+            Some(Content::Scalar(Value::String(kind))) => kind.ends_with("List"),
+            _ => false,
+        };
+        match self.field("items").map(|items| &items.content) {
+            Some(Content::List(items)) if is_list => items.clone(),
+            _ => vec![self],
+        }
+    }
+
+    /// Returns the place of a field such as `spec.ports[0].name`, or of the nearest value around it.
+    pub(super) fn locate(&self, field: &str) -> Range<usize> {
+        self.find(field, &self.start(), Part::Value)
+    }
+
+    /// Returns the place of the name of a field, or of the nearest value around it.
+    pub(super) fn locate_name(&self, field: &str) -> Range<usize> {
+        self.find(field, &self.start(), Part::Name)
+    }
+
+    /// Returns the place of the kind, for messages about the whole object.
+    fn start(&self) -> Range<usize> {
+        match &self.content {
+            Content::Fields(fields) => {
+                let kind = fields.iter().find(|(name, ..)| name == "kind").or(fields.first());
+                kind.map_or_else(|| self.range.clone(), |(_, _, node)| node.range.clone())
+            }
+            _ => self.range.clone(),
+        }
+    }
+
+    fn find(&self, path: &str, nearest: &Range<usize>, part: Part) -> Range<usize> {
+        let path = path.strip_prefix('.').unwrap_or(path);
+        if path.is_empty() {
+            return match self.content {
+                Content::Scalar(_) if part == Part::Value => self.range.clone(),
+                _ => nearest.clone(),
+            };
+        }
+        match &self.content {
+            Content::Scalar(_) => nearest.clone(),
+            Content::List(items) => {
+                let index = path.strip_prefix('[').and_then(|path| path.split_once(']'));
+                let item =
+                    index.and_then(|(index, rest)| Some((items.get(index.parse::<usize>().ok()?)?, rest)));
+                item.map_or_else(
+                    || nearest.clone(),
+                    |(item, rest)| item.find(rest, &item.start_of_item(nearest), part),
+                )
+            }
+            Content::Fields(fields) => {
+                // Names may contain dots, so take the longest that fits.
+                let rest_after = |name: &str| match path.strip_prefix('[') {
+                    Some(bracketed) => bracketed.strip_prefix(name)?.strip_prefix(']'),
+                    None => path
+                        .strip_prefix(name)
+                        .filter(|rest| matches!(rest.chars().next(), None | Some('.' | '['))),
+                };
+                let fitting = fields
+                    .iter()
+                    .filter_map(|field| Some((field, rest_after(&field.0)?)));
+                match fitting.max_by_key(|((name, ..), _)| name.len()) {
+                    Some(((_, name, node), rest)) => node.find(rest, name, part),
+                    None => nearest.clone(),
+                }
+            }
+        }
+    }
+
+    /// Returns the place that stands for an item of a list.
+    fn start_of_item(&self, nearest: &Range<usize>) -> Range<usize> {
+        match &self.content {
+            Content::Scalar(_) => self.range.clone(),
+            Content::List(_) => nearest.clone(),
+            Content::Fields(fields) => fields
+                .first()
+                .map_or_else(|| nearest.clone(), |(_, name, _)| name.clone()),
+        }
+    }
+}
+
+/// Parses the documents of a stream, without those that are empty.
+///
+/// # Errors
+/// Returns an error if the text is not YAML.
+pub(super) fn parse(text: &str) -> Result<Vec<Node>, serde_saphyr::Error> {
+    let documents: Vec<Spanned<Raw>> = crate::yaml_stream::parse_all(text)?;
+    let nodes = documents
+        .into_iter()
+        .map(|document| document.value.place(document.referenced));
+    Ok(nodes
+        .filter(|node| !matches!(node.content, Content::Scalar(Value::Null)))
+        .collect())
+}
+
+fn range(location: Location) -> Range<usize> {
+    let to_usize = |number: Option<u64>| usize::try_from(number.unwrap_or_default()).unwrap_or_default();
+    let start = to_usize(location.span().byte_offset());
+    start..start + to_usize(location.span().byte_len())
+}
+
+/// A value as it is parsed.
+enum Raw {
+    Scalar(Value),
+    List(Vec<Spanned<Raw>>),
+    Fields(Vec<(Spanned<String>, Spanned<Raw>)>),
+}
+
+impl Raw {
+    fn place(self, location: Location) -> Node {
+        let content = match self {
+            Raw::Scalar(value) => Content::Scalar(value),
+            Raw::List(items) => Content::List(
+                items
+                    .into_iter()
+                    .map(|item| item.value.place(item.referenced))
+                    .collect(),
+            ),
+            Raw::Fields(fields) => Content::Fields(
+                fields
+                    .into_iter()
+                    .map(|(name, field)| {
+                        (
+                            name.value,
+                            range(name.referenced),
+                            field.value.place(field.referenced),
+                        )
+                    })
+                    .collect(),
+            ),
+        };
+        Node {
+            content,
+            range: range(location),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Raw, D::Error> {
+        deserializer.deserialize_any(RawVisitor)
+    }
+}
+
+struct RawVisitor;
+
+impl<'de> Visitor<'de> for RawVisitor {
+    type Value = Raw;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("YAML")
+    }
+
+    fn visit_unit<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Scalar(Value::Null))
+    }
+
+    fn visit_none<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Scalar(Value::Null))
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Raw, D::Error> {
+        Raw::deserialize(deserializer)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
+        Ok(Raw::Scalar(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Raw, E> {
+        Ok(Raw::Scalar(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Raw, E> {
+        Ok(Raw::Scalar(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Raw, E> {
+        Ok(Raw::Scalar(value.into()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Raw, E> {
+        Ok(Raw::Scalar(value.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Raw, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element()? {
+            items.push(item);
+        }
+        Ok(Raw::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Raw, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(field) = map.next_entry()? {
+            fields.push(field);
+        }
+        Ok(Raw::Fields(fields))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_places_of_fields() {
+        let text = "# é\nkind: A\nspec:\n  ports:\n  - name: x\n    a.b/c: 1\n---\nkind: B\nmap: { \"k.l\": [1, 22] }\n";
+        let nodes = parse(text).unwrap();
+        let found = |node: usize, field: &str| &text[nodes[node].locate(field)];
+        assert_eq!(found(0, "spec.ports[0].name"), "x");
+        assert_eq!(found(0, "spec.ports[0].a.b/c"), "1");
+        assert_eq!(found(0, "spec.ports[0].gone"), "name");
+        assert_eq!(found(0, "spec.gone"), "spec");
+        assert_eq!(found(0, "spec.ports"), "ports");
+        assert_eq!(found(0, "<nil>"), "A");
+        assert_eq!(&text[nodes[0].locate_name("spec.ports[0].name")], "name");
+        assert_eq!(found(1, "map[k.l][1]"), "22");
+        assert_eq!(found(1, "map.k.l[0]"), "1");
+        assert_eq!(
+            nodes[1].value(),
+            serde_json::json!({ "kind": "B", "map": { "k.l": [1, 22] } })
+        );
+    }
+}
