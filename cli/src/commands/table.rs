@@ -18,6 +18,9 @@ use crate::flags::{Command, Create, Delete, Output};
 use crate::shell::Shell;
 use crate::tree::{Search, Tree, Viewpoint, find_project_above};
 
+/// The entry of a command.
+type Entry = dyn FnOnce(Place<'_>, &mut Shell) -> Result<u8>;
+
 /// A command that was typed.
 pub(crate) struct Row {
     /// The command, as in the JSON output.
@@ -25,7 +28,7 @@ pub(crate) struct Row {
     /// The requested output format.
     pub(crate) output: Output,
     home: Home,
-    run: Box<dyn FnOnce(Place<'_>, &mut Shell) -> Result<u8>>,
+    run: Box<Entry>,
 }
 
 /// Which project a command is for.
