@@ -19,7 +19,7 @@ pub(crate) struct Args {
 
 /// Sends all writes to the server, and writes or compares the answers.
 pub(crate) fn record_answers(args: &Args) -> Result<()> {
-    let mut command = Cmd::new("cargo test --package rbuilder-runtime --test objects --")
+    let mut command = Cmd::new("cargo test --workspace --test objects --")
         .args(["--exact", "the_server_answers_as_recorded"])
         .env("KUBEBUILDER_ASSETS", assets::ensure_assets()?)
         .dir(repo::root());

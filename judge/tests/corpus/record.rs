@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Kind, Write};
+use super::Write;
 
 /// The answer to a write.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -33,17 +33,4 @@ pub(crate) struct Recorded {
     pub(crate) write: Write,
     #[serde(flatten)]
     pub(crate) answer: Answer,
-}
-
-/// Parses a record.
-pub(crate) fn read(text: &str) -> Vec<(Kind, Vec<Recorded>)> {
-    let mut kinds: Vec<(Kind, Vec<Recorded>)> = Vec::new();
-    for line in text.lines() {
-        let value: Value = serde_json::from_str(line).expect("a line of JSON");
-        match (value.get("schema").is_some(), kinds.last_mut()) {
-            (false, Some((_, writes))) => writes.push(serde_json::from_value(value).expect("a write")),
-            _ => kinds.push((serde_json::from_value(value).expect("a kind"), Vec::new())),
-        }
-    }
-    kinds
 }
