@@ -121,7 +121,7 @@ impl Case {
             // A text that is empty or has line breaks is no message.
             Kind::Print if is_own => Some(json!("")),
             Kind::Print => Some(json!(message.strip_prefix("Invalid value: ").unwrap_or(message))),
-            _ => is_own.then(|| json!(false)),
+            _ => is_own.then_some(Value::Bool(false)),
         }
     }
 }
