@@ -51,8 +51,8 @@ impl Client {
     ///
     /// Returns an error if there is no response in JSON.
     pub(super) fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
-        fs_err::write(self.path("body.json"), body.to_string())?;
-        let response = Cmd::new("curl --silent --show-error -H 'Content-Type: application/json'")
+        // With HTTP/2, curl fails if the server answers before it has read the whole body.
+        let mut request = Cmd::new("curl --silent --show-error --http1.1")
             .words("--request")
             .arg(method)
             .words("--cacert")
@@ -60,11 +60,14 @@ impl Client {
             .words("--cert")
             .arg(self.path("client.pem"))
             .words("--key")
-            .arg(self.path("key.pem"))
-            .words("--data-binary")
-            .arg(format!("@{}", self.path("body.json").display()))
-            .arg(format!("{}{path}", self.server))
-            .read()?;
+            .arg(self.path("key.pem"));
+        if !body.is_null() {
+            fs_err::write(self.path("body.json"), body.to_string())?;
+            request = request
+                .words("-H 'Content-Type: application/json' --data-binary")
+                .arg(format!("@{}", self.path("body.json").display()));
+        }
+        let response = request.arg(format!("{}{path}", self.server)).read()?;
         if response.starts_with("404 page not found") {
             return Ok(Value::Null);
         }
