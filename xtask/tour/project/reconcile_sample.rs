@@ -33,7 +33,7 @@ async fn main() {
     show("the Deployment that the controller has applied", deployment.clone());
 
     // There is no Deployment controller here, so its part is played: all replicas are ready.
-    let replicas = deployment.spec.and_then(|spec| spec.replicas);
+    let replicas = deployment.spec.replicas;
     let status = Patch::Merge(serde_json::json!({"status": {
         "observedGeneration": 1, "replicas": replicas, "readyReplicas": replicas,
     }}));
