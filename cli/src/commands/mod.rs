@@ -60,7 +60,7 @@ use crate::shell::Shell;
 use crate::tree::Tree;
 
 #[cfg(not(feature = "control-plane"))]
-use without_control_plane::{dev, envtest};
+use without_control_plane::envtest;
 
 pub use bundle::plan_bundle;
 pub use create_api::{plan_create_api, plan_create_api_from_crd};
