@@ -15,7 +15,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use kube::api::Patch;
 use kube::core::PartialObjectMeta;
-use rbuilder::{Action, Controller, Ctx, ObjectRef, Result, Watch, predicate, rbac};
+use rbuilder::{Action, Controller, Ctx, Error, ObjectRef, Result, Watch, predicate, rbac};
 use serde_json::json;
 
 /// The label that the controller maintains.
@@ -69,9 +69,18 @@ pub async fn reconcile(replica_set: Arc<ReplicaSet>, ctx: Ctx<State>) -> Result 
     let count = count.to_string();
     if replica_set.labels().get(POD_COUNT) != Some(&count) {
         let patch = json!({ "metadata": { "labels": { POD_COUNT: count } } });
-        ctx.patch(&*replica_set, &Patch::Merge(patch)).await?;
+        match ctx.patch(&*replica_set, &Patch::Merge(patch)).await {
+            // The cache lags behind: the ReplicaSet has been deleted.
+            Err(error) if is_not_found(&error) => {}
+            patched => drop(patched?),
+        }
     }
     Ok(Action::await_change())
+}
+
+/// Returns `true` if the API server does not know the object.
+fn is_not_found(error: &Error) -> bool {
+    matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.is_not_found())
 }
 
 /// Returns the ReplicaSets that count a Pod with these labels.
