@@ -31,7 +31,7 @@ use crate::tree::{Tree, with_slashes};
 /// manifests and PROJECT.
 ///
 /// # Errors
-/// Fails if the directory contains no project, or for the same reasons as [`render`].
+/// Fails if the directory contains no project, or if the scaffold cannot be derived from its PROJECT.
 pub fn rebuild_files(tree: &Tree, release: Option<&'static Release>) -> Result<BTreeMap<String, String>> {
     let Scaffold { mut files, record } = render(&scaffold::require_project(tree)?, release)?;
     files.insert(RECORD.to_owned(), record.print());
