@@ -74,6 +74,16 @@ const TYPE_NAMES: &[&str] = &[
 /// Qualified names of types of Kubernetes that can be used as values.
 const QUALIFIED_TYPE_NAMES: &[&str] = &["net.CIDR", "net.IP"];
 
+/// Names of types of protocol buffers whose values CEL has. Others of them can be named, but no value
+/// has them.
+const MESSAGE_TYPE_NAMES: &[&str] = &["google.protobuf.Duration", "google.protobuf.Timestamp"];
+
+/// Returns the name of a type whose values CEL has, or `None` for other names.
+pub(crate) fn type_name(path: &str) -> Option<&'static str> {
+    let names = [TYPE_NAMES, QUALIFIED_TYPE_NAMES, MESSAGE_TYPE_NAMES];
+    names.into_iter().flatten().copied().find(|name| *name == path)
+}
+
 struct Checker {
     /// The names in scope, innermost last.
     scopes: Vec<(String, Type)>,

@@ -160,18 +160,7 @@ fn sort<'v>(list: &List<'v>, keys: &List<'v>) -> Outcome<'v> {
     let Some(first) = keys.first() else {
         return Ok(Value::List(list.clone()));
     };
-    let has_order = matches!(
-        first,
-        Value::Bool(_)
-            | Value::Int(_)
-            | Value::Uint(_)
-            | Value::Double(_)
-            | Value::String(_)
-            | Value::Bytes(_)
-            | Value::Duration(_)
-            | Value::Timestamp(_)
-    );
-    if !has_order {
+    if !first.has_order() {
         return Err(Stop::error("list elements must be comparable"));
     }
     let name = first.type_name();

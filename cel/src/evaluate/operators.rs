@@ -50,18 +50,7 @@ fn differ<'v>(left: &Value<'v>, right: &Value<'v>) -> Outcome<'v> {
 }
 
 fn ordered<'v>(function: &str, left: &Value<'v>, right: &Value<'v>) -> Outcome<'v> {
-    let has_order = matches!(
-        left,
-        Value::Bool(_)
-            | Value::Int(_)
-            | Value::Uint(_)
-            | Value::Double(_)
-            | Value::String(_)
-            | Value::Bytes(_)
-            | Value::Duration(_)
-            | Value::Timestamp(_)
-    );
-    if !has_order {
+    if !left.has_order() {
         return lacks(function, left);
     }
     let order = compare::order(left, right)?;
@@ -77,16 +66,19 @@ fn overflow(kind: &str) -> Stop {
     Stop::error(format!("{kind} overflow"))
 }
 
+fn int<'v>(result: Option<i64>) -> Outcome<'v> {
+    result.map(Value::Int).ok_or_else(|| overflow("integer"))
+}
+
+fn uint<'v>(result: Option<u64>) -> Outcome<'v> {
+    let result = result.map(Value::Uint);
+    result.ok_or_else(|| overflow("unsigned integer"))
+}
+
 fn add<'v>(left: &Value<'v>, right: &Value<'v>) -> Outcome<'v> {
     match (left, right) {
-        (Value::Int(left), Value::Int(right)) => left
-            .checked_add(*right)
-            .map(Value::Int)
-            .ok_or_else(|| overflow("integer")),
-        (Value::Uint(left), Value::Uint(right)) => left
-            .checked_add(*right)
-            .map(Value::Uint)
-            .ok_or_else(|| overflow("unsigned integer")),
+        (Value::Int(left), Value::Int(right)) => int(left.checked_add(*right)),
+        (Value::Uint(left), Value::Uint(right)) => uint(left.checked_add(*right)),
         (Value::Double(left), Value::Double(right)) => Ok(Value::Double(left + right)),
         (Value::String(left), Value::String(right)) => Ok(Value::string(format!("{left}{right}"))),
         (Value::Bytes(left), Value::Bytes(right)) => Ok(Value::Bytes([&**left, &**right].concat().into())),
@@ -146,14 +138,8 @@ fn add_lists<'v>(left: &List<'v>, right: &List<'v>) -> Outcome<'v> {
 
 fn subtract<'v>(left: &Value<'v>, right: &Value<'v>) -> Outcome<'v> {
     match (left, right) {
-        (Value::Int(left), Value::Int(right)) => left
-            .checked_sub(*right)
-            .map(Value::Int)
-            .ok_or_else(|| overflow("integer")),
-        (Value::Uint(left), Value::Uint(right)) => left
-            .checked_sub(*right)
-            .map(Value::Uint)
-            .ok_or_else(|| overflow("unsigned integer")),
+        (Value::Int(left), Value::Int(right)) => int(left.checked_sub(*right)),
+        (Value::Uint(left), Value::Uint(right)) => uint(left.checked_sub(*right)),
         (Value::Double(left), Value::Double(right)) => Ok(Value::Double(left - right)),
         (Value::Duration(left), Value::Duration(right)) => left
             .checked_sub(*right)
@@ -182,24 +168,16 @@ fn arithmetic<'v>(function: &str, left: &Value<'v>, right: &Value<'v>) -> Outcom
     };
     match (left, right) {
         (Value::Int(_), Value::Int(0)) | (Value::Uint(_), Value::Uint(0)) if function != "_*_" => Err(zero()),
-        (Value::Int(left), Value::Int(right)) => {
-            let result = match function {
-                "_*_" => left.checked_mul(*right),
-                "_/_" => left.checked_div(*right),
-                _ => left.checked_rem(*right),
-            };
-            result.map(Value::Int).ok_or_else(|| overflow("integer"))
-        }
-        (Value::Uint(left), Value::Uint(right)) => {
-            let result = match function {
-                "_*_" => left.checked_mul(*right),
-                "_/_" => left.checked_div(*right),
-                _ => left.checked_rem(*right),
-            };
-            result
-                .map(Value::Uint)
-                .ok_or_else(|| overflow("unsigned integer"))
-        }
+        (Value::Int(left), Value::Int(right)) => int(match function {
+            "_*_" => left.checked_mul(*right),
+            "_/_" => left.checked_div(*right),
+            _ => left.checked_rem(*right),
+        }),
+        (Value::Uint(left), Value::Uint(right)) => uint(match function {
+            "_*_" => left.checked_mul(*right),
+            "_/_" => left.checked_div(*right),
+            _ => left.checked_rem(*right),
+        }),
         (Value::Double(left), Value::Double(right)) if function == "_*_" => Ok(Value::Double(left * right)),
         (Value::Double(left), Value::Double(right)) if function == "_/_" => Ok(Value::Double(left / right)),
         (Value::Int(_) | Value::Uint(_), _) => Err(Stop::no_overload()),
@@ -210,10 +188,7 @@ fn arithmetic<'v>(function: &str, left: &Value<'v>, right: &Value<'v>) -> Outcom
 
 fn negate<'v>(value: &Value<'v>) -> Outcome<'v> {
     match value {
-        Value::Int(value) => value
-            .checked_neg()
-            .map(Value::Int)
-            .ok_or_else(|| overflow("integer")),
+        Value::Int(value) => int(value.checked_neg()),
         Value::Double(value) => Ok(Value::Double(-value)),
         Value::Duration(value) => value
             .checked_neg()

@@ -10,7 +10,7 @@ use rbuilder_schema::Pattern;
 
 use super::{Evaluator, STEPS, Slot, Stop};
 use crate::ast::{Expr, Kind, Literal};
-use crate::check::{Checked, path};
+use crate::check::{Checked, path, type_name};
 use crate::functions::Overload;
 use crate::types::Type;
 
@@ -87,7 +87,7 @@ impl Plan {
             return None;
         }
         let path = path(expr)?;
-        TYPES.iter().find(|name| **name == path).copied()
+        type_name(&path)
     }
 
     /// Returns whether cel-go evaluates an expression as an attribute: a variable, or something that
@@ -164,30 +164,6 @@ struct Found {
     patterns: Vec<Option<Pattern>>,
     conversions: Vec<usize>,
 }
-
-/// The names of types, as `type(x)` returns them.
-const TYPES: &[&str] = &[
-    "bool",
-    "bytes",
-    "double",
-    "dyn",
-    "int",
-    "list",
-    "map",
-    "null_type",
-    "optional_type",
-    "string",
-    "type",
-    "uint",
-    "google.protobuf.Duration",
-    "google.protobuf.Timestamp",
-    "kubernetes.NamedFormat",
-    "kubernetes.Quantity",
-    "kubernetes.Semver",
-    "kubernetes.URL",
-    "net.CIDR",
-    "net.IP",
-];
 
 /// The conversions that cel-go applies to constants when it compiles a rule.
 const CONVERSIONS: &[&str] = &[

@@ -86,6 +86,21 @@ impl<'v> Value<'v> {
         Value::Optional(Some(Rc::new(value)))
     }
 
+    /// Returns whether values of this type have an order.
+    pub(super) fn has_order(&self) -> bool {
+        matches!(
+            self,
+            Value::Bool(_)
+                | Value::Int(_)
+                | Value::Uint(_)
+                | Value::Double(_)
+                | Value::String(_)
+                | Value::Bytes(_)
+                | Value::Duration(_)
+                | Value::Timestamp(_)
+        )
+    }
+
     /// Returns the name of the value's type at run time, as in errors and `type(x)`.
     pub(super) fn type_name(&self) -> &'static str {
         match self {
