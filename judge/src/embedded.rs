@@ -1,11 +1,10 @@
 //! Objects inside of an object (`x-kubernetes-embedded-resource`).
 
-use rbuilder_schema::Schema;
+use rbuilder_schema::{Schema, names};
 use serde_json::{Map, Value};
 
 use crate::error::FieldError;
 use crate::metadata::{self, Metadata, NameRule};
-use crate::names;
 use crate::object_meta;
 use crate::path::Path;
 
@@ -51,7 +50,7 @@ fn check_stanza(object: &Value, fields: &Map<String, Value>, path: &Path, errors
         let field = path.child(name);
         match name.as_str() {
             "apiVersion" => errors.extend(check_text(value, &field, |version| {
-                names::parse_group_version(version).err()
+                metadata::parse_group_version(version).err()
             })),
             "kind" => errors.extend(check_text(value, &field, |kind| {
                 let reasons = names::check_dns_1035_label(&kind.to_lowercase());

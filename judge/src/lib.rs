@@ -6,7 +6,7 @@
 //! the server's, word for word, as recorded in `judge/tests/recorded.jsonl`.
 //!
 //! The steps, with their modules: decoding (`decode`, `object_meta`, `prune`, `defaults`), the
-//! schema (`values`), metadata (`metadata`, `names`), embedded objects (`embedded`), lists of type
+//! schema (`values`), metadata (`metadata`), embedded objects (`embedded`), lists of type
 //! `set` and `map` (`lists`), CEL rules (`rules`, with `rbuilder-cel`), and for updates the
 //! correlation of new and old values (`correlate`).
 //!
@@ -23,7 +23,6 @@ mod go;
 mod judge;
 mod lists;
 mod metadata;
-mod names;
 mod object_meta;
 mod path;
 mod prune;

@@ -1,10 +1,10 @@
 //! The rules for `metadata`, on creation and on update.
 
+use rbuilder_schema::names;
 use serde_json::{Map, Value};
 
 use crate::error::FieldError;
 use crate::go;
-use crate::names;
 use crate::path::Path;
 
 /// Bytes that all annotations of an object may have.
@@ -254,10 +254,22 @@ fn check_owners(metadata: Metadata<'_>, field: &Path, errors: &mut Vec<FieldErro
     }
 }
 
+/// Checks a group and version, such as `apps/v1`.
+///
+/// # Errors
+/// The message of `schema.ParseGroupVersion`.
+pub(crate) fn parse_group_version(text: &str) -> Result<(&str, &str), String> {
+    match text.split('/').collect::<Vec<_>>()[..] {
+        [version] => Ok(("", version)),
+        [group, version] => Ok((group, version)),
+        _ => Err(format!("unexpected GroupVersion string: {text}")),
+    }
+}
+
 fn check_owner(owner: &Value, field: &Path, errors: &mut Vec<FieldError>) {
     let text = |name: &str| owner[name].as_str().unwrap_or_default();
     let version = text("apiVersion");
-    let parsed = names::parse_group_version(version);
+    let parsed = parse_group_version(version);
     if version.is_empty() {
         errors.push(FieldError::required(
             &field.child("apiVersion"),

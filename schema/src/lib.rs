@@ -20,6 +20,7 @@ mod csv;
 mod enumeration;
 mod field_path;
 mod format;
+pub mod go;
 mod idle;
 mod import;
 mod known;
@@ -28,6 +29,7 @@ mod kube_quirks;
 mod leaves;
 mod literal;
 mod markers;
+pub mod names;
 mod number;
 mod object;
 #[cfg(feature = "schemars")]

@@ -1,9 +1,9 @@
 //! `string.format`, as `ext/formatting.go` of cel-go implements it.
 
-use super::library::go::{quote, scientific};
 use super::standard::as_text;
 use super::value::Value;
 use super::{Stop, text};
+use rbuilder_schema::go::{quote, scientific};
 
 /// The number of decimals of `%f` and `%e` without a precision.
 const DECIMALS: usize = 6;

@@ -1,5 +1,7 @@
 //! CEL's standard functions: conversions, parts of times, and optionals.
 
+use rbuilder_schema::go;
+
 use super::library::duration::{SECOND, format_duration, in_unit, parse_duration};
 use super::library::time::{Timestamp, parse_timestamp};
 use super::text;
@@ -196,7 +198,7 @@ pub(super) fn as_text(value: &Value<'_>) -> Result<Option<String>, Stop> {
         Value::Bool(value) => value.to_string(),
         Value::Int(value) => value.to_string(),
         Value::Uint(value) => value.to_string(),
-        Value::Double(value) => super::library::go::general(*value),
+        Value::Double(value) => go::general(*value),
         Value::String(text) => text.to_string(),
         Value::Bytes(bytes) => String::from_utf8(bytes.to_vec())
             .map_err(|_| Stop::error("invalid UTF-8 in bytes, cannot convert to string"))?,
@@ -256,7 +258,7 @@ fn zone_offset(zone: &str) -> Result<i64, Stop> {
             .bytes()
             .all(|byte| byte.is_ascii_digit());
         let invalid = || {
-            let quoted = super::library::go::quote(text);
+            let quoted = go::quote(text);
             Stop::error(format!("strconv.Atoi: parsing {quoted}: invalid syntax"))
         };
         text.parse::<i64>().map_err(|_| match is_number {

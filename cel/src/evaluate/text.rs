@@ -3,8 +3,8 @@
 use rbuilder_schema::Pattern;
 
 use super::Stop;
-use super::library::go;
 use super::value::Value;
+use rbuilder_schema::go;
 
 /// Writes a value as Go's `%v` does, in errors.
 pub(super) fn show(value: &Value<'_>) -> String {

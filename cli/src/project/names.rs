@@ -2,6 +2,7 @@
 //! anything is read or written. A name must be valid for every tool that uses it.
 
 use heck::ToSnakeCase;
+use rbuilder_schema::names::{check_dns_1035_label, check_label};
 use rbuilder_templates::USED_NAMES;
 
 use super::plural::pluralize;
@@ -327,16 +328,11 @@ fn is_taken_module(ident: &str) -> bool {
 }
 
 fn is_dns_1123_label(text: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    !text.is_empty()
-        && text.len() <= LABEL
-        && text.bytes().all(|byte| inner(byte) || byte == b'-')
-        && text.bytes().next().is_some_and(inner)
-        && text.bytes().last().is_some_and(inner)
+    check_label(text).is_empty()
 }
 
 fn is_dns_1035_label(text: &str) -> bool {
-    is_dns_1123_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase())
+    check_dns_1035_label(text).is_empty()
 }
 
 pub(crate) fn is_dns_1123_subdomain(text: &str) -> bool {

@@ -131,7 +131,7 @@ fn violated_by_float(constraint: Constraint, value: f64) -> Option<Broken> {
         Constraint::Minimum(_, true) => (value <= bound, "greater than"),
         Constraint::Minimum(_, false) => (value < bound, "greater than or equal to"),
     };
-    is_broken.then(|| Broken::Rule(format!("should be {rule} {}", go::float(bound))))
+    is_broken.then(|| Broken::Rule(format!("should be {rule} {}", go::general(bound))))
 }
 
 /// Converts a float to an integer like Go on amd64, which has one result for all that are too large.

@@ -1,7 +1,7 @@
 //! CIDR ranges, parsed as Go's `netip.ParsePrefix` does.
 
-use super::go::quote;
 use super::ip::{Ip, parse_address};
+use rbuilder_schema::go::quote;
 
 /// An address and the number of bits of its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::go::quote;
+use rbuilder_schema::go::quote;
 
 /// An address without a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,6 @@ pub(super) mod base64;
 pub(super) mod cidr;
 pub(super) mod duration;
 pub(super) mod format;
-pub(super) mod go;
 pub(super) mod ip;
 pub(super) mod quantity;
 pub(super) mod semver;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::go::quote;
+use rbuilder_schema::go::quote;
 
 /// A version. Build metadata does not matter.
 #[derive(Clone, Debug, PartialEq, Eq)]

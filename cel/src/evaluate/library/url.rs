@@ -1,7 +1,7 @@
 //! URLs, parsed as Go's `net/url` does.
 
-use super::go::quote;
 use super::ip::{Ip, parse_address};
+use rbuilder_schema::go::quote;
 
 /// An absolute URL, or an absolute path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,9 @@
-//! The names that Kubernetes accepts, with its messages.
+//! The names that Kubernetes accepts, with the messages of its `validation` package.
+//!
+//! Each function returns the reasons why a text is no such name, and no reasons for a name.
 
-/// Characters of the middle of a name.
+/// Returns whether a text begins and ends with one kind of character, and has only these and some
+/// others in between.
 fn is_made_of(text: &str, edge: fn(u8) -> bool, others: &[u8]) -> bool {
     let bytes = text.as_bytes();
     let is_edge = |byte: Option<&u8>| byte.copied().is_some_and(edge);
@@ -33,7 +36,7 @@ fn no_more_than(most: usize, unit: &str) -> String {
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 
 /// Returns the reasons why a text is not a lowercase RFC 1123 subdomain.
-pub(crate) fn check_subdomain(text: &str) -> Vec<String> {
+pub fn check_subdomain(text: &str) -> Vec<String> {
     check_subdomain_in(text, "characters")
 }
 
@@ -53,7 +56,7 @@ fn check_subdomain_in(text: &str, unit: &str) -> Vec<String> {
 }
 
 /// Returns the reasons why a text is not a lowercase RFC 1123 label.
-pub(crate) fn check_label(text: &str) -> Vec<String> {
+pub fn check_label(text: &str) -> Vec<String> {
     let mut reasons = Vec::new();
     if text.len() > 63 {
         reasons.push(no_more_than(63, "characters"));
@@ -73,7 +76,7 @@ pub(crate) fn check_label(text: &str) -> Vec<String> {
 }
 
 /// Returns the reasons why a text is not a DNS 1035 label.
-pub(crate) fn check_dns_1035_label(text: &str) -> Vec<String> {
+pub fn check_dns_1035_label(text: &str) -> Vec<String> {
     let mut reasons = Vec::new();
     if text.len() > 63 {
         reasons.push(no_more_than(63, "characters"));
@@ -92,7 +95,7 @@ pub(crate) fn check_dns_1035_label(text: &str) -> Vec<String> {
 const QUALIFIED: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 
 /// Returns the reasons why a text is not a qualified name, such as the key of a label.
-pub(crate) fn check_qualified_name(text: &str) -> Vec<String> {
+pub fn check_qualified_name(text: &str) -> Vec<String> {
     let rule = format!(
         "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with \
          an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', \
@@ -129,7 +132,7 @@ pub(crate) fn check_qualified_name(text: &str) -> Vec<String> {
 }
 
 /// Returns the reasons why a text is not the value of a label.
-pub(crate) fn check_label_value(text: &str) -> Vec<String> {
+pub fn check_label_value(text: &str) -> Vec<String> {
     let mut reasons = Vec::new();
     if text.len() > 63 {
         reasons.push(no_more_than(63, "bytes"));
@@ -145,7 +148,7 @@ pub(crate) fn check_label_value(text: &str) -> Vec<String> {
 }
 
 /// Returns the reasons why a text cannot be a part of a URL.
-pub(crate) fn check_path_segment(text: &str) -> Vec<String> {
+pub fn check_path_segment(text: &str) -> Vec<String> {
     if matches!(text, "." | "..") {
         return vec![format!("may not be '{text}'")];
     }
@@ -153,21 +156,9 @@ pub(crate) fn check_path_segment(text: &str) -> Vec<String> {
 }
 
 /// Returns the reasons why a text cannot begin a part of a URL.
-pub(crate) fn check_path_prefix(text: &str) -> Vec<String> {
+pub fn check_path_prefix(text: &str) -> Vec<String> {
     let illegal = ["/", "%"].into_iter().filter(|illegal| text.contains(illegal));
     illegal
         .map(|illegal| format!("may not contain '{illegal}'"))
         .collect()
-}
-
-/// Checks a group and version, such as `apps/v1`.
-///
-/// # Errors
-/// The message of `schema.ParseGroupVersion`.
-pub(crate) fn parse_group_version(text: &str) -> Result<(&str, &str), String> {
-    match text.split('/').collect::<Vec<_>>()[..] {
-        [version] => Ok(("", version)),
-        [group, version] => Ok((group, version)),
-        _ => Err(format!("unexpected GroupVersion string: {text}")),
-    }
 }
