@@ -137,7 +137,7 @@ fn judge(rule: &Cel, value: &Value, schema: &Schema, is_correlated: bool) -> Ver
     let Ok(plan) = Plan::new(parsed.root, checked) else {
         return Verdict::Unknown;
     };
-    // Without an old value, only rules with an optional one run.
+    // A create runs transition rules only if they have `optionalOldSelf`.
     let olds: &[Option<&Value>] = match is_optional {
         true => &[Some(value), None],
         false => &[Some(value)],

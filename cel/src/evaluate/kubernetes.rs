@@ -140,7 +140,7 @@ fn version<'v>(parsed: Result<Semver, String>) -> Outcome<'v> {
 }
 
 fn on_version<'v>(function: &str, version: &Semver, rest: &[Value<'v>]) -> Option<Outcome<'v>> {
-    // Go wraps numbers of 64 bits around.
+    // Go's 64-bit integers wrap around on overflow.
     #[allow(clippy::cast_possible_wrap)]
     let int = |number: u64| Ok(Value::Int(number as i64));
     Some(match (function, rest) {

@@ -43,7 +43,7 @@ fn lacks<'v>(function: &str, value: &Value<'v>) -> Outcome<'v> {
 fn differ<'v>(left: &Value<'v>, right: &Value<'v>) -> Outcome<'v> {
     match compare::equal(left, right) {
         Ok(equal) => Ok(Value::Bool(!equal)),
-        // Whatever is not equal differs, also if it cannot be compared.
+        // Values that cannot be compared are different.
         Err(Stop::Error(_)) => Ok(Value::Bool(true)),
         Err(stop) => Err(stop),
     }

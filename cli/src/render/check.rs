@@ -1,4 +1,4 @@
-//! Checks of the entries in PROJECT: a command would not have written an entry that fails.
+//! Rejects entries of PROJECT that no command writes.
 
 use anyhow::{Result, anyhow, bail};
 
