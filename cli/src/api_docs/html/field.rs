@@ -8,6 +8,7 @@ use super::super::description::{Block, parse_blocks};
 use super::super::facts::{collect_facts, inline_value, type_name};
 use super::super::fields::{Field, allowed_values, description_of, fields_of, rules_of};
 use super::{breakable, escape, push_blocks, spans};
+use crate::report::counted;
 
 /// Depth from which objects are collapsed initially. `spec` has depth 0.
 const OPEN_DEPTH: usize = 2;
@@ -174,10 +175,7 @@ pub(super) fn push_rules(page: &mut String, schema: &Schema) {
         return;
     }
     let open = if rules.len() <= MOST_RULES { " open" } else { "" };
-    let count = match rules.len() {
-        1 => "1 rule".to_owned(),
-        count => format!("{count} rules"),
-    };
+    let count = counted(rules.len(), "rule");
     page.push_str(&format!(
         "<details class=\"rules\"{open}>\n<summary>{count}</summary>\n<ul>\n"
     ));
@@ -222,10 +220,7 @@ fn push_inner(page: &mut String, anchor: &str, above: &str, field: &Field<'_>, d
     } else {
         format!("{above}.{}", field.name)
     };
-    let count = match fields.len() {
-        1 => "1 field".to_owned(),
-        count => format!("{count} fields"),
-    };
+    let count = counted(fields.len(), "field");
     page.push_str(&format!(
         "<details class=\"inner\"{open}>\n<summary>{count}<span class=\"of\"> of {}</span></summary>\n",
         breakable(&path)

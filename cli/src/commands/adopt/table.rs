@@ -6,6 +6,7 @@ use super::committed::CommittedCrd;
 use super::compare::Verdict;
 use super::survey::{KindState, ReadableByNow, Survey, SurveyedKind};
 use crate::commands::written_roles::OfferedMarkers;
+use crate::report::counted;
 
 /// The number of differences and errors to print per kind. Further ones are only counted.
 const MOST_SHOWN: usize = 5;
@@ -91,10 +92,7 @@ fn count_kinds(kinds: &[SurveyedKind]) -> String {
         let counted = kinds.iter().filter(|kind| is_counted(&kind.state));
         counted.count()
     };
-    let all = match kinds.len() {
-        1 => "1 kind".to_owned(),
-        kinds => format!("{kinds} kinds"),
-    };
+    let all = counted(kinds.len(), "kind");
     let readable = count(|state| matches!(state, KindState::Readable(_)));
     match count(|state| matches!(state, KindState::Skipped(_))) {
         0 => format!("{all}, {readable} readable"),

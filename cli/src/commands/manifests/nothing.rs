@@ -2,6 +2,7 @@
 
 use rbuilder_generator::{Diagnostic, FileRange, Findings, KindOutcome, KindSummary};
 
+use crate::report::counted;
 use crate::tree::TreeSources;
 
 /// The maximum number of kinds named in a message.
@@ -24,10 +25,7 @@ pub(super) fn explain_nothing(found: &Findings, sources: &TreeSources) -> Option
     if !found.diagnostics.is_empty() {
         return None;
     }
-    let files = match sources.rust_files_read() {
-        1 => "1 Rust file".to_owned(),
-        files => format!("{files} Rust files"),
-    };
+    let files = counted(sources.rust_files_read(), "Rust file");
     Some(
         Diagnostic::note(
             place,

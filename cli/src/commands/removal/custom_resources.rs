@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::join_first;
 use crate::cluster::{Kubectl, describe, qualified_name};
+use crate::report::counted;
 use crate::shell::Shell;
 
 /// Interval at which to list the remaining objects.
@@ -117,19 +118,16 @@ struct Progress {
 
 impl Progress {
     fn show(&mut self, left: &[Value], shell: &mut Shell) {
-        let text = format!("waiting for {} to end: {}\n", count(left), describe_left(left));
+        let text = format!(
+            "waiting for {} to end: {}\n",
+            counted(left.len(), "object"),
+            describe_left(left)
+        );
         let is_known = |(last, at): &(String, Instant)| *last == text && at.elapsed() < REMIND_AFTER;
         if !self.last.as_ref().is_some_and(is_known) {
             shell.note(&text);
             self.last = Some((text, Instant::now()));
         }
-    }
-}
-
-fn count(left: &[Value]) -> String {
-    match left.len() {
-        1 => "1 object".to_owned(),
-        many => format!("{many} objects"),
     }
 }
 
@@ -174,7 +172,7 @@ fn describe_timeout(left: &[Value], timeout: Duration) -> String {
          (`--timeout` sets the time)\n  \
          = help: to delete {} without its clean-up, run `kubectl patch {resource}{namespace} {} --type merge \
          --patch '{{\"metadata\":{{\"finalizers\":null}}}}'`",
-        count(left),
+        counted(left.len(), "object"),
         timeout.as_secs(),
         describe_left(left),
         qualified_name(example),

@@ -15,7 +15,7 @@ use self::objects::{Judges, Object, read_objects};
 use super::decide;
 use super::manifests::{Request, collect_manifests};
 use crate::flags::{FieldLevel, ValidateFlags, ValidateFormat};
-use crate::report::{render_snippet, to_json};
+use crate::report::{counted, render_snippet, to_json};
 use crate::shell::Shell;
 
 const SAMPLES: &str = "config/samples";
@@ -229,18 +229,11 @@ fn print_text(judged: &[Judged], flags: &ValidateFlags, sources: &SourceSet, she
     let refused = count(&Judged::is_refused);
     let skipped = count(&|judged| judged.verdict.is_none() && !judged.is_refused());
     let accepted = judged.len() - refused - skipped;
-    let mut summary = format!("{} accepted, {refused} refused", objects(accepted));
+    let mut summary = format!("{} accepted, {refused} refused", counted(accepted, "object"));
     if skipped > 0 {
         summary.push_str(&format!(", {skipped} of kinds without a definition not judged"));
     }
     shell.report(&format!("{summary}\n"));
-}
-
-fn objects(count: usize) -> String {
-    match count {
-        1 => "1 object".to_owned(),
-        count => format!("{count} objects"),
-    }
 }
 
 fn describe(judged: &[Judged], sources: &SourceSet) -> Value {
