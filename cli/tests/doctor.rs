@@ -130,7 +130,7 @@ fn reports_inconsistent_versions() {
     check(git, "library", "ok", "https://git.example.com/r at `abc`", "");
     let away = |folder: &Folder| {
         for path in ["Cargo.toml", "PROJECT"] {
-            let text = folder.tree()[path].replace("/runtime", "/nowhere");
+            let text = folder.tree()[path].replace("/crates/runtime", "/nowhere");
             folder.write(path, &text);
         }
     };

@@ -84,7 +84,7 @@ fn flags(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn commands_and_flags_on_the_page_exist() {
     let root = rbuilder_cli::flags::command();
-    let manager = read("runtime/src/args/mod.rs");
+    let manager = read("crates/runtime/src/args/mod.rs");
     let mut seen = 0;
     let mut problems = Vec::new();
     for (heading, text) in counterparts(&read("docs/from-kubebuilder.md")) {
@@ -139,7 +139,7 @@ fn page_lists_every_command() {
 #[test]
 fn page_lists_every_marker_with_a_counterpart() {
     let page = read("docs/from-kubebuilder.md");
-    let table = read("syntax/src/kubebuilder/mod.rs");
+    let table = read("crates/syntax/src/kubebuilder/mod.rs");
     let rows = table.lines().filter_map(|line| {
         let row = line.trim_start().strip_prefix("(\"")?;
         let (name, _) = row.split_once("\", ")?;

@@ -33,7 +33,7 @@ fn forms() -> [(String, String, String); 3] {
         (
             format!("--library path --library-path {checkout}"),
             format!("--set path --path {checkout}"),
-            format!("path = \"{}/runtime\"", resolved.display()),
+            format!("path = \"{}/crates/runtime\"", resolved.display()),
         ),
     ]
 }

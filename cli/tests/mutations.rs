@@ -1,6 +1,6 @@
 //! Single mistakes in PROJECT and in flags, and values that only look like mistakes. Commands must
 //! reject the former and accept the latter, and a rejected command must change nothing. For
-//! mistakes in the source of a project, `generator/tests/mutations.rs` compares rbuilder with the
+//! mistakes in the source of a project, `crates/generator/tests/mutations.rs` compares rbuilder with the
 //! API server.
 
 #![allow(clippy::disallowed_methods)] // the tests create the input

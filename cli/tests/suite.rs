@@ -5,7 +5,7 @@
 mod hand_edit;
 #[path = "support/older.rs"]
 mod older;
-#[path = "../../generator/tests/fuzz/random.rs"]
+#[path = "../../crates/generator/tests/fuzz/random.rs"]
 #[allow(dead_code)] // the generator's own tests use the rest
 mod random;
 mod support;

@@ -1,5 +1,5 @@
 //! `rbuilder validate`: verdicts on objects, with their places. The verdicts themselves are tested
-//! in `judge/tests`.
+//! in `crates/judge/tests`.
 
 use crate::support::Folder;
 

@@ -1,5 +1,5 @@
 //! Code that evaluates serde's defaults in the user's program, by calling the same functions as
-//! serde. The generator reads the functions instead (`generator/src/defaults/`).
+//! serde. The generator reads the functions instead (`crates/generator/src/defaults/`).
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;

@@ -1,9 +1,9 @@
 //! `cargo xtask advice`: checks that code which follows the advice of the generator compiles with
 //! the releases of kube for which the advice is printed.
 //!
-//! `generator/tests/advice/` contains types after each piece of advice was followed.
-//! `generator/tests/advice.rs` tests that the advice is printed for programs with these releases,
-//! and that the generator accepts the resulting types. `runtime/tests/advice.rs` compiles the types
+//! `crates/generator/tests/advice/` contains types after each piece of advice was followed.
+//! `crates/generator/tests/advice.rs` tests that the advice is printed for programs with these releases,
+//! and that the generator accepts the resulting types. `crates/runtime/tests/advice.rs` compiles the types
 //! with the current kube. The first check of an older release takes at least half a minute of CPU
 //! time, most of it for k8s-openapi.
 
@@ -14,7 +14,7 @@ use anyhow::{Result, ensure};
 use crate::repo;
 use crate::sh::Cmd;
 
-/// A release of kube with matching dependencies, and the files in `generator/tests/advice/` that
+/// A release of kube with matching dependencies, and the files in `crates/generator/tests/advice/` that
 /// apply to it.
 struct Release {
     kube: &'static str,
@@ -114,7 +114,7 @@ fn write_package(release: &Release, folder: &Path) -> Result<()> {
     fs_err::create_dir(folder.join("src"))?;
     let mut root = String::new();
     for file in release.files {
-        let text = fs_err::read_to_string(repo::root().join("generator/tests/advice").join(file))?;
+        let text = fs_err::read_to_string(repo::root().join("crates/generator/tests/advice").join(file))?;
         fs_err::write(folder.join("src").join(file), text)?;
         root += &format!("pub mod {};\n", file.trim_end_matches(".rs"));
     }

@@ -18,7 +18,7 @@ use crate::{repo, tools};
 pub(crate) const PUBLISHED_REFERENCE: &str = "https://docs.rs/rbuilder-runtime/latest/";
 
 /// The features enabled in the API reference, as in `package.metadata.docs.rs` of
-/// runtime/Cargo.toml.
+/// crates/runtime/Cargo.toml.
 const FEATURES: &str = "envtest,fake,http2,opentelemetry,testing";
 
 /// The folder of the API reference in the book.
@@ -181,14 +181,14 @@ mod tests {
 
     #[test]
     fn reference_has_features_of_docs_rs() {
-        let manifest = fs_err::read_to_string(repo::root().join("runtime/Cargo.toml")).unwrap();
+        let manifest = fs_err::read_to_string(repo::root().join("crates/runtime/Cargo.toml")).unwrap();
         let features: Vec<_> = FEATURES
             .split(',')
             .map(|feature| format!("\"{feature}\""))
             .collect();
         assert!(
             manifest.contains(&format!("features = [{}, ", features.join(", "))),
-            "package.metadata.docs.rs in runtime/Cargo.toml lists other features"
+            "package.metadata.docs.rs in crates/runtime/Cargo.toml lists other features"
         );
     }
 }

@@ -1,8 +1,8 @@
 //! Runs a control plane for tasks: etcd and kube-apiserver with stand-ins for some controllers,
 //! with the real controllers, or alone.
 //!
-//! It runs `runtime/examples/control_plane.rs` as a process or, for the servers alone,
-//! `control-plane/examples/servers.rs`.
+//! It runs `crates/runtime/examples/control_plane.rs` as a process or, for the servers alone,
+//! `crates/control-plane/examples/servers.rs`.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

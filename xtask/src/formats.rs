@@ -1,8 +1,8 @@
 //! `cargo xtask formats`: records the API server's verdicts on strings for formats.
 //!
-//! schema/tests/formats.jsonl contains strings for all formats. This task validates each string
+//! crates/schema/tests/formats.jsonl contains strings for all formats. This task validates each string
 //! with the API server's own code, built from tools/formats, and records the verdicts.
-//! `schema/tests/formats.rs` compares the schema crate with them and does not need Go. To add a
+//! `crates/schema/tests/formats.rs` compares the schema crate with them and does not need Go. To add a
 //! case, add a line with any verdict.
 
 use anyhow::Result;
@@ -11,7 +11,7 @@ use crate::committed::update_file;
 use crate::repo;
 use crate::sh::Cmd;
 
-const RECORDED: &str = "schema/tests/formats.jsonl";
+const RECORDED: &str = "crates/schema/tests/formats.jsonl";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

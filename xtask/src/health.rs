@@ -1,8 +1,8 @@
 //! `cargo xtask health`: records the verdicts of GitOps tools on the health of objects.
 //!
-//! testing/tests/health.jsonl contains objects of a kind. This task evaluates them with kstatus and
+//! crates/testing/tests/health.jsonl contains objects of a kind. This task evaluates them with kstatus and
 //! with the Argo CD script of an example, both built from tools/health, and records the verdicts.
-//! The test kit (`testing/src/kstatus.rs`) is tested with the verdicts of kstatus. To add a case,
+//! The test kit (`crates/testing/src/kstatus.rs`) is tested with the verdicts of kstatus. To add a case,
 //! add a line with any verdicts.
 
 use anyhow::Result;
@@ -11,7 +11,7 @@ use crate::committed::update_file;
 use crate::repo;
 use crate::sh::Cmd;
 
-const RECORDED: &str = "testing/tests/health.jsonl";
+const RECORDED: &str = "crates/testing/tests/health.jsonl";
 /// The scripts of all kinds are equal.
 const SCRIPT: &str = "examples/memcached-operator/config/argocd/memcached_health.yaml";
 

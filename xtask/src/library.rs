@@ -204,7 +204,7 @@ mod tests {
             let path = root.join(path);
             json!({ "packages": [{ "name": "rbuilder-runtime", "manifest_path": path.to_string_lossy() }] })
         };
-        let error = find_ours(&metadata("runtime/Cargo.toml"), &root)
+        let error = find_ours(&metadata("crates/runtime/Cargo.toml"), &root)
             .unwrap_err()
             .to_string();
         assert!(error.contains("which is in this checkout"), "{error}");

@@ -1,8 +1,8 @@
 //! `cargo xtask mutations`: records kube-apiserver's responses to the mutation corpus.
 //!
-//! `generator/tests/mutations` contains small projects with one mistake each, and others that only
-//! look wrong. This task runs `runtime/tests/mutations`, which applies the manifests of each
-//! project to a real API server, and records the responses. `generator/tests/mutations.rs` compares
+//! `crates/generator/tests/mutations` contains small projects with one mistake each, and others that only
+//! look wrong. This task runs `crates/runtime/tests/mutations`, which applies the manifests of each
+//! project to a real API server, and records the responses. `crates/generator/tests/mutations.rs` compares
 //! rbuilder with them and does not need a server.
 
 use anyhow::{Context, Result};
@@ -31,7 +31,7 @@ pub(crate) fn record_answers(args: &Args) -> Result<()> {
         .run()
         .context("the record of the mutation corpus is not what the API server says")?;
     if !args.check {
-        println!("generator/tests/mutations/recorded.jsonl was brought up to date");
+        println!("crates/generator/tests/mutations/recorded.jsonl was brought up to date");
     }
     Ok(())
 }

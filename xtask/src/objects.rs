@@ -1,8 +1,8 @@
 //! `cargo xtask objects`: records kube-apiserver's answers to writes of custom resources.
 //!
-//! `judge/tests/tables` has schemas with objects and updates, and `runtime/tests/objects` makes more
-//! at random. This task runs `runtime/tests/objects`, which sends each to a real API server as a dry
-//! run, and records the answers in `judge/tests/recorded.jsonl`. The tests of `rbuilder-judge` hold
+//! `crates/judge/tests/tables` has schemas with objects and updates, and `crates/runtime/tests/objects` makes more
+//! at random. This task runs `crates/runtime/tests/objects`, which sends each to a real API server as a dry
+//! run, and records the answers in `crates/judge/tests/recorded.jsonl`. The tests of `rbuilder-judge` hold
 //! their verdicts to the record and do not need a server.
 
 use anyhow::{Context, Result};
@@ -31,7 +31,7 @@ pub(crate) fn record_answers(args: &Args) -> Result<()> {
         .run()
         .context("the record of objects is not what the API server answers")?;
     if !args.check {
-        println!("judge/tests/recorded.jsonl was brought up to date");
+        println!("crates/judge/tests/recorded.jsonl was brought up to date");
     }
     Ok(())
 }

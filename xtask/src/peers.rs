@@ -52,7 +52,7 @@ const PEERS: &[Peer] = &[
         name: "Kubernetes",
         version: "v1.37.2",
         module: "k8s.io/kubernetes",
-        errand: "follow the steps in catalogue/src/versions.rs",
+        errand: "follow the steps in crates/catalogue/src/versions.rs",
     },
 ];
 

@@ -12,7 +12,7 @@ use crate::scaffold::{lint, make_folder};
 use random::Random;
 
 #[allow(dead_code)] // shared with other tests
-#[path = "../../generator/tests/fuzz/random.rs"]
+#[path = "../../crates/generator/tests/fuzz/random.rs"]
 mod random;
 #[path = "../../cli/tests/support/sequence.rs"]
 mod sequence;

@@ -3,7 +3,7 @@
 //! Each page is followed in an empty folder outside the checkout: its commands are run, its files
 //! are written and changed, and the output that it shows is compared with the actual output. The
 //! cluster is a local control plane, with stand-ins for the controllers that the tutorials need or
-//! with real controllers and nodes (`runtime/examples/control_plane.rs`). Blocks with other
+//! with real controllers and nodes (`crates/runtime/examples/control_plane.rs`). Blocks with other
 //! requirements declare this in their fence, and are listed. Projects share a build folder and use
 //! this workspace's Cargo.lock, as in `cargo xtask scaffold`.
 

@@ -58,8 +58,8 @@ const PLACES: &[Place] = &[
     place("Cargo.toml", "\nk8s-openapi = { version = \"", "\"", || versions::K8S_OPENAPI.into()),
     place("Cargo.toml", "\nrust-version = \"", "\"", || versions::RUST.into()),
     place(".cargo/config.toml", "K8S_OPENAPI_ENABLED_VERSION = \"", "\"", || versions::KUBERNETES.to_string()),
-    place("runtime/Cargo.toml", "k8s-openapi = { workspace = true, features = [\"", "\"", feature),
-    place("testing/Cargo.toml", "features = [\"v1_", "\"", || versions::KUBERNETES.number().to_string()),
+    place("crates/runtime/Cargo.toml", "k8s-openapi = { workspace = true, features = [\"", "\"", feature),
+    place("crates/testing/Cargo.toml", "features = [\"v1_", "\"", || versions::KUBERNETES.number().to_string()),
     place("testdata/bench/rust/Cargo.toml", "\nrust-version = \"", "\"", || versions::RUST.into()),
     place("testdata/bench/rust/Cargo.toml", "\nkube = { version = \"", "\"", || versions::KUBE.into()),
     place("testdata/bench/rust/Cargo.toml", "\nk8s-openapi = { version = \"", "\"", || versions::K8S_OPENAPI.into()),
@@ -101,10 +101,10 @@ You need Rust ", " or newer", || versions::RUST.into()),
 /// measured.
 const EXEMPT: &[&str] = &[
     "CHANGELOG.md",
-    "catalogue/data/README.md",
-    "catalogue/src/versions.rs",
+    "crates/catalogue/data/README.md",
+    "crates/catalogue/src/versions.rs",
     "docs/performance.md",
-    "schema/src/re2/tables.rs",
+    "crates/schema/src/re2/tables.rs",
 ];
 
 fn feature() -> String {

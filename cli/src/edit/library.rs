@@ -270,8 +270,8 @@ mod tests {
     #[test]
     fn changes_all_tables_and_nothing_else() {
         check(
-            "# Mine.\n[dependencies]\nserde = \"1\" # kept\n# The library.\nrbuilder = { package = \"rbuilder-runtime\", path = \"/r/runtime\" } # here\n\n\
-             [dev-dependencies]\nrbuilder = { package = \"rbuilder-runtime\", path = \"/r/runtime\", features = [\"testing\"] }\n\n\
+            "# Mine.\n[dependencies]\nserde = \"1\" # kept\n# The library.\nrbuilder = { package = \"rbuilder-runtime\", path = \"/r/crates/runtime\" } # here\n\n\
+             [dev-dependencies]\nrbuilder = { package = \"rbuilder-runtime\", path = \"/r/crates/runtime\", features = [\"testing\"] }\n\n\
              [target.'cfg(unix)'.dependencies]\nrbuilder-runtime = { version = \"0.1\", optional = true }\n",
             &format!(
                 "# Mine.\n[dependencies]\nserde = \"1\" # kept\n# The library.\nrbuilder = {{ package = \"rbuilder-runtime\", {GIT} }} # here\n\n\
@@ -290,11 +290,11 @@ mod tests {
             ),
         );
         check(
-            "[dependencies.rbuilder]\nfeatures = [\"http2\"]\npackage = \"rbuilder-runtime\"\n# Beside this.\npath = \"../r/runtime\" # for now\n",
+            "[dependencies.rbuilder]\nfeatures = [\"http2\"]\npackage = \"rbuilder-runtime\"\n# Beside this.\npath = \"../r/crates/runtime\" # for now\n",
             "[dependencies.rbuilder]\npackage = \"rbuilder-runtime\"\n# Beside this.\ngit = \"https://git.example.com/r\" # for now\nrev = \"0123abc\"\nfeatures = [\"http2\"]\n",
         );
         check(
-            "[dependencies]\nrbuilder.package = \"rbuilder-runtime\"\nrbuilder.path = \"../r/runtime\"\n",
+            "[dependencies]\nrbuilder.package = \"rbuilder-runtime\"\nrbuilder.path = \"../r/crates/runtime\"\n",
             "[dependencies]\nrbuilder.package = \"rbuilder-runtime\"\nrbuilder.git = \"https://git.example.com/r\"\nrbuilder.rev = \"0123abc\"\n",
         );
         check(

@@ -30,7 +30,7 @@ pub const PACKAGE: &str = "rbuilder-runtime";
 pub const DEPENDENCY: &str = "rbuilder";
 
 /// Directory of the package in an rbuilder checkout.
-const FOLDER: &str = "runtime";
+const FOLDER: &str = "crates/runtime";
 
 /// The source of the library for a project.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -218,9 +218,13 @@ impl Display for Library {
 
 /// Returns the path of the `rbuilder` command in the checkout that contains the library.
 fn command_beside(library: &str) -> String {
-    match library.trim_end_matches('/').rsplit_once('/') {
-        Some((checkout, FOLDER)) => format!("{checkout}/cli"),
-        _ => format!("{library}/../cli"),
+    let library = library.trim_end_matches('/');
+    let checkout = library
+        .strip_suffix(FOLDER)
+        .and_then(|rest| rest.strip_suffix('/'));
+    match checkout {
+        Some(checkout) => format!("{checkout}/cli"),
+        None => format!("{library}/../../cli"),
     }
 }
 
@@ -248,7 +252,7 @@ mod tests {
         let forms = [
             Library::version("0.1.0"),
             Library::git("https://git.example.com/rbuilder", "0123abc"),
-            Library::path("/srv/rbuilder/runtime"),
+            Library::path("/srv/rbuilder/crates/runtime"),
         ];
         let dependencies = forms.map(|library| library.expect("a valid source").dependency());
         assert_eq!(
@@ -256,7 +260,7 @@ mod tests {
             [
                 "package = \"rbuilder-runtime\", version = \"0.1.0\"",
                 "package = \"rbuilder-runtime\", git = \"https://git.example.com/rbuilder\", rev = \"0123abc\"",
-                "package = \"rbuilder-runtime\", path = \"/srv/rbuilder/runtime\"",
+                "package = \"rbuilder-runtime\", path = \"/srv/rbuilder/crates/runtime\"",
             ]
         );
     }
@@ -279,10 +283,19 @@ mod tests {
     #[test]
     fn path_is_relative_to_inner_directories() {
         let path = |path: &str| Library::path(path).expect("a valid path");
-        assert_eq!(path("../r/runtime").seen_from(2), path("../../../r/runtime"));
-        assert_eq!(path("/r/runtime").seen_from(2), path("/r/runtime"));
-        assert_eq!(path("C:\\r\\runtime").seen_from(1), path("C:/r/runtime"));
-        assert_eq!(path("\\\\?\\C:\\r\\runtime").seen_from(1), path("C:/r/runtime"));
+        assert_eq!(
+            path("../r/crates/runtime").seen_from(2),
+            path("../../../r/crates/runtime")
+        );
+        assert_eq!(path("/r/crates/runtime").seen_from(2), path("/r/crates/runtime"));
+        assert_eq!(
+            path("C:\\r\\crates\\runtime").seen_from(1),
+            path("C:/r/crates/runtime")
+        );
+        assert_eq!(
+            path("\\\\?\\C:\\r\\crates\\runtime").seen_from(1),
+            path("C:/r/crates/runtime")
+        );
         assert_eq!(path("\\\\server\\r").seen_from(1), path("//server/r"));
     }
 
@@ -292,9 +305,9 @@ mod tests {
         for (library, expected) in [
             (Library::version("0.1.0"), "rbuilder-cli --version 0.2.0"),
             (git, "--git https://git.example.com/r --rev 0123abc rbuilder-cli"),
-            (Library::path("/srv/r/runtime"), "--path /srv/r/cli"),
-            (Library::path("../my r/runtime/"), "--path '../my r/cli'"),
-            (Library::path("runtime"), "--path runtime/../cli"),
+            (Library::path("/srv/r/crates/runtime"), "--path /srv/r/cli"),
+            (Library::path("../my r/crates/runtime/"), "--path '../my r/cli'"),
+            (Library::path("crates/runtime"), "--path crates/runtime/../../cli"),
         ] {
             let library = library.expect("a valid source");
             let expected = format!("cargo install --locked {expected}");

@@ -50,8 +50,8 @@ mod tests {
     #[test]
     fn paths_in_files_use_slashes() {
         for (path, expected) in [
-            ("/srv/rbuilder/runtime", "/srv/rbuilder/runtime"),
-            ("..\\rbuilder\\runtime", "../rbuilder/runtime"),
+            ("/srv/rbuilder/crates/runtime", "/srv/rbuilder/crates/runtime"),
+            ("..\\rbuilder\\crates\\runtime", "../rbuilder/crates/runtime"),
             ("C:\\src\\rbuilder", "C:/src/rbuilder"),
             ("\\\\?\\C:\\src\\rbuilder", "C:/src/rbuilder"),
             ("\\\\server\\share\\rbuilder", "//server/share/rbuilder"),

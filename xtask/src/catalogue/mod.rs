@@ -33,10 +33,10 @@ pub(crate) struct Args {
     check: bool,
 }
 
-const DATA: &str = "catalogue/data/kubernetes.bin";
+const DATA: &str = "crates/catalogue/data/kubernetes.bin";
 /// The table of kinds and resources, which are available without the catalogue.
-const RESOURCES: &str = "syntax/src/kubernetes/table.rs";
-const README: &str = "catalogue/data/README.md";
+const RESOURCES: &str = "crates/syntax/src/kubernetes/table.rs";
+const README: &str = "crates/catalogue/data/README.md";
 
 /// Generates the catalogue, and writes or compares it.
 pub(crate) fn make_catalogue(args: &Args) -> Result<()> {
@@ -134,7 +134,7 @@ const INTRODUCTION: &str = "\
 <!-- Made by `cargo xtask catalogue`. Do not edit. -->
 
 `kubernetes.bin` holds the schemas of the types of k8s-openapi, made by `cargo xtask catalogue` from what Kubernetes
-publishes; `catalogue/src/format.rs` describes its bytes. Structure, list types, map types and requiredness come from
+publishes; `crates/catalogue/src/format.rs` describes its bytes. Structure, list types, map types and requiredness come from
 the OpenAPI v3 documents in `api/openapi-spec/v3` of the Kubernetes source, which are what kube-apiserver serves at
 `/openapi/v3`. Line breaks of descriptions come from the Go comments, as do the defaults and the constraints written as
 `+default`, `+kubebuilder:default` and `+kubebuilder:validation` markers, which controller-gen reads too.

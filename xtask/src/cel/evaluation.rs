@@ -1,6 +1,6 @@
 //! Records what rules evaluate to in kube-apiserver.
 //!
-//! cel/tests/evaluated/cases.json has groups of rules for one schema and one value. Rules are
+//! crates/cel/tests/evaluated/cases.json has groups of rules for one schema and one value. Rules are
 //! templates: `{class}` stands for each text of a class. This task puts the rules of a group into
 //! CRDs, sends the value to a real API server as a dry run, and records what it says about each
 //! rule. The tests of `rbuilder-cel` compare their results and do not need a server.
@@ -25,8 +25,8 @@ use super::server::{Cause, Client, causes};
 use crate::control_plane::ControlPlane;
 use crate::{assets, repo};
 
-const CASES: &str = "cel/tests/evaluated/cases.json";
-pub(super) const RECORDED: &str = "cel/tests/evaluated/recorded.jsonl";
+const CASES: &str = "crates/cel/tests/evaluated/cases.json";
+pub(super) const RECORDED: &str = "crates/cel/tests/evaluated/recorded.jsonl";
 
 /// The maximum number of rules in a CRD, which keeps it below the limit of their total cost.
 const RULES: usize = 150;

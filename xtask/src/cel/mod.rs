@@ -1,7 +1,7 @@
 //! `cargo xtask cel`: records kube-apiserver's verdicts on CEL rules, its cost estimates, and what
 //! rules evaluate to.
 //!
-//! cel/tests/recorded.jsonl contains rules for the schemas in cel/tests/schemas.json. This task
+//! crates/cel/tests/recorded.jsonl contains rules for the schemas in crates/cel/tests/schemas.json. This task
 //! evaluates each rule with the API server's own code, built from tools/cel, and records the
 //! verdicts. The tests of `rbuilder-cel` compare their verdicts with them and do not need Go. To
 //! add a case, add a line with a schema, a path and a rule. For evaluation see [`evaluation`].
@@ -15,8 +15,8 @@ use crate::committed::update_file;
 use crate::repo;
 use crate::sh::Cmd;
 
-const SCHEMAS: &str = "cel/tests/schemas.json";
-const RECORDED: &str = "cel/tests/recorded.jsonl";
+const SCHEMAS: &str = "crates/cel/tests/schemas.json";
+const RECORDED: &str = "crates/cel/tests/recorded.jsonl";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

@@ -1,6 +1,6 @@
 //! `cargo xtask patterns`: records verdicts on patterns by Go's regexp, which kube-apiserver uses.
 //!
-//! Records the verdicts on the patterns in `table.rs`, with which `schema/tests/re2.rs` tests the
+//! Records the verdicts on the patterns in `table.rs`, with which `crates/schema/tests/re2.rs` tests the
 //! parser and matcher of `rbuilder-schema`. Also generates the names of the Unicode classes that
 //! the parser supports.
 
@@ -18,8 +18,8 @@ use crate::committed::update_file;
 use crate::repo;
 use crate::sh::Cmd;
 
-const RECORDED: &str = "schema/tests/re2/recorded.jsonl";
-const TABLES: &str = "schema/src/re2/tables.rs";
+const RECORDED: &str = "crates/schema/tests/re2/recorded.jsonl";
+const TABLES: &str = "crates/schema/src/re2/tables.rs";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

@@ -1,0 +1,113 @@
+//! The versions of other projects that rbuilder supports.
+//!
+//! Scaffolding, documentation and checks use these constants. Files that cannot use them
+//! (manifests, documents) contain copies: `cargo xtask versions` updates the copies, and
+//! `cargo xtask tidy` reports unknown ones.
+
+// The next Kubernetes minor
+//
+// When k8s-openapi supports it:
+//
+// 1. Raise `KUBE` and `K8S_OPENAPI`, add a release to `RELEASES`, raise `Minor::LATEST`, and add a
+//    line to `compiled.rs`. Adapt the expected `latest` in the tests of `minor.rs` and of
+//    `crates/generator/src/cargo/`.
+// 2. Run `cargo xtask catalogue`, which downloads the published documents.
+//
+// To build projects and tests for it:
+//
+// 1. Raise `KUBERNETES` and run `cargo xtask versions`.
+// 2. Change by hand: the feature of k8s-openapi in tests (`git grep "v1_[0-9]"`) and in
+//    `examples/plain-kube-rs/Cargo.toml`, and kube-openapi in `tools/formats/go.mod`. Run `go mod
+//    tidy` in each folder of tools/. A test of `xtask/src/assets.rs` reports versions that differ
+//    from those of kube-apiserver.
+// 3. Record again what the API server says, and read the differences: `cargo xtask cel`,
+//    `formats` and `mutations`. Follow new rules in `rbuilder-cel` and `rbuilder-schema`. Do the
+//    same for controller-gen: the modules of `testdata/oracle/go`, and `cargo xtask oracle`.
+// 4. Refresh the goldens of the command, run `cargo xtask examples`, and describe what changes for
+//    users in docs/upgrading.md.
+
+use crate::Minor;
+
+/// Version requirement for kube, in projects and in this workspace.
+pub const KUBE: &str = "5.0";
+
+/// Version requirement for k8s-openapi, in projects and in this workspace. kube determines which
+/// release works.
+pub const K8S_OPENAPI: &str = "0.29";
+
+/// Kubernetes minor for which scaffolded projects are built, and whose kube-apiserver the tests
+/// run.
+pub const KUBERNETES: Minor = Minor::of(37);
+
+/// Minimum supported Rust version of this workspace and of scaffolded projects: `rust-version` in
+/// Cargo.toml.
+pub const RUST: &str = env!("CARGO_PKG_RUST_VERSION");
+
+/// The release of each minor from which the catalogue is created. For [`KUBERNETES`],
+/// kube-apiserver is built from it as well. Always the newest release that is complete on the Go
+/// module proxy.
+pub const RELEASES: &[(Minor, &str)] = &[
+    (Minor::of(33), "33.13"),
+    (Minor::of(34), "34.4"),
+    (Minor::of(35), "35.4"),
+    (Minor::of(36), "36.3"),
+    (Minor::of(37), "37.2"),
+];
+
+/// Returns the feature of k8s-openapi for a minor: `v1_35`.
+pub fn k8s_openapi_feature(minor: Minor) -> String {
+    format!("v1_{}", minor.number())
+}
+
+/// Returns true if k8s-openapi's types for a minor (`1.37`) require the `spec` of a Deployment,
+/// DaemonSet, ReplicaSet and StatefulSet. Up to 1.36 it is an `Option`.
+pub fn requires_apps_spec(minor: &str) -> bool {
+    let number = minor.strip_prefix("1.").and_then(|number| number.parse().ok());
+    number.is_none_or(|number: u8| number >= 37)
+}
+
+/// Returns the newest Kubernetes minor in k8s-openapi 0.`release`. Since 0.20, each release adds
+/// one.
+pub fn newest_minor_of(release: u8) -> u8 {
+    let ahead = if release < 19 { 9 } else { 8 };
+    release.saturating_add(ahead)
+}
+
+/// Returns the release of a minor without the leading `1.`: `35.4`.
+pub fn release_of(minor: Minor) -> Option<&'static str> {
+    let mut releases = RELEASES.iter();
+    releases.find(|(of, _)| *of == minor).map(|(_, release)| *release)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_of_k8s_openapi_have_a_newest_minor() {
+        let own = K8S_OPENAPI
+            .strip_prefix("0.")
+            .and_then(|release| release.parse().ok());
+        assert_eq!(own.map(newest_minor_of), Some(Minor::LATEST.number()));
+        for (release, minor) in [(13, 22), (18, 27), (19, 27), (20, 28), (25, 33), (28, 36)] {
+            assert_eq!(newest_minor_of(release), minor, "{release}");
+        }
+    }
+
+    #[test]
+    fn apps_spec_is_required_from_1_37() {
+        let required: Vec<String> = (Minor::all().map(|minor| minor.to_string()))
+            .filter(|minor| requires_apps_spec(minor))
+            .collect();
+        assert_eq!(required, ["1.37"]);
+    }
+
+    #[test]
+    fn each_minor_has_a_release() {
+        assert!(Minor::all().eq(RELEASES.iter().map(|(minor, _)| *minor)));
+        for (minor, release) in RELEASES {
+            assert!(release.starts_with(&format!("{}.", minor.number())), "{release}");
+            assert_eq!(release_of(*minor), Some(*release));
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Judges custom resources as kube-apiserver does, without a server.
+//!
+//! A [`Judge`] knows one version of a kind. It takes the body of a write and, for updates, the
+//! stored object, and returns a [`Verdict`]: the object that the server stores, with its defaults
+//! and without unknown fields, or the server's refusal. The messages, the fields and the reasons are
+//! the server's, word for word, as recorded in `crates/judge/tests/recorded.jsonl`.
+//!
+//! The steps, with their modules: decoding (`decode`, `object_meta`, `prune`, `defaults`), the
+//! schema (`values`), metadata (`metadata`), embedded objects (`embedded`), lists of type
+//! `set` and `map` (`lists`), CEL rules (`rules`, with `rbuilder-cel`), and for updates the
+//! correlation of new and old values (`correlate`).
+//!
+//! The server visits fields in random order. Here they are visited in order of their names, so that
+//! the same object has the same errors in the same order.
+
+mod correlate;
+mod decode;
+mod defaults;
+mod definition;
+mod embedded;
+mod error;
+mod go;
+mod judge;
+mod lists;
+mod metadata;
+mod object_meta;
+mod path;
+mod prune;
+mod rules;
+mod scale;
+mod values;
+mod verdict;
+
+pub use decode::{Body, FieldValidation};
+pub use definition::{Definition, read_schema};
+pub use error::{FieldError, Reason};
+pub use judge::Judge;
+pub use scale::Scale;
+pub use verdict::{Failure, Undecided, Verdict};

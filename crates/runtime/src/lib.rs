@@ -1,0 +1,288 @@
+//! A library for building Kubernetes operators in Rust.
+//!
+//! A [`Manager`] runs [`Controller`]s, each made of a reconcile function and shared state. The reconcile function
+//! receives the object from a cache and a [`Ctx`] with the common operations on the cluster; the [`Action`] or
+//! [`Error`] it returns decides when the object is reconciled again. The library builds on [`kube`] and exposes its
+//! types, so any part of an operator can use kube directly.
+//!
+//! # A complete operator
+//! It maintains one ConfigMap per `Greeting` and reports the result in a condition:
+//!
+//! ```no_run
+//! use std::collections::BTreeMap;
+//! use std::sync::Arc;
+//!
+//! use clap::Parser;
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kube::{CustomResource, ResourceExt};
+//! use rbuilder::conditions::{self, Condition};
+//! use rbuilder::{Action, Controller, CrdSchema, Ctx, Error, Manager, ManagerArgs, Result, rbac};
+//! use serde::{Deserialize, Serialize};
+//!
+//! /// GreetingSpec defines the desired state of Greeting.
+//! #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
+//! #[kube(group = "example.com", version = "v1alpha1", kind = "Greeting", namespaced, status = "GreetingStatus")]
+//! struct GreetingSpec {
+//!     /// whom is the name to greet.
+//!     #[kube(validation(min_length = 1, max_length = 63), default = "world")]
+//!     whom: String,
+//! }
+//!
+//! /// GreetingStatus defines the observed state of Greeting.
+//! #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug, Default)]
+//! struct GreetingStatus {
+//!     /// conditions represent the current state of the Greeting resource.
+//!     #[serde(default)]
+//!     #[kube(list_type = "map", list_map_keys = ["type"])]
+//!     conditions: Vec<Condition>,
+//! }
+//!
+//! /// State shared by all reconciles: settings, clients of other services.
+//! struct State {
+//!     word: String,
+//! }
+//!
+//! /// Reconciles a Greeting when it or its ConfigMap changes. `rbuilder manifests` generates the role from the markers.
+//! #[rbac(groups = "example.com", resources = "greetings", verbs = "get;list;watch")]
+//! #[rbac(groups = "example.com", resources = "greetings/status", verbs = "get;patch")]
+//! #[rbac(groups = "", resources = "configmaps", verbs = "get;list;watch;create;patch")]
+//! async fn reconcile(greeting: Arc<Greeting>, ctx: Ctx<State>) -> Result {
+//!     if greeting.spec.whom.contains('\n') {
+//!         // Retrying cannot help until the object changes.
+//!         return Err(Error::terminal("`whom` must be one line"));
+//!     }
+//!     let mut map = ConfigMap::default();
+//!     map.metadata.name = Some(greeting.name_any());
+//!     let text = format!("{}, {}!", ctx.word, greeting.spec.whom);
+//!     map.data = Some(BTreeMap::from([("text".to_owned(), text)]));
+//!     ctx.apply_owned(&*greeting, map).await?;
+//!
+//!     let mut status = greeting.status.clone().unwrap_or_default();
+//!     let ready = conditions::new("Ready", true, "Written").observed(&*greeting);
+//!     conditions::set(&mut status.conditions, ready);
+//!     ctx.apply_status(&*greeting, status).await?;
+//!     Ok(Action::await_change())
+//! }
+//!
+//! #[derive(Parser)]
+//! struct Args {
+//!     #[command(flatten)]
+//!     manager: ManagerArgs,
+//!     /// Greeting to use.
+//!     #[arg(long, env, default_value = "Hello")]
+//!     word: String,
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<()> {
+//!     let args = Args::parse();
+//!     Manager::new("da1d9c86.example.com", args.manager)
+//!         .await?
+//!         .controller(Controller::new(reconcile, State { word: args.word }).owns::<ConfigMap>())
+//!         .start()
+//!         .await
+//! }
+//! ```
+//!
+//! `rbuilder init` and `rbuilder create api` scaffold such a project, with the manifests to deploy it.
+//!
+//! # Overview
+//! | task | items |
+//! |---|---|
+//! | define a kind | [`CrdSchema`], and its permissions: [`rbac`] |
+//! | reconcile objects | [`Controller`], [`Ctx`], [`Action`]; [`Error`]; [`ObjectRef`] for deleted objects |
+//! | watch other objects | [`Watch`], [`Selection`], [`predicate`]; [`trigger`] for events from outside the cluster; [`Request`] with priority and delay |
+//! | work with kinds known only at run time | [`DynamicKind`], [`Controller::dynamic`], [`Manager::discover`], [`Ctx::set_watches`] |
+//! | read from the cache | [`Ctx::cached`], [`Cached`], [`Controller::index`] |
+//! | watch and write to other clusters | [`ClusterConfig`], [`Manager::cluster`], [`Ctx::in_cluster`]; fleets: [`Clusters`] |
+//! | delay what has failed | [`Controller::backoff`], [`rate_limiter`] |
+//! | report status | [`conditions`]; events: [`Ctx::normal`], [`Ctx::warning`], from tasks and webhooks [`EventRecorder`] |
+//! | validate, default and convert objects | [`Webhook`], [`Denied`]; the marker [`webhook`](macro@webhook) |
+//! | run the operator | [`Manager`], [`ManagerArgs`] with kubebuilder's flags, [`ManagerError`] |
+//! | run other tasks in the same process | [`Task`], [`Controller::on_every_replica`] |
+//! | expose metrics | [`metrics`]: built-in metrics, and metrics of the operator's own |
+//! | test the operator | behind features of the same names: `testing` for running a manager in a test and for checks without a cluster; `fake` for an API server in the test process; `envtest` for etcd and kube-apiserver |
+//!
+//! # Features
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `args` | yes | clap's `Args` for [`ManagerArgs`]; without it, set its fields in code |
+//! | `logging` | yes | the log that [`Manager::new`] sets up, with tracing-subscriber; without it, install a subscriber of your own |
+//! | `http2` | no | HTTP/2 on the webhook and metrics servers |
+//! | `opentelemetry` | no | traces of reconciles, their requests and webhooks, for the tracer provider that the operator installs |
+//! | `profiling` | no | CPU profiles at `/debug/pprof/profile` of the metrics server, with `--enable-debug-endpoints`; on Linux and macOS |
+//! | `testing`, `fake`, `envtest` | no | the test kit, for `[dev-dependencies]` |
+//!
+//! # Failures and shutdown
+//! - When a reconcile fails or panics, the failure is logged in one line and counted, and the object is requeued after
+//!   5 ms, then 10 ms, doubling up to 1000 s, until it succeeds. Other objects are not delayed.
+//! - On SIGTERM or SIGINT no new reconcile starts, running ones have 30 s to finish, the lease is released, and the
+//!   process exits with status 0. A second signal makes it exit immediately with status 1.
+//! - When the lease is lost, or a server or watch stops unexpectedly, everything stops and [`Manager::start`] returns an
+//!   error that names the component. `main` should return it, so that the process exits with status 1 and is restarted.
+//! - As soon as the lease is lost, writes of the leader's controllers are refused. A process that
+//!   still runs a second later, because a reconcile blocks its thread, exits with status 1.
+
+mod action;
+mod args;
+mod backoff;
+mod cache;
+mod client;
+mod cluster;
+pub mod conditions;
+mod controller;
+mod ctx;
+mod deadline;
+mod debug;
+mod error;
+mod events;
+mod kinds;
+mod leader_election;
+mod list_watch;
+mod log_limit;
+#[cfg(feature = "logging")]
+mod logging;
+mod manager;
+mod memory_limit;
+pub mod metrics;
+mod metrics_server;
+mod object;
+mod open_files;
+mod phase;
+pub mod predicate;
+#[allow(missing_docs)] // used by the derive only
+#[doc(hidden)]
+pub mod private;
+mod probes;
+mod queue;
+mod random;
+pub mod rate_limiter;
+mod request;
+mod server;
+mod shutdown;
+mod signals;
+mod task;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod text;
+mod tls;
+mod token_bucket;
+mod traces;
+pub mod trigger;
+pub mod webhook;
+
+/// Items used by the code that [`CrdSchema`] generates.
+#[doc(hidden)]
+pub use private as __private;
+
+/// Implements [`schemars::JsonSchema`] for an API type, as a structural schema that the API server accepts.
+///
+/// Use it instead of `schemars::JsonSchema` on a kind's spec and on every type in it. Field names and presence follow
+/// serde; markers constrain the values:
+///
+/// ```
+/// use rbuilder::CrdSchema;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(CrdSchema, Serialize, Deserialize)]
+/// #[serde(rename_all = "camelCase")]
+/// struct Size {
+///     /// Number of instances to run.
+///     #[kube(validation(minimum = 1, maximum = 5), default = 1)]
+///     pub max_replicas: i32,
+/// }
+/// ```
+///
+/// A marker that is unknown, misplaced or contradicts the type is a compile error at the marker; `rbuilder
+/// manifests` reports the same message.
+///
+/// # Panics
+/// The generated code panics when the schema is built and turns out to be invalid as a whole: a type that contains
+/// itself, or a default that its field does not accept.
+pub use rbuilder_derive::CrdSchema;
+
+/// Declares the permissions that the annotated code needs; `rbuilder manifests` generates roles from it.
+///
+/// ```
+/// #[rbuilder::rbac(groups = "apps", resources = "deployments", verbs = "get;list;watch;create;patch")]
+/// #[rbuilder::rbac(groups = "", resources = ["events"], verbs = ["create", "patch"])]
+/// async fn reconcile() {}
+/// ```
+///
+/// The item itself is unchanged. A rule that the API server would reject, or that grants nothing, is a compile error.
+pub use rbuilder_derive::rbac;
+
+/// Declares an admission webhook served by the annotated function; `rbuilder manifests` generates the webhook
+/// configurations from it.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube::core::admission::AdmissionRequest;
+/// use rbuilder::webhook;
+///
+/// #[webhook(mutating, operations = "create", failure_policy = "ignore")]
+/// fn default(pod: &mut Pod, request: &AdmissionRequest<Pod>) {}
+///
+/// #[webhook(
+///     validating,
+///     operations = "create;update;delete",
+///     match_condition(name = "not-system", expression = "!object.metadata.name.startsWith('kube-')")
+/// )]
+/// async fn validate(new: &Pod, old: Option<&Pod>) {}
+/// ```
+///
+/// Group, version, resource, path and name default to those of the first parameter whose type is a kind: a struct that
+/// kube derives from a spec, or one of Kubernetes' own types, possibly behind a reference, `Arc`, `Box`, `Option` or in
+/// an `AdmissionRequest`. The first function above is served at `/mutate--v1-pod`, as in controller-runtime, and listed
+/// as `mpod-v1.kb.io`. Arguments override each of them.
+///
+/// The function itself is unchanged. An argument that the API server would reject is a compile error.
+pub use rbuilder_derive::webhook;
+
+pub use action::Action;
+pub use args::{LogFormat, ManagerArgs};
+pub use cache::{Cached, Change, Selection};
+pub use client::ClientService;
+pub use cluster::{Cluster, ClusterConfig, Clusters};
+pub use controller::{
+    ByChange, ByFunction, ByMap, ByOwner, Controller, Maps, MapsLate, Unselected, Watch, Watches, Watching,
+};
+pub use ctx::{
+    ActiveWatch, AppliedSet, ApplySet, Ctx, Written, set_controller_reference, set_owner_reference,
+};
+pub use error::{BoxError, Error, FieldManagerConflict, ManagerError, OwnedField, OwnershipError, Result};
+pub use events::EventRecorder;
+pub use manager::Manager;
+pub use object::{AnyObject, DynamicKind, Object, Scope, Undecodable, Watchable, WithStatus};
+pub use request::Request;
+pub use shutdown::Shutdown;
+pub use task::Task;
+pub use webhook::{Denied, Webhook};
+
+pub use kube::runtime::reflector::ObjectRef;
+#[cfg(feature = "envtest")]
+#[doc(inline)]
+pub use rbuilder_testing::envtest;
+#[cfg(feature = "fake")]
+#[doc(inline)]
+pub use rbuilder_testing::fake;
+
+/// Compiles the examples in the controller guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/controllers.md")]
+struct Guide;
+
+/// Compiles the examples in the metrics guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/metrics.md")]
+struct MetricsGuide;
+
+/// Compiles the examples in the testing guide, which require optional features.
+#[cfg(all(doctest, feature = "envtest", feature = "fake"))]
+#[doc = include_str!("../../../docs/testing.md")]
+struct TestingGuide;
+
+/// Compiles the examples in the guide to other clusters.
+#[cfg(all(doctest, feature = "fake"))]
+#[doc = include_str!("../../../docs/other-clusters.md")]
+struct OtherClustersGuide;

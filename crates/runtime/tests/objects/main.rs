@@ -1,0 +1,155 @@
+//! Compares kube-apiserver's answers to writes of objects with the record in `crates/judge/tests`, which the tests of
+//! `rbuilder-judge` hold their verdicts to.
+//!
+//! `cargo xtask objects` runs this and rewrites the record.
+
+#[path = "../../../judge/tests/corpus/mod.rs"]
+mod corpus;
+mod random;
+mod server;
+mod tables;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use futures::StreamExt;
+use rbuilder::envtest::Environment;
+use serde_json::Value;
+
+use corpus::record::Recorded;
+use corpus::{Kind, Write};
+use server::Server;
+
+/// Number of random schemas.
+const RANDOM: u64 = 160;
+
+/// Number of writes sent to the server at a time.
+const AT_ONCE: usize = 16;
+
+/// The largest number of differences in a message.
+const MOST_SHOWN: usize = 20;
+
+/// Part of a message about a rule that met values of another type than its schema declares. The
+/// server visits the values at random: it reports the first one, or a violation that it found
+/// before.
+const RANDOM_MESSAGE: &str = "invalid data, ";
+
+/// The environment variable that requests a new record.
+const OVERWRITE: &str = "SNAPSHOTS";
+
+#[rbuilder::envtest::test]
+async fn the_server_answers_as_recorded(env: Environment) {
+    let server = Server::new(&env);
+    let wanted = tables::kinds()
+        .into_iter()
+        .map(|(kind, writes)| (kind, writes, true));
+    let random = (0..RANDOM)
+        .map(random::kind)
+        .map(|(kind, writes)| (kind, writes, false));
+    let kinds = wanted
+        .chain(random)
+        .enumerate()
+        .map(|(number, (kind, writes, is_table))| {
+            let (kind, server) = (Kind { number, ..kind }, &server);
+            async move {
+                match server.install(&kind).await {
+                    Ok(()) => Some((kind, writes)),
+                    // The server rejects some random schemas, such as those with a default that does not fit.
+                    Err(_) if !is_table => None,
+                    Err(why) => panic!("a schema of a table is refused: {why}\n{}", kind.schema),
+                }
+            }
+        });
+    let kinds: Vec<Option<(Kind, Vec<Write>)>> =
+        futures::stream::iter(kinds).buffered(AT_ONCE).collect().await;
+    let mut recorded = Vec::new();
+    for (kind, writes) in kinds.into_iter().flatten() {
+        let writes = answer_all(&server, &kind, writes).await;
+        recorded.push((kind, writes));
+    }
+    let before = fs::read_to_string(path()).unwrap_or_default();
+    let text = keep_same_lines(&before, &format_record(&recorded));
+    if std::env::var_os(OVERWRITE).is_some_and(|value| value == "overwrite") {
+        fs::write(path(), text).expect("the record is written");
+        return;
+    }
+    let differences = differences(&before, &text);
+    assert!(
+        differences.is_empty(),
+        "kube-apiserver answers something else; run `cargo xtask objects` and read the diff:\n{}",
+        differences.join("\n")
+    );
+}
+
+fn path() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../judge/tests/recorded.jsonl")
+}
+
+async fn answer_all(server: &Server, kind: &Kind, writes: Vec<Write>) -> Vec<Recorded> {
+    let answers = futures::stream::iter(writes.into_iter().enumerate().map(|(index, write)| async move {
+        let answer = server.answer(kind, &write, index).await;
+        answer.map(|answer| Recorded { write, answer })
+    }));
+    let answers: Vec<Option<Recorded>> = answers.buffered(AT_ONCE).collect().await;
+    answers.into_iter().flatten().collect()
+}
+
+fn format_record(kinds: &[(Kind, Vec<Recorded>)]) -> String {
+    let mut text = String::new();
+    let mut push = |line: Value| {
+        text.push_str(&line.to_string());
+        text.push('\n');
+    };
+    for (kind, writes) in kinds {
+        push(serde_json::to_value(kind).expect("JSON"));
+        for write in writes {
+            push(serde_json::to_value(write).expect("JSON"));
+        }
+    }
+    text
+}
+
+/// Keeps the recorded line of each answer that only differs at random.
+fn keep_same_lines(before: &str, now: &str) -> String {
+    let mut before = before.lines();
+    let lines = now.lines().map(|now| match before.next() {
+        Some(before) if is_same_answer(before, now) => before,
+        _ => now,
+    });
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// Returns whether two lines only differ in messages about values of another type.
+fn is_same_answer(before: &str, now: &str) -> bool {
+    let read = |line: &str| serde_json::from_str::<Value>(line).expect("a line of JSON");
+    let (mut before, mut now) = (read(before), read(now));
+    if let (Some(before), Some(now)) = (before["causes"].as_array_mut(), now["causes"].as_array_mut()) {
+        for (before, now) in before.iter_mut().zip(now) {
+            let is_random = |cause: &Value| {
+                cause[2]
+                    .as_str()
+                    .is_some_and(|text| text.contains(RANDOM_MESSAGE))
+            };
+            if is_random(before) || is_random(now) {
+                (before[2], now[2]) = (Value::Null, Value::Null);
+            }
+        }
+    }
+    before == now
+}
+
+/// Returns the lines that differ, and the number of lines if that differs.
+fn differences(before: &str, now: &str) -> Vec<String> {
+    let mut differences: Vec<String> = before
+        .lines()
+        .zip(now.lines())
+        .filter(|(before, now)| before != now)
+        .take(MOST_SHOWN)
+        .map(|(before, now)| format!("recorded: {before}\nnow:      {now}"))
+        .collect();
+    let (before, now) = (before.lines().count(), now.lines().count());
+    if before != now {
+        differences.push(format!("{before} lines are recorded, now there are {now}"));
+    }
+    differences
+}

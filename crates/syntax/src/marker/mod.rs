@@ -1,0 +1,406 @@
+//! `#[kube(…)]` and `#[crd(…)]` on types, fields and variants: the table of markers and their
+//! parser.
+//!
+//! Each family of markers is a module with a table of rows, listed in `FAMILIES`. The effect of a
+//! marker on the schema is implemented in `rbuilder-schema`.
+//!
+//! # Adding a marker
+//!
+//! 1. Add a row and its parser to a family. A key of `validation(…)` is a row of [`CONSTRAINTS`].
+//!    Markers that contradict each other are reported in `check`.
+//! 2. Add its value to `crates/schema/src/markers.rs`, and its effect to `crates/schema/src/apply/` (constraints:
+//!    `constrain.rs` and `parts.rs`) or, for presence and one-of rules, to `crates/schema/src/object.rs`.
+//!    A marker that writes a new key of schemas needs the key first: see `crates/schema/src/schema.rs`.
+//! 3. If it sets a key that is invalid for some whole objects, add it to
+//!    `custom_resource/whole_object.rs`, so that an error about a kind with `no_spec` points to the
+//!    marker.
+//! 4. For the import of CRDs, set it in `crates/importer/src/fit.rs` and print it in
+//!    `crates/importer/src/print/markers.rs`.
+//! 5. If Go or schemars has an equivalent, add advice: `kubebuilder/` and `schemars` (next to this
+//!    file), `crates/generator/tests/advice/go_markers.rs` and docs/from-kubebuilder.md.
+//! 6. Test it: a field in `crates/generator/tests/cases/markers/in/src/lib.rs` and one in
+//!    `crates/runtime/tests/twin/markers.rs` (a test fails if one is missing), a mistake in
+//!    `derive/tests/ui/`, and rows in `crates/generator/tests/mutations/tables/`.
+//! 7. Run `cargo xtask docs`.
+
+mod about;
+mod cel;
+mod check;
+mod constraint;
+mod kind;
+mod nested;
+mod one_of;
+mod override_type;
+mod presence;
+mod raw;
+mod schemars;
+mod topology;
+mod unknown;
+mod value;
+mod x_kube;
+
+use rbuilder_reader::{Attribute, Span, TypeRef};
+use rbuilder_schema::{Markers, Pattern};
+
+use crate::args::{self, Arg};
+use crate::csv::{read_descriptor, report_misplaced_csv};
+use crate::custom_resource::CRD_KEYS;
+use crate::table::{Row, Seen, Target, read_args};
+use crate::{SchemaFunction, Session};
+
+pub(crate) use about::describe_external_docs_args;
+pub(crate) use cel::{describe_cel_args, read_cel_rule};
+pub use constraint::{CONSTRAINTS, Constraint, Subject};
+pub(crate) use kind::{Kind, is_option, takes_rest};
+pub use raw::ROOT_SCHEMA_KEYS;
+pub(crate) use raw::read_root_schema;
+pub(crate) use schemars::{is_required_elsewhere, schemars_description};
+pub(crate) use unknown::{Owner, describe_unknown};
+
+/// Returns why the API server rejects a regular expression, or `None` if it is valid. The syntax is
+/// RE2, as in Go.
+pub fn pattern_problem(text: &str) -> Option<String> {
+    Pattern::parse(text).err()
+}
+
+/// The places where markers are allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A struct or enum.
+    Type,
+    /// A named field.
+    Field,
+    /// The only field of a newtype.
+    Newtype,
+    /// An enum variant.
+    Variant,
+    /// Inside `items(…)`, `keys(…)` or `values(…)`.
+    Value,
+}
+
+impl Place {
+    fn noun(self) -> &'static str {
+        match self {
+            Place::Type => "a type",
+            Place::Field => "a field",
+            Place::Newtype => "the field of a newtype",
+            Place::Variant => "a variant",
+            Place::Value => "items, keys or values",
+        }
+    }
+}
+
+/// A marker: its row in the reference, and how to read it.
+pub struct Marker {
+    /// The name of the marker.
+    pub name: &'static str,
+    /// The notation in source.
+    pub form: &'static str,
+    /// The description, in one line.
+    pub doc: &'static str,
+    /// The places where it is allowed.
+    pub places: &'static [Place],
+    /// Whether it may be repeated at one place.
+    pub repeatable: bool,
+    read: fn(&Arg, &mut Reading, &mut Session),
+}
+
+const ANYWHERE: &[Place] = &[
+    Place::Type,
+    Place::Field,
+    Place::Newtype,
+    Place::Variant,
+    Place::Value,
+];
+const FIELD: &[Place] = &[Place::Field];
+const TYPE: &[Place] = &[Place::Type];
+
+/// All markers, by family.
+const FAMILIES: &[&[Marker]] = &[
+    constraint::MARKERS,
+    nested::MARKERS,
+    cel::MARKERS,
+    one_of::MARKERS,
+    value::MARKERS,
+    presence::MARKERS,
+    topology::MARKERS,
+    override_type::MARKERS,
+    raw::MARKERS,
+    about::MARKERS,
+];
+
+/// Returns all markers, in the order of the reference.
+pub fn markers() -> impl Iterator<Item = &'static Marker> + Clone {
+    FAMILIES.iter().flat_map(|family| family.iter())
+}
+
+pub(crate) fn is_marker(name: &str) -> bool {
+    find(name).is_some()
+}
+
+fn find(name: &str) -> Option<&'static Marker> {
+    markers().find(|marker| marker.name == name)
+}
+
+/// The markers of one place, as they are read.
+struct Reading {
+    place: Place,
+    /// Whether this is a kind, whose `#[crd(…)]` also has container keys.
+    is_root: bool,
+    kind: Kind,
+    markers: Markers,
+    /// The markers and constraints read so far.
+    seen: Seen,
+    /// The fields named in `exactly_one_of` and similar markers.
+    one_of_fields: Vec<(String, Span)>,
+    /// The type in `schema_type`, parsed and as written.
+    schema_type: Option<(TypeRef, String)>,
+    /// The function in `schema_with`.
+    schema_function: Option<SchemaFunction>,
+    /// Whether schemars' `with` sets a type that serde does not use.
+    is_with: bool,
+    /// The value of `serde_defaults`.
+    serde_defaults: Option<bool>,
+    /// Whether an argument could not be parsed. A marker that seems to be missing may be in there.
+    is_incomplete: bool,
+}
+
+impl Reading {
+    fn new(place: Place, kind: Kind) -> Self {
+        Reading {
+            place,
+            is_root: false,
+            kind,
+            markers: Markers::default(),
+            seen: Seen::default(),
+            one_of_fields: Vec::new(),
+            schema_type: None,
+            schema_function: None,
+            is_with: false,
+            serde_defaults: None,
+            is_incomplete: false,
+        }
+    }
+
+    /// Returns the owner of the names, for messages.
+    fn owner(&self) -> Owner {
+        match self.is_root {
+            true => Owner::KindMarkers,
+            false => Owner::Elsewhere(self.place),
+        }
+    }
+
+    fn is_read(&self, name: &str) -> bool {
+        self.seen.has(name)
+    }
+
+    /// Returns the span of the value of a marker or constraint.
+    fn at(&self, name: &str) -> Span {
+        self.seen.at(name).unwrap_or_default()
+    }
+
+    fn read(&mut self, args: &[Arg<'_>], session: &mut Session) {
+        let report_unknown = |arg: &Arg<'_>, reading: &mut Self, session: &mut Session| {
+            report_unknown_marker(arg, reading.owner(), session);
+            reading.is_incomplete = true;
+        };
+        read_args(args, self, find, report_unknown, session);
+    }
+
+    fn check(&self, session: &mut Session) {
+        session.is_incomplete |= self.is_incomplete;
+        if !self.seen.is_empty() {
+            check::check_reading(self, session);
+        }
+    }
+
+    /// Checks the markers, and their consistency if there are no new errors. `had` is the number of
+    /// errors before the place was read.
+    fn check_whole(&self, had: usize, session: &mut Session) {
+        self.check(session);
+        if !self.seen.is_empty() && !self.is_incomplete && session.diagnostics.error_count() == had {
+            check::check_consistency(self, session);
+        }
+    }
+}
+
+impl Target for Reading {
+    fn seen(&mut self) -> &mut Seen {
+        &mut self.seen
+    }
+}
+
+impl Row<Reading> for Marker {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// `validation` is repeatable, because `validation(…)` and `validation = "…"` are different
+    /// markers. The constraints inside have their own rows.
+    fn is_repeatable(&self) -> bool {
+        self.repeatable
+    }
+
+    fn check_place(&self, arg: &Arg<'_>, reading: &mut Reading, session: &mut Session) -> bool {
+        let is_in_place = self.places.contains(&reading.place);
+        if !is_in_place {
+            misplaced(arg, self, reading.place, session);
+            reading.is_incomplete = true;
+        }
+        is_in_place
+    }
+
+    fn read(&self, arg: &Arg<'_>, reading: &mut Reading, session: &mut Session) {
+        (self.read)(arg, reading, session);
+    }
+}
+
+fn report_unknown_marker(arg: &Arg<'_>, owner: Owner, session: &mut Session) {
+    let name = arg.name;
+    if name.is_empty() {
+        session.error_help(
+            arg.span,
+            "expected the name of a marker",
+            "write `name`, `name = value` or `name(…)`",
+        );
+        return;
+    }
+    let help = describe_unknown(name, owner);
+    session.error_help(arg.span, format!("unknown marker `{name}`"), help);
+}
+
+fn misplaced(arg: &Arg<'_>, marker: &Marker, place: Place, session: &mut Session) {
+    let places: Vec<_> = marker.places.iter().map(|place| place.noun()).collect();
+    session.error_help(
+        arg.span,
+        format!("`{}` is not allowed on {}", marker.name, place.noun()),
+        format!("use it on {}", places.join(", ")),
+    );
+}
+
+/// The markers of a container.
+#[derive(Default)]
+pub(crate) struct ContainerMarkers {
+    pub(crate) markers: Markers,
+    /// The fields named in `exactly_one_of` and similar markers, not yet checked to exist.
+    pub(crate) one_of_fields: Vec<(String, Span)>,
+    /// The type in `schema_type`, parsed and as written.
+    pub(crate) schema_type: Option<(TypeRef, String)>,
+    /// The function in `schema_with`.
+    pub(crate) schema_function: Option<SchemaFunction>,
+    /// The value of `serde_defaults`.
+    pub(crate) serde_defaults: Option<bool>,
+    /// The spans of the markers and constraints.
+    pub(crate) seen: Seen,
+}
+
+/// The markers of a field.
+#[derive(Default)]
+pub(crate) struct FieldMarkers {
+    pub(crate) markers: Markers,
+    /// The type in `schema_type`, parsed and as written.
+    pub(crate) schema_type: Option<(TypeRef, String)>,
+    /// The function in `schema_with`.
+    pub(crate) schema_function: Option<SchemaFunction>,
+    /// Whether schemars' `with` sets a type that serde does not use.
+    pub(crate) is_with: bool,
+    /// The spans of the markers and constraints.
+    pub(crate) seen: Seen,
+}
+
+/// Parses the markers on a type. On a kind, `#[kube(…)]` contains kube's own keys, so only
+/// `#[crd(…)]` is parsed.
+pub(crate) fn parse_container(
+    attrs: &[Attribute<'_>],
+    is_root: bool,
+    kind: Kind,
+    session: &mut Session,
+) -> ContainerMarkers {
+    let had = session.diagnostics.error_count();
+    let mut reading = Reading {
+        is_root,
+        ..Reading::new(Place::Type, kind)
+    };
+    for attr in attrs {
+        if attr.is("crd") || (attr.is("kube") && !is_root) {
+            let mut args = args::of_attribute(attr, session);
+            args.retain(|arg| !is_container_key(arg, is_root));
+            reading.read(&args, session);
+        }
+    }
+    if !is_root {
+        report_misplaced_csv(attrs, "a type other than a kind", session);
+    }
+    read_foreign(attrs, &mut reading, session);
+    reading.check_whole(had, session);
+    ContainerMarkers {
+        markers: reading.markers,
+        one_of_fields: reading.one_of_fields,
+        schema_type: reading.schema_type,
+        schema_function: reading.schema_function,
+        serde_defaults: reading.serde_defaults,
+        seen: reading.seen,
+    }
+}
+
+/// Returns whether an argument is not a marker: `crate` is for the derive, and the container keys
+/// are parsed with the kind.
+fn is_container_key(arg: &Arg<'_>, is_root: bool) -> bool {
+    arg.name == "crate" || (is_root && CRD_KEYS.iter().any(|key| key.name == arg.name))
+}
+
+/// Parses the markers on a field.
+pub(crate) fn parse_field(
+    attrs: &[Attribute<'_>],
+    ty: &TypeRef,
+    place: Place,
+    session: &mut Session,
+) -> FieldMarkers {
+    let mut reading = Reading::new(place, Kind::of(ty));
+    read(attrs, &mut reading, session);
+    match place {
+        Place::Field => reading.markers.descriptor = read_descriptor(attrs, session),
+        _ => report_misplaced_csv(attrs, place.noun(), session),
+    }
+    FieldMarkers {
+        markers: reading.markers,
+        schema_type: reading.schema_type,
+        schema_function: reading.schema_function,
+        is_with: reading.is_with,
+        seen: reading.seen,
+    }
+}
+
+/// Parses the markers on a variant. Returns them with their spans.
+pub(crate) fn parse_variant(attrs: &[Attribute<'_>], session: &mut Session) -> (Markers, Seen) {
+    let mut reading = Reading::new(Place::Variant, Kind::Unknown);
+    read(attrs, &mut reading, session);
+    report_misplaced_csv(attrs, Place::Variant.noun(), session);
+    (reading.markers, reading.seen)
+}
+
+fn read(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
+    let had = session.diagnostics.error_count();
+    for attr in attrs {
+        if attr.is("crd") || attr.is("kube") {
+            let args = args::of_attribute(attr, session);
+            reading.read(&args, session);
+        }
+    }
+    read_foreign(attrs, reading, session);
+    reading.check_whole(had, session);
+}
+
+/// Reads other tools' attributes about the schema. Call it after reading our own markers, which can
+/// provide what these attributes leave unknown.
+fn read_foreign(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
+    for names in [
+        &["schemars", "x_kube", "cel_validate"][..],
+        &["validate"],
+        &["garde"],
+    ] {
+        for attr in attrs.iter().filter(|attr| names.iter().any(|name| attr.is(name))) {
+            schemars::read_attribute(attr, reading, session);
+        }
+    }
+}
