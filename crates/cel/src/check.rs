@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rbuilder_diagnostic::suggest;
-use rbuilder_schema::{Pattern, cel_name, is_cel_word};
+use rbuilder_re2::Pattern;
+use rbuilder_schema::{cel_name, is_cel_word};
 
 use super::Diagnostic;
 use super::ast::{ACCUMULATOR, Expr, Fold, Kind, Literal};

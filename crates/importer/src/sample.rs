@@ -9,9 +9,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rbuilder_schema::{
-    Choice, ListType, Pattern, Schema, SchemaType, example_of_format, validate, with_bounds_of_parts,
-};
+use rbuilder_re2::{Choice, Pattern};
+use rbuilder_schema::{ListType, Schema, SchemaType, example_of_format, validate, with_bounds_of_parts};
 use serde_json::{Map, Number, Value, json};
 
 use crate::words::split_words;

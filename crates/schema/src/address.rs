@@ -148,7 +148,7 @@ mod tests {
         let pattern = address_schema(name)
             .and_then(|schema| schema.pattern)
             .expect("a pattern");
-        let pattern = crate::Pattern::parse(&pattern).expect("an expression");
+        let pattern = rbuilder_re2::Pattern::parse(&pattern).expect("an expression");
         for text in TEXTS {
             assert_eq!(
                 pattern.is_match(text),
@@ -231,7 +231,7 @@ mod tests {
             let pattern = address_schema(name)
                 .and_then(|schema| schema.pattern)
                 .expect("a pattern");
-            let pattern = crate::Pattern::parse(&pattern).expect("an expression");
+            let pattern = rbuilder_re2::Pattern::parse(&pattern).expect("an expression");
             let mut accepted = 0;
             for text in random_texts(TEXTS_OF_EACH) {
                 let is_read = text.parse::<T>().is_ok();

@@ -35,7 +35,6 @@ mod object;
 #[cfg(feature = "schemars")]
 #[doc(hidden)]
 pub mod private;
-mod re2;
 mod refused;
 mod rework;
 mod root;
@@ -72,7 +71,6 @@ pub use number::compare_numbers;
 #[cfg(feature = "schemars")]
 #[doc(hidden)]
 pub use private as __private;
-pub use re2::{Choice, Pattern};
 pub use refused::{ESCAPE, RECURSION, refused, refused_tuple};
 pub use rework::{
     dropped_object_meta, embedded_object_meta, fill_object_meta, is_bare, is_dropped_meta, keep_object_meta,

@@ -1,6 +1,6 @@
 //! Random strings that match a regular expression.
 
-use rbuilder_schema::{Choice, Pattern};
+use rbuilder_re2::{Choice, Pattern};
 
 use super::choices::Choices;
 

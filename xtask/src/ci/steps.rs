@@ -32,6 +32,7 @@ pub(super) fn test_command(context: &Context<'_>) -> Result<()> {
         "cel",
         "judge",
         "diagnostic",
+        "re2",
         "reader",
         "control-plane",
     ];

@@ -1,7 +1,7 @@
 //! `cargo xtask patterns`: records verdicts on patterns by Go's regexp, which kube-apiserver uses.
 //!
-//! Records the verdicts on the patterns in `table.rs`, with which `crates/schema/tests/re2.rs` tests the
-//! parser and matcher of `rbuilder-schema`. Also generates the names of the Unicode classes that
+//! Records the verdicts on the patterns in `table.rs`, with which `crates/re2/tests/recorded.rs` tests the
+//! parser and matcher of `rbuilder-re2`. Also generates the names of the Unicode classes that
 //! the parser supports.
 
 mod random;
@@ -11,15 +11,15 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use anyhow::{Context, Result, ensure};
-use rbuilder_schema::Pattern;
+use rbuilder_re2::Pattern;
 use serde_json::{Value, json};
 
 use crate::committed::update_file;
 use crate::repo;
 use crate::sh::Cmd;
 
-const RECORDED: &str = "crates/schema/tests/re2/recorded.jsonl";
-const TABLES: &str = "crates/schema/src/re2/tables.rs";
+const RECORDED: &str = "crates/re2/tests/recorded.jsonl";
+const TABLES: &str = "crates/re2/src/tables.rs";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

@@ -1,6 +1,6 @@
 //! Calls of functions: evaluates the arguments, finds the overload and counts the cost.
 
-use rbuilder_schema::Pattern;
+use rbuilder_re2::Pattern;
 
 use super::cost::Priced;
 use super::value::{List, Map, Value};

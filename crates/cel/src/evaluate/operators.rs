@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use rbuilder_schema::Pattern;
+use rbuilder_re2::Pattern;
 
 use super::compare::{self, has_same_keys, is_same_element};
 use super::text;

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use rbuilder_schema::Pattern;
+use rbuilder_re2::Pattern;
 
 use super::{Evaluator, STEPS, Slot, Stop};
 use crate::ast::{Expr, Kind, Literal};

@@ -1,6 +1,6 @@
 //! CEL's functions on strings, and those of Kubernetes on regular expressions.
 
-use rbuilder_schema::Pattern;
+use rbuilder_re2::Pattern;
 
 use super::printf;
 use super::text;

@@ -1,6 +1,6 @@
 //! Values as text in errors, and regular expressions.
 
-use rbuilder_schema::Pattern;
+use rbuilder_re2::Pattern;
 
 use super::Stop;
 use super::value::Value;

@@ -1,6 +1,7 @@
 //! Strings: their length, pattern and format.
 
-use rbuilder_schema::{Pattern, Schema};
+use rbuilder_re2::Pattern;
+use rbuilder_schema::Schema;
 
 use super::{Checker, Outcome, Violation, accepts};
 use crate::error::FieldError;

@@ -3,7 +3,8 @@
 
 use std::str::FromStr;
 
-use rbuilder_schema::{Pattern, known};
+use rbuilder_re2::Pattern;
+use rbuilder_schema::known;
 
 /// Number of strings per type.
 const TEXTS: usize = 8_000;

@@ -10,9 +10,10 @@ mod default;
 mod number;
 mod rule;
 
+use rbuilder_re2::Pattern;
 use serde_json::Value;
 
-use crate::{Pattern, Schema, SchemaType, accepts_format, compare_numbers, items_of};
+use crate::{Schema, SchemaType, accepts_format, compare_numbers, items_of};
 
 pub use default::{check_created, check_default};
 pub(crate) use number::{is_in_format, is_whole};

@@ -1,9 +1,10 @@
 //! Checks the markers of one place, without any other item.
 
+use rbuilder_re2::Pattern;
 use rbuilder_reader::Span;
 use rbuilder_schema::{
-    FORMATS, ListType, Markers, Pattern, Schema, SchemaType, Validation, array_of, check_markers,
-    format_type, map_of, of_type,
+    FORMATS, ListType, Markers, Schema, SchemaType, Validation, array_of, check_markers, format_type, map_of,
+    of_type,
 };
 use serde_json::{Number, Value};
 

@@ -39,8 +39,9 @@ mod unknown;
 mod value;
 mod x_kube;
 
+use rbuilder_re2::Pattern;
 use rbuilder_reader::{Attribute, Span, TypeRef};
-use rbuilder_schema::{Markers, Pattern};
+use rbuilder_schema::Markers;
 
 use crate::args::{self, Arg};
 use crate::csv::{read_descriptor, report_misplaced_csv};

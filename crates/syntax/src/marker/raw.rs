@@ -1,8 +1,9 @@
 //! `schema = { … }`: an explicit schema, for what neither the Rust type nor other markers can
 //! express.
 
+use rbuilder_re2::Pattern;
 use rbuilder_schema::{
-    FORMATS, IsReported, Pattern, SCHEMA_KEYS, Schema, SchemaError, SchemaType, Validation, check_literal,
+    FORMATS, IsReported, SCHEMA_KEYS, Schema, SchemaError, SchemaType, Validation, check_literal,
     check_structural,
 };
 use serde_json::{Value, json};

@@ -2,20 +2,20 @@
 
 /// The flags at one position in an expression.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Flags {
+pub(crate) struct Flags {
     /// `i`: ignore case.
-    pub(super) fold: bool,
+    pub(crate) fold: bool,
     /// `m`: `^` and `$` match at line breaks.
-    pub(super) lines: bool,
+    pub(crate) lines: bool,
     /// `s`: `.` matches a line feed.
-    pub(super) dot_all: bool,
+    pub(crate) dot_all: bool,
     /// `U`: repetitions are lazy, and greedy with a `?`.
-    pub(super) lazy: bool,
+    pub(crate) lazy: bool,
 }
 
 impl Flags {
     /// Sets or clears a flag. Returns false for unknown letters.
-    pub(super) fn set(&mut self, letter: char, on: bool) -> bool {
+    pub(crate) fn set(&mut self, letter: char, on: bool) -> bool {
         match letter {
             'i' => self.fold = on,
             'm' => self.lines = on,

@@ -7,7 +7,7 @@ const MAX_PROGRAM: usize = 100_000;
 
 /// An operation of the postfix form.
 #[derive(Clone, Debug)]
-pub(super) enum Op {
+pub(crate) enum Op {
     /// Starts a sequence.
     Begin,
     /// Ends a sequence: everything since its start becomes one operand.
@@ -28,7 +28,7 @@ pub(super) enum Op {
 
 /// A zero-width assertion.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Look {
+pub(crate) enum Look {
     TextStart,
     TextEnd,
     LineStart,
@@ -39,7 +39,7 @@ pub(super) enum Look {
 
 /// An instruction. Jumps are relative, so that parts of a program can be copied.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Inst<'a> {
+pub(crate) enum Inst<'a> {
     /// Consumes a character of the class.
     Take(&'a Class),
     /// Continues if the assertion holds.
@@ -50,7 +50,7 @@ pub(super) enum Inst<'a> {
 }
 
 /// Compiles an expression. Returns `None` if the program would be too long.
-pub(super) fn compile_program(ops: &[Op]) -> Option<Vec<Inst<'_>>> {
+pub(crate) fn compile_program(ops: &[Op]) -> Option<Vec<Inst<'_>>> {
     let mut code: Vec<Inst<'_>> = Vec::new();
     // Where each operand starts. It ends where the next one starts.
     let mut operands: Vec<usize> = Vec::new();

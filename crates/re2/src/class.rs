@@ -3,7 +3,7 @@
 use super::tables::{TABLES, Table};
 
 /// The largest code point.
-pub(super) const MAX_RUNE: u32 = 0x0010_FFFF;
+pub(crate) const MAX_RUNE: u32 = 0x0010_FFFF;
 /// U+017F, which matches `s` if case is ignored.
 const LONG_S: u32 = 0x017F;
 /// U+212A, which matches `k` if case is ignored.
@@ -11,17 +11,17 @@ const KELVIN: u32 = 0x212A;
 
 /// A set of characters.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Class {
+pub(crate) struct Class {
     /// True if the class matches everything except its items.
-    pub(super) negated: bool,
+    pub(crate) negated: bool,
     /// True if case is ignored.
-    pub(super) fold: bool,
-    pub(super) items: Vec<Item>,
+    pub(crate) fold: bool,
+    pub(crate) items: Vec<Item>,
 }
 
 /// A part of a class.
 #[derive(Clone, Debug)]
-pub(super) enum Item {
+pub(crate) enum Item {
     /// An inclusive range of characters.
     Range(u32, u32),
     /// ASCII ranges such as `\d` and `[:alpha:]`.
@@ -35,7 +35,7 @@ pub(super) enum Item {
 
 impl Class {
     /// A class of one character.
-    pub(super) fn literal(rune: u32, fold: bool) -> Self {
+    pub(crate) fn literal(rune: u32, fold: bool) -> Self {
         Class {
             negated: false,
             fold,
@@ -44,7 +44,7 @@ impl Class {
     }
 
     /// `.`, which matches a line feed only if `all` is set.
-    pub(super) fn dot(all: bool) -> Self {
+    pub(crate) fn dot(all: bool) -> Self {
         let newline = Item::Range(u32::from('\n'), u32::from('\n'));
         Class {
             negated: true,
@@ -54,7 +54,7 @@ impl Class {
     }
 
     /// Returns whether a character is in the class, or `None` if that requires the Unicode tables.
-    pub(super) fn contains(&self, rune: char) -> Option<bool> {
+    pub(crate) fn contains(&self, rune: char) -> Option<bool> {
         let mut is_undecided = false;
         for item in &self.items {
             match item.contains(rune, self.fold) {
@@ -120,7 +120,7 @@ impl Table {
 }
 
 /// Looks up a category or script by name. Ignores case, spaces, `-` and `_`.
-pub(super) fn find_table(name: &str) -> Option<&'static Table> {
+pub(crate) fn find_table(name: &str) -> Option<&'static Table> {
     let name: String = name
         .chars()
         .filter(|letter| !matches!(letter, '_' | '-' | ' '))
@@ -135,7 +135,7 @@ const SPACE: &[(u8, u8)] = &[(b'\t', b'\n'), (b'\x0c', b'\r'), (b' ', b' ')];
 const WORD: &[(u8, u8)] = &[(b'0', b'9'), (b'A', b'Z'), (b'_', b'_'), (b'a', b'z')];
 
 /// Looks up the class of an escaped letter: `\d`, `\s`, `\w`, or their negations.
-pub(super) fn perl_class(letter: char) -> Option<Item> {
+pub(crate) fn perl_class(letter: char) -> Option<Item> {
     let ranges = match letter.to_ascii_lowercase() {
         'd' => DIGIT,
         's' => SPACE,
@@ -147,7 +147,7 @@ pub(super) fn perl_class(letter: char) -> Option<Item> {
 }
 
 /// POSIX classes.
-pub(super) const POSIX: &[(&str, &[(u8, u8)])] = &[
+pub(crate) const POSIX: &[(&str, &[(u8, u8)])] = &[
     ("alnum", &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z')]),
     ("alpha", &[(b'A', b'Z'), (b'a', b'z')]),
     ("ascii", &[(0, 0x7F)]),
@@ -165,7 +165,7 @@ pub(super) const POSIX: &[(&str, &[(u8, u8)])] = &[
 ];
 
 /// Looks up a POSIX class by the name between `[:` and `:]`.
-pub(super) fn posix_class(name: &str) -> Option<Item> {
+pub(crate) fn posix_class(name: &str) -> Option<Item> {
     let (name, negated) = match name.strip_prefix('^') {
         Some(name) => (name, true),
         None => (name, false),

@@ -16,7 +16,7 @@ const MAX_REPEAT: u32 = 1000;
 ///
 /// # Errors
 /// The reason why Go's `regexp` rejects it.
-pub(super) fn parse(text: &str) -> Result<Vec<Op>, String> {
+pub(crate) fn parse(text: &str) -> Result<Vec<Op>, String> {
     let mut parser = Parser {
         input: Input { rest: text },
         flags: Flags::default(),

@@ -4,7 +4,7 @@ use super::program::{Inst, Look};
 
 /// Returns whether any part of the text matches, or `None` if that depends on characters that are
 /// unknown without the Unicode tables.
-pub(super) fn is_match(program: &[Inst<'_>], text: &str) -> Option<bool> {
+pub(crate) fn is_match(program: &[Inst<'_>], text: &str) -> Option<bool> {
     let mut run = Run::new(program, false);
     if run.is_match(text) {
         return Some(true);
@@ -32,11 +32,11 @@ struct Run<'a> {
 
 /// A position in the text.
 #[derive(Clone, Copy)]
-pub(super) struct Spot {
+pub(crate) struct Spot {
     /// The number of preceding characters.
-    pub(super) position: usize,
-    pub(super) before: Option<char>,
-    pub(super) after: Option<char>,
+    pub(crate) position: usize,
+    pub(crate) before: Option<char>,
+    pub(crate) after: Option<char>,
 }
 
 impl<'a> Run<'a> {
@@ -121,7 +121,7 @@ impl<'a> Run<'a> {
 }
 
 impl Spot {
-    pub(super) fn holds(self, look: Look) -> bool {
+    pub(crate) fn holds(self, look: Look) -> bool {
         let is_boundary = is_word(self.before) != is_word(self.after);
         match look {
             Look::TextStart => self.before.is_none(),

@@ -4,13 +4,13 @@ use super::class::{self, Class, Item, MAX_RUNE};
 use super::flags::Flags;
 
 /// The rest of the expression.
-pub(super) struct Input<'a> {
-    pub(super) rest: &'a str,
+pub(crate) struct Input<'a> {
+    pub(crate) rest: &'a str,
 }
 
 impl<'a> Input<'a> {
     /// Consumes the next character.
-    pub(super) fn next(&mut self) -> Option<char> {
+    pub(crate) fn next(&mut self) -> Option<char> {
         let mut characters = self.rest.chars();
         let next = characters.next();
         self.rest = characters.as_str();
@@ -18,7 +18,7 @@ impl<'a> Input<'a> {
     }
 
     /// Consumes a prefix if the input starts with it.
-    pub(super) fn take(&mut self, prefix: &str) -> bool {
+    pub(crate) fn take(&mut self, prefix: &str) -> bool {
         let rest = self.rest.strip_prefix(prefix);
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()
@@ -26,14 +26,14 @@ impl<'a> Input<'a> {
 
     /// Consumes everything up to and including a mark. Returns `None` and consumes nothing if there
     /// is no mark.
-    pub(super) fn take_until(&mut self, mark: &str) -> Option<&'a str> {
+    pub(crate) fn take_until(&mut self, mark: &str) -> Option<&'a str> {
         let (taken, rest) = self.rest.split_once(mark)?;
         self.rest = rest;
         Some(taken)
     }
 
     /// Returns the text consumed since an earlier state of the input.
-    pub(super) fn since(&self, former: &'a str) -> &'a str {
+    pub(crate) fn since(&self, former: &'a str) -> &'a str {
         &former[..former.len() - self.rest.len()]
     }
 
@@ -45,7 +45,7 @@ impl<'a> Input<'a> {
 }
 
 /// Reads the escape of one character, after the backslash.
-pub(super) fn read_escape(input: &mut Input<'_>) -> Result<u32, String> {
+pub(crate) fn read_escape(input: &mut Input<'_>) -> Result<u32, String> {
     let start = input.rest;
     let Some(letter) = input.next() else {
         return Err("it ends with a single `\\`; write `\\\\` for the character itself".to_owned());
@@ -122,7 +122,7 @@ fn explain_escape(letter: char, written: &str) -> String {
 
 /// Reads `\d`, `\pL`, `\p{Greek}` and similar, after the backslash. Returns `None` for other
 /// escapes.
-pub(super) fn read_class_escape(input: &mut Input<'_>) -> Result<Option<Item>, String> {
+pub(crate) fn read_class_escape(input: &mut Input<'_>) -> Result<Option<Item>, String> {
     let start = input.rest;
     let Some(letter) = input.next() else {
         return Ok(None);
@@ -162,7 +162,7 @@ fn read_unicode_class(input: &mut Input<'_>, is_negated: bool) -> Result<Item, S
 }
 
 /// Reads a class, after its `[`.
-pub(super) fn read_class(input: &mut Input<'_>, flags: Flags) -> Result<Class, String> {
+pub(crate) fn read_class(input: &mut Input<'_>, flags: Flags) -> Result<Class, String> {
     let start = input.rest;
     let mut class = Class {
         negated: input.take("^"),
@@ -235,7 +235,7 @@ fn read_character(input: &mut Input<'_>, class: &str) -> Result<u32, String> {
 }
 
 /// Returns the first characters of a text, for messages.
-pub(super) fn shorten_text(text: &str) -> String {
+pub(crate) fn shorten_text(text: &str) -> String {
     const LONGEST: usize = 20;
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -14,7 +14,7 @@ const MAX_COPIES: u32 = 1000;
 
 /// The shape of a part, which determines how it is merged with adjacent parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     /// Literal characters, which all ignore case or all respect it.
     Literal { fold: bool },
     /// One character out of several.
@@ -29,8 +29,8 @@ pub(super) enum Shape {
 
 /// The sizes of a part of an expression.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Measure {
-    pub(super) shape: Shape,
+pub(crate) struct Measure {
+    pub(crate) shape: Shape,
     height: u32,
     size: u64,
     copies: u32,
@@ -40,7 +40,7 @@ pub(super) struct Measure {
 
 impl Measure {
     /// A part without inner parts.
-    pub(super) fn leaf(shape: Shape) -> Self {
+    pub(crate) fn leaf(shape: Shape) -> Self {
         Measure {
             shape,
             height: 1,
@@ -51,7 +51,7 @@ impl Measure {
     }
 
     /// Merges another literal into this one. Returns false if they cannot be merged.
-    pub(super) fn absorb(&mut self, other: &Measure) -> bool {
+    pub(crate) fn absorb(&mut self, other: &Measure) -> bool {
         let is_one = matches!(self.shape, Shape::Literal { .. }) && self.shape == other.shape;
         if is_one {
             self.size += other.size;
@@ -60,7 +60,7 @@ impl Measure {
     }
 
     /// A capturing group.
-    pub(super) fn captured(self) -> Self {
+    pub(crate) fn captured(self) -> Self {
         Measure {
             shape: Shape::Other,
             height: self.height + 1,
@@ -71,7 +71,7 @@ impl Measure {
     }
 
     /// A repetition. `most` is `None` if it is unbounded.
-    pub(super) fn repeated(self, least: u32, most: Option<u32>, is_counted: bool) -> Self {
+    pub(crate) fn repeated(self, least: u32, most: Option<u32>, is_counted: bool) -> Self {
         let size = match (least, most) {
             (0, None) => self.size + 2,
             (least, None) => 1 + u64::from(least) * self.size,
@@ -93,12 +93,12 @@ impl Measure {
     }
 
     /// A sequence of parts.
-    pub(super) fn concat(parts: &[Measure]) -> Self {
+    pub(crate) fn concat(parts: &[Measure]) -> Self {
         Measure::joined(parts, Shape::Concat)
     }
 
     /// Alternatives. Single characters become a class.
-    pub(super) fn alternate(parts: &[Measure]) -> Self {
+    pub(crate) fn alternate(parts: &[Measure]) -> Self {
         if parts.len() > 1 && parts.iter().all(Measure::is_character) {
             return Measure::leaf(Shape::Class);
         }
@@ -143,7 +143,7 @@ impl Measure {
 
 /// The total size of the parts, compared with the limits.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(crate) struct Budget {
     /// The number of parts.
     parts: u64,
     /// The product of all repetitions, whether nested or not.
@@ -155,7 +155,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Budget {
             parts: 0,
             repeats: 1,
@@ -165,22 +165,22 @@ impl Budget {
     }
 
     /// Counts a new part.
-    pub(super) fn add_part(&mut self) {
+    pub(crate) fn add_part(&mut self) {
         self.parts += 1;
     }
 
     /// Uncounts a part that was merged into another.
-    pub(super) fn remove_part(&mut self) {
+    pub(crate) fn remove_part(&mut self) {
         self.parts -= 1;
     }
 
     /// Counts the bounds of a class.
-    pub(super) fn add_runes(&mut self, runes: u64) {
+    pub(crate) fn add_runes(&mut self, runes: u64) {
         self.runes += runes;
     }
 
     /// Checks a new part. `others` are the parts that have not been joined yet.
-    pub(super) fn check<'a>(
+    pub(crate) fn check<'a>(
         &mut self,
         part: &Measure,
         others: impl Iterator<Item = &'a Measure>,

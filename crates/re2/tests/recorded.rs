@@ -1,10 +1,10 @@
 //! Compares the parser and the matcher with results of Go's `regexp`, which kube-apiserver uses.
 
-use rbuilder_schema::Pattern;
+use rbuilder_re2::Pattern;
 use serde_json::Value;
 
 /// Recorded by `cargo xtask patterns`.
-const RECORDED: &str = include_str!("re2/recorded.jsonl");
+const RECORDED: &str = include_str!("recorded.jsonl");
 
 fn recorded() -> impl Iterator<Item = (String, Value)> {
     RECORDED.lines().map(|line| {

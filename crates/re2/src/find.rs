@@ -24,7 +24,7 @@ struct Search<'a> {
 
 /// Returns the first match at or after the byte `start`. The outer `None` means that the result
 /// depends on characters that are unknown without the Unicode tables.
-pub(super) fn find(program: &[Inst<'_>], text: &str, start: usize) -> Option<Option<Range<usize>>> {
+pub(crate) fn find(program: &[Inst<'_>], text: &str, start: usize) -> Option<Option<Range<usize>>> {
     let mut search = Search {
         program,
         reached: vec![0; program.len() + 1],

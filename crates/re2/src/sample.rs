@@ -9,7 +9,7 @@ const MAX_STEPS: usize = 10_000;
 /// Generates a text by following one path through the program.
 ///
 /// Ignores assertions. Anchors hold anyway at the start and the end of the text.
-pub(super) fn sample(ops: &[Op], choose: &mut dyn FnMut(Choice<'_>) -> usize) -> Option<String> {
+pub(crate) fn sample(ops: &[Op], choose: &mut dyn FnMut(Choice<'_>) -> usize) -> Option<String> {
     let program = compile_program(ops)?;
     let mut text = String::new();
     let mut at = 0;
