@@ -410,7 +410,6 @@ const PACKAGES: &[&str] = &[
     "schemars",
     "serde",
     "serde-json",
-    "serde-saphyr",
     "std",
     "test",
     "testing",

@@ -15,12 +15,14 @@
 //! | wait until a controller has observed an object | [`until_observed`] |
 //! | compute the health of an object like Flux | [`kstatus()`] |
 //! | call the functions of a webhook | [`admission_request`] |
+//! | deploy the operator to a cluster and check it there | [`DeployedOperator`] |
 //! | generate random objects that match a schema | [`RandomObjects`] |
 
 mod admission;
 mod choices;
 mod crd;
 mod defaults;
+mod deployed;
 #[cfg(feature = "envtest")]
 pub mod envtest;
 mod eventually;
@@ -37,6 +39,7 @@ mod values;
 
 pub use admission::admission_request;
 pub use crd::{assert_crd_matches, crd_differences};
+pub use deployed::DeployedOperator;
 pub use eventually::{Outcome, eventually, eventually_eq};
 pub use kstatus::{Kstatus, kstatus};
 pub use objects::{Counterexample, RandomObjects};

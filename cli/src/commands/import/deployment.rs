@@ -18,7 +18,6 @@ use crate::tree::Tree;
 const DEFAULT: &str = "config/default/kustomization.yaml";
 const MANAGER: &str = "config/manager/manager.yaml";
 const MAIN: &str = "src/main.rs";
-const E2E_TEST: &str = "tests/e2e.rs";
 /// Name of the Deployment and the service account in a scaffold.
 const MANAGER_NAME: &str = "controller-manager";
 /// Name of the metrics Service in a scaffold.
@@ -68,7 +67,6 @@ fn port_names(original: &GoProject, composed: &mut Composed<'_>) {
             (None, None) => {}
         }
     }
-    port_test(composed, kustomization);
     let others = [
         ("commonLabels", LABELS),
         ("labels", LABELS),
@@ -89,29 +87,6 @@ fn port_names(original: &GoProject, composed: &mut Composed<'_>) {
 
 const LABELS: &str = "copy it: it may be part of the selector, which is immutable";
 
-/// Updates the namespace and name prefix in the end-to-end test.
-fn port_test(composed: &mut Composed<'_>, kustomization: &Value) {
-    let Some(text) = composed.files.get_mut(E2E_TEST) else {
-        return;
-    };
-    for (name, value) in [
-        ("PREFIX", kustomization["namePrefix"].as_str().unwrap_or_default()),
-        (
-            "NAMESPACE",
-            kustomization["namespace"].as_str().unwrap_or("system"),
-        ),
-    ] {
-        let begin = format!("const {name}: &str = ");
-        let line = text
-            .lines()
-            .find(|line| line.starts_with(&begin))
-            .map(str::to_owned);
-        if let Some(line) = line {
-            *text = text.replacen(&line, &format!("{begin}{};", quoted(value)), 1);
-        }
-    }
-}
-
 /// Returns the objects that identify the manager and have another name in the original: kind,
 /// scaffolded name and original name.
 fn find_renames(original: &GoProject) -> Vec<(&'static str, &'static str, String)> {
@@ -126,8 +101,7 @@ fn find_renames(original: &GoProject) -> Vec<(&'static str, &'static str, String
     let renamed = found
         .into_iter()
         .filter_map(|(kind, before, after)| Some((kind, before, after?)));
-    // Invalid names cannot belong to an object in a cluster, and would be inserted into the source
-    // of a test.
+    // Invalid names cannot belong to an object in a cluster.
     renamed
         .filter(|(_, before, after)| before != after && is_dns_1123_subdomain(after))
         .collect()
@@ -197,12 +171,6 @@ fn rename_objects(original: &GoProject, composed: &mut Composed<'_>) {
                     // Host names in certificates.
                     *text = text.replace(&format!("{before}.system.svc"), &format!("{after}.system.svc"));
                 }
-            }
-        }
-        if let Some(text) = composed.files.get_mut(E2E_TEST) {
-            let is_account = kind == "ServiceAccount";
-            if is_account || kind == "Service" {
-                *text = text.replace(&format!("{{PREFIX}}{before}\""), &format!("{{PREFIX}}{after}\""));
             }
         }
     }
@@ -329,8 +297,7 @@ fn port_manager(original: &GoProject, composed: &mut Composed<'_>) {
     }
 }
 
-/// Replaces a pod label wherever the scaffold selects by it, in manifests and in the end-to-end
-/// test.
+/// Replaces a pod label in all manifests in which the scaffold selects by it.
 fn rename_label(composed: &mut Composed<'_>, key: &str, (before, after): (&Value, &Value)) {
     let line = |value: &Value| {
         format!(
@@ -344,12 +311,6 @@ fn rename_label(composed: &mut Composed<'_>, key: &str, (before, after): (&Value
         .filter(|(path, _)| path.starts_with("config/") && !path.starts_with("config/samples/"));
     for (_, text) in files {
         *text = text.replace(&line(before), &line(after));
-    }
-    let selector = |value: &Value| format!("--selector {key}={} ", value.as_str().unwrap_or_default());
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let is_label = after.as_str().is_some_and(|value| value.chars().all(is_plain));
-    if let Some(text) = composed.files.get_mut(E2E_TEST).filter(|_| is_label) {
-        *text = text.replace(&selector(before), &selector(after));
     }
 }
 

@@ -10,6 +10,7 @@
 //! | compare a kind's compiled CRD with the manifest from `rbuilder manifests` | [`assert_generated_crd_matches`] |
 //! | call the functions of a webhook | [`admission_request`] |
 //! | find a conversion that loses data | [`assert_round_trip`] |
+//! | deploy the operator to a cluster and check it there | [`DeployedOperator`] |
 //! | generate objects that match a kind's schema | [`RandomObjects`] |
 //!
 //! `rbuilder::fake` is an API server inside the test process, `rbuilder::envtest` a real one.
@@ -22,7 +23,7 @@ mod round_trip;
 mod running;
 
 pub use rbuilder_testing::{
-    Counterexample, Kstatus, Outcome, RandomObjects, admission_request, assert_crd_matches,
+    Counterexample, DeployedOperator, Kstatus, Outcome, RandomObjects, admission_request, assert_crd_matches,
     assert_generated_crd_matches, crd_differences, eventually, eventually_eq, kstatus, sample,
     until_observed,
 };

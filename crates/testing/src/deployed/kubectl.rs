@@ -1,0 +1,122 @@
+//! Runs kubectl and other programs.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// The kubectl to run.
+#[derive(Debug)]
+pub(super) struct Kubectl {
+    program: String,
+}
+
+impl Kubectl {
+    pub(super) fn from_environment() -> Self {
+        let program = std::env::var("KUBECTL").unwrap_or_else(|_| "kubectl".to_owned());
+        Self { program }
+    }
+
+    /// Returns a command in a namespace.
+    pub(super) fn command(&self, namespace: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(["--namespace", namespace]);
+        command
+    }
+
+    /// Returns a command in the namespace of an object.
+    pub(super) fn command_for(&self, object: &Value) -> Command {
+        let namespace = object["metadata"]["namespace"].as_str();
+        match namespace {
+            Some(namespace) => self.command(namespace),
+            None => Command::new(&self.program),
+        }
+    }
+
+    /// Renders a kustomization.
+    #[track_caller]
+    pub(super) fn kustomize(&self, folder: &str) -> String {
+        read(Command::new(&self.program).args(["kustomize", folder]))
+    }
+
+    /// Creates or updates an object.
+    #[track_caller]
+    pub(super) fn apply(&self, object: &Value) {
+        let mut command = Command::new(&self.program);
+        command.args([
+            "apply",
+            "--server-side",
+            "--field-manager=test-e2e",
+            "--filename=-",
+        ]);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let mut input = child.stdin.take().expect("the input is a pipe");
+        input
+            .write_all(object.to_string().as_bytes())
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        // kubectl reads to the end of its input.
+        drop(input);
+        let status = child.wait().expect("a child process can be awaited");
+        assert!(status.success(), "{command:?}: {status}");
+    }
+}
+
+/// Returns the name of an object for kubectl: `Kind.version.group/name`.
+pub(super) fn resource_name(object: &Value) -> String {
+    let part = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (kind, name) = (part(&object["kind"]), part(&object["metadata"]["name"]));
+    match part(&object["apiVersion"]).split_once('/') {
+        Some((group, version)) => format!("{kind}.{version}.{group}/{name}"),
+        None => format!("{kind}/{name}"),
+    }
+}
+
+/// Returns true if the kustomization in a folder lists resources. kubectl fails for one that lists
+/// none.
+#[track_caller]
+pub(super) fn has_resources(folder: &str) -> bool {
+    let path = Path::new(folder).join("kustomization.yaml");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let kustomization: Value =
+        serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    kustomization["resources"]
+        .as_array()
+        .is_some_and(|resources| !resources.is_empty())
+}
+
+/// Runs a command that prints to the terminal.
+#[track_caller]
+pub(super) fn run(command: &mut Command) {
+    println!("{command:?}");
+    match command.status() {
+        Ok(status) => assert!(status.success(), "{command:?}: {status}"),
+        Err(error) => panic!("{command:?}: {error}"),
+    }
+}
+
+/// Returns the output of a command.
+#[track_caller]
+pub(super) fn read(command: &mut Command) -> String {
+    output(command).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Returns the output of a command.
+///
+/// # Errors
+/// Returns what the command printed to standard error if it failed.
+pub(super) fn output(command: &mut Command) -> Result<String, String> {
+    let output = command
+        .output()
+        .map_err(|error| format!("{command:?}: {error}"))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            Err(format!("{command:?}: {}: {errors}", output.status))
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! An operator deployed to a real cluster, for end-to-end tests.
+//!
+//! The programs `make` and `kubectl` do the work, as they do for users: a test that called the API
+//! server itself would not notice a broken Makefile.
+
+mod kubectl;
+mod metrics;
+mod rendered;
+
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::eventually;
+use kubectl::{Kubectl, run};
+use rendered::Rendered;
+
+/// The manifests that `make deploy` applies.
+const MANIFESTS: &str = "config/default";
+/// The samples, with a kustomization that lists them.
+const SAMPLES: &str = "config/samples";
+/// Time limit for everything except the rollout.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// An operator that `make deploy` has deployed to the cluster in the kubeconfig.
+///
+/// The scaffolded test `tests/e2e.rs` uses it. Names are read from what `config/default` renders,
+/// so they may change there. The variable `KUBECTL` names another program than `kubectl`.
+///
+/// All functions print the commands that they run. If a test panics while this value exists, its
+/// drop prints the Deployments, Pods, logs and events of the operator's namespace, and leaves them
+/// in the cluster.
+///
+/// ```no_run
+/// use rbuilder::testing::DeployedOperator;
+///
+/// # async fn test() {
+/// let operator = DeployedOperator::deploy();
+/// operator.check_metrics().await;
+/// let samples = operator.create_samples("default").await;
+/// operator.await_status(&samples).await;
+/// operator.delete(&samples);
+/// operator.undeploy();
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct DeployedOperator {
+    rendered: Rendered,
+    kubectl: Kubectl,
+}
+
+impl DeployedOperator {
+    /// Deploys the image that the variable `IMG` names, and waits up to five minutes until its
+    /// Deployments are available.
+    ///
+    /// The namespace enforces the Pod Security Standard "restricted".
+    ///
+    /// # Panics
+    /// Panics if `IMG` is not set, if `config/default` renders no Deployment, or if a command fails.
+    #[must_use]
+    #[track_caller]
+    pub fn deploy() -> Self {
+        let image = std::env::var("IMG").expect("IMG names the image, as in `make test-e2e`");
+        let kubectl = Kubectl::from_environment();
+        let rendered = Rendered::read(&kubectl.kustomize(MANIFESTS));
+        kubectl.apply(&json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {
+                "name": rendered.namespace,
+                "labels": {"pod-security.kubernetes.io/enforce": "restricted"},
+            },
+        }));
+        let operator = Self { rendered, kubectl };
+        run(Command::new("make").args(["deploy", &format!("IMG={image}")]));
+        run(operator
+            .kubectl()
+            .args(["rollout", "status", "deployment", "--timeout=5m"]));
+        operator
+    }
+
+    /// Returns the namespace of the operator.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.rendered.namespace
+    }
+
+    /// Returns a `kubectl` command in the operator's namespace, to which a test adds arguments.
+    #[must_use]
+    pub fn kubectl(&self) -> Command {
+        self.kubectl.command(self.namespace())
+    }
+
+    /// Reads the metrics like Prometheus: over HTTPS, with the token of a service account that may
+    /// read them. Checks that a client without a token is refused.
+    ///
+    /// Does nothing if `config/default` has no metrics Service, as after
+    /// `rbuilder edit --disable metrics`.
+    ///
+    /// # Panics
+    /// Panics if the metrics are public, or cannot be read within two minutes.
+    pub async fn check_metrics(&self) {
+        let Some(service) = &self.rendered.metrics else {
+            return;
+        };
+        let account = &self.rendered.account;
+        self.kubectl.apply(&json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": format!("{}-test-e2e", service.reader_role)},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": service.reader_role,
+            },
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": self.namespace()}],
+        }));
+        let token = kubectl::read(self.kubectl().args(["create", "token", account]));
+        metrics::check(self.kubectl(), service, token.trim()).await;
+    }
+
+    /// Creates the samples in `config/samples`, and returns them as they are in the cluster. A
+    /// sample without a namespace is created in `namespace`.
+    ///
+    /// Webhooks become reachable shortly after the manager is ready, so this is retried for two
+    /// minutes.
+    ///
+    /// # Panics
+    /// Panics if the samples cannot be created.
+    pub async fn create_samples(&self, namespace: &str) -> Vec<Value> {
+        if !kubectl::has_resources(SAMPLES) {
+            return Vec::new();
+        }
+        let created = eventually(TIMEOUT, || async {
+            let apply = ["apply", "--kustomize", SAMPLES, "--output=json"];
+            kubectl::output(self.kubectl.command(namespace).args(apply))
+        });
+        let created: Value = serde_json::from_str(&created.await).expect("kubectl prints JSON");
+        match created["items"].as_array() {
+            Some(items) => items.clone(),
+            None => vec![created],
+        }
+    }
+
+    /// Waits until each object has a status, for two minutes each.
+    ///
+    /// Skips kinds whose status no controller of the project writes, according to the file PROJECT:
+    /// those without a controller, and those created from a CRD, whose scaffolded controller is a
+    /// stub.
+    ///
+    /// # Panics
+    /// Panics if an object has no status in time, or PROJECT cannot be read.
+    pub async fn await_status(&self, objects: &[Value]) {
+        let text = std::fs::read_to_string("PROJECT").expect("PROJECT can be read");
+        let project: Value = serde_saphyr::from_str(&text).expect("PROJECT is YAML");
+        for object in objects.iter().filter(|object| has_controller(&project, object)) {
+            let name = kubectl::resource_name(object);
+            println!("waiting for the status of {name}");
+            eventually(TIMEOUT, || async {
+                let get = ["get", &name, "--output=json"];
+                let found = kubectl::output(self.kubectl.command_for(object).args(get))?;
+                let found: Value = serde_json::from_str(&found).map_err(|error| error.to_string())?;
+                match found["status"].is_object() {
+                    true => Ok(()),
+                    false => Err(format!("{name} has no status")),
+                }
+            })
+            .await;
+        }
+    }
+
+    /// Deletes objects, and waits until their finalizers are removed.
+    ///
+    /// # Panics
+    /// Panics if an object still exists after two minutes.
+    pub fn delete(&self, objects: &[Value]) {
+        let timeout = format!("--timeout={}s", TIMEOUT.as_secs());
+        for object in objects {
+            let name = kubectl::resource_name(object);
+            let delete = ["delete", &name, "--ignore-not-found", &timeout];
+            run(self.kubectl.command_for(object).args(delete));
+        }
+    }
+
+    /// Removes the operator with `make undeploy`, and deletes its namespace, which `make undeploy`
+    /// keeps because it existed before `make deploy`.
+    ///
+    /// # Panics
+    /// Panics if a command fails.
+    pub fn undeploy(self) {
+        run(Command::new("make").args(["undeploy", "ignore-not-found=true"]));
+        run(self.kubectl().args(["delete", "namespace", self.namespace()]));
+    }
+}
+
+impl Drop for DeployedOperator {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let logs = format!("logs --selector {} --tail=-1 --prefix", self.rendered.selector);
+        for line in [
+            "describe deployments,pods",
+            &logs,
+            "get events --sort-by=.lastTimestamp",
+        ] {
+            println!("\nkubectl --namespace {} {line}", self.namespace());
+            match kubectl::output(self.kubectl().args(line.split_whitespace())) {
+                Ok(text) | Err(text) => println!("{text}"),
+            }
+        }
+    }
+}
+
+/// Returns true if a controller of the project writes the status of an object.
+fn has_controller(project: &Value, object: &Value) -> bool {
+    let mut resources = project["resources"].as_array().into_iter().flatten();
+    resources.any(|resource| {
+        let parts = ["group", "domain"].map(|key| resource[key].as_str().unwrap_or_default());
+        let group = format!("{}/", parts.join(".").trim_matches('.'));
+        let api_version = object["apiVersion"].as_str().unwrap_or_default();
+        (resource["controller"] == true || resource["controllers"].is_array())
+            && resource["api"]["imported"] != true
+            && resource["kind"] == object["kind"]
+            && api_version.starts_with(&group)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_kinds_with_a_written_controller_get_a_status() {
+        let project = json!({ "resources": [
+            { "group": "cache", "domain": "example.com", "kind": "Memcached", "controller": true },
+            { "domain": "example.com", "kind": "Cup", "controllers": [{ "name": "cup" }] },
+            { "group": "cache", "domain": "example.com", "kind": "Plain" },
+            { "group": "backup", "domain": "example.com", "kind": "Backup", "controller": true, "api": { "imported": true } },
+        ] });
+        let check = |api_version: &str, kind: &str, expected: bool| {
+            let object = json!({ "apiVersion": api_version, "kind": kind });
+            assert_eq!(
+                has_controller(&project, &object),
+                expected,
+                "{api_version} {kind}"
+            );
+        };
+        check("cache.example.com/v1", "Memcached", true);
+        check("other.example.com/v1", "Memcached", false);
+        check("example.com/v1", "Cup", true);
+        check("cache.example.com/v1", "Plain", false);
+        check("backup.example.com/v1", "Backup", false);
+        check("v1", "ConfigMap", false);
+    }
+}
