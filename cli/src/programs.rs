@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 
 /// Maximum length in bytes of each output stream. Longer output is truncated.
-const LONGEST: u64 = 1 << 20;
+pub(crate) const LONGEST: u64 = 1 << 20;
 
 /// Interval at which to check whether a program has exited.
 const INTERVAL: Duration = Duration::from_millis(10);

@@ -152,16 +152,16 @@ fn json_has_the_status_of_the_server() {
     let folder = folder("  size: 12\n");
     folder.write(
         "other.yaml",
-        "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n",
+        "apiVersion: v1\nkind: List\nitems:\n- apiVersion: other.io/v1\n  kind: Pot\n",
     );
     let ran = folder.run("validate cup.yaml other.yaml --crds crds --output json");
     assert_eq!(ran.code, 1);
     let answer: Value = serde_json::from_str(&ran.out).expect("JSON");
-    let (cup, pod) = (&answer["objects"][0], &answer["objects"][1]);
+    let (cup, pot) = (&answer["objects"][0], &answer["objects"][1]);
     assert_eq!(cup["verdict"], "refused");
     assert_eq!(cup["status"]["reason"], "Invalid");
     assert_eq!(cup["diagnostics"][0]["start"]["line"], 6);
-    assert_eq!(pod["verdict"], "unknown kind");
+    assert_eq!(pot["verdict"], "unknown kind");
 }
 
 #[test]
@@ -207,4 +207,126 @@ fn definitions_are_needed() {
     folder.write("cup.yaml", "a: [\n");
     let ran = folder.run("validate cup.yaml --crds crds");
     assert!(ran.err.contains("cannot parse cup.yaml"), "{}", ran.err);
+}
+
+#[test]
+fn kinds_of_kubernetes_are_judged_by_their_structure() {
+    let folder = Folder::new();
+    folder.write(
+        "app.yaml",
+        "apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  replicas: two
+  template:
+    spec:
+      containers:
+      - name: web
+        imge: nginx
+",
+    );
+    let ran = folder.run("validate app.yaml");
+    let unknown = "error: strict decoding error: unknown field \"spec.template.spec.containers[0].imge\"";
+    for part in [unknown, "--> app.yaml:11:9"] {
+        assert!(ran.err.contains(part), "{part}\n{}", ran.err);
+    }
+    folder.replace("app.yaml", "imge", "image");
+    let ran = folder.run("validate app.yaml");
+    assert_eq!(ran.code, 1);
+    for part in [
+        "error: spec.replicas: Invalid value: \"string\"",
+        "--> app.yaml:6:13",
+        "warning: spec.selector: Required value",
+        "help: the schema of Kubernetes requires the field",
+    ] {
+        assert!(ran.err.contains(part), "{part}\n{}", ran.err);
+    }
+    folder.replace("app.yaml", "two", "2");
+    let ran = folder.run("validate app.yaml").ok();
+    assert_eq!(ran.out, "1 object accepted, 0 refused\n");
+    folder.replace("app.yaml", "apps/v1", "apps/v1beta1");
+    let ran = folder.run("validate app.yaml");
+    for part in [
+        "no matches for kind \"Deployment\" in version \"apps/v1beta1\"",
+        "the kind has the versions: v1",
+    ] {
+        assert!(ran.err.contains(part), "{part}\n{}", ran.err);
+    }
+}
+
+#[test]
+fn summary_names_the_kinds_that_no_definition_is_known_of() {
+    let folder = folder("  size: 1\n");
+    let other = "apiVersion: cert-manager.io/v1\nkind: Issuer\nmetadata: { name: a }\n";
+    folder.write("other.yaml", &format!("{other}---\n{other}"));
+    let ran = folder.run("validate cup.yaml other.yaml --crds crds").ok();
+    assert_eq!(
+        ran.out,
+        "1 object accepted, 0 refused\n\
+         2 objects not judged, because no CRD here defines Issuer of cert-manager.io/v1: pass the CRD with `--crds`\n"
+    );
+}
+
+/// Puts a program on the `PATH` that prints an object for `kustomize` or `template`.
+#[cfg(unix)]
+#[allow(clippy::disallowed_methods)] // the test creates the program that the command starts
+fn run_with_program(folder: &Folder, name: &str, line: &str) -> (Option<i32>, String) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bin = Folder::new();
+    bin.write("object.yaml", &cup("  size: 12\n"));
+    // Only the directory of the program is on the `PATH`.
+    let script = "#!/bin/sh\ncase \"$1\" in kustomize|template) ;; *) exit 1 ;; esac\n\
+                  while IFS= read -r line; do printf '%s\\n' \"$line\"; done < \"${0%/*}/object.yaml\"\n";
+    bin.write(name, script);
+    std::fs::set_permissions(bin.path().join(name), std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_rbuilder"))
+        .args(line.split_whitespace())
+        .current_dir(folder.path())
+        .env("PATH", bin.path())
+        .env_remove("KUBEBUILDER_ASSETS")
+        .env_remove("KUBECTL")
+        .env_remove("KUSTOMIZE")
+        .env("HOME", bin.path())
+        .env("XDG_DATA_HOME", bin.path())
+        .output()
+        .expect("the command runs");
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(text).expect("text"))
+}
+
+#[cfg(unix)]
+#[test]
+fn kustomizations_and_charts_are_rendered() {
+    let folder = folder("  size: 1\n");
+    let refused = "error: spec.size: Invalid value: 12";
+    folder.write(
+        "deploy/kustomization.yaml",
+        "namePrefix: a-\nresources: [cup.yaml]\n",
+    );
+    folder.write("deploy/cup.yaml", &cup("  size: 1\n"));
+    folder.write("chart/Chart.yaml", "apiVersion: v2\nname: cups\nversion: 0.1.0\n");
+    folder.write("chart/templates/cup.yaml", "{{ fail }}\n");
+    for (program, directory) in [("kubectl", "deploy"), ("helm", "chart")] {
+        let line = format!("validate {directory} --crds crds");
+        let (code, text) = run_with_program(&folder, program, &line);
+        assert_eq!(code, Some(1), "{text}");
+        for part in [refused, &format!("--> {directory} (rendered):6:9")] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        let (_, text) = run_with_program(&folder, program, &format!("{line} --output sarif"));
+        let log: Value = serde_json::from_str(&text).expect("JSON");
+        let place = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], directory);
+        assert_eq!(place.get("region"), None);
+    }
+    let (_, text) = run_with_program(&folder, "kubectl", "validate chart --crds crds");
+    assert!(text.contains("helm was not found"), "{text}");
+    let (_, text) = run_with_program(&folder, "helm", "validate deploy --crds crds");
+    assert!(text.contains("kubectl was not found"), "{text}");
+    // The files that a kustomization only lists have lines to show.
+    folder.write("deploy/kustomization.yaml", "resources: [cup.yaml]\n");
+    let (code, text) = run_with_program(&folder, "helm", "validate deploy --crds crds");
+    assert_eq!((code, text.as_str()), (Some(0), "1 object accepted, 0 refused\n"));
 }

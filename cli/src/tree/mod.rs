@@ -33,7 +33,7 @@ use crate::hash::checksum;
 pub(crate) use area::find_repository;
 pub(crate) use find::{Search, find_project_above, is_own_above};
 pub(crate) use given::read_given_file;
-pub(crate) use inputs::read_inputs;
+pub(crate) use inputs::{InputFile, read_inputs};
 pub(crate) use portable::{typed_path, with_slashes, without_verbatim_prefix};
 #[cfg(feature = "control-plane")]
 pub(crate) use snapshot::{Snapshot, watched_folders};

@@ -50,7 +50,7 @@ pub use cargo::{FETCH, Membership, PackageSummary, find_membership, summarize_pa
 pub use fields::{FieldPath, FieldPlace, find_fields};
 pub use kinds::{KindOutcome, KindSummary};
 pub use kubernetes_kinds::{KubernetesKind, explain_unknown_kind, find_kubernetes_kind, is_kubernetes_group};
-pub use rbuilder_catalogue::{Minor, versions};
+pub use rbuilder_catalogue::{Catalogue, Minor, versions};
 pub use rbuilder_diagnostic::Severity;
 pub use rbuilder_schema::{CsvKind, CsvMarkers, CsvResource, Descriptor, RequiredCrd, fits_descriptor_path};
 pub use rbuilder_syntax::kubernetes::BuiltinKind;

@@ -21,6 +21,7 @@ use crate::verdict::{Failure, Undecided, Verdict};
 pub struct Judge {
     definition: Definition,
     rules: Option<Rules>,
+    is_builtin: bool,
 }
 
 /// The findings of one write.
@@ -39,7 +40,26 @@ impl Judge {
     pub fn new(mut definition: Definition) -> Judge {
         settle_schema(&mut definition.schema);
         let rules = Rules::compile(&definition.schema);
-        Judge { definition, rules }
+        Judge {
+            definition,
+            rules,
+            is_builtin: false,
+        }
+    }
+
+    /// Prepares a kind of Kubernetes itself, of which the schema says only a part: the API server
+    /// checks these kinds in code, and each has rules of its own for names. The group of core kinds
+    /// is empty.
+    pub fn of_builtin(definition: Definition) -> Judge {
+        Judge {
+            is_builtin: true,
+            ..Judge::new(definition)
+        }
+    }
+
+    /// Returns true for a kind of Kubernetes itself.
+    pub fn is_builtin(&self) -> bool {
+        self.is_builtin
     }
 
     /// Returns the definition.
@@ -193,7 +213,10 @@ impl Judge {
     }
 
     fn api_version(&self) -> String {
-        format!("{}/{}", self.definition.group, self.definition.version)
+        match &*self.definition.group {
+            "" => self.definition.version.clone(),
+            group => format!("{group}/{}", self.definition.version),
+        }
     }
 
     /// Sets and clears the metadata of a new object that the server decides about.
@@ -293,12 +316,13 @@ impl Judge {
         if errors.is_empty() {
             let (metadata, field) = (Metadata::of(object), Path::root().child("metadata"));
             let is_namespaced = self.definition.is_namespaced;
-            findings.errors.extend(metadata::check_new(
-                metadata,
-                is_namespaced,
-                NameRule::Subdomain,
-                &field,
-            ));
+            let names = match self.is_builtin {
+                true => NameRule::PathSegment,
+                false => NameRule::Subdomain,
+            };
+            findings
+                .errors
+                .extend(metadata::check_new(metadata, is_namespaced, names, &field));
             let mut checker = Checker::new(Path::root(), &mut findings.undecided);
             findings.errors.extend(checker.find_errors(object, schema, None));
             findings.errors.extend(self.check_scale(object));

@@ -3,22 +3,23 @@
 //! A sample is created with its kind and is not updated when the types change. `kubectl apply` then
 //! rejects it, and catalogs show it as the example of the kind. A run only checks samples whose CRD
 //! it changes, because parsing every CRD again would double the time of a run that changes nothing.
-//! `doctor` checks all samples.
+//! `doctor` checks all samples. The judge of `rbuilder validate` decides, with the words of the API
+//! server.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use anyhow::Result;
-use rbuilder_generator::{Diagnostic, FileRange};
-use rbuilder_schema::{Schema, check_created};
+use rbuilder_generator::{Diagnostic, Minor, Severity};
+use rbuilder_judge::FieldValidation;
 use serde_json::Value;
 
 use super::Request;
 use super::layout::Layout;
+use crate::commands::validate::{Judges, Object, describe_verdict, judge_object, parse_objects};
 use crate::plan::Plan;
 use crate::project::Project;
 use crate::tree::Tree;
-use crate::yaml_stream::{is_yaml, list_items, parse_documents, read_documents};
+use crate::yaml_stream::{is_yaml, parse_documents};
 
 /// The directory of samples.
 const SAMPLES: &str = "config/samples";
@@ -31,17 +32,15 @@ pub(super) fn find_refused(plan: &Plan, tree: &Tree, layout: &Layout) -> Vec<Dia
         return Vec::new();
     }
     let changed = || plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
-    let crds: Vec<Value> = changed()
-        .filter_map(|(_, change)| change.after())
-        .flat_map(read_crds)
-        .collect();
-    let before: Vec<Value> = changed()
-        .flat_map(|(_, change)| read_crds(change.before()))
-        .collect();
+    let (mut crds, mut before) = (Definitions::default(), Definitions::default());
+    for (path, change) in changed() {
+        crds.add(path, change.after().unwrap_or_default());
+        before.add(path, change.before());
+    }
     if crds.is_empty() && before.is_empty() {
         return Vec::new();
     }
-    let was_known = |_: &str, object: &Value| find_version(&before, object).is_some();
+    let was_known = |_: &str, object: &Object| before.judges.find(object).is_some();
     check_samples(plan, tree, &crds, &was_known)
 }
 
@@ -52,23 +51,24 @@ pub(super) fn find_refused(plan: &Plan, tree: &Tree, layout: &Layout) -> Vec<Dia
 /// Returns an error if the settings, a directory or a CRD cannot be read.
 pub(in crate::commands) fn find_refused_before(plan: &Plan, tree: &Tree) -> Result<Vec<Diagnostic>> {
     let layout = Request::default().with_settings(tree)?.layout;
-    let (mut crds, mut groups) = (Vec::new(), BTreeSet::new());
+    let (mut crds, mut groups) = (Definitions::default(), BTreeSet::new());
     for path in layout.list_crds(tree)? {
-        let found = read_crds(&plan.read(tree, &path)?.unwrap_or_default());
+        let text = plan.read(tree, &path)?.unwrap_or_default();
+        let found = read_crds(&text);
         groups.extend(
             found
                 .iter()
                 .filter_map(|crd| Some(crd["spec"]["group"].as_str()?.to_owned())),
         );
         if !plan.changes().contains_key(&path) {
-            crds.extend(found);
+            crds.add(&path, &text);
         }
     }
     // `find_refused` checks what the plan changes.
     let is_settled = plan.changes().keys().all(|path| !layout.holds_crd(path));
     let project = Project::read(tree)?.filter(|project| project.foreign_layout().is_none());
-    let is_own = |path: &str, object: &Value| {
-        let group = group_of(object).filter(|_| is_settled);
+    let is_own = |path: &str, object: &Object| {
+        let group = group_of(&object.value).filter(|_| is_settled);
         group.is_some_and(|group| {
             groups.contains(group)
                 || project
@@ -85,6 +85,34 @@ fn read_crds(text: &str) -> Vec<Value> {
     documents
 }
 
+/// The definitions that samples are judged by.
+struct Definitions {
+    judges: Judges,
+    count: usize,
+}
+
+impl Default for Definitions {
+    fn default() -> Self {
+        Definitions {
+            judges: Judges::new(Minor::LATEST),
+            count: 0,
+        }
+    }
+}
+
+impl Definitions {
+    /// Adds the definitions in a text. A file that is no CRD judges nothing.
+    fn add(&mut self, path: &str, text: &str) {
+        if text.contains("CustomResourceDefinition") && self.judges.add_text(path, text).is_ok() {
+            self.count += 1;
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
 /// Returns the paths of all samples that exist after a plan.
 fn list_samples(plan: &Plan, tree: &Tree) -> BTreeSet<String> {
     let planned = plan.changes().keys();
@@ -98,41 +126,25 @@ fn list_samples(plan: &Plan, tree: &Tree) -> BTreeSet<String> {
 fn check_samples(
     plan: &Plan,
     tree: &Tree,
-    crds: &[Value],
-    is_own: &dyn Fn(&str, &Value) -> bool,
+    crds: &Definitions,
+    is_own: &dyn Fn(&str, &Object) -> bool,
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for path in list_samples(plan, tree) {
         let Ok(Some(text)) = plan.read(tree, &path) else {
             continue;
         };
-        for document in read_documents(&path, &text).unwrap_or_default() {
-            let line = document.line;
-            let objects = list_items(document.value);
-            let is_listed = objects.len() > 1;
-            for object in objects {
-                let reason = match find_version(crds, &object) {
-                    Some(version) => check_object(&object, version).err().map(Reason::Invalid),
-                    None => is_own(&path, &object).then_some(Reason::Unknown),
-                };
-                let sample = match object["metadata"]["name"].as_str().filter(|_| is_listed) {
-                    Some(name) => format!("the sample `{name}` in this list"),
-                    None => "this sample".to_owned(),
-                };
-                found.extend(
-                    reason.map(|reason| warn_of_sample((&path, &text, line), &sample, &object, &reason)),
-                );
+        for object in parse_objects(&path, &text).unwrap_or_default() {
+            if let Some(judge) = crds.judges.find(&object) {
+                let verdict = judge_object(judge, &object, &[], FieldValidation::Strict);
+                let said = describe_verdict(&verdict, &object, judge);
+                found.extend(said.into_iter().filter_map(|said| warn_of_invalid(said, &object)));
+            } else if is_own(&path, &object) {
+                found.push(warn_of_unknown(&object));
             }
         }
     }
     found
-}
-
-/// Why the API server rejects a sample.
-enum Reason {
-    Invalid(String),
-    /// No CRD has its kind and version.
-    Unknown,
 }
 
 /// Returns the API group of an object, or `None` for the core group.
@@ -141,67 +153,47 @@ fn group_of(object: &Value) -> Option<&str> {
     Some(group)
 }
 
-/// Returns the version of a CRD that an object uses.
-fn find_version<'a>(crds: &'a [Value], object: &Value) -> Option<&'a Value> {
-    let (group, version) = object["apiVersion"].as_str()?.split_once('/')?;
-    let is_its = |crd: &&Value| {
-        let spec = &crd["spec"];
-        spec["group"] == group && spec["names"]["kind"] == object["kind"]
-    };
-    let versions = crds
-        .iter()
-        .filter(is_its)
-        .flat_map(|crd| crd["spec"]["versions"].as_array());
-    versions.flatten().find(|known| known["name"] == version)
+/// Returns what to call a sample in messages.
+fn noun(object: &Object) -> String {
+    match object.name() {
+        name if object.is_listed && !name.is_empty() => format!("the sample `{name}` in this list"),
+        _ => "this sample".to_owned(),
+    }
 }
 
-/// Validates an object against the schema of its version. The API server validates most metadata on
-/// its own, and drops the status if that is a subresource.
-fn check_object(object: &Value, version: &Value) -> Result<(), String> {
-    let Ok(mut schema) = serde_json::from_value::<Schema>(version["schema"]["openAPIV3Schema"].clone())
-    else {
-        return Ok(());
+/// Returns the warning about what the API server says of a sample. What is not checked is no reason
+/// for one.
+fn warn_of_invalid(said: Diagnostic, object: &Object) -> Option<Diagnostic> {
+    let sample = noun(object);
+    let warning = match said.severity {
+        Severity::Error => Diagnostic::warning(
+            said.place,
+            format!(
+                "{sample} is not a valid `{}` of {}: {}",
+                object.kind(),
+                object.api_version(),
+                said.message
+            ),
+        )
+        .help("update the sample to match the types: `kubectl apply` rejects it, and the bundle contains it as the example of the kind"),
+        Severity::Warning => Diagnostic::warning(
+            said.place,
+            format!("the API server warns about {sample}: {}", said.message),
+        ),
+        Severity::Note => return None,
     };
-    schema.embedded_resource = true;
-    if let Some(metadata) = schema.properties.get_mut("metadata") {
-        Arc::make_mut(metadata).preserve_unknown_fields = true;
-    }
-    let mut object = object.clone();
-    if version["subresources"]["status"].is_object() {
-        schema.required.retain(|name| &**name != "status");
-        schema.properties.remove("status");
-        if let Some(fields) = object.as_object_mut() {
-            fields.remove("status");
-        }
-    }
-    check_created(&object, &schema)
+    Some(warning)
 }
 
-/// Returns the warning about a sample that starts on a line of a file, or about an item of a list
-/// that does.
-fn warn_of_sample(
-    (path, text, line): (&str, &str, usize),
-    sample: &str,
-    object: &Value,
-    reason: &Reason,
-) -> Diagnostic {
-    let name = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let (kind, api_version) = (name(&object["kind"]), name(&object["apiVersion"]));
-    let start: usize = text
-        .split_inclusive('\n')
-        .take(line.saturating_sub(1))
-        .map(str::len)
-        .sum();
-    let length = text[start..].lines().next().map_or(0, str::len);
-    let (message, help) = match reason {
-        Reason::Invalid(reason) => (
-            format!("{sample} is not a valid `{kind}` of {api_version}: {reason}"),
-            "update the sample to match the types: `kubectl apply` rejects it, and the bundle contains it as the example of the kind",
-        ),
-        Reason::Unknown => (
-            format!("{sample} is of {api_version}, and no CRD of the project has a `{kind}` there"),
-            "update its `apiVersion` and `kind` to match the types, or delete it and its entry in the kustomization: `kubectl apply` rejects it",
-        ),
-    };
-    Diagnostic::warning(FileRange::new(path, start..start + length), message).help(help)
+/// Returns the warning about a sample whose kind or version has no CRD.
+fn warn_of_unknown(object: &Object) -> Diagnostic {
+    let message = format!(
+        "{} is of {}, and no CRD of the project has a `{}` there",
+        noun(object),
+        object.api_version(),
+        object.kind()
+    );
+    Diagnostic::warning(object.place("apiVersion"), message).help(
+        "update its `apiVersion` and `kind` to match the types, or delete it and its entry in the kustomization: `kubectl apply` rejects it",
+    )
 }

@@ -5,20 +5,24 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use rbuilder_generator::{FileRange, SourceSet};
+use rbuilder_generator::{FileRange, Minor, SourceSet};
 use rbuilder_importer::is_definition;
 use rbuilder_judge::{Definition, Judge};
 use serde_json::Value;
 
+use super::builtin::Builtin;
 use super::place::{self, Node};
+use super::rendered::read_texts;
 use crate::tree::read_inputs;
 use crate::yaml_stream::{describe_failure, list_items, parse_values};
 
 /// An object in a file.
-pub(super) struct Object {
+pub(in crate::commands) struct Object {
     pub(super) path: String,
     node: Node,
-    pub(super) value: Value,
+    pub(in crate::commands) value: Value,
+    /// True for one of several items of a list.
+    pub(in crate::commands) is_listed: bool,
 }
 
 impl Object {
@@ -29,15 +33,15 @@ impl Object {
             .unwrap_or_default()
     }
 
-    pub(super) fn api_version(&self) -> &str {
+    pub(in crate::commands) fn api_version(&self) -> &str {
         self.text("/apiVersion")
     }
 
-    pub(super) fn kind(&self) -> &str {
+    pub(in crate::commands) fn kind(&self) -> &str {
         self.text("/kind")
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(in crate::commands) fn name(&self) -> &str {
         match self.text("/metadata/name") {
             "" => self.text("/metadata/generateName"),
             name => name,
@@ -51,10 +55,15 @@ impl Object {
         }
     }
 
+    /// Returns the group, which is empty for core kinds, and the version.
+    pub(super) fn group_version(&self) -> (&str, &str) {
+        let api_version = self.api_version();
+        api_version.split_once('/').unwrap_or(("", api_version))
+    }
+
     /// Returns what an update of the object has in common with it.
     pub(super) fn identity(&self) -> (&str, &str, &str, &str) {
-        let group = self.api_version().split_once('/').map_or("", |(group, _)| group);
-        (group, self.kind(), self.namespace(), self.name())
+        (self.group_version().0, self.kind(), self.namespace(), self.name())
     }
 
     /// Returns the object as it is stored: with its namespace.
@@ -72,7 +81,7 @@ impl Object {
     }
 
     /// Returns the place of a field that a message names.
-    pub(super) fn place(&self, field: &str) -> FileRange {
+    pub(in crate::commands) fn place(&self, field: &str) -> FileRange {
         let range: Range<usize> = self.node.locate(field);
         FileRange::new(self.path.as_str(), range)
     }
@@ -82,26 +91,36 @@ impl Object {
 /// skipped.
 ///
 /// # Errors
-/// Fails if a file cannot be read or is not YAML.
+/// Fails if a file cannot be read or is not YAML, or if a directory cannot be rendered.
 pub(super) fn read_objects(dir: &Path, files: &[PathBuf], sources: &mut SourceSet) -> Result<Vec<Object>> {
     let mut objects = Vec::new();
     for typed in files {
-        for file in read_inputs(dir, typed)? {
-            let nodes =
-                place::parse(&file.text).map_err(|error| describe_failure(&file.path, &file.text, &error))?;
-            for node in nodes.into_iter().flat_map(Node::into_objects) {
-                let object = Object {
-                    path: file.path.clone(),
-                    value: node.value(),
-                    node,
-                };
-                if object.value.is_object() && !is_kustomization(&object) {
-                    objects.push(object);
-                }
-            }
+        for file in read_texts(dir, typed)? {
+            let found = parse_objects(&file.path, &file.text);
+            objects.extend(found.map_err(|error| describe_failure(&file.path, &file.text, &error))?);
             sources.insert(file.path, file.text);
         }
     }
+    Ok(objects)
+}
+
+/// Parses the objects in a file, and in the lists there.
+///
+/// # Errors
+/// Returns an error if the text is not YAML.
+pub(in crate::commands) fn parse_objects(path: &str, text: &str) -> Result<Vec<Object>, serde_saphyr::Error> {
+    let mut objects = Vec::new();
+    for document in place::parse(text)? {
+        let nodes = document.into_objects();
+        let is_listed = nodes.len() > 1;
+        objects.extend(nodes.into_iter().map(|node| Object {
+            path: path.to_owned(),
+            value: node.value(),
+            node,
+            is_listed,
+        }));
+    }
+    objects.retain(|object| object.value.is_object() && !is_kustomization(object));
     Ok(objects)
 }
 
@@ -112,12 +131,31 @@ fn is_kustomization(object: &Object) -> bool {
 }
 
 /// The judges of all kinds and versions, by group and version, and kind.
-#[derive(Default)]
-pub(super) struct Judges {
+pub(in crate::commands) struct Judges {
     judges: BTreeMap<(String, String), Judge>,
+    builtin: Builtin,
 }
 
 impl Judges {
+    /// Returns the judges of no kinds but those of a minor of Kubernetes.
+    pub(in crate::commands) fn new(minor: Minor) -> Judges {
+        Judges {
+            judges: BTreeMap::new(),
+            builtin: Builtin::new(minor),
+        }
+    }
+
+    /// Adds the judge of an object of a kind of Kubernetes itself.
+    pub(super) fn add_builtin(&mut self, object: &Object) {
+        let (group, version) = object.group_version();
+        if self.find(object).is_none()
+            && let Some(judge) = self.builtin.judge(group, version, object.kind())
+        {
+            let key = (object.api_version().to_owned(), object.kind().to_owned());
+            self.judges.insert(key, judge);
+        }
+    }
+
     /// Adds the definitions in files and directories.
     ///
     /// # Errors
@@ -144,7 +182,7 @@ impl Judges {
     ///
     /// # Errors
     /// Fails if the text is not YAML, or if a definition has no structural schema.
-    pub(super) fn add_text(&mut self, path: &str, text: &str) -> Result<()> {
+    pub(in crate::commands) fn add_text(&mut self, path: &str, text: &str) -> Result<()> {
         let documents = parse_values(text).map_err(|error| describe_failure(path, text, &error))?;
         for definition in documents.into_iter().flat_map(list_items).filter(is_definition) {
             let found =
@@ -158,24 +196,26 @@ impl Judges {
         Ok(())
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.judges.is_empty()
+    /// Returns true if there is no definition of a custom resource.
+    pub(super) fn has_no_crds(&self) -> bool {
+        self.judges.values().all(Judge::is_builtin)
     }
 
     /// Returns the judge of an object.
-    pub(super) fn find(&self, object: &Object) -> Option<&Judge> {
+    pub(in crate::commands) fn find(&self, object: &Object) -> Option<&Judge> {
         self.judges
             .get(&(object.api_version().to_owned(), object.kind().to_owned()))
     }
 
     /// Returns the versions of the kind of an object that are defined.
     pub(super) fn versions(&self, object: &Object) -> Vec<&str> {
-        let group = object
-            .api_version()
-            .split_once('/')
-            .map_or("", |(group, _)| group);
+        let (group, _) = object.group_version();
         let judges = self.judges.values().map(Judge::definition);
         let same = judges.filter(|found| found.group == group && found.kind == object.kind());
-        same.map(|found| found.version.as_str()).collect()
+        let versions: Vec<&str> = same.map(|found| found.version.as_str()).collect();
+        match versions.is_empty() {
+            true => self.builtin.versions(group, object.kind()),
+            false => versions,
+        }
     }
 }

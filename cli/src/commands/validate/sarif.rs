@@ -4,6 +4,7 @@ use rbuilder_generator::{Diagnostic, Severity, SourceSet};
 use serde_json::{Value, json};
 
 use super::Judged;
+use super::rendered::RENDERED;
 use crate::report::to_json;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -38,16 +39,22 @@ fn result(diagnostic: &Diagnostic, sources: &SourceSet) -> Value {
         Severity::Warning => "warning",
         Severity::Note => "note",
     };
-    json!({
-        "ruleId": RULE,
-        "level": level,
-        "message": { "text": diagnostic.message },
-        "locations": [{ "physicalLocation": {
-            "artifactLocation": { "uri": found["path"] },
+    let path = &diagnostic.place.path;
+    // Lines of what is rendered from a directory are in no file.
+    let place = match path.strip_suffix(RENDERED) {
+        Some(directory) => json!({ "artifactLocation": { "uri": directory } }),
+        None => json!({
+            "artifactLocation": { "uri": path },
             "region": {
                 "startLine": found["start"]["line"], "startColumn": found["start"]["column"],
                 "endLine": found["end"]["line"], "endColumn": found["end"]["column"],
             },
-        } }],
+        }),
+    };
+    json!({
+        "ruleId": RULE,
+        "level": level,
+        "message": { "text": diagnostic.message },
+        "locations": [{ "physicalLocation": place }],
     })
 }

@@ -1,0 +1,107 @@
+//! Directories whose objects are what kustomize or Helm renders from them.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, anyhow, bail};
+use serde_json::Value;
+
+use crate::commands::find_kubectl;
+use crate::flags::ClusterFlags;
+use crate::programs::{LIMIT, LONGEST, ask, find_program, neutral_folder};
+use crate::tree::{InputFile, read_inputs};
+use crate::yaml_stream::parse_documents;
+
+/// The names of the file that makes a directory a kustomization.
+const KUSTOMIZATIONS: &[&str] = &["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+/// Follows the path of a directory in the name of what is rendered from it.
+pub(super) const RENDERED: &str = " (rendered)";
+
+/// Reads the texts that a path on the command line stands for: a file, the standard input, the
+/// files of a directory, or what kustomize or Helm renders from it.
+///
+/// # Errors
+/// Fails if an input cannot be read, or if it cannot be rendered.
+pub(super) fn read_texts(dir: &Path, typed: &Path) -> Result<Vec<InputFile>> {
+    let path = dir.join(typed);
+    let rendered = if typed == Path::new("-") {
+        None
+    } else if path.join("Chart.yaml").is_file() {
+        Some(render_chart(&path)?)
+    } else if let Some(name) = KUSTOMIZATIONS.iter().find(|name| path.join(name).is_file()) {
+        match is_plain_list(&path, name) {
+            true => None,
+            false => Some(render_kustomization(dir, typed)?),
+        }
+    } else {
+        None
+    };
+    match rendered {
+        None => read_inputs(dir, typed),
+        Some(text) => Ok(vec![InputFile {
+            path: format!("{}{RENDERED}", typed.display()),
+            text,
+            is_named: true,
+        }]),
+    }
+}
+
+/// Returns true if a kustomization only lists files beside it, as `config/samples` does. Its objects
+/// are those of the files, which have lines to show.
+fn is_plain_list(path: &Path, name: &str) -> bool {
+    let read = |path: &Path| read_inputs(path, Path::new(name)).ok();
+    let Some([file]) = read(path).and_then(|files| <[InputFile; 1]>::try_from(files).ok()) else {
+        return false;
+    };
+    let documents = parse_documents(&file.text).unwrap_or_default();
+    let [Value::Object(keys)] = &documents[..] else {
+        return documents.is_empty();
+    };
+    let is_file = |resource: &Value| {
+        let name = resource.as_str().unwrap_or_default();
+        !name.contains(['/', '\\']) && path.join(name).is_file()
+    };
+    keys.iter().all(|(key, value)| match key.as_str() {
+        "apiVersion" | "kind" => true,
+        "resources" => value.as_array().is_some_and(|list| list.iter().all(is_file)),
+        _ => false,
+    })
+}
+
+fn render_kustomization(dir: &Path, typed: &Path) -> Result<String> {
+    let kubectl = find_kubectl(dir, &ClusterFlags::default())
+        .with_context(|| format!("cannot render the kustomization {}", typed.display()))?;
+    kubectl.render(&typed.to_string_lossy())
+}
+
+fn render_chart(path: &Path) -> Result<String> {
+    let helm = find_program("helm").ok_or_else(|| {
+        anyhow!(
+            "cannot render the chart {}: helm was not found: install it (https://helm.sh/docs/intro/install), or pass \
+             what it renders on standard input: `helm template <chart> | rbuilder validate -`",
+            path.display()
+        )
+    })?;
+    let mut command = Command::new(&helm);
+    command
+        .arg("template")
+        .arg(std::path::absolute(path)?)
+        .current_dir(neutral_folder(&helm));
+    let answer = ask(&mut command, LIMIT).with_context(|| format!("cannot run {}", helm.display()))?;
+    if !answer.status.success() {
+        bail!(
+            "`helm template {}` failed: {}",
+            path.display(),
+            String::from_utf8_lossy(&answer.err).trim()
+        );
+    }
+    if answer.out.len() as u64 >= LONGEST {
+        bail!(
+            "the chart {} renders to more than {} MiB: pass what helm renders on standard input",
+            path.display(),
+            LONGEST >> 20
+        );
+    }
+    String::from_utf8(answer.out).context("the output of `helm template` is not valid UTF-8")
+}
