@@ -356,10 +356,14 @@ fn inherited_keys_and_a_linked_manifest_are_read() {
 }
 
 #[test]
-fn dependencies_outside_of_the_image_are_reported() {
-    for (dependency, is_outside) in [
-        ("common = { path = \"../common\" }", true),
-        ("common = { path = \"common\" }", false),
+fn path_dependencies_that_the_image_lacks_are_reported() {
+    let outside =
+        "warning: the image is built from the directory of the package, which does not contain ../common\n";
+    let no_member = "warning: the Dockerfile does not find common, which is no member of a workspace\n";
+    for (dependency, warning) in [
+        ("common = { path = \"../common\" }", outside),
+        ("common = { path = \"common\" }", no_member),
+        ("common = { path = \"common\" }\n[workspace]", ""),
     ] {
         let folder = Folder::new();
         folder.write("op/Cargo.toml", &format!("{MANIFEST}{dependency}\n"));
@@ -369,8 +373,9 @@ fn dependencies_outside_of_the_image_are_reported() {
             folder.write(&format!("{path}/src/lib.rs"), "");
         }
         let ran = folder.inside("op").run(ADOPT).ok();
-        let warning = "warning: the image is built from the directory of the package, which does not contain ../common\n";
-        assert_eq!(ran.err.contains(warning), is_outside, "{}", ran.err);
+        for other in [outside, no_member] {
+            assert_eq!(ran.err.contains(other), other == warning, "{}", ran.err);
+        }
     }
 }
 

@@ -63,6 +63,13 @@ pub(crate) const CARGO_SHEAR: Tool = Tool {
     })),
 };
 
+/// Compiles the dependencies in the Dockerfile of a scaffold, which names the same version.
+pub(crate) const CARGO_CHEF: Tool = Tool {
+    name: "cargo-chef",
+    version: "0.1.78",
+    source: Source::Crate(None),
+};
+
 /// Compares the public API with the API of a release.
 pub(crate) const CARGO_SEMVER_CHECKS: Tool = Tool {
     name: "cargo-semver-checks",

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use super::project::{Library, Project};
 use crate::sh::{Cmd, write_program};
+use crate::tools;
 
 /// An image store in a folder that is removed on drop.
 pub(super) struct Buildah {
@@ -244,7 +245,7 @@ impl Base {
                 " CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=64"
             }
         };
-        let environment = format!("PATH=/toolchain/bin:/usr/bin:/bin CARGO_HOME=/cargo{settings}");
+        let environment = format!("PATH=/toolchain/bin:/cargo/bin:/usr/bin:/bin CARGO_HOME=/cargo{settings}");
         write_build_root(&folder.join("build"), &self.settings, &environment)?;
         buildah.import(&folder.join("build"), Self::BUILD)?;
         write_stand_ins(&folder.join("build"))?;
@@ -266,7 +267,7 @@ fn write_build_root(folder: &Path, settings: &Path, environment: &str) -> Result
         "sys",
         "toolchain",
         "vendor",
-        "cargo",
+        "cargo/bin",
         "var/lib/apt/lists",
     ] {
         fs_err::create_dir_all(root.join(name))?;
@@ -279,6 +280,8 @@ fn write_build_root(folder: &Path, settings: &Path, environment: &str) -> Result
         Cmd::new("cp -a /etc/alternatives").arg(root.join("etc")).run()?;
     }
     fs_err::copy(settings, root.join("cargo/config.toml"))?;
+    let chef = tools::ensure_tool(&tools::CARGO_CHEF)?;
+    fs_err::copy(chef, root.join("cargo/bin/cargo-chef"))?;
     let dockerfile = format!("FROM scratch\nCOPY root /\nENV {environment}\n");
     fs_err::write(folder.join("Dockerfile"), dockerfile)?;
     Ok(())
@@ -291,7 +294,13 @@ fn write_stand_ins(folder: &Path) -> Result<()> {
     fs_err::create_dir_all(&programs)?;
     let note = "#!/bin/sh\necho \"${0##*/} $*\" >> /calls\n";
     let cargo = format!("{note}mkdir -p \"target/$7/release\"\ncp /calls \"target/$7/release/manager\"\n");
-    for (name, script) in [("cargo", cargo.as_str()), ("rustup", note), ("apt-get", note)] {
+    let scripts = [
+        ("cargo", cargo.as_str()),
+        ("cargo-chef", note),
+        ("rustup", note),
+        ("apt-get", note),
+    ];
+    for (name, script) in scripts {
         write_program(&programs.join(name), script)?;
     }
     let dockerfile = "FROM scratch\nCOPY root /\nENV PATH=/stand-ins:/usr/bin:/bin\n";

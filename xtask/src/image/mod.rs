@@ -19,7 +19,7 @@ use self::manager::{ImageRoot, Manager};
 use self::project::{Library, Project};
 use crate::control_plane::ControlPlane;
 use crate::kubectl::Kubectl;
-use crate::{assets, repo};
+use crate::{assets, repo, tools};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -35,6 +35,7 @@ const DEPENDENCIES: &str = "RUN if [ \"$TARGETARCH\" != \"$BUILDARCH\" ]; then r
 pub(crate) fn check_image(args: &Args) -> Result<()> {
     let folder = tempfile::Builder::new().prefix("rbuilder-image-").tempdir()?;
     let project = Project::scaffold(folder.path(), &repo::build_rbuilder()?)?;
+    check_chef_version(&project)?;
     let buildah = Buildah::open(folder.path())?;
     let base = Base::of_this_machine(project.settings(), args.optimized)?;
     base.import(&buildah)?;
@@ -60,6 +61,17 @@ pub(crate) fn check_image(args: &Args) -> Result<()> {
     check_manager(&image, &project)
 }
 
+/// Checks that the Dockerfile installs the cargo-chef that the base images here contain.
+fn check_chef_version(project: &Project) -> Result<()> {
+    let dockerfile = fs_err::read_to_string(project.folder.join("Dockerfile"))?;
+    let install = format!(
+        "cargo install cargo-chef --locked --version {}\n",
+        tools::CARGO_CHEF.version
+    );
+    ensure!(dockerfile.contains(&install), "the Dockerfile has no `{install}`");
+    Ok(())
+}
+
 /// Checks that a build for another architecture installs and uses a cross compiler. Cargo is a
 /// stand-in that only records its calls, because the libraries of the other architecture may not be
 /// installed.
@@ -83,6 +95,7 @@ fn check_cross_build(buildah: &Buildah, base: &Base, project: &Project) -> Resul
     for expected in [
         format!("apt-get install --yes --no-install-recommends {package}"),
         format!("rustup target add {triple}"),
+        format!("cargo chef cook --release --locked --bin manager --target {triple}"),
         format!("cargo build --release --locked --bin manager --target {triple}"),
     ] {
         ensure!(

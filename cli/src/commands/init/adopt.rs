@@ -15,7 +15,7 @@ use rbuilder_templates::{Archive, OnExists};
 use super::files::plan_own_files;
 use super::guess::{guess_binary, guess_domain, list_groups};
 use super::role::CopiedRole;
-use super::workspace::{find_workspace, record_place, warn_workflows};
+use super::workspace::{find_workspace, is_workspace_root, record_place, warn_workflows};
 use super::{enter, request};
 use crate::commands::scaffold_merge::{ScaffoldMerge, Written};
 use crate::commands::written_roles::find_written_roles;
@@ -136,7 +136,7 @@ fn plan_files_of(
     }
     warn_workflows(&project, &mut outcome);
     if !package.leaves_out("Dockerfile") {
-        warn_outside(tree, &project, &mut outcome);
+        warn_paths(tree, &project, &mut outcome);
     }
     Ok(outcome.with_next(&next))
 }
@@ -338,8 +338,9 @@ fn is_there(tree: &Tree, path: &str) -> bool {
     tree.read(path).map_or(true, |text| text.is_some())
 }
 
-/// Warns of packages that the image needs and that are outside of its build context.
-fn warn_outside(tree: &Tree, project: &Project, outcome: &mut Outcome) {
+/// Warns of path dependencies that the Dockerfile does not find: those outside of its build context,
+/// and those that are no members of a workspace, because cargo-chef asks Cargo for members only.
+fn warn_paths(tree: &Tree, project: &Project, outcome: &mut Outcome) {
     let text = tree
         .sources([])
         .text("Cargo.toml")
@@ -347,10 +348,8 @@ fn warn_outside(tree: &Tree, project: &Project, outcome: &mut Outcome) {
         .flatten()
         .unwrap_or_default();
     let depth = member_depth(&project.known.rbuilder.member);
-    let outside: Vec<String> = dependency::list_paths(&text)
-        .into_iter()
-        .filter(|path| path.starts_with('/') || path.matches("../").count() > depth)
-        .collect();
+    let is_outside = |path: &String| path.starts_with('/') || path.matches("../").count() > depth;
+    let (outside, inside): (Vec<_>, Vec<_>) = dependency::list_paths(&text).into_iter().partition(is_outside);
     if !outside.is_empty() {
         outcome.warn(
             &format!(
@@ -359,6 +358,15 @@ fn warn_outside(tree: &Tree, project: &Project, outcome: &mut Outcome) {
                 outside.join(", ")
             ),
             "make them members of one workspace, and run `rbuilder init` again, or write a Dockerfile of your own",
+        );
+    }
+    if depth == 0 && !is_workspace_root(&text) && !inside.is_empty() {
+        outcome.warn(
+            &format!(
+                "the Dockerfile does not find {}, which is no member of a workspace",
+                inside.join(", ")
+            ),
+            "add the line `[workspace]` to Cargo.toml: path dependencies are members then",
         );
     }
 }

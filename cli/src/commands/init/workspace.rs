@@ -175,6 +175,11 @@ fn add_to_members(plan: &mut Plan, tree: &Tree, path: &str, member: &str) -> Res
     Ok(edited)
 }
 
+/// Returns true if a manifest has a table `[workspace]`.
+pub(super) fn is_workspace_root(manifest: &str) -> bool {
+    Document::parse(manifest).is_ok_and(|manifest| manifest.get("workspace").is_some())
+}
+
 /// Warns about settings that Cargo only reads from the manifest of the workspace.
 fn warn_settings(path: &str, text: &str, outcome: &mut Outcome) {
     let Ok(manifest) = Document::parse(text) else {
