@@ -1,45 +1,35 @@
 //! The rbuilder command as a library, so that tests can run it without starting a process.
 //!
-//! Every command that changes files follows the same steps: flags → request → [`plan::Plan`] →
-//! show, compare or apply. Only [`plan::apply`] writes, only [`tree`] reads, and only [`shell`]
-//! prints. The exception is the store of `rbuilder envtest`, which belongs to no project: the
-//! `envtest` module reads and writes it.
+//! Every command that changes files follows the same steps: flags → request →
+//! [`Plan`](rbuilder_project::plan::Plan) → show, compare or apply. `rbuilder-project` reads and
+//! writes, and only [`shell`] prints. The exception is the store of `rbuilder envtest`, which belongs
+//! to no project: the `envtest` module reads and writes it.
 
 mod api_docs;
 mod bundle;
 mod chart;
 mod cluster;
-mod color;
 pub mod commands;
 mod crd_file;
-mod disk;
-pub mod edit;
 mod engine;
 #[cfg(feature = "control-plane")]
 mod envtest;
 pub mod flags;
 mod go_project;
 mod grafana;
-mod hash;
-pub mod library;
-mod line_ends;
-mod paths;
 pub mod peers;
-pub mod plan;
-mod posix;
-mod programs;
-pub mod project;
-mod render;
 mod report;
 pub mod request;
 pub mod shell;
-pub mod tree;
-mod yaml_stream;
 
 use std::ffi::OsString;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use rbuilder_project::{
+    color, count, disk, edit, hash, library, line_ends, paths, plan, posix, programs, project, render, tree,
+    yaml_stream,
+};
 
 use crate::commands::{Row, SourceErrors};
 use crate::flags::{Cli, Output};

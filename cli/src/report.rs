@@ -10,14 +10,6 @@ use serde_json::{Value, json};
 /// Maximum length in bytes of the quoted source. Longer source, as in generated code, is not shown.
 const LONGEST: usize = 20_000;
 
-/// Returns a number with its noun, such as `1 kind` or `2 kinds`.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        count => format!("{count} {noun}s"),
-    }
-}
-
 /// Renders a diagnostic with its message, its location, the source line and the help.
 pub(crate) fn render_snippet(diagnostic: &Diagnostic, sources: &dyn Sources, color: bool) -> String {
     let level = match diagnostic.severity {

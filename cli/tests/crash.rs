@@ -18,8 +18,8 @@ use std::process::{Command, Stdio};
 use clap::Parser;
 use rbuilder_cli::commands::{plan_create_api, plan_edit, plan_init, plan_update};
 use rbuilder_cli::flags::{Cli, Command as Typed, Create};
-use rbuilder_cli::plan::apply::{Faults, JOURNAL, apply, recover, recover_with};
-use rbuilder_cli::tree::Tree;
+use rbuilder_project::plan::apply::{Faults, JOURNAL, apply, recover, recover_with};
+use rbuilder_project::tree::Tree;
 use rbuilder_templates::Archive;
 use support::Folder;
 

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rbuilder_cli::commands::rebuild_files;
-use rbuilder_cli::edit::merge::find_markers;
-use rbuilder_cli::project::ScaffoldedFiles;
-use rbuilder_cli::tree::Tree;
+use rbuilder_project::edit::merge::find_markers;
+use rbuilder_project::project::ScaffoldedFiles;
+use rbuilder_project::tree::Tree;
 use serde::Deserialize;
 
 use crate::support::{Folder, Ran};

@@ -17,7 +17,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use rbuilder_cli::plan::apply::JOURNAL;
+use rbuilder_project::plan::apply::JOURNAL;
 use support::{Folder, Ran};
 
 const API: &str = "create api --group cache --version v1 --kind Cup";

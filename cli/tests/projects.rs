@@ -7,7 +7,7 @@ use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rbuilder_cli::plan::apply::JOURNAL;
+use rbuilder_project::plan::apply::JOURNAL;
 use support::Folder;
 
 const INIT: &str = "init --domain example.com --project-name shop";

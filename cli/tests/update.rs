@@ -11,8 +11,8 @@ use std::sync::LazyLock;
 use hand_edit::{HandEdit, apply, hand_edit};
 use older::{ADDED, OLDER, REMOVED, age, update};
 use proptest::prelude::*;
-use rbuilder_cli::edit::merge::find_markers;
-use rbuilder_cli::project::ScaffoldBase;
+use rbuilder_project::edit::merge::find_markers;
+use rbuilder_project::project::ScaffoldBase;
 use rbuilder_templates::{Archive, Release, Template, TemplateSet};
 use support::{Folder, Saved};
 
@@ -119,7 +119,7 @@ fn unchanged_project_becomes_the_new_scaffold() {
 fn rebuilds_the_scaffold_from_project_alone() {
     for commands in [PLAIN, WEBHOOKS, MULTIGROUP, IMAGE, FOREIGN, NAMESAKES] {
         let folder = project(commands);
-        let tree = rbuilder_cli::tree::Tree::new(folder.path());
+        let tree = rbuilder_project::tree::Tree::new(folder.path());
         let rebuilt = rbuilder_cli::commands::rebuild_files(&tree, None).expect("it can be rebuilt");
         let there = folder.tree();
         for (path, text) in &rebuilt {
@@ -315,7 +315,7 @@ fn excerpt(text: &str) -> String {
 fn replaces_unchanged_files_of_another_release() {
     // Its first lines come from the version in between, and touch a change in today's templates.
     let folder = OLD.copy();
-    let tree = rbuilder_cli::tree::Tree::new(folder.path());
+    let tree = rbuilder_project::tree::Tree::new(folder.path());
     let between = older::ARCHIVE.find(older::BETWEEN);
     let files = rbuilder_cli::commands::rebuild_files(&tree, between).expect("it can be rebuilt");
     folder.write("Makefile", &files["Makefile"]);

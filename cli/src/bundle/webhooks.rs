@@ -4,7 +4,7 @@ use rbuilder_generator::MANAGER_NAMESPACE;
 use serde_json::{Value, json};
 
 use super::Deployed;
-use crate::chart::references::{NAME_LABEL, NAMESPACE_LABEL};
+use rbuilder_project::labels::{NAME_LABEL, NAMESPACE_LABEL};
 
 /// Webhook fields that are copied unchanged.
 const SAME: &[&str] = &[

@@ -10,9 +10,10 @@ use super::lists::{Entry, Lists};
 use super::ports::{
     HEALTH_FLAG, HEALTH_PORT, METRICS_PORT, Ports, WEBHOOK_PORT, default_port, health_argument,
 };
-use super::references::{MANAGED_BY, NAME_LABEL, References};
+use super::references::{MANAGED_BY, References};
 use super::template::{Node, Part, quote};
 use super::values::{self, Setting};
+use rbuilder_project::labels::NAME_LABEL;
 
 /// Name of the manager's container in scaffolds.
 const CONTAINER: &str = "manager";

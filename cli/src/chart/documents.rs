@@ -11,9 +11,10 @@ use super::config::{
     read_tls_operation,
 };
 use super::deployment::{Manager, fail};
-use super::references::{MANAGED_BY, NAME_LABEL, References};
+use super::references::{MANAGED_BY, References};
 use super::template::{Node, Part, print_document};
 use super::webhooks;
+use rbuilder_project::labels::NAME_LABEL;
 
 /// Suffixes of the roles for users, and the built-in roles that they can be aggregated to.
 const USER_ROLES: &[(&str, &str)] = &[

@@ -12,6 +12,7 @@
 use std::collections::BTreeSet;
 
 use rbuilder_generator::MANAGER_NAMESPACE;
+use rbuilder_project::labels::{NAME_LABEL, NAMESPACE_LABEL};
 use serde_json::{Map, Value};
 
 use super::config::{Config, Object, WEBHOOKS};
@@ -21,10 +22,7 @@ use super::text::{self, Literal};
 
 /// Placeholder for the namespace in scaffolds.
 const SYSTEM: &str = "system";
-/// Label of a namespace that contains its name.
-pub(crate) const NAMESPACE_LABEL: &str = "kubernetes.io/metadata.name";
-/// Labels that the chart sets.
-pub(crate) const NAME_LABEL: &str = "app.kubernetes.io/name";
+/// Label with the tool that installed an object, which the chart sets.
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
 /// Fields whose string value names an object of a kind.

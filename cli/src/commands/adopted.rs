@@ -7,11 +7,11 @@ use toml_edit::Document;
 
 use super::edits::check_module_place;
 use crate::edit::{dependency, rust};
-use crate::flags::LibrarySource;
 use crate::library::choose::choose_library;
 use crate::project::{AdoptedPackage, Project};
 use crate::render;
 use crate::tree::Tree;
+use rbuilder_project::library::LibrarySource;
 
 const MANIFEST: &str = "Cargo.toml";
 const LIBRARY: &str = "src/lib.rs";

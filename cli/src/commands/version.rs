@@ -2,16 +2,12 @@
 
 use anyhow::Result;
 use rbuilder_generator::versions;
+use rbuilder_project::library::recorded_commit;
 
 use crate::shell::Shell;
 
 pub(super) fn run(shell: &mut Shell) -> Result<u8> {
-    // Empty if git was missing during the build. Also empty in debug builds, which change without a
-    // commit.
-    let commit = match env!("RBUILDER_COMMIT") {
-        "" => "unknown",
-        commit => commit,
-    };
+    let commit = recorded_commit().unwrap_or("unknown");
     shell.out(&format!(
         "rbuilder {}\ncommit {commit}\nkube {}\nKubernetes {}\n",
         env!("CARGO_PKG_VERSION"),

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
+use rbuilder_project::library::{self, LibrarySource};
 
 use super::PlanFlags;
 
@@ -18,71 +18,13 @@ pub enum LibraryForm {
     Path,
 }
 
-impl LibraryForm {
-    /// Returns the name used in flags.
-    pub fn name(self) -> &'static str {
-        match self {
-            LibraryForm::Version => "version",
-            LibraryForm::Git => "git",
-            LibraryForm::Path => "path",
+impl From<LibraryForm> for library::LibraryForm {
+    fn from(form: LibraryForm) -> Self {
+        match form {
+            LibraryForm::Version => library::LibraryForm::Version,
+            LibraryForm::Git => library::LibraryForm::Git,
+            LibraryForm::Path => library::LibraryForm::Path,
         }
-    }
-
-    /// Parses the name of a form.
-    ///
-    /// # Errors
-    /// Fails with the accepted names if the name is unknown.
-    pub(crate) fn parse(name: &str) -> Result<LibraryForm> {
-        match LibraryForm::from_str(name, false) {
-            Ok(form) => Ok(form),
-            Err(_) => bail!(
-                "expected `version`, `git` or `path`, found `{}`",
-                name.escape_debug()
-            ),
-        }
-    }
-}
-
-/// The source that flags ask for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LibrarySource {
-    /// The form.
-    pub form: Option<LibraryForm>,
-    /// Version requirement.
-    pub version: Option<String>,
-    /// URL of the git repository.
-    pub url: Option<String>,
-    /// Commit or tag.
-    pub rev: Option<String>,
-    /// Directory of the library, or of a checkout of rbuilder.
-    pub path: Option<PathBuf>,
-}
-
-impl LibrarySource {
-    /// Checks that all values belong to the form.
-    ///
-    /// # Errors
-    /// Fails with the first value that belongs to another form.
-    pub(crate) fn check(&self) -> Result<()> {
-        let values = [
-            (LibraryForm::Version, "version", self.version.is_some()),
-            (LibraryForm::Git, "url", self.url.is_some()),
-            (LibraryForm::Git, "rev", self.rev.is_some()),
-            (LibraryForm::Path, "path", self.path.is_some()),
-        ];
-        for (form, name, is_given) in values {
-            if let Some(asked) = self.form
-                && is_given
-                && form != asked
-            {
-                bail!(
-                    "a {name} was given, but the form of the library is `{}`: expected the form `{}`",
-                    asked.name(),
-                    form.name()
-                );
-            }
-        }
-        Ok(())
     }
 }
 
@@ -113,7 +55,7 @@ impl LibraryFlags {
     /// Returns the source that the flags select.
     pub(crate) fn source(&self) -> LibrarySource {
         LibrarySource {
-            form: self.set,
+            form: self.set.map(Into::into),
             version: self.version.clone(),
             url: self.url.clone(),
             rev: self.rev.clone(),
@@ -148,7 +90,7 @@ impl InitLibraryFlags {
     /// Returns the source that the flags select.
     pub(crate) fn source(&self) -> LibrarySource {
         LibrarySource {
-            form: self.library,
+            form: self.library.map(Into::into),
             version: self.library_version.clone(),
             url: self.library_url.clone(),
             rev: self.library_rev.clone(),

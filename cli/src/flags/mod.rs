@@ -49,7 +49,7 @@ pub use envtest::{
 pub(crate) use examples::find_examples;
 pub use examples::{EXAMPLES, command};
 pub use import::ImportFlags;
-pub use library::{InitLibraryFlags, LibraryFlags, LibraryForm, LibrarySource};
+pub use library::{InitLibraryFlags, LibraryFlags, LibraryForm};
 pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlags};
 pub use product::{ProductFlags, ProductMergeFlags};
 pub use types::TypesFlags;

@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 use clap::Parser;
 use rbuilder_cli::commands::{rebuild_files, run_update};
 use rbuilder_cli::flags::{Cli, Command};
-use rbuilder_cli::project::{BASE, RECORD, ScaffoldBase};
 use rbuilder_cli::shell::Shell;
-use rbuilder_cli::tree::Tree;
+use rbuilder_project::project::{BASE, RECORD, ScaffoldBase};
+use rbuilder_project::tree::Tree;
 use rbuilder_templates::{Archive, OnExists, Release, Template, TemplateSet, Versions};
 
 use crate::support::{Folder, Ran, Sink};

@@ -6,7 +6,7 @@ use super::committed::CommittedCrd;
 use super::compare::Verdict;
 use super::survey::{KindState, ReadableByNow, Survey, SurveyedKind};
 use crate::commands::written_roles::OfferedMarkers;
-use crate::report::counted;
+use crate::count::counted;
 
 /// The number of differences and errors to print per kind. Further ones are only counted.
 const MOST_SHOWN: usize = 5;

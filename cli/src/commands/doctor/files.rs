@@ -8,11 +8,11 @@ use super::Finding;
 use crate::commands::generated_merge::{Product, find_conflict_in_base, parse_base};
 use crate::commands::scaffold_merge::Written;
 use crate::commands::{bundle, grafana, helm};
-use crate::edit::merge::find_conflict;
 use crate::line_ends::is_same_text;
 use crate::project::{Project, RECORD};
 use crate::render::Scaffold;
 use crate::tree::Tree;
+use rbuilder_project::conflict::find_conflict;
 
 /// The library of a scaffolded project.
 const LIBRARY: &str = "src/lib.rs";

@@ -2,7 +2,7 @@
 
 use rbuilder_generator::{Diagnostic, FileRange, Findings, KindOutcome, KindSummary};
 
-use crate::report::counted;
+use crate::count::counted;
 use crate::tree::TreeSources;
 
 /// The maximum number of kinds named in a message.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::join_first;
 use crate::cluster::{Kubectl, describe, qualified_name};
-use crate::report::counted;
+use crate::count::counted;
 use crate::shell::Shell;
 
 /// Interval at which to list the remaining objects.

@@ -18,8 +18,9 @@ use serde_json::{Value, json};
 use super::decide;
 use super::kubernetes::find_project_minor;
 use super::manifests::{Request, collect_manifests};
+use crate::count::counted;
 use crate::flags::{FieldLevel, ValidateFlags, ValidateFormat};
-use crate::report::{counted, render_snippet, to_json};
+use crate::report::{render_snippet, to_json};
 use crate::shell::Shell;
 use crate::tree::Tree;
 

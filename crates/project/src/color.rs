@@ -1,0 +1,8 @@
+//! Escape sequences for colors in terminals.
+
+/// Returns the length of the color sequence at the start of a text, if there is one.
+pub fn color_sequence(text: &str) -> Option<usize> {
+    let rest = text.strip_prefix("\x1b[")?;
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    rest[end..].starts_with('m').then_some(end + 3)
+}

@@ -1,0 +1,9 @@
+//! Conflict markers in texts.
+
+/// Returns the first line with a conflict marker left by [`merge_scaffold`](crate::edit::merge::merge_scaffold) or by git, counted from
+/// 1.
+pub fn find_conflict(text: &str) -> Option<usize> {
+    const ALL_MARKERS: [&str; 3] = ["<<<<<<< ", "||||||| ", ">>>>>>> "];
+    let is_marked = |line: &str| ALL_MARKERS.iter().any(|marker| line.starts_with(marker));
+    text.lines().position(is_marked).map(|index| index + 1)
+}

@@ -1,0 +1,182 @@
+//! Directories by path, for systems without `openat`. Checks each name before it is used, which
+//! leaves a short window in which the name can be replaced.
+
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use super::{Sort, Status};
+
+/// A directory.
+#[derive(Clone, Debug)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// Opens a directory by path. Follows links, because the user chose the path.
+    pub(crate) fn open(path: &Path) -> io::Result<Folder> {
+        let path = if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
+        };
+        Ok(Folder(fs::canonicalize(path)?))
+    }
+
+    /// Opens a subdirectory.
+    pub(crate) fn folder(&self, name: &str) -> io::Result<Folder> {
+        // Windows does not understand `..` in a resolved path.
+        if name == ".." {
+            return self.above();
+        }
+        match self.look(name)? {
+            Some(status) if status.sort == Sort::Folder => Ok(Folder(self.0.join(name))),
+            Some(_) => Err(ErrorKind::NotADirectory.into()),
+            None => Err(ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn above(&self) -> io::Result<Folder> {
+        let above = self.0.parent().ok_or(ErrorKind::NotFound)?;
+        Ok(Folder(above.to_owned()))
+    }
+
+    /// Returns the status of this directory.
+    pub(crate) fn status(&self) -> io::Result<Status> {
+        Ok(status(&fs::metadata(&self.0)?))
+    }
+
+    /// Returns the status of a name in this directory, without following links; `None` if it does not exist.
+    pub(crate) fn look(&self, name: &str) -> io::Result<Option<Status>> {
+        if name == ".." {
+            return self.above()?.status().map(Some);
+        }
+        match fs::symlink_metadata(self.0.join(name)) {
+            Ok(found) => Ok(Some(status(&found))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Opens a file in this directory for reading, and for writing if `to_write` is set.
+    pub(crate) fn open_file(&self, name: &str, to_write: bool) -> io::Result<File> {
+        match self.look(name)? {
+            Some(status) if status.sort == Sort::File => {}
+            Some(_) => return Err(ErrorKind::InvalidInput.into()),
+            None => return Err(ErrorKind::NotFound.into()),
+        }
+        OpenOptions::new()
+            .read(true)
+            .write(to_write)
+            .open(self.0.join(name))
+    }
+
+    /// Creates a new file for reading and writing.
+    pub(crate) fn create_file(&self, name: &str) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(self.0.join(name))
+    }
+
+    /// Creates a new subdirectory.
+    pub(crate) fn create_folder(&self, name: &str) -> io::Result<()> {
+        fs::create_dir(self.0.join(name))
+    }
+
+    /// Removes a file, or a link but not its target.
+    pub(crate) fn remove_file(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.0.join(name))
+    }
+
+    /// Removes an empty subdirectory.
+    pub(crate) fn remove_folder(&self, name: &str) -> io::Result<()> {
+        fs::remove_dir(self.0.join(name))
+    }
+
+    /// Renames a file. Replaces an existing file with the new name.
+    pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.0.join(from), self.0.join(to))
+    }
+
+    /// Renames a file. Fails if the new name exists.
+    pub(crate) fn rename_to_free_name(&self, from: &str, to: &str) -> io::Result<()> {
+        if self.look(to)?.is_some() {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        self.rename(from, to)
+    }
+
+    /// Does nothing: these systems have no call to sync a directory.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Returns the names in this directory with their types, in no particular order.
+    pub(crate) fn names(&self) -> io::Result<Vec<(OsString, Sort)>> {
+        fs::read_dir(&self.0)?
+            .map(|entry| {
+                let entry = entry?;
+                Ok((entry.file_name(), sort(entry.file_type()?)))
+            })
+            .collect()
+    }
+}
+
+/// Returns the status of an open file.
+pub(crate) fn status_of(file: &File) -> io::Result<Status> {
+    Ok(status(&file.metadata()?))
+}
+
+/// Sets only the read-only flag.
+pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    let mut permissions = file.metadata()?.permissions();
+    permissions.set_readonly(mode & 0o200 == 0);
+    file.set_permissions(permissions)
+}
+
+/// Returns 0: users are not told apart.
+pub(crate) fn effective_user() -> u32 {
+    0
+}
+
+/// Returns `None`: the caller must check for links.
+pub(crate) fn open_without_links(_: &Folder, _: &Path) -> Option<io::Result<File>> {
+    None
+}
+
+fn status(found: &Metadata) -> Status {
+    let changed = found
+        .modified()
+        .ok()
+        .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok())
+        .map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(0));
+    Status {
+        sort: sort(found.file_type()),
+        length: found.len(),
+        inode: 0,
+        device: 0,
+        links: 1,
+        owner: 0,
+        mode: if found.permissions().readonly() {
+            0o444
+        } else {
+            0o644
+        },
+        changed,
+    }
+}
+
+fn sort(found: fs::FileType) -> Sort {
+    if found.is_symlink() {
+        Sort::Link
+    } else if found.is_dir() {
+        Sort::Folder
+    } else if found.is_file() {
+        Sort::File
+    } else {
+        Sort::Other
+    }
+}

@@ -1,0 +1,260 @@
+//! Directories held open, used through `openat` and related calls.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path};
+use std::sync::Arc;
+
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, RawMode, Stat, fstat, fsync, mkdirat, open, openat, renameat,
+    statat, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::{Sort, Status};
+
+/// Flags for opening files: do not follow links, do not block on pipes, do not pass the file to
+/// child processes.
+const CAREFUL: OFlags = OFlags::NOFOLLOW
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
+
+/// An open directory.
+#[derive(Clone, Debug)]
+pub struct Folder(Arc<OwnedFd>);
+
+impl Folder {
+    /// Opens a directory by path. Follows links, because the user chose the path.
+    pub fn open(path: &Path) -> io::Result<Folder> {
+        // The system rejects an empty path.
+        let path = if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
+        };
+        let fd = open(
+            path,
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        Ok(Folder(Arc::new(fd)))
+    }
+
+    /// Opens a subdirectory.
+    pub(crate) fn folder(&self, name: &str) -> io::Result<Folder> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | CAREFUL;
+        Ok(Folder(Arc::new(openat(&self.0, name, flags, Mode::empty())?)))
+    }
+
+    /// Returns the status of this directory.
+    pub(crate) fn status(&self) -> io::Result<Status> {
+        Ok(status(&fstat(&self.0)?))
+    }
+
+    /// Returns the status of a name in this directory, without following links; `None` if it does not exist.
+    pub(crate) fn look(&self, name: &str) -> io::Result<Option<Status>> {
+        match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => Ok(Some(status(&found))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opens a file in this directory for reading, and for writing if `to_write` is set.
+    pub(crate) fn open_file(&self, name: &str, to_write: bool) -> io::Result<File> {
+        let access = if to_write { OFlags::RDWR } else { OFlags::RDONLY };
+        Ok(openat(&self.0, name, access | CAREFUL, Mode::empty())?.into())
+    }
+
+    /// Creates a new file for reading and writing. The umask limits its permissions.
+    pub(crate) fn create_file(&self, name: &str) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | CAREFUL;
+        Ok(openat(&self.0, name, flags, Mode::from_raw_mode(0o666))?.into())
+    }
+
+    /// Creates a new subdirectory.
+    pub(crate) fn create_folder(&self, name: &str) -> io::Result<()> {
+        Ok(mkdirat(&self.0, name, Mode::from_raw_mode(0o777))?)
+    }
+
+    /// Removes a file, or a link but not its target.
+    pub(crate) fn remove_file(&self, name: &str) -> io::Result<()> {
+        Ok(unlinkat(&self.0, name, AtFlags::empty())?)
+    }
+
+    /// Removes an empty subdirectory.
+    pub(crate) fn remove_folder(&self, name: &str) -> io::Result<()> {
+        Ok(unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Renames a file. Replaces an existing file with the new name.
+    pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        Ok(renameat(&self.0, from, &self.0, to)?)
+    }
+
+    /// Renames a file. Fails if the new name exists.
+    pub(crate) fn rename_to_free_name(&self, from: &str, to: &str) -> io::Result<()> {
+        #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+        {
+            use rustix::fs::{RenameFlags, renameat_with};
+            match renameat_with(&self.0, from, &self.0, to, RenameFlags::NOREPLACE) {
+                // Some file systems and kernels do not support this flag.
+                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+                done => return Ok(done?),
+            }
+        }
+        if self.look(to)?.is_some() {
+            return Err(Errno::EXIST.into());
+        }
+        self.rename(from, to)
+    }
+
+    /// Waits until changes to the names in this directory are on disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        Ok(fsync(&self.0)?)
+    }
+
+    /// Returns the names in this directory with their types, in no particular order.
+    pub(crate) fn names(&self) -> io::Result<Vec<(OsString, Sort)>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.0)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            let sort = match entry.file_type() {
+                // Some file systems do not report the type.
+                FileType::Unknown => {
+                    let found = statat(&self.0, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)?;
+                    sort(found.st_mode as RawMode)
+                }
+                known => sort(known.as_raw_mode()),
+            };
+            names.push((OsString::from_vec(name.to_vec()), sort));
+        }
+        Ok(names)
+    }
+}
+
+/// Returns the status of an open file.
+pub(crate) fn status_of(file: &File) -> io::Result<Status> {
+    Ok(status(&fstat(file)?))
+}
+
+/// Sets the permission bits of an open file.
+pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    file.set_permissions(PermissionsExt::from_mode(mode))
+}
+
+/// Returns the effective user ID of this process.
+pub(crate) fn effective_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Opens a file for reading if no part of its path, relative to a directory, is a link. Returns
+/// `None` if a part may be a link; the caller must then check each part.
+pub(crate) fn open_without_links(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{ResolveFlags, openat2};
+        let opened = openat2(
+            folder.0.as_fd(),
+            path,
+            OFlags::RDONLY | CAREFUL,
+            Mode::empty(),
+            ResolveFlags::NO_SYMLINKS,
+        );
+        match opened {
+            Ok(file) => return Some(Ok(file.into())),
+            Err(error @ (Errno::NOENT | Errno::NOTDIR | Errno::ACCESS)) => return Some(Err(error.into())),
+            // A kernel before 5.6, or a sandbox that blocks the call.
+            Err(Errno::NOSYS | Errno::PERM) => {}
+            Err(_) => return None,
+        }
+    }
+    open_parts(folder, path)
+}
+
+/// Works like [`open_without_links`] with one call for each part of the path. Treats `..` like a
+/// link.
+fn open_parts(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
+    let mut parts = path.components().peekable();
+    let mut above: Option<OwnedFd> = None;
+    loop {
+        let Component::Normal(name) = parts.next()? else {
+            return None;
+        };
+        let of_folder = match parts.peek() {
+            Some(_) => OFlags::DIRECTORY,
+            None => OFlags::empty(),
+        };
+        let at = above.as_ref().map_or(folder.0.as_fd(), AsFd::as_fd);
+        match openat(at, name, OFlags::RDONLY | CAREFUL | of_folder, Mode::empty()) {
+            Ok(file) if parts.peek().is_none() => return Some(Ok(file.into())),
+            Ok(inner) => above = Some(inner),
+            Err(error @ (Errno::NOENT | Errno::ACCESS)) => return Some(Err(error.into())),
+            // A link, or a file in place of a directory.
+            Err(_) => return None,
+        }
+    }
+}
+
+// The integer types differ between systems.
+#[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
+fn status(found: &Stat) -> Status {
+    Status {
+        sort: sort(found.st_mode as RawMode),
+        length: u64::try_from(found.st_size).unwrap_or(0),
+        inode: found.st_ino as u64,
+        device: found.st_dev as u64,
+        links: found.st_nlink as u64,
+        owner: found.st_uid,
+        mode: u32::from(found.st_mode) & 0o777,
+        changed: i128::from(found.st_ctime) * 1_000_000_000 + i128::from(found.st_ctime_nsec),
+    }
+}
+
+fn sort(mode: RawMode) -> Sort {
+    match FileType::from_raw_mode(mode) {
+        FileType::RegularFile => Sort::File,
+        FileType::Directory => Sort::Folder,
+        FileType::Symlink => Sort::Link,
+        _ => Sort::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    #[allow(clippy::disallowed_methods)] // the test creates the files itself
+    fn parts_that_are_links_are_not_opened() {
+        let top = tempfile::tempdir().expect("a temporary folder");
+        let at = |path: &str| top.path().join(path);
+        std::fs::create_dir_all(at("a/b")).expect("folders");
+        std::fs::write(at("a/b/file"), "text").expect("a file");
+        symlink("a", at("linked")).expect("a link");
+        symlink("file", at("a/b/link")).expect("a link");
+        let folder = Folder::open(top.path()).expect("it is there");
+        let opened = |path: &str| open_parts(&folder, Path::new(path));
+        let mut text = String::new();
+        let file = opened("a/b/file").expect("no link").expect("a file");
+        (&file).read_to_string(&mut text).expect("text");
+        assert_eq!(text, "text");
+        for path in ["linked/b/file", "a/b/link", "a/../a/b/file", "a/b/file/x"] {
+            assert!(opened(path).is_none(), "{path}");
+        }
+        let absent = opened("a/none/file").expect("no link").expect_err("no file");
+        assert_eq!(absent.kind(), io::ErrorKind::NotFound);
+    }
+}

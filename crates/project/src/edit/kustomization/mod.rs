@@ -1,0 +1,378 @@
+//! Edits of the lists in a kustomization file: `resources:`, `components:` and `transformers:`.
+//!
+//! YAML has many notations for a list. This module recognizes the common ones by structure: a block
+//! list, a flow list on one or more lines, an empty value, and a missing key. It keeps comments,
+//! order and line endings.
+
+mod list;
+mod references;
+pub mod webhooks;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use self::list::{Form, List, ListEntry, find, is_entry, is_listed, is_plain, lines, listed, plain, read};
+
+pub use self::references::{list_references, resolve_entry};
+
+/// File names of a kustomization, in the order in which kustomize looks for them.
+pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+/// The kustomization of the deployment.
+pub const DEPLOYMENT: &str = "config/default/kustomization.yaml";
+
+/// Key of the list that most edits change.
+pub const RESOURCES: &str = "resources";
+/// Key of the list of components.
+pub const COMPONENTS: &str = "components";
+/// Key of the list of transformers.
+pub const TRANSFORMERS: &str = "transformers";
+
+/// Adds an entry to `resources` if it is missing.
+///
+/// # Errors
+/// Fails if `resources` has an unknown notation.
+pub fn add_resource(text: &str, entry: &str) -> Result<String, String> {
+    add_to(text, RESOURCES, entry)
+}
+
+/// Returns the wanted entries that `resources` lacks.
+pub fn find_missing(text: &str, mut wanted: Vec<String>) -> Vec<String> {
+    let known: BTreeSet<String> = entries(text, RESOURCES).into_iter().collect();
+    wanted.retain(|entry| !known.contains(entry));
+    wanted
+}
+
+/// Returns the entries of a list in order; none if the list does not exist.
+pub fn entries(text: &str, key: &str) -> Vec<String> {
+    let (_, body) = split_mark(text);
+    match find(body, key) {
+        Ok(list) if is_plain(body) => list.entries.into_iter().map(|known| known.name).collect(),
+        _ => listed(body, key),
+    }
+}
+
+/// Enables an entry of a list. Uncomments the entry if it is commented out, or adds it at the end
+/// if it is missing.
+///
+/// # Errors
+/// Fails if the list has an unknown notation.
+pub fn enable(text: &str, key: &str, entry: &str) -> Result<String, String> {
+    let (mark, body) = split_mark(text);
+    if entries(body, key).iter().any(|known| known == entry) {
+        return Ok(text.to_owned());
+    }
+    let found = find(body, key).ok();
+    let commented = found.and_then(|list| Some((find_commented(body, &list, entry)?, list)));
+    let Some((commented, list)) = commented else {
+        return add_to(text, key, entry);
+    };
+    let above = list.entries.iter();
+    let index = above
+        .filter(|known| known.line.start < commented.line.start)
+        .count();
+    let indent = match &list.form {
+        Form::Block(indent, _) => indent.clone(),
+        _ => commented.indent,
+    };
+    let mut edited = body.to_owned();
+    edited.replace_range(commented.line.start..commented.dash, &indent);
+    if let Form::Empty(value, _) = &list.form {
+        edited.replace_range(value.clone(), "");
+    }
+    // Compare with the spelling in the file: `./x` is the entry `x`.
+    let written = read(&edited)
+        .map(|file| file[key][index].clone())
+        .unwrap_or_default();
+    let written = Some(written).filter(|name| is_entry(name, entry));
+    check_change(body, &edited, key, |list| {
+        list.insert(index, written.unwrap_or_else(|| entry.into()));
+    })?;
+    Ok(format!("{mark}{edited}"))
+}
+
+/// Disables an entry of a list by commenting it out, if it is enabled.
+///
+/// # Errors
+/// Fails if the list is not a block list.
+pub fn disable(text: &str, key: &str, entry: &str) -> Result<String, String> {
+    change_entry(text, key, entry, |edited, known| {
+        let line = &edited[known.line.clone()];
+        let dash = known.line.start + line.len() - line.trim_start().len();
+        edited.insert_str(dash, "# ");
+        EntryChange::Removed
+    })
+}
+
+/// Replaces an entry of a list in place, if it exists.
+///
+/// # Errors
+/// Fails if the list is not a block list.
+pub fn replace(text: &str, key: &str, entry: &str, new: &str) -> Result<String, String> {
+    change_entry(text, key, entry, |edited, known| {
+        let line = &edited[known.line.clone()];
+        let at = known.line.start + line.find(entry).unwrap_or(0);
+        edited.replace_range(at..at + entry.len(), new);
+        EntryChange::Replaced(new.to_owned())
+    })
+}
+
+/// Removes an entry that is commented out. Also removes a list of transformers that becomes empty.
+pub fn remove_commented(text: &str, key: &str, entry: &str) -> String {
+    let (mark, body) = split_mark(text);
+    let found = find(body, key).ok();
+    let commented = found.and_then(|list| find_commented(body, &list, entry));
+    let Some(commented) = commented else {
+        return text.to_owned();
+    };
+    let mut edited = body.to_owned();
+    edited.replace_range(commented.line, "");
+    match key {
+        TRANSFORMERS => format!("{mark}{}", without_empty(&edited, key)),
+        _ => format!("{mark}{edited}"),
+    }
+}
+
+/// A commented-out entry: `# - ../prometheus`.
+struct Commented {
+    line: std::ops::Range<usize>,
+    /// Position of the dash.
+    dash: usize,
+    /// Indentation of the `#`.
+    indent: String,
+}
+
+/// Finds a commented-out entry among the lines of a list.
+fn find_commented(text: &str, list: &List, entry: &str) -> Option<Commented> {
+    if matches!(list.form, Form::Missing | Form::Flow(_)) {
+        return None;
+    }
+    let first = list.key_end + text[list.key_end..].find('\n')? + 1;
+    for (at, line) in lines(&text[first..]) {
+        let content = line.trim();
+        let is_entry = content == "-" || content.starts_with("- ");
+        let Some(comment) = content.strip_prefix('#') else {
+            if content.is_empty() || is_entry {
+                continue;
+            }
+            return None;
+        };
+        let item = comment.trim_start();
+        if item.strip_prefix("- ").is_some_and(|item| plain(item) == entry) {
+            let start = first + at;
+            let hash = line.len() - line.trim_start().len();
+            return Some(Commented {
+                line: start..start + line.len(),
+                dash: start + hash + 1 + comment.len() - item.len(),
+                indent: line[..hash].to_owned(),
+            });
+        }
+    }
+    None
+}
+
+/// The effect of an edit on an entry.
+enum EntryChange {
+    Removed,
+    Replaced(String),
+}
+
+/// Edits the line of an entry, if it exists.
+fn change_entry(
+    text: &str,
+    key: &str,
+    entry: &str,
+    edit: impl FnOnce(&mut String, &ListEntry) -> EntryChange,
+) -> Result<String, String> {
+    let (mark, body) = split_mark(text);
+    if !entries(body, key).iter().any(|known| known == entry) {
+        return Ok(text.to_owned());
+    }
+    let list = find(body, key)?;
+    let Form::Block(..) = list.form else {
+        return Err(format!("`{key}` is a flow sequence (`[…]`)"));
+    };
+    let unusual = || format!("`{key}` has an unsupported notation");
+    let known = list.entries.iter().find(|known| known.name == entry);
+    let known = known.ok_or_else(unusual)?;
+    let mut edited = body.to_owned();
+    let change = edit(&mut edited, known);
+    if matches!(change, EntryChange::Removed) && list.entries.len() == 1 {
+        // kustomize accepts an empty list, but not null.
+        edited.insert_str(list.key_end, " []");
+    }
+    check_change(body, &edited, key, |list| {
+        if let Some(at) = list.iter().position(|name| is_entry(name, entry)) {
+            match change {
+                EntryChange::Removed => drop(list.remove(at)),
+                EntryChange::Replaced(new) => list[at] = new.into(),
+            }
+        }
+    })?;
+    Ok(format!("{mark}{edited}"))
+}
+
+fn add_to(text: &str, key: &str, entry: &str) -> Result<String, String> {
+    let (mark, body) = split_mark(text);
+    let list = match find(body, key) {
+        Ok(list) => list,
+        // Ask the YAML parser about unknown notations.
+        Err(_) if is_listed(body, key, entry) => return Ok(text.to_owned()),
+        Err(reason) => return Err(reason),
+    };
+    let is_there = if is_plain(body) {
+        list.entries.iter().any(|known| known.name == entry)
+    } else {
+        is_listed(body, key, entry)
+    };
+    if is_there {
+        return Ok(text.to_owned());
+    }
+    let insert = |at: usize, make: &dyn Fn(&str, &str) -> String| {
+        let end = line_end(body, at);
+        let gap = if at == 0 || body[..at].ends_with('\n') {
+            ""
+        } else {
+            end
+        };
+        let mut edited = body.to_owned();
+        edited.insert_str(at, &make(gap, end));
+        edited
+    };
+    let edited = match &list.form {
+        Form::Missing => insert(body.len(), &|gap, end| format!("{gap}{key}:{end}- {entry}{end}")),
+        Form::Empty(value, after) => {
+            let mut edited = insert(after.start, &|gap, end| format!("{gap}- {entry}{end}"));
+            edited.replace_range(value.clone(), "");
+            edited
+        }
+        Form::Flow(close) => insert(*close, &|_, _| {
+            if list.trailing_comma {
+                format!(" {entry}")
+            } else {
+                format!(", {entry}")
+            }
+        }),
+        Form::Block(indent, after) => insert(*after, &|gap, end| format!("{gap}{indent}- {entry}{end}")),
+    };
+    check_change(body, &edited, key, |list| list.push(entry.into()))?;
+    Ok(format!("{mark}{edited}"))
+}
+
+/// Removes an entry from `resources`, if it exists.
+///
+/// # Errors
+/// Fails if `resources` is not a block list.
+pub fn remove_resource(text: &str, entry: &str) -> Result<String, String> {
+    remove_from(text, RESOURCES, entry)
+}
+
+/// Removes an entry from `components`, if it exists.
+///
+/// # Errors
+/// Fails if `components` is not a block list.
+pub fn remove_component(text: &str, entry: &str) -> Result<String, String> {
+    remove_from(text, COMPONENTS, entry)
+}
+
+/// Removes an entry from `transformers`, if it exists. Also removes the list if it becomes empty.
+///
+/// # Errors
+/// Fails if `transformers` is not a block list.
+pub fn remove_transformer(text: &str, entry: &str) -> Result<String, String> {
+    let edited = remove_from(text, TRANSFORMERS, entry)?;
+    Ok(match edited == text {
+        true => edited,
+        false => without_empty(&edited, TRANSFORMERS),
+    })
+}
+
+/// Removes the line of a list that is empty.
+fn without_empty(text: &str, key: &str) -> String {
+    let empty = format!("{key}: []");
+    let is_empty = read(text).is_ok_and(|file| file[key] == Value::Array(Vec::new()));
+    let lines = text.split_inclusive('\n');
+    match is_empty {
+        true => lines.filter(|line| line.trim_end() != empty).collect(),
+        false => text.to_owned(),
+    }
+}
+
+fn remove_from(text: &str, key: &str, entry: &str) -> Result<String, String> {
+    let (mark, body) = split_mark(text);
+    let list = match find(body, key) {
+        Ok(list) => list,
+        Err(_) if read(body).is_ok() && !is_listed(body, key, entry) => return Ok(text.to_owned()),
+        Err(reason) => return Err(reason),
+    };
+    let Some(known) = list.entries.iter().find(|known| known.name == entry) else {
+        return Ok(text.to_owned());
+    };
+    let Form::Block(..) = list.form else {
+        return Err(format!("`{key}` is a flow sequence (`[…]`)"));
+    };
+    let mut edited = body.to_owned();
+    edited.replace_range(known.line.clone(), "");
+    if list.entries.len() == 1 {
+        // kustomize accepts an empty list, but not null.
+        edited.insert_str(list.key_end, " []");
+    }
+    check_change(body, &edited, key, |list| {
+        if let Some(at) = list.iter().position(|name| is_entry(name, entry)) {
+            list.remove(at);
+        }
+    })?;
+    Ok(format!("{mark}{edited}"))
+}
+
+/// Splits off a byte order mark.
+fn split_mark(text: &str) -> (&str, &str) {
+    text.split_at(if text.starts_with('\u{feff}') {
+        '\u{feff}'.len_utf8()
+    } else {
+        0
+    })
+}
+
+/// Returns the line ending used before a position, or else after it: a file may mix them.
+fn line_end(text: &str, at: usize) -> &'static str {
+    let before = text[..at].rfind('\n');
+    match before.or_else(|| text[at..].find('\n').map(|end| at + end)) {
+        Some(end) if text[..end].ends_with('\r') => "\r\n",
+        _ => "\n",
+    }
+}
+
+/// Checks that an edit made the intended change to one list and nothing else, whatever notation the
+/// file uses.
+fn check_change(
+    before: &str,
+    after: &str,
+    key: &str,
+    change: impl FnOnce(&mut Vec<Value>),
+) -> Result<(), String> {
+    let unusual = || format!("`{key}` has an unsupported notation");
+    let mut expected = if before.trim().is_empty() {
+        Value::Null
+    } else {
+        read(before)?
+    };
+    if expected.is_null() {
+        expected = Value::Object(Map::default());
+    }
+    let file = expected.as_object_mut().ok_or_else(unusual)?;
+    let list = file.entry(key).or_insert(Value::Null);
+    if list.is_null() {
+        *list = Value::Array(Vec::new());
+    }
+    change(list.as_array_mut().ok_or_else(unusual)?);
+    if read(after).is_ok_and(|file| file == expected) {
+        Ok(())
+    } else {
+        Err(unusual())
+    }
+}
+
+#[cfg(test)]
+mod tests;

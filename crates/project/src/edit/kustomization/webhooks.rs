@@ -1,0 +1,77 @@
+//! The entries of a deployment that serve webhooks, disable them, or issue their certificate.
+
+use super::{
+    COMPONENTS, TRANSFORMERS, enable, remove_commented, remove_component, remove_transformer, replace,
+};
+use crate::edit::Obstacle;
+
+/// The component that serves webhooks, and the component that disables them in the manager.
+pub const WEBHOOKS: &str = "../webhook";
+const NO_WEBHOOKS: &str = "../webhook/disabled";
+/// The transformer for the component that serves webhooks.
+const WEBHOOK_NAMES: &str = "../webhook/names";
+
+/// The component that issues the certificate of the webhooks.
+pub const CERTIFICATE: &str = "../certmanager";
+
+/// Lists the component that serves webhooks instead of the component that disables them.
+///
+/// # Errors
+/// Fails if a list has an unsupported form.
+pub fn enable_webhooks(text: &str) -> Result<String, Obstacle> {
+    let text = replace(text, COMPONENTS, NO_WEBHOOKS, WEBHOOKS)
+        .map_err(|reason| Obstacle::unlisted(reason, NO_WEBHOOKS))?;
+    let text = enable(&text, COMPONENTS, WEBHOOKS)?;
+    Ok(enable(&text, TRANSFORMERS, WEBHOOK_NAMES)?)
+}
+
+/// Lists the component that disables webhooks instead of the component that serves them.
+///
+/// # Errors
+/// Fails if a list has an unsupported form.
+pub fn disable_webhooks(text: &str) -> Result<String, Obstacle> {
+    let text = replace(text, COMPONENTS, WEBHOOKS, NO_WEBHOOKS)
+        .map_err(|reason| Obstacle::unlisted(reason, WEBHOOKS))?;
+    // Somebody may have commented out the component.
+    let text = enable(&text, COMPONENTS, NO_WEBHOOKS)?;
+    // The transformer refers to a Service that does not exist without webhooks.
+    super::disable(&text, TRANSFORMERS, WEBHOOK_NAMES)
+        .map_err(|reason| Obstacle::unlisted(reason, WEBHOOK_NAMES))
+}
+
+/// Removes everything about webhooks, whether they are enabled or not.
+///
+/// # Errors
+/// Fails if a list has an unsupported form.
+pub(crate) fn remove_webhooks(text: &str) -> Result<String, Obstacle> {
+    let mut text = text.to_owned();
+    for entry in [WEBHOOKS, NO_WEBHOOKS, CERTIFICATE] {
+        text = remove_component(&text, entry).map_err(|reason| Obstacle::unlisted(reason, entry))?;
+        text = remove_commented(&text, COMPONENTS, entry);
+    }
+    let text = remove_transformer(&text, WEBHOOK_NAMES)
+        .map_err(|reason| Obstacle::unlisted(reason, WEBHOOK_NAMES))?;
+    Ok(remove_commented(&text, TRANSFORMERS, WEBHOOK_NAMES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LISTED: &str = "resources:\n- ../crd\n\ncomponents:\n- ../metrics\n# - ../prometheus\n- ../webhook\n\ntransformers:\n- ../webhook/names\n";
+
+    #[test]
+    fn removes_webhooks_in_every_state() {
+        let expected = "resources:\n- ../crd\n\ncomponents:\n- ../metrics\n# - ../prometheus\n\n";
+        let off = disable_webhooks(LISTED).expect("a list");
+        assert!(
+            off.contains("- ../webhook/disabled\n\ntransformers: []\n# - ../webhook/names\n"),
+            "{off}"
+        );
+        let certified = enable(LISTED, COMPONENTS, CERTIFICATE).expect("a list");
+        let commented = LISTED.replace("- ../webhook\n", "# - ../webhook\n");
+        for text in [LISTED, &off, &certified, &commented] {
+            assert_eq!(remove_webhooks(text).as_deref(), Ok(expected), "{text}");
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! Three-way merge of a scaffolded file: the text it was scaffolded with, the user's text, and the
+//! new scaffold.
+//!
+//! Changes on both sides are merged unless they touch. Where they touch, the result has both
+//! between conflict markers. The user's line ends and byte order mark are kept. If the merged text
+//! cannot be parsed although the user's text can, the whole file counts as a conflict: two changes
+//! that do not touch can still close the same bracket twice.
+
+use std::ops::Range;
+
+use similar::{MergeRegion, MergeResolution, TextMerge};
+
+use super::rust;
+
+/// Names of the sides in conflict markers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Labels {
+    /// The scaffold that the file was created from: `rbuilder 0.1.0`.
+    pub base: String,
+    /// The new scaffold: `rbuilder 0.2.0`.
+    pub theirs: String,
+}
+
+/// A change to a file that people add to. Its base is derived from the current file and not from
+/// the recorded text.
+#[derive(Clone, Debug)]
+pub struct RebasedChange {
+    /// The file without the change, and without the user's edits to the parts that the change
+    /// covers.
+    pub base: String,
+    /// The base with the change.
+    pub theirs: String,
+    /// The text to record as last written.
+    pub written: String,
+}
+
+/// Label for the user's side.
+const OURS: &str = "this project";
+/// Starts of the lines that only conflict markers have.
+const MARKERS: [&str; 3] = ["<<<<<<< this project", "||||||| rbuilder ", ">>>>>>> rbuilder "];
+
+/// A merged text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merged {
+    /// The text, with markers around conflicts.
+    pub text: String,
+    /// The lines at which conflicts begin, counted from 1.
+    pub conflicts: Vec<usize>,
+}
+
+impl Merged {
+    fn clean(text: impl Into<String>) -> Merged {
+        Merged {
+            text: text.into(),
+            conflicts: Vec::new(),
+        }
+    }
+}
+
+/// Merges the changes from `base` to `theirs` into `ours`. The extension of `path` selects the
+/// parser that checks the result. `base` is empty if both sides added the file.
+pub fn merge_scaffold(path: &str, (base, ours, theirs): (&str, &str, &str), labels: &Labels) -> Merged {
+    let form = Form::of(ours);
+    let (base, theirs) = (form.apply(base), form.apply(theirs));
+    let terminated = form.terminate(ours);
+    if base == theirs || terminated == theirs {
+        return Merged::clean(ours);
+    }
+    let merge = TextMerge::from_lines(base.as_str(), terminated.as_str(), theirs.as_str());
+    // Use the merge's own lines, because it also splits at lone carriage returns.
+    let sides = Sides {
+        base: (0..merge.base_len())
+            .filter_map(|line| merge.base_line(line))
+            .collect(),
+        ours: (0..merge.ours_len())
+            .filter_map(|line| merge.ours_line(line))
+            .collect(),
+        theirs: (0..merge.theirs_len())
+            .filter_map(|line| merge.theirs_line(line))
+            .collect(),
+    };
+    let has_comments = [".yaml", ".yml", ".toml"].iter().any(|end| path.ends_with(end));
+    let parts: Vec<Part> = merge
+        .regions()
+        .iter()
+        .map(|region| match Part::from(region) {
+            Part::Conflict(conflict) if has_comments && sides.is_comment_above(&conflict) => {
+                Part::TheirsAndOurs(conflict)
+            }
+            part => part,
+        })
+        .collect();
+    let merged = sides.render(&parts, &form, labels);
+    if !merged.conflicts.is_empty() {
+        return merged;
+    }
+    let text = form.restore_end(merged.text);
+    if parses(path, ours) && !parses(path, &text) {
+        return sides.render(&[Part::Conflict(sides.whole())], &form, labels);
+    }
+    Merged::clean(text)
+}
+
+/// Returns the lines with conflict markers left by [`merge_scaffold`], counted from 1.
+pub fn find_markers(text: &str) -> Vec<usize> {
+    let lines = text.lines().enumerate();
+    let marked = lines.filter(|(_, line)| MARKERS.iter().any(|marker| line.starts_with(marker)));
+    marked.map(|(index, _)| index + 1).collect()
+}
+
+/// The form of the user's text, to which the other sides are converted before the comparison.
+struct Form {
+    has_mark: bool,
+    is_windows: bool,
+    /// True if the last line does not end in a newline.
+    is_open: bool,
+}
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+impl Form {
+    fn of(text: &str) -> Form {
+        let windows = text.matches("\r\n").count();
+        Form {
+            has_mark: text.starts_with(BYTE_ORDER_MARK),
+            is_windows: windows * 2 > text.matches('\n').count(),
+            is_open: !text.is_empty() && !text.ends_with('\n'),
+        }
+    }
+
+    fn end(&self) -> &'static str {
+        if self.is_windows { "\r\n" } else { "\n" }
+    }
+
+    /// Converts a scaffolded text, which uses `\n`, to this form.
+    fn apply(&self, text: &str) -> String {
+        let mark = if self.has_mark && !text.is_empty() {
+            BYTE_ORDER_MARK.to_string()
+        } else {
+            String::new()
+        };
+        mark + &text.replace('\n', self.end())
+    }
+
+    /// Returns the user's text with a newline after its last line.
+    fn terminate(&self, text: &str) -> String {
+        let end = if self.is_open { self.end() } else { "" };
+        format!("{text}{end}")
+    }
+
+    /// Removes the newline that [`terminate`](Self::terminate) added.
+    fn restore_end(&self, text: String) -> String {
+        match text.strip_suffix(self.end()) {
+            Some(open) if self.is_open => open.to_owned(),
+            _ => text,
+        }
+    }
+}
+
+/// The lines of all three sides.
+struct Sides<'a> {
+    base: Vec<&'a str>,
+    ours: Vec<&'a str>,
+    theirs: Vec<&'a str>,
+}
+
+/// Ranges of lines in conflict.
+struct Conflict {
+    base: Range<usize>,
+    ours: Range<usize>,
+    theirs: Range<usize>,
+}
+
+/// A part of the result.
+enum Part {
+    Ours(Range<usize>),
+    Theirs(Range<usize>),
+    Conflict(Conflict),
+    /// Lines added by both sides, one side after the other.
+    TheirsAndOurs(Conflict),
+}
+
+impl From<&MergeRegion> for Part {
+    fn from(region: &MergeRegion) -> Part {
+        match region.resolution() {
+            MergeResolution::Theirs => Part::Theirs(region.theirs_range()),
+            MergeResolution::Conflict => Part::Conflict(Conflict {
+                base: region.base_range(),
+                ours: region.ours_range(),
+                theirs: region.theirs_range(),
+            }),
+            _ => Part::Ours(region.ours_range()),
+        }
+    }
+}
+
+impl Sides<'_> {
+    /// Returns all lines as a single conflict.
+    fn whole(&self) -> Conflict {
+        Conflict {
+            base: 0..self.base.len(),
+            ours: 0..self.ours.len(),
+            theirs: 0..self.theirs.len(),
+        }
+    }
+
+    /// Returns whether the user only added comments where the scaffold adds lines. A comment
+    /// belongs to the line below it, so the new lines go above the comment:
+    ///
+    /// ```text
+    /// base         ours          theirs       result
+    /// entries:     entries:      entries:     entries:
+    /// - a          # current     - b          - b
+    ///              - a           - a          # current
+    ///                                         - a
+    /// ```
+    fn is_comment_above(&self, conflict: &Conflict) -> bool {
+        let is_comment = |line: &&str| line.trim().is_empty() || line.trim_start().starts_with('#');
+        conflict.base.is_empty() && self.ours[conflict.ours.clone()].iter().all(is_comment)
+    }
+
+    fn render(&self, parts: &[Part], form: &Form, labels: &Labels) -> Merged {
+        let mut text = String::new();
+        let mut conflicts = Vec::new();
+        for part in parts {
+            match part {
+                Part::Ours(range) => text.push_str(&self.ours[range.clone()].concat()),
+                Part::Theirs(range) => text.push_str(&self.theirs[range.clone()].concat()),
+                Part::TheirsAndOurs(conflict) => {
+                    text.push_str(&self.theirs[conflict.theirs.clone()].concat());
+                    text.push_str(&self.ours[conflict.ours.clone()].concat());
+                }
+                Part::Conflict(conflict) => {
+                    let (before, after) = self.common_lines(conflict);
+                    let Range { start, end } = conflict.ours;
+                    text.push_str(&self.ours[start..start + before].concat());
+                    conflicts.push(text.matches('\n').count() + 1);
+                    let marked = [
+                        (format!("<<<<<<< {OURS}"), &self.ours[start + before..end - after]),
+                        (
+                            format!("||||||| {}", labels.base),
+                            &self.base[conflict.base.clone()],
+                        ),
+                        (
+                            "=======".to_owned(),
+                            &self.theirs[conflict.theirs.start + before..conflict.theirs.end - after],
+                        ),
+                        (format!(">>>>>>> {}", labels.theirs), &[]),
+                    ];
+                    for (marker, lines) in marked {
+                        text.push_str(&marker);
+                        text.push_str(form.end());
+                        text.push_str(&lines.concat());
+                    }
+                    text.push_str(&self.ours[end - after..end].concat());
+                }
+            }
+        }
+        Merged { text, conflicts }
+    }
+
+    /// Returns how many lines at the beginning and at the end of a conflict are the same on both
+    /// sides. These lines need no markers.
+    fn common_lines(&self, conflict: &Conflict) -> (usize, usize) {
+        let ours = &self.ours[conflict.ours.clone()];
+        let theirs = &self.theirs[conflict.theirs.clone()];
+        let same = |pair: &(&&str, &&str)| pair.0 == pair.1;
+        let before = ours.iter().zip(theirs).take_while(same).count();
+        let rest = (ours[before..].iter().rev()).zip(theirs[before..].iter().rev());
+        (before, rest.take_while(same).count())
+    }
+}
+
+/// Returns whether a file can be parsed. True for unknown formats.
+fn parses(path: &str, text: &str) -> bool {
+    let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
+    match extension {
+        "rs" => rust::parse_file(text).is_ok(),
+        "toml" => text.parse::<toml_edit::DocumentMut>().is_ok(),
+        "json" => serde_json::from_str::<serde_json::Value>(text).is_ok(),
+        "yaml" | "yml" => crate::yaml_stream::parse_values(text).is_ok(),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels() -> Labels {
+        Labels {
+            base: "rbuilder 0.1.0".into(),
+            theirs: "rbuilder 0.2.0".into(),
+        }
+    }
+
+    #[track_caller]
+    fn check(path: &str, sides: (&str, &str, &str), expected: &str, conflicts: &[usize]) {
+        let merged = merge_scaffold(path, sides, &labels());
+        assert_eq!(merged.text, expected, "{sides:?}");
+        assert_eq!(merged.conflicts, conflicts, "{sides:?}");
+        assert_eq!(find_markers(expected).is_empty(), conflicts.is_empty());
+    }
+
+    #[test]
+    fn changes_apart_are_merged() {
+        let base = "a\nb\nc\nd\ne\n";
+        for (ours, theirs, expected) in [
+            (base, base, base),
+            (base, "A\nb\nc\nd\ne\n", "A\nb\nc\nd\ne\n"),
+            ("A\nb\nc\nd\ne\n", base, "A\nb\nc\nd\ne\n"),
+            ("A\nb\nc\nd\ne\n", "a\nb\nc\nd\nE\n", "A\nb\nc\nd\nE\n"),
+            ("A\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n", "A\nb\nc\nd\nE\n"),
+            ("b\nc\nd\ne\n", "a\nb\nc\nd\ne\nf\n", "b\nc\nd\ne\nf\n"),
+            // The user's text does not end in a newline.
+            ("A\nb\nc\nd\ne", "a\nb\nC\nd\ne\n", "A\nb\nC\nd\ne"),
+            ("a\nb\nc\nd\ne", "a\nb\nc\nd\nE\n", "a\nb\nc\nd\nE"),
+            // Windows line endings, a byte order mark, and a single line with a different ending.
+            (
+                "A\r\nb\r\nc\r\nd\r\ne\r\n",
+                "a\nb\nc\nd\nE\n",
+                "A\r\nb\r\nc\r\nd\r\nE\r\n",
+            ),
+            (
+                "\u{feff}a\nb\nc\nd\ne\n",
+                "A\nb\nc\nd\ne\n",
+                "\u{feff}A\nb\nc\nd\ne\n",
+            ),
+            ("a\nb\r\nc\nd\ne\n", "a\nb\nc\nd\nE\n", "a\nb\r\nc\nd\nE\n"),
+            // The same change on both sides, and another one on one side.
+            (
+                "a\nx\nb\nc\nd\ne\nf\n",
+                "a\nx\nb\nc\nD\ne\n",
+                "a\nx\nb\nc\nD\ne\nf\n",
+            ),
+        ] {
+            check("Makefile", (base, ours, theirs), expected, &[]);
+        }
+    }
+
+    #[test]
+    fn touching_changes_conflict() {
+        check(
+            "Makefile",
+            ("a\nb\nc\n", "a\nours\nc\n", "a\ntheirs\nc\n"),
+            "a\n<<<<<<< this project\nours\n||||||| rbuilder 0.1.0\nb\n=======\ntheirs\n>>>>>>> rbuilder 0.2.0\nc\n",
+            &[2],
+        );
+        // Adjacent lines, and Windows line endings.
+        check(
+            "Makefile",
+            ("a\nb\n", "A\r\nb\r\n", "a\nB\n"),
+            "<<<<<<< this project\r\nA\r\nb\r\n||||||| rbuilder 0.1.0\r\na\r\nb\r\n=======\r\na\r\nB\r\n>>>>>>> rbuilder 0.2.0\r\n",
+            &[1],
+        );
+        // Both sides added the file: equal lines at its beginning and end need no markers.
+        check(
+            "Makefile",
+            ("", "x\n1\ny", "x\n2\ny\n"),
+            "x\n<<<<<<< this project\n1\n||||||| rbuilder 0.1.0\n=======\n2\n>>>>>>> rbuilder 0.2.0\ny\n",
+            &[2],
+        );
+        check("Makefile", ("", "same\n", "same\n"), "same\n", &[]);
+        // Removed on one side and changed on the other, twice in a file.
+        check(
+            "Makefile",
+            ("a\nb\nc\nd\ne\n", "b\nc\nd\nE\n", "A\nb\nc\nd\n"),
+            "<<<<<<< this project\n||||||| rbuilder 0.1.0\na\n=======\nA\n>>>>>>> rbuilder 0.2.0\nb\nc\nd\n\
+             <<<<<<< this project\nE\n||||||| rbuilder 0.1.0\ne\n=======\n>>>>>>> rbuilder 0.2.0\n",
+            &[1, 10],
+        );
+    }
+
+    #[test]
+    fn comment_stays_above_its_line() {
+        let (base, theirs) = ("list:\n- a\n", "list:\n- b\n- a\n");
+        let ours = "list:\n# First.\n\n- a\n";
+        check(
+            "x.yaml",
+            (base, ours, theirs),
+            "list:\n- b\n# First.\n\n- a\n",
+            &[],
+        );
+        let added = "list:\n<<<<<<< this project\n- c\n||||||| rbuilder 0.1.0\n=======\n- b\n>>>>>>> rbuilder 0.2.0\n- a\n";
+        check("x.yaml", (base, "list:\n- c\n- a\n", theirs), added, &[2]);
+    }
+
+    #[test]
+    fn repeated_lines_are_told_apart_by_context() {
+        let base = "fn a() {\n    1;\n}\n\nfn b() {\n    2;\n}\n\nfn c() {\n    3;\n}\n";
+        let ours = base.replace("fn b() {\n    2;\n}\n\n", "");
+        let theirs = base.replace("    3;\n}\n", "    3;\n}\n\nfn d() {\n    4;\n}\n");
+        let expected = "fn a() {\n    1;\n}\n\nfn c() {\n    3;\n}\n\nfn d() {\n    4;\n}\n";
+        check("src/a.rs", (base, &ours, &theirs), expected, &[]);
+    }
+
+    #[test]
+    fn unparsable_merge_is_a_conflict() {
+        let base = "[a]\nx = 1\n\n[b]\ny = 1\n";
+        let ours = "[a]\nx = 1\nz = 2\n\n[b]\ny = 1\n";
+        let theirs = "z = 1\n[a]\nx = 1\n\n[b]\ny = 1\n\n[a.z]\n";
+        let merged = merge_scaffold("Cargo.toml", (base, ours, theirs), &labels());
+        assert_eq!(merged.conflicts.len(), 1, "{}", merged.text);
+        for line in ours.lines().chain(theirs.lines()) {
+            assert!(merged.text.contains(line), "{}", merged.text);
+        }
+        // A text that could not be parsed before is merged anyway.
+        let broken = format!("{ours}]\n");
+        let merged = merge_scaffold("Cargo.toml", (base, &broken, theirs), &labels());
+        assert!(merged.conflicts.len() <= 1 && merged.text.contains("z = 2"));
+    }
+}

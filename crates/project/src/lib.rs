@@ -1,0 +1,40 @@
+//! Operator projects on disk.
+//!
+//! A command reads a project through a [`tree::Tree`], collects its changes in a [`plan::Plan`] and
+//! shows, compares or applies the plan. Only [`plan::apply`] writes and only [`tree`] reads, both
+//! through directories that they keep open. The contents of files come from [`render`], which
+//! makes a scaffold from PROJECT alone, and from [`edit`], which changes only the necessary lines
+//! of files that users own.
+//!
+//! The crate knows neither flags nor the command's messages. Modules only depend on modules above
+//! them in this list:
+//!
+//! | module | responsibility |
+//! |---|---|
+//! | [`color`], [`conflict`], [`count`], [`hash`], [`labels`], [`line_ends`], [`paths`], [`posix`], [`yaml_stream`] | texts, and the YAML in them |
+//! | [`programs`] | finding and asking other programs |
+//! | [`disk`] | open directories that follow no links |
+//! | [`tree`] | reading a project |
+//! | [`library`] | where a project gets the library from |
+//! | [`project`] | the PROJECT file |
+//! | [`edit`] | edits of files that users own |
+//! | [`plan`] | changes of files as a value, and applying them |
+//! | [`render`] | PROJECT to all scaffolded files |
+
+pub mod color;
+pub mod conflict;
+pub mod count;
+pub mod disk;
+pub mod edit;
+pub mod hash;
+pub mod labels;
+pub mod library;
+pub mod line_ends;
+pub mod paths;
+pub mod plan;
+pub mod posix;
+pub mod programs;
+pub mod project;
+pub mod render;
+pub mod tree;
+pub mod yaml_stream;

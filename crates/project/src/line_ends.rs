@@ -1,0 +1,71 @@
+//! Line endings of project files.
+//!
+//! Git for Windows checks out files with `\r\n` unless configured otherwise, and converts them back
+//! on commit. So a text that only differs in line endings counts as the same text: it is up to date
+//! and unchanged. A file that is rewritten keeps its line endings. Otherwise git would show every
+//! line as changed.
+//!
+//! This holds for plans, merges and the hashes of scaffolded files: compare texts of files with
+//! [`is_same_text`] instead of `==`.
+
+use std::borrow::Cow;
+
+/// Returns whether two texts are equal apart from their line endings.
+pub fn is_same_text(one: &str, other: &str) -> bool {
+    one == other || unify(one) == unify(other)
+}
+
+/// Converts `\r\n` to `\n` if all lines end with `\r\n`. A text with both was edited by hand,
+/// because git never creates one.
+pub fn unify(text: &str) -> Cow<'_, str> {
+    match is_windows(text) {
+        true => text.replace("\r\n", "\n").into(),
+        false => text.into(),
+    }
+}
+
+/// Converts a text to `\r\n` if all lines of `model` end with `\r\n`.
+pub(crate) fn adopt<'a>(text: &'a str, model: &str) -> Cow<'a, str> {
+    match is_windows(model) {
+        true => text.replace("\r\n", "\n").replace('\n', "\r\n").into(),
+        false => text.into(),
+    }
+}
+
+fn is_windows(text: &str) -> bool {
+    let windows = text.matches("\r\n").count();
+    windows > 0 && windows == text.matches('\n').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_endings_do_not_matter_for_equality() {
+        for (one, other, expected) in [
+            ("a\nb\n", "a\r\nb\r\n", true),
+            ("a\nb\n", "a\nb\r\n", false),
+            ("a\nb\r\n", "a\nb\r\n", true),
+            ("a\rb", "a\nb", false),
+            ("a\n", "a", false),
+            ("a\r", "a", false),
+        ] {
+            assert_eq!(is_same_text(one, other), expected, "{one:?} {other:?}");
+        }
+    }
+
+    #[test]
+    fn adopts_line_endings() {
+        for (text, model, expected) in [
+            ("a\nb\n", "x\r\n", "a\r\nb\r\n"),
+            ("a\r\nb\n", "x\r\ny", "a\r\nb\r\n"),
+            ("a\n", "x\r\ny\n", "a\n"),
+            ("a\n", "x\n", "a\n"),
+            ("a\r\n", "x\n", "a\r\n"),
+            ("a\n", "", "a\n"),
+        ] {
+            assert_eq!(adopt(text, model), expected, "{text:?} {model:?}");
+        }
+    }
+}

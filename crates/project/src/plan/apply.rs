@@ -1,0 +1,369 @@
+//! Applies plans. Together with `recover.rs`, the only module that changes the project directory.
+//!
+//! A set of files cannot be replaced in one atomic step, so a journal makes the change appear
+//! atomic. It lists every temporary file before the first one is created, and gets a line at the
+//! end of each phase. A command that finds the journal of a dead process completes the change if
+//! every file was renamed, and undoes it otherwise:
+//!
+//! 1. write the journal;
+//! 2. stage new files next to their targets and back up old ones: the journal gets the line
+//!    `staged`;
+//! 3. rename staged files over their targets, PROJECT last: the journal gets the line `renamed`;
+//! 4. remove backups and the journal.
+//!
+//! After a kill, the tree may contain both old and new files until the next writing command
+//! recovers it.
+//!
+//! Directories stay open while names in them are used (see [`crate::disk`]). If a directory is
+//! replaced by a link in the meantime, the command fails instead of writing outside of the project.
+//! Each target is compared once more before it is replaced, so an edit that was saved in the
+//! meantime stops the command. Only an edit between this comparison and the rename is lost.
+
+#![allow(clippy::disallowed_methods)] // this module writes the project
+
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use fs_err as fs;
+
+pub use super::journal::JOURNAL;
+use super::journal::{self, Journal, JournalState};
+use super::record::{Action, Content, Entry, Inodes, Interruption, LineRef, Record, Stage};
+use super::recover::{self, Recovery};
+use super::{Change, Plan};
+use crate::disk::{Folder, cannot_message, read_bounded, set_mode, status_of};
+use crate::tree::{Changed, LARGEST, Tree, display_root, open_project};
+
+/// Faults to inject in tests.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    /// Number of the step that fails, counted from 0; `None` for no fault.
+    pub at: Option<usize>,
+    /// Whether the process aborts at that step, as by `kill -9`.
+    pub abort: bool,
+}
+
+/// Applies all changes of a plan, or none.
+///
+/// Returns the number of steps, for tests that inject a fault into each of them.
+///
+/// # Errors
+/// Fails with [`Changed`] if a file that the plan is based on has changed. Also fails if another
+/// command is running in the directory, or if a write fails. In each case the directory is left as
+/// it was.
+pub fn apply(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
+    if plan.is_empty() {
+        return Ok(0);
+    }
+    let root = tree.root();
+    let new_root = !root.exists();
+    fs::create_dir_all(root)?;
+    let result = write(tree, plan, faults);
+    if result.is_err() && new_root {
+        // Best effort: report the original error.
+        let _ = fs::remove_dir(root);
+    }
+    result
+}
+
+/// Completes or undoes an interrupted command. Returns `None` if there was none.
+///
+/// # Errors
+/// Fails if another command is running in the directory, if the journal was not written by a
+/// command there, or if a file cannot be restored.
+pub fn recover(root: &Path) -> Result<Option<Recovery>> {
+    recover_with(root, Faults::default()).map(|(recovery, _)| recovery)
+}
+
+/// Recovers as [`recover()`] does, and also returns the number of steps, for tests that inject a fault into each of them.
+///
+/// # Errors
+/// Fails for the same reasons as [`recover()`], and at the injected fault.
+pub fn recover_with(root: &Path, faults: Faults) -> Result<(Option<Recovery>, usize)> {
+    let mut steps = Steps { faults, taken: 0 };
+    let Some(folder) = open_project(root)? else {
+        return Ok((None, 0));
+    };
+    if !journal::has_journal(&folder)? {
+        return Ok((None, 0));
+    }
+    let mut journal = Journal::open(&folder, root)?;
+    let recovery = match journal.left.take() {
+        Some(left) => Some(recover::resolve_interruption(
+            &folder,
+            &mut journal,
+            &left,
+            &mut steps,
+        )?),
+        None => None,
+    };
+    journal.close()?;
+    Ok((recovery, steps.taken))
+}
+
+/// Returns whether a command is writing or has left its journal behind.
+///
+/// # Errors
+/// Fails if the directory cannot be read.
+pub fn is_command_running(root: &Path) -> Result<bool> {
+    match open_project(root)? {
+        Some(folder) => journal::has_journal(&folder),
+        None => Ok(false),
+    }
+}
+
+/// Checks the journal of a directory on behalf of a command that writes nothing. Returns a warning
+/// about a journal that no command wrote. Waits while another command is running.
+///
+/// # Errors
+/// Fails if the other command is still running after ten seconds. Also fails if an interrupted
+/// command has left a mix of old and new files, because the tree is inconsistent then.
+pub fn check_journal(root: &Path) -> Result<Option<String>> {
+    let Some(folder) = open_project(root)? else {
+        return Ok(None);
+    };
+    match journal::read_journal(&folder, root)? {
+        JournalState::Quiet => Ok(None),
+        JournalState::Foreign(reason) => Ok(Some(format!(
+            "{}; ignoring it",
+            journal::foreign_journal(root, &reason)
+        ))),
+        JournalState::Interrupted(left) => {
+            let files = left.record.entries.len();
+            if left.stage == Stage::Staged {
+                bail!(
+                    "an interrupted rbuilder command left {} in an inconsistent state ({files} files): run `rbuilder manifests` there to recover",
+                    display_root(root)
+                );
+            }
+            Ok(Some(format!(
+                "an interrupted rbuilder command left `{JOURNAL}` and temporary files in {}: run `rbuilder manifests` there to remove them",
+                display_root(root)
+            )))
+        }
+    }
+}
+
+fn write(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
+    let mut steps = Steps { faults, taken: 0 };
+    let root = Folder::open(tree.root()).with_context(|| cannot_message("open", &tree.shown()))?;
+    let mut journal = Journal::open(&root, tree.root())?;
+    if let Some(left) = journal.left.take() {
+        recover::resolve_interruption(&root, &mut journal, &left, &mut Steps::default())?;
+    }
+    let inode = journal.inode()?;
+    let mut left = Interruption {
+        record: Record::new(&root, inode, plan)?,
+        inodes: Vec::new(),
+        stage: Stage::Begun,
+    };
+    let written = tree
+        .verify_unchanged()
+        .and_then(|()| run(&root, plan, &mut left, &mut journal, &mut steps));
+    if let Err(error) = written {
+        let undone = recover::resolve_interruption(&root, &mut journal, &left, &mut Steps::default())
+            .context("cannot undo the changes; run `rbuilder manifests` to try again")?;
+        journal.close()?;
+        return match undone.kept.is_empty() {
+            true => Err(error),
+            false => Err(error.context(undone)),
+        };
+    }
+    // The new tree is in place. Files that cannot be removed now remain in the journal for the next
+    // command.
+    if steps
+        .take("sweep")
+        .and_then(|()| recover::remove_temporary_files(&root, &left, &mut Steps::default()))
+        .is_ok()
+    {
+        recover::remove_empty_folders(&root, &left.record);
+        journal.close()?;
+    }
+    Ok(steps.taken)
+}
+
+/// Runs the phases in order; `left` records the progress.
+fn run(
+    root: &Folder,
+    plan: &Plan,
+    left: &mut Interruption,
+    journal: &mut Journal,
+    steps: &mut Steps,
+) -> Result<()> {
+    check_companions(root, &left.record)?;
+    journal.note(LineRef::Begin(&left.record), steps)?;
+    let inodes = stage(root, plan, &left.record, steps)?;
+    journal.note(LineRef::Staged(&inodes), steps)?;
+    (left.inodes, left.stage) = (inodes, Stage::Staged);
+    rename(root, &left.record, steps)?;
+    journal.note(LineRef::Renamed, steps)?;
+    left.stage = Stage::Renamed;
+    Ok(())
+}
+
+/// Checks that the names of temporary files are free, so that recovery only removes files of this
+/// command.
+fn check_companions(root: &Folder, record: &Record) -> Result<()> {
+    for entry in &record.entries {
+        let Some((folder, name)) = root.reach(&entry.path)? else {
+            continue;
+        };
+        for companion in [Entry::staged(name), Entry::backup(name)] {
+            if folder
+                .look(&companion)
+                .with_context(|| cannot_message("access", &companion))?
+                .is_some()
+            {
+                bail!(
+                    "`{companion}` next to `{}` already exists: inspect and remove it",
+                    entry.path
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the directory of a target and its name in it.
+fn reach<'a>(root: &Folder, path: &'a str) -> Result<(Folder, &'a str)> {
+    match root.reach(path)? {
+        Some(reached) => Ok(reached),
+        None => {
+            bail!(
+                "the directory of {path} was removed while the command was running; no files were written: run it again"
+            )
+        }
+    }
+}
+
+fn stage(root: &Folder, plan: &Plan, record: &Record, steps: &mut Steps) -> Result<Vec<Inodes>> {
+    for path in &record.folders {
+        steps.take(path)?;
+        let (above, name) = reach(root, path)?;
+        above
+            .create_folder(name)
+            .with_context(|| cannot_message("create", path))?;
+    }
+    record
+        .entries
+        .iter()
+        .map(|entry| {
+            let change = &plan.changes()[&entry.path];
+            let (folder, name) = reach(root, &entry.path)?;
+            let there = folder
+                .look(name)
+                .with_context(|| cannot_message("access", &entry.path))?;
+            let mode = match (change, plan.moved_from(&entry.path)) {
+                (_, Some(from)) => mode_of(root, from)?,
+                (Change::Create { .. }, None) => None,
+                _ => there.map(|status| status.mode),
+            };
+            let mut inodes = Inodes::default();
+            if let Some(after) = change.after() {
+                steps.take(&entry.path)?;
+                inodes.staged = write_synced(&folder, &Entry::staged(name), after.as_bytes(), mode)?;
+            }
+            match entry.action {
+                Action::Create => {}
+                Action::Write => {
+                    steps.take(&entry.path)?;
+                    inodes.backup =
+                        write_synced(&folder, &Entry::backup(name), change.before().as_bytes(), mode)?;
+                }
+                Action::Delete => inodes.backup = there.map_or(0, |status| status.inode),
+            }
+            Ok(inodes)
+        })
+        .collect()
+}
+
+/// Returns the mode of a file that moves; `None` if the file does not exist.
+fn mode_of(root: &Folder, path: &str) -> Result<Option<u32>> {
+    let (folder, name) = reach(root, path)?;
+    let status = folder
+        .look(name)
+        .with_context(|| cannot_message("access", path))?;
+    Ok(status.map(|status| status.mode))
+}
+
+fn rename(root: &Folder, record: &Record, steps: &mut Steps) -> Result<()> {
+    for entry in &record.entries {
+        steps.take(&entry.path)?;
+        let (folder, name) = reach(root, &entry.path)?;
+        let context = || cannot_message("write", &entry.path);
+        if let Some(before) = &entry.before {
+            check_target(&folder, name, before, &entry.path)?;
+        }
+        match entry.action {
+            Action::Create => match folder.rename_to_free_name(&Entry::staged(name), name) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => bail!(changed(&entry.path)),
+                done => done.with_context(context)?,
+            },
+            Action::Write => folder.rename(&Entry::staged(name), name).with_context(context)?,
+            Action::Delete => folder
+                .rename_to_free_name(name, &Entry::backup(name))
+                .with_context(context)?,
+        }
+    }
+    steps.take("folders")?;
+    recover::sync_folders(root, record)
+}
+
+/// Checks that a target still has the content that the plan is based on.
+fn check_target(folder: &Folder, name: &str, before: &Content, path: &str) -> Result<()> {
+    let file = folder
+        .open_file(name, false)
+        .with_context(|| cannot_message("open", path))?;
+    let bytes = read_bounded(file, LARGEST).with_context(|| cannot_message("read", path))?;
+    match bytes {
+        Some(bytes) if Content::of(&bytes) == *before => Ok(()),
+        _ => bail!(changed(path)),
+    }
+}
+
+fn changed(path: &str) -> String {
+    Changed::new(path).to_string()
+}
+
+/// A counter of changes to the disk.
+#[derive(Default)]
+pub(super) struct Steps {
+    faults: Faults,
+    taken: usize,
+}
+
+impl Steps {
+    pub(super) fn take(&mut self, what: &str) -> Result<()> {
+        let step = self.taken;
+        self.taken += 1;
+        if self.faults.at == Some(step) {
+            if self.faults.abort {
+                std::process::abort();
+            }
+            bail!("step {step} ({what}) was made to fail");
+        }
+        Ok(())
+    }
+
+    /// Counts a step that cannot fail but at which the process can die.
+    pub(super) fn pass(&mut self) {
+        if self.faults.abort && self.faults.at == Some(self.taken) {
+            std::process::abort();
+        }
+        self.taken += 1;
+    }
+}
+
+/// Creates a file, waits until it is on disk, and returns its inode. Without a mode, the umask
+/// applies, as for other programs.
+fn write_synced(folder: &Folder, name: &str, bytes: &[u8], mode: Option<u32>) -> Result<u64> {
+    let context = || cannot_message("write", name);
+    let mut file = folder.create_file(name).with_context(context)?;
+    if let Some(mode) = mode {
+        set_mode(&file, mode).with_context(context)?;
+    }
+    file.write_all(bytes).with_context(context)?;
+    file.sync_all().with_context(context)?;
+    Ok(status_of(&file).with_context(context)?.inode)
+}

@@ -1,0 +1,33 @@
+//! Quoting for POSIX shells, in commands that are printed for pasting.
+
+/// Quotes a text as a single word.
+pub fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Returns a word for a shell, quoted if necessary.
+pub fn quote_word(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:\\+@,".contains(letter);
+    match word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => quote(word),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quote_word;
+
+    #[test]
+    fn quotes_words_for_a_shell() {
+        for (word, expected) in [
+            ("shop", "shop"),
+            ("../my-shop_2", "../my-shop_2"),
+            ("my shop", "'my shop'"),
+            ("it's", r"'it'\''s'"),
+            ("$HOME", "'$HOME'"),
+        ] {
+            assert_eq!(quote_word(word), expected);
+        }
+    }
+}

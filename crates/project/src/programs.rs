@@ -1,0 +1,165 @@
+//! Finds other programs and asks them questions. The build script also compiles this module, so it
+//! has no dependencies in this crate.
+//!
+//! A repository must not choose which program a command runs. So relative directories in `PATH` are
+//! ignored, and programs run outside of the project, where they do not find its configuration:
+//! rustup obeys the `rust-toolchain.toml` of the current directory, and Cargo reads
+//! `.cargo/config.toml`, which may be a pipe. Questions have a time limit.
+//!
+//! Only commands that build or deploy the project by definition run programs in it: `run`, `dev`,
+//! `install`, `deploy` and their inverses.
+
+use std::io::{Error, ErrorKind, Read, Result};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// Time limit for the answer of a program.
+pub const LIMIT: Duration = Duration::from_secs(20);
+
+/// Maximum length in bytes of each output stream. Longer output is truncated.
+pub const LONGEST: u64 = 1 << 20;
+
+/// Interval at which to check whether a program has exited.
+const INTERVAL: Duration = Duration::from_millis(10);
+
+/// The output of a program.
+#[derive(Debug)]
+#[allow(dead_code)] // the build script does not show errors
+pub struct Answer {
+    /// The exit status.
+    pub status: ExitStatus,
+    /// The standard output.
+    pub out: Vec<u8>,
+    /// The standard error.
+    pub err: Vec<u8>,
+}
+
+/// Finds a program in the directories of `PATH`. Ignores relative directories, because a repository
+/// must not provide the program.
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).find_map(|folder| program_in(&folder, name))
+}
+
+/// Returns the path of a program in a directory; `None` if the directory is relative.
+pub fn program_in(folder: &Path, name: &str) -> Option<PathBuf> {
+    let program = folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    (folder.is_absolute() && program.is_file()).then_some(program)
+}
+
+/// Returns a directory outside of all projects in which to run a program.
+#[allow(dead_code)] // the build script only asks about its own checkout
+pub fn neutral_folder(program: &Path) -> &Path {
+    program.ancestors().last().unwrap_or(program)
+}
+
+/// Runs a program without input and returns its output.
+///
+/// # Errors
+/// Fails if the program cannot be started. Fails with [`ErrorKind::TimedOut`] if the program does
+/// not exit within the limit; the program is killed then.
+pub fn ask(command: &mut Command, limit: Duration) -> Result<Answer> {
+    let deadline = Instant::now() + limit;
+    command.stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let (out, err) = (read(child.stdout.take()), read(child.stderr.take()));
+    let status = wait(&mut child, deadline);
+    if status.is_err() {
+        // An error means that the program has exited.
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    Ok(Answer {
+        status: status?,
+        out: receive(&out, deadline)?,
+        err: receive(&err, deadline)?,
+    })
+}
+
+fn wait(child: &mut Child, deadline: Instant) -> Result<ExitStatus> {
+    loop {
+        match child.try_wait()? {
+            Some(status) => return Ok(status),
+            None if Instant::now() >= deadline => return Err(timed_out()),
+            None => std::thread::sleep(INTERVAL),
+        }
+    }
+}
+
+/// Reads a pipe on a separate thread. The other pipe may fill up first, and a background process
+/// may keep this one open.
+fn read(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            // On an error, keep what was read before it.
+            let _ = pipe.by_ref().take(LONGEST).read_to_end(&mut bytes);
+            let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+        }
+        // Nobody receives the result after the deadline.
+        let _ = sender.send(bytes);
+    });
+    receiver
+}
+
+fn receive(pipe: &Receiver<Vec<u8>>, deadline: Instant) -> Result<Vec<u8>> {
+    let rest = deadline.saturating_duration_since(Instant::now());
+    pipe.recv_timeout(rest).map_err(|_| timed_out())
+}
+
+fn timed_out() -> Error {
+    Error::new(ErrorKind::TimedOut, "it did not answer in time")
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn returns_the_output_of_a_program() {
+        let answer = ask(&mut shell("cat; echo out; echo err >&2; exit 3"), LIMIT).expect("an answer");
+        assert_eq!(answer.status.code(), Some(3));
+        assert_eq!((&answer.out[..], &answer.err[..]), (&b"out\n"[..], &b"err\n"[..]));
+    }
+
+    #[test]
+    fn kills_programs_after_the_limit() {
+        let short = Duration::from_millis(100);
+        // The second script exits, but its background process keeps the output open.
+        for script in ["exec sleep 600", "sleep 600 & echo started"] {
+            let error = ask(&mut shell(script), short).expect_err(script);
+            assert_eq!(error.kind(), ErrorKind::TimedOut, "{script}");
+        }
+    }
+
+    #[test]
+    fn truncates_endless_output() {
+        let answer = ask(&mut shell("head -c 3000000 /dev/zero"), LIMIT).expect("an answer");
+        assert_eq!(answer.out.len() as u64, LONGEST);
+    }
+
+    #[test]
+    fn ignores_relative_directories() {
+        assert_eq!(
+            program_in(Path::new("/bin"), "sh"),
+            Some(PathBuf::from("/bin/sh"))
+        );
+        for folder in [".", "", "bin", "../../../../../../../../bin"] {
+            assert_eq!(program_in(Path::new(folder), "sh"), None, "{folder}");
+        }
+    }
+
+    #[test]
+    fn neutral_folder_is_the_root() {
+        assert_eq!(neutral_folder(Path::new("/usr/bin/rustc")), Path::new("/"));
+    }
+}

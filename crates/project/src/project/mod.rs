@@ -1,0 +1,612 @@
+//! The PROJECT file, with the settings and the resources of a project.
+//!
+//! The format is kubebuilder's version 3 with additional keys, so tools for kubebuilder's format
+//! keep working. Unknown keys are kept: commands only change the keys that they know.
+
+mod base;
+mod image;
+mod keys;
+pub mod names;
+mod package;
+mod plural;
+mod resource;
+mod scaffolded;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use rbuilder_templates::Release;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::conflict::find_conflict;
+use crate::library::Library;
+use crate::tree::Tree;
+use crate::yaml_stream::describe_failure;
+
+pub use crate::tree::FILE;
+pub use base::{BASE, ScaffoldBase};
+pub use image::Image;
+pub use keys::MisspelledKey;
+pub use package::AdoptedPackage;
+pub use resource::{Api, NamedController, Resource, Webhooks};
+pub use resource::{describe_scope, naming_flags, shown_version, strip_domain};
+pub use scaffolded::{ATTRIBUTES, ATTRIBUTES_TEXT, RECORD, ScaffoldedFiles};
+
+/// Value of `layout`, which names the tool that created the project.
+const LAYOUT: &str = "rust.rbuilder.dev/v1";
+
+/// Name of the binary of a scaffolded package.
+pub const BINARY: &str = "manager";
+
+/// Key for the version of the command.
+const CLI_VERSION: &str = "cliVersion";
+
+/// A project.
+#[derive(Clone, Debug)]
+pub struct Project {
+    /// The keys that rbuilder reads.
+    pub known: Known,
+    /// The scaffolded files, stored in [`RECORD`].
+    scaffolded: ScaffoldedFiles,
+    /// All keys of the file, including unknown ones.
+    all: Map<String, Value>,
+    /// The release whose templates are used for the project; `None` for the templates of this
+    /// version.
+    release: Option<&'static Release>,
+}
+
+/// The keys that rbuilder reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Known {
+    /// Version of the format: `3`.
+    pub version: String,
+    /// Domain suffix of the API groups.
+    #[serde(default)]
+    pub domain: String,
+    /// Name of the project.
+    pub project_name: String,
+    /// True if the directories of APIs are grouped by API group.
+    #[serde(default)]
+    pub multigroup: bool,
+    /// True if the manager only watches its own namespace.
+    #[serde(default)]
+    pub namespaced: bool,
+    /// Resources, one entry per kind and version.
+    #[serde(default)]
+    pub resources: Vec<Resource>,
+    /// Keys that kubebuilder does not have.
+    #[serde(default)]
+    pub rbuilder: Own,
+}
+
+/// The keys under `rbuilder`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Own {
+    /// Copyright holder.
+    #[serde(default)]
+    pub owner: String,
+    /// `apache2`, `mit` or `none`.
+    #[serde(default)]
+    pub license: String,
+    /// Kubernetes minor version that the project targets. Defaults to the command's own.
+    #[serde(default)]
+    pub kubernetes: Option<String>,
+    /// Source of the library. Projects from older commands do not record it.
+    #[serde(default)]
+    pub library: Option<Library>,
+    /// True if `init` made the project its own workspace because a workspace above does not list
+    /// it.
+    #[serde(default)]
+    pub workspace: bool,
+    /// Path of the project in the workspace that it belongs to, such as `crates/shop`. Empty if it
+    /// is not a workspace member.
+    #[serde(default)]
+    pub member: String,
+    /// Path of the project in its repository. Empty for the root of the repository.
+    #[serde(default)]
+    pub directory: String,
+    /// The package that `init --in-package` adopted; `None` for a scaffolded package.
+    #[serde(default)]
+    pub package: Option<AdoptedPackage>,
+    /// Hashes of scaffolded files by path, which early versions stored here. They are moved to
+    /// [`RECORD`].
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+}
+
+impl Project {
+    /// Creates a project without resources.
+    pub fn new(name: &str, domain: &str) -> Project {
+        let known = Known {
+            version: "3".into(),
+            domain: domain.into(),
+            project_name: name.into(),
+            ..Known::default()
+        };
+        let mut all = Map::new();
+        all.insert(CLI_VERSION.into(), json!(env!("CARGO_PKG_VERSION")));
+        all.insert("layout".into(), json!([LAYOUT]));
+        Project {
+            known,
+            scaffolded: ScaffoldedFiles::default(),
+            all,
+            release: None,
+        }
+    }
+
+    /// Reads the project in a directory. Returns `None` if there is no PROJECT file.
+    ///
+    /// # Errors
+    /// Fails for the same reasons as [`Project::parse`] and [`Tree::read`].
+    pub fn read(tree: &Tree) -> Result<Option<Project>> {
+        let Some(text) = tree.read(FILE)? else {
+            return Ok(None);
+        };
+        let mut project = Project::parse(&text)?;
+        project.scaffolded = ScaffoldedFiles::parse(&tree.read(RECORD)?.unwrap_or_default());
+        for (path, hash) in std::mem::take(&mut project.known.rbuilder.files) {
+            project.scaffolded.add_hash(&path, &hash);
+        }
+        Ok(Some(project))
+    }
+
+    /// Returns the text of the record of scaffolded files.
+    pub(crate) fn print_record(&self) -> String {
+        self.scaffolded.print()
+    }
+
+    /// Parses PROJECT.
+    ///
+    /// # Errors
+    /// Fails with line and column if the file is invalid.
+    pub fn parse(text: &str) -> Result<Project> {
+        check_conflict(text)?;
+        let problem = |error: serde_saphyr::Error| describe_failure(FILE, text, &error);
+        let known: Known = crate::yaml_stream::parse(text).map_err(problem)?;
+        let all: Map<String, Value> = crate::yaml_stream::parse(text).map_err(problem)?;
+        if known.version != "3" {
+            bail!("unsupported version `{}` of {FILE}: expected `3`", known.version);
+        }
+        let project = Project {
+            known,
+            scaffolded: ScaffoldedFiles::default(),
+            all,
+            release: None,
+        };
+        // Other tools have different rules for names.
+        if project.foreign_layout().is_none() {
+            project.check_names()?;
+        }
+        Ok(project)
+    }
+
+    /// Checks all names that are used in paths and manifests.
+    fn check_names(&self) -> Result<()> {
+        let Known {
+            project_name,
+            resources,
+            ..
+        } = &self.known;
+        let of_resources = resources.iter().flat_map(|resource| {
+            let names = [
+                ("group", resource.group.as_str()),
+                ("domain", &resource.domain),
+                ("version", &resource.version),
+                ("kind", &resource.kind),
+                ("plural", &resource.plural),
+                ("path", &resource.path),
+            ];
+            let controllers = resource.controllers.iter();
+            let spokes = resource.webhooks.iter().flat_map(|webhooks| &webhooks.spoke);
+            names
+                .into_iter()
+                .chain(controllers.map(|controller| ("controllers", controller.name.as_str())))
+                .chain(spokes.map(|version| ("version", version.as_str())))
+        });
+        for (key, name) in of_resources.chain([("projectName", project_name.as_str())]) {
+            if !name.is_empty() && !names::is_recorded_name(key, name) {
+                bail!("invalid {key} `{name}` in {FILE}");
+            }
+        }
+        let own = &self.known.rbuilder;
+        for (key, path) in [("member", &own.member), ("directory", &own.directory)] {
+            if !path.is_empty() && !names::is_plain_path(path) {
+                bail!("invalid {key} `{}` in {FILE}", path.escape_debug());
+            }
+        }
+        if let Some(package) = &own.package {
+            package.check()?;
+        }
+        resources.iter().try_for_each(Resource::check_source)
+    }
+
+    /// Returns the misspelled keys in PROJECT.
+    pub fn misspelled_keys(&self) -> Vec<MisspelledKey> {
+        keys::find_misspelled_keys(&self.all)
+    }
+
+    /// Returns the root file of the manager's binary.
+    pub fn main_file(&self) -> &str {
+        let package = self.known.rbuilder.package.as_ref();
+        package.map_or("src/main.rs", |package| package.main.as_str())
+    }
+
+    /// Returns the name of the manager's binary.
+    pub fn binary(&self) -> &str {
+        let package = self.known.rbuilder.package.as_ref();
+        package.map_or(BINARY, |package| package.binary.as_str())
+    }
+
+    /// Returns the command that generates the manifests and runs the tests. Uses the scaffolded
+    /// Makefile, if the project has it.
+    pub fn test_command(&self) -> &'static str {
+        match self.has_makefile() {
+            true => "make manifests test",
+            false => "rbuilder manifests && cargo test",
+        }
+    }
+
+    /// Returns the command that deploys an image of the manager. Uses the scaffolded Makefile, if
+    /// the project has it.
+    pub fn deploy_command(&self) -> &'static str {
+        match self.has_makefile() {
+            true => "make deploy IMG=<image>",
+            false => "rbuilder deploy --image <image>",
+        }
+    }
+
+    /// Returns whether the project has the scaffolded Makefile.
+    fn has_makefile(&self) -> bool {
+        let package = self.known.rbuilder.package.as_ref();
+        package.is_none_or(|package| !package.leaves_out("Makefile"))
+    }
+
+    /// Returns whether a file was scaffolded and `group`, which it names, is in the domain of the
+    /// project.
+    pub fn has_scaffolded_for(&self, path: &str, group: &str) -> bool {
+        let domain = &self.known.domain;
+        self.scaffolded_files().has(path) && !domain.is_empty() && strip_domain(group, domain).is_some()
+    }
+
+    /// Returns whether rbuilder created the project, according to `layout`.
+    pub fn is_scaffolded(&self) -> bool {
+        self.all.contains_key("layout") && self.foreign_layout().is_none()
+    }
+
+    /// Returns the layout if a different tool created the project.
+    pub fn foreign_layout(&self) -> Option<String> {
+        let layouts = match self.all.get("layout")? {
+            Value::Array(layouts) => layouts.clone(),
+            layout => vec![layout.clone()],
+        };
+        let names: Vec<&str> = layouts.iter().filter_map(Value::as_str).collect();
+        (!names.contains(&LAYOUT)).then(|| names.join(", "))
+    }
+
+    /// Adds a resource, or merges it into its existing entry.
+    pub fn add_resource(&mut self, resource: Resource) {
+        match self
+            .known
+            .resources
+            .iter_mut()
+            .find(|known| known.same(&resource))
+        {
+            Some(known) => {
+                match resource.controllers.is_empty() {
+                    true => known.controller |= resource.controller,
+                    false => {
+                        known.controller = false;
+                        known.controllers = resource.controllers;
+                    }
+                }
+                if let Some(webhooks) = resource.webhooks {
+                    known.webhooks = Some(known.webhooks.take().unwrap_or_default().with(webhooks));
+                }
+                known.api = resource.api.or(known.api.take());
+                known.plural = resource.plural;
+                known.image = resource.image.or(known.image.take());
+            }
+            None => self.known.resources.push(resource),
+        }
+    }
+
+    /// Removes a resource.
+    pub fn remove_resource(&mut self, resource: &Resource) {
+        self.known.resources.retain(|known| !known.same(resource));
+    }
+
+    /// Replaces the entry of a resource.
+    pub fn replace_resource(&mut self, resource: Resource) {
+        let mut entries = self.known.resources.iter_mut();
+        if let Some(known) = entries.find(|known| known.same(&resource)) {
+            *known = resource;
+        }
+    }
+
+    /// Returns whether the record has this text for a file, which means that a command wrote it.
+    pub fn recorded(&self, path: &str, text: &str) -> bool {
+        self.scaffolded.contains(path, text)
+    }
+
+    /// Returns the domain of a kind: the requested domain, the recorded one, or the domain of the
+    /// project.
+    pub fn domain_of(&self, group: &str, kind: &str, asked: Option<&str>) -> String {
+        let own = self.known.resources.iter().filter(|own| own.api.is_some());
+        let mut recorded = own
+            .filter(|own| own.group == group && own.kind == kind)
+            .map(|own| &own.domain);
+        let domain = &self.known.domain;
+        match asked {
+            Some(asked) => asked.to_owned(),
+            None if recorded.clone().any(|recorded| recorded == domain) => domain.clone(),
+            None => recorded.next().unwrap_or(domain).clone(),
+        }
+    }
+
+    /// Returns the project without any record of scaffolded files, for the templates of a release.
+    /// Sets the domains and plurals that kubebuilder omits.
+    #[must_use]
+    pub(crate) fn as_new(&self, release: Option<&'static Release>) -> Project {
+        let mut project = self.clone();
+        project.scaffolded = ScaffoldedFiles::default();
+        project.release = release;
+        let Known {
+            domain, resources, ..
+        } = &mut project.known;
+        for resource in resources.iter_mut().filter(|resource| resource.api.is_some()) {
+            if resource.domain.is_empty() {
+                resource.domain.clone_from(domain);
+            }
+        }
+        let known = resources.clone();
+        for resource in resources.iter_mut().filter(|resource| resource.plural.is_empty()) {
+            let versions = known.iter().filter(|other| other.same_kind(resource));
+            let mut plurals = versions.map(|other| &other.plural);
+            let plural = plurals.find(|plural| !plural.is_empty()).cloned();
+            resource.plural = plural.unwrap_or_else(|| names::plural_of(&resource.kind));
+        }
+        project
+    }
+
+    /// Returns the version of the command that scaffolded the project or last updated its scaffold.
+    pub fn cli_version(&self) -> Option<&str> {
+        self.all.get(CLI_VERSION)?.as_str()
+    }
+
+    /// Sets the version returned by [`cli_version`](Project::cli_version).
+    pub fn set_cli_version(&mut self, version: &str) {
+        self.all.insert(CLI_VERSION.into(), json!(version));
+    }
+
+    /// Returns the release whose templates are used for the project; `None` for the templates of
+    /// this version.
+    pub(crate) fn release(&self) -> Option<&'static Release> {
+        self.release
+    }
+
+    /// Returns the record of scaffolded files.
+    pub fn scaffolded_files(&self) -> &ScaffoldedFiles {
+        &self.scaffolded
+    }
+
+    /// Copies the record of a file from a rebuilt scaffold, in which no other command has added to
+    /// the file yet.
+    pub fn record_as(&mut self, path: &str, scaffolded: &ScaffoldedFiles) {
+        self.scaffolded.copy(path, scaffolded);
+    }
+
+    /// Sets the record of scaffolded files.
+    pub fn set_scaffolded_files(&mut self, scaffolded: ScaffoldedFiles) {
+        self.scaffolded = scaffolded;
+    }
+
+    /// Removes a file from the record of scaffolded files.
+    pub fn forget(&mut self, path: &str) {
+        self.scaffolded.forget(path);
+    }
+
+    /// Records a scaffolded file.
+    pub fn record(&mut self, path: &str, text: &str) {
+        self.scaffolded.record(path, text);
+    }
+
+    /// Returns whether a file was scaffolded, regardless of its current text.
+    pub fn has_scaffolded(&self, path: &str) -> bool {
+        self.scaffolded.has(path)
+    }
+
+    /// Returns the text of PROJECT.
+    pub fn print(&self) -> String {
+        let known = &self.known;
+        let mut all = self.all.clone();
+        all.insert("version".into(), json!(known.version));
+        set(&mut all, "domain", json!(known.domain));
+        all.insert("projectName".into(), json!(known.project_name));
+        set(&mut all, "multigroup", json!(known.multigroup));
+        set(&mut all, "namespaced", json!(known.namespaced));
+        let written = all
+            .get("resources")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
+        let resources: Vec<Value> = known
+            .resources
+            .iter()
+            .map(|resource| resource.print(written.iter().find(|entry| resource.is_entry(entry))))
+            .collect();
+        set(&mut all, "resources", Value::Array(resources));
+        let mut own = object_at(&all, "rbuilder");
+        set(&mut own, "owner", json!(known.rbuilder.owner));
+        set(&mut own, "license", json!(known.rbuilder.license));
+        set(&mut own, "workspace", json!(known.rbuilder.workspace));
+        set(&mut own, "member", json!(known.rbuilder.member));
+        set(&mut own, "directory", json!(known.rbuilder.directory));
+        let package = known.rbuilder.package.as_ref();
+        set(
+            &mut own,
+            "package",
+            package.map_or(Value::Null, AdoptedPackage::print),
+        );
+        set(
+            &mut own,
+            "kubernetes",
+            json!(known.rbuilder.kubernetes.as_deref().unwrap_or_default()),
+        );
+        if let Some(library) = &known.rbuilder.library {
+            let keys = library.keys().into_iter();
+            let source: Map<String, Value> =
+                keys.map(|(key, value)| (key.to_owned(), json!(value))).collect();
+            own.insert("library".into(), Value::Object(source));
+        }
+        own.remove("files");
+        set(&mut all, "rbuilder", Value::Object(own));
+        let text = rbuilder_generator::yaml::to_string(&Value::Object(all));
+        let body = text.strip_prefix("---\n").unwrap_or(&text);
+        format!(
+            "# Code generated by rbuilder. DO NOT EDIT. This file tracks the scaffolding of the project.\n{body}"
+        )
+    }
+}
+
+/// Checks that PROJECT contains no git conflict.
+///
+/// # Errors
+/// Fails with the line of the first marker.
+pub fn check_conflict(text: &str) -> Result<()> {
+    match find_conflict(text) {
+        Some(line) => bail!(
+            "{FILE}:{line} has a Git merge conflict: keep the entries of both sides, and remove the lines with markers"
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Returns a copy of the object at a key. Empty if there is no such object.
+fn object_at(all: &Map<String, Value>, key: &str) -> Map<String, Value> {
+    let object = all.get(key).and_then(Value::as_object);
+    object.cloned().unwrap_or_default()
+}
+
+/// Sets a key. Removes the key if the value is empty or false, like kubebuilder.
+fn set(map: &mut Map<String, Value>, key: &str, value: Value) {
+    let empty = match &value {
+        Value::Bool(set) => !set,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(items) => items.is_empty(),
+        Value::Null => true,
+        Value::Number(_) => false,
+    };
+    if empty {
+        map.remove(key);
+    } else {
+        map.insert(key.to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THEIRS: &str = "\
+# Code generated by tool. DO NOT EDIT.
+cliVersion: 4.15.0
+domain: example.com
+layout:
+- go.kubebuilder.io/v4
+plugins:
+  helm.kubebuilder.io/v2-alpha:
+    manifests: dist/install.yaml
+projectName: shop
+repo: example.com/shop
+resources:
+- api:
+    crdVersion: v1
+    namespaced: true
+    ssa: true
+  controllers:
+  - name: cup
+  domain: example.com
+  group: crew
+  kind: Cup
+  path: example.com/shop/api/v1
+  version: v1
+version: \"3\"
+";
+
+    #[test]
+    fn keeps_unknown_keys() {
+        let mut project = Project::parse(THEIRS).expect("it is well formed");
+        let body = |text: &str| text.split_once('\n').map(|(_, body)| body.to_owned());
+        assert_eq!(body(&project.print()), body(THEIRS));
+
+        project.add_resource(Resource {
+            version: "v1".into(),
+            kind: "Mug".into(),
+            ..Resource::default()
+        });
+        let text = project.print();
+        let again = Project::parse(&text).expect("it reads what it writes");
+        assert_eq!(again.known, project.known);
+        assert_eq!(again.print(), text);
+        for kept in [
+            "ssa: true",
+            "- name: cup",
+            "repo: example.com/shop",
+            "manifests: dist/install.yaml",
+        ] {
+            assert!(text.contains(kept), "{kept} is lost in\n{text}");
+        }
+    }
+
+    #[test]
+    fn checks_values_written_into_source() {
+        let entry = |keys: &str| {
+            format!(
+                "version: \"3\"\nlayout: [{LAYOUT}]\nprojectName: a\nresources:\n- kind: Cup\n  version: v1\n{keys}"
+            )
+        };
+        for (keys, expected) in [
+            ("  image:\n    name: 'a\";'\n", "invalid image `a\\\";`"),
+            (
+                "  image:\n    name: a\n    command: [\"b\\nc\"]\n",
+                "invalid image `a`",
+            ),
+            (
+                "  webhooks:\n    defaultingPath: '/a\")'\n",
+                "invalid path `/a\\\")`",
+            ),
+            ("  webhooks:\n    spoke: [../v2]\n", "invalid version `../v2`"),
+        ] {
+            let error = Project::parse(&entry(keys)).expect_err(keys).to_string();
+            assert!(error.contains(expected), "{keys}: {error}");
+        }
+        let valid = "  image:\n    name: a:1\n    command: [sh, -c]\n  webhooks:\n    defaultingPath: /a\n    spoke: [v2]\n";
+        assert!(Project::parse(&entry(valid)).is_ok());
+    }
+
+    #[test]
+    fn errors_have_a_position() {
+        for (text, expected) in [
+            ("version: \"3\"\nprojectName: [a]\n", "2"),
+            ("version: \"3\"\n", "projectName"),
+            ("version: \"2\"\nprojectName: a\n", "expected `3`"),
+            (
+                "version: \"3\"\nprojectName: a\nresources:\n- kind: A\n  version: v1\n  controller: often\n",
+                "6",
+            ),
+            ("a: [", "cannot parse PROJECT"),
+            ("version: \"3\"\nversion: \"3\"\nprojectName: a\n", "duplicate"),
+            (
+                "version: \"3\"\n<<<<<<< HEAD\nprojectName: a\n=======\nprojectName: b\n>>>>>>> other\n",
+                "PROJECT:2 has a Git merge conflict",
+            ),
+        ] {
+            let error = Project::parse(text).expect_err(text).to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

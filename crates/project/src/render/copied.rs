@@ -1,0 +1,123 @@
+//! What a further version of a kind copies from the preceding one: names, scope, fields and sample.
+
+use anyhow::Result;
+use rbuilder_templates::{ApiContext, Rendered};
+use serde_json::Value;
+
+use super::types_path;
+use crate::edit::dependency::crate_names;
+use crate::edit::version::{Definition, copy_sample};
+
+/// The parts copied from the preceding version.
+#[derive(Debug, Default)]
+pub struct CopiedParts {
+    /// Source of the types; `None` if they cannot be copied.
+    types: Option<String>,
+    /// Text of the sample, and the name of its object; `None` if it cannot be copied.
+    sample: Option<(String, String)>,
+    /// Arguments of `#[kube(…)]` that all versions must share. Only set if the types cannot be
+    /// copied.
+    arguments: Vec<String>,
+    /// The plural, if it is not the English one.
+    pub plural: Option<String>,
+    /// Whether objects are namespaced, if it is known.
+    pub namespaced: Option<bool>,
+    /// File with the types of the preceding version, and the reason why they cannot be copied.
+    pub problem: Option<(String, String)>,
+}
+
+impl CopiedParts {
+    /// Reads the preceding version with `read`, which returns the text of a file.
+    ///
+    /// # Errors
+    /// Fails for the same reasons as `read`.
+    pub fn read(
+        read: impl Fn(&str) -> Result<Option<String>>,
+        before: &ApiContext,
+        version: &str,
+    ) -> Result<CopiedParts> {
+        let path = types_path(before);
+        let mut taken = CopiedParts::default();
+        let text = read(&path)?;
+        let found = match &text {
+            Some(text) => Definition::find(text, &before.kind, &before.version),
+            None => Err("the file does not exist".to_owned()),
+        };
+        let problem = match &found {
+            Ok(definition) => {
+                taken.plural = definition.plural().map(str::to_owned);
+                taken.namespaced = Some(definition.is_namespaced());
+                match definition.copy(version) {
+                    Ok(text) => {
+                        taken.types = Some(text);
+                        None
+                    }
+                    Err(reason) => {
+                        taken.arguments = definition.names();
+                        Some(reason)
+                    }
+                }
+            }
+            Err(reason) => {
+                taken.arguments = names_in_crd(read(&before.crd_file)?);
+                Some(reason.clone())
+            }
+        };
+        taken.problem = problem.map(|reason| (path, reason));
+        if taken.types.is_some()
+            && let Some(sample) = read(&before.sample_file)?
+        {
+            let group = &before.qualified_group;
+            let to = format!("{group}/{version}");
+            taken.sample = copy_sample(&sample, &before.kind, &before.api_version, &to).ok();
+        }
+        Ok(taken)
+    }
+
+    /// Adds to a context what it takes from the preceding version, and from the `Cargo.toml` of the
+    /// package: a module with the name of a crate needs the prefix `self::`.
+    pub fn complete(&self, api: &mut ApiContext, manifest: &str) {
+        api.kube_arguments.clone_from(&self.arguments);
+        let mut crates = crate_names(manifest, &["dependencies", "dev-dependencies"]);
+        crates.extend(["core", "std"].map(str::to_owned));
+        if crates.contains(&api.module) {
+            api.reexport = format!("self::{}", api.module);
+        }
+        if let Some((_, name)) = &self.sample {
+            api.sample_name.clone_from(name);
+        }
+    }
+
+    /// Replaces the rendered templates with the copied parts.
+    pub fn replace(&self, files: &mut [Rendered], api: &ApiContext) {
+        let types = types_path(api);
+        for file in files {
+            if file.path == types {
+                file.text = self.types.clone().unwrap_or(std::mem::take(&mut file.text));
+            } else if file.path == api.sample_file
+                && let Some((text, _)) = &self.sample
+            {
+                file.text.clone_from(text);
+            }
+        }
+    }
+}
+
+/// Returns the names of a kind in its generated CRD as arguments for `#[kube(…)]`.
+fn names_in_crd(text: Option<String>) -> Vec<String> {
+    let crd: Value = crate::yaml_stream::parse(&text.unwrap_or_default()).unwrap_or_default();
+    let names = &crd["spec"]["names"];
+    let list = |key: &str| names[key].as_array().cloned().unwrap_or_default();
+    let mut arguments = Vec::new();
+    let kind = names["kind"].as_str().unwrap_or_default();
+    let singular = names["singular"].as_str();
+    if let Some(singular) = singular.filter(|singular| *singular != kind.to_lowercase()) {
+        arguments.push(format!("singular = {singular:?}"));
+    }
+    for (key, argument) in [("shortNames", "shortname"), ("categories", "category")] {
+        let values = list(key);
+        let values = values.iter().filter_map(Value::as_str);
+        arguments.extend(values.map(|value| format!("{argument} = {value:?}")));
+    }
+    arguments
+}

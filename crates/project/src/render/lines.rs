@@ -1,0 +1,307 @@
+//! The lines that the parts of a kind need in files of the whole project: entries of lists,
+//! declarations and calls.
+//!
+//! People edit these files as well, so a line is added to a text and removed from it by syntax. A
+//! scaffold consists of whole files and of such lines.
+
+use anyhow::Result;
+use rbuilder_templates::{ApiContext, Rendered, WebhookContext};
+
+use super::context::crate_ident;
+use super::{ApiPlaces, BINDING, MANAGER_LIST, WEBHOOK_LIST, image_component, reexported_names};
+use crate::edit::dependency::{Requirement, add_dependency, remove_dependency};
+use crate::edit::kustomization::webhooks::{enable_webhooks, remove_webhooks};
+use crate::edit::kustomization::{self, COMPONENTS, DEPLOYMENT};
+use crate::edit::{Obstacle, rust};
+use crate::project::{Project, Resource};
+
+/// File of the generated webhook configurations, in the directory of [`WEBHOOK_LIST`].
+const CONFIGURATIONS: &str = "manifests.yaml";
+
+/// The kustomization of the network policies.
+const POLICIES: &str = "config/network-policy/kustomization.yaml";
+
+/// A line in a file of the project. Several kinds may need the same line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The file.
+    pub path: String,
+    /// What the line does.
+    pub(crate) what: What,
+}
+
+/// What a line does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// Declares a module.
+    Module {
+        /// Its name.
+        name: String,
+        /// Whether other modules can use it.
+        is_public: bool,
+    },
+    /// Declares the module of a kind, and exports its types from the module of the version.
+    Kind {
+        /// The name of the module.
+        module: String,
+        /// Whether other modules can use it.
+        is_public: bool,
+        /// Its path in the export, with `self::` in front if a crate has the same name.
+        reexport: String,
+        /// The exported names: `*` or a single name.
+        names: String,
+    },
+    /// Registers a controller or a webhook with the manager.
+    Registration {
+        /// The method of the manager, which is the name of the module as well.
+        method: &'static str,
+        /// The call that returns the controller or webhook.
+        call: String,
+    },
+    /// Registers the webhooks in `main`.
+    Webhooks {
+        /// The name of the library.
+        library: String,
+    },
+    /// Serves the webhooks of the deployment.
+    ServedWebhooks,
+    /// Marks the type of a kind as converted by a webhook.
+    Conversion {
+        /// The kind.
+        kind: String,
+    },
+    /// An entry of `resources` in a kustomization.
+    Resource(String),
+    /// An entry of `components` in a kustomization.
+    Component(String),
+    /// A dependency of the package.
+    Dependency(Requirement),
+}
+
+impl Line {
+    fn new(path: impl Into<String>, what: What) -> Line {
+        Line {
+            path: path.into(),
+            what,
+        }
+    }
+
+    /// Adds the line to a text, unless the text has it.
+    ///
+    /// # Errors
+    /// Fails with the reason if the text has an unsupported form.
+    pub fn add_to(&self, text: &str) -> Result<String, Obstacle> {
+        match &self.what {
+            What::Module { name, is_public } => rust::add_module(text, name, *is_public),
+            What::Kind {
+                module,
+                is_public,
+                reexport,
+                names,
+            } => {
+                let text = rust::add_module(text, module, *is_public)?;
+                rust::add_reexport(&text, reexport, names)
+            }
+            What::Registration { method, call } => rust::add_registration(text, method, call),
+            What::Webhooks { .. } => rust::register_webhooks(text),
+            What::ServedWebhooks => enable_webhooks(text),
+            What::Conversion { kind } => rust::add_conversion(text, kind),
+            What::Resource(entry) => Ok(kustomization::add_resource(text, entry)?),
+            What::Component(entry) => Ok(kustomization::enable(text, COMPONENTS, entry)?),
+            What::Dependency(requirement) => add_dependency(text, requirement),
+        }
+    }
+
+    /// Removes the line from a text, if the text has it.
+    ///
+    /// # Errors
+    /// Fails with the lines to remove by hand if somebody has rewritten them.
+    pub fn remove_from(&self, text: &str) -> Result<String, Obstacle> {
+        let unlisted = |entry: &str| {
+            let entry = entry.to_owned();
+            move |reason| Obstacle::unlisted(reason, &entry)
+        };
+        match &self.what {
+            What::Module { name, .. } => rust::remove_module(text, name),
+            What::Kind {
+                module,
+                reexport,
+                names,
+                ..
+            } => {
+                let text = rust::remove_reexport(text, reexport, names)?;
+                rust::remove_module(&text, module)
+            }
+            What::Registration { method, call } => rust::remove_registration(text, method, call),
+            What::Webhooks { .. } => rust::unregister_webhooks(text),
+            What::ServedWebhooks => remove_webhooks(text),
+            What::Conversion { .. } => rust::remove_conversion(text),
+            What::Resource(entry) => kustomization::remove_resource(text, entry).map_err(unlisted(entry)),
+            What::Component(entry) => kustomization::remove_component(text, entry).map_err(unlisted(entry)),
+            What::Dependency(requirement) => remove_dependency(text, requirement),
+        }
+    }
+
+    /// Returns the file of a declared module that may have inner modules; `None` for other lines.
+    pub fn inner_module(&self) -> Option<String> {
+        let What::Module { name, .. } = &self.what else {
+            return None;
+        };
+        let folder = self.path.strip_suffix("/mod.rs").unwrap_or("src");
+        Some(format!("{folder}/{name}/mod.rs"))
+    }
+
+    /// Returns the line as people write it.
+    pub fn shown(&self) -> String {
+        let shown_module = |name: &str, is_public: bool| match is_public {
+            true => format!("pub mod {name};"),
+            false => format!("mod {name};"),
+        };
+        match &self.what {
+            What::Module { name, is_public } => shown_module(name, *is_public),
+            What::Kind {
+                module,
+                is_public,
+                reexport,
+                names,
+            } => format!(
+                "{}\npub use {reexport}::{names};",
+                shown_module(module, *is_public)
+            ),
+            What::Registration { method, call } => format!("manager.{method}({call})"),
+            What::Webhooks { library } => format!("let manager = {library}::webhook::register(manager);"),
+            What::ServedWebhooks => {
+                "components:\n- ../webhook\n\ntransformers:\n- ../webhook/names".to_owned()
+            }
+            What::Conversion { .. } => "#[crd(conversion)]".to_owned(),
+            What::Resource(entry) => format!("resources:\n- {entry}"),
+            What::Component(entry) => format!("components:\n- {entry}"),
+            What::Dependency(requirement) => format!("[dependencies]\n{}", requirement.line()),
+        }
+    }
+}
+
+/// Returns the lines for the parts of a kind that `files` contain.
+pub fn api_lines(api: &ApiContext, files: &[Rendered]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if api.resource {
+        lines.extend(module_lines(&api.api_path));
+        let what = What::Kind {
+            module: api.module.clone(),
+            is_public: api.imported,
+            reexport: api.reexport.clone(),
+            names: reexported_names(api).to_owned(),
+        };
+        let version = format!("src/{}/mod.rs", api.api_path.replace("::", "/"));
+        lines.push(Line::new(version, what));
+        for file in files {
+            if let Some((folder @ ("config/samples" | "config/rbac"), name)) = file.path.rsplit_once('/') {
+                let list = format!("{folder}/kustomization.yaml");
+                lines.push(Line::new(list, What::Resource(name.to_owned())));
+            }
+        }
+        lines.push(Line::new(DEPLOYMENT, What::Resource("../crd".to_owned())));
+    } else if files.iter().any(|file| file.path == BINDING)
+        && let Some((folder, name)) = BINDING.rsplit_once('/')
+    {
+        let list = format!("{folder}/kustomization.yaml");
+        lines.push(Line::new(list, What::Resource(name.to_owned())));
+    }
+    if let Some(component) = files.iter().find_map(|file| image_component(&file.path)) {
+        lines.push(Line::new(MANAGER_LIST, What::Component(component.to_owned())));
+    }
+    if api.controller {
+        lines.extend(module_lines(&api.controller_path));
+        lines.push(registration("controller", &api.controller_path));
+    }
+    lines
+}
+
+/// Returns the line for the crate with the types of an external kind, if a command added it.
+///
+/// # Errors
+/// Fails if PROJECT has an invalid crate.
+pub fn crate_line(resource: &Resource) -> Result<Option<Line>> {
+    if resource.module.is_empty() {
+        return Ok(None);
+    }
+    let requirement = Requirement::parse(&resource.module)?;
+    Ok(Some(Line::new("Cargo.toml", What::Dependency(requirement))))
+}
+
+/// Returns the lines for the webhooks of a kind. `types` is the file with the types of the kind.
+pub fn webhook_lines(
+    project: &Project,
+    (api, webhook): (&ApiContext, &WebhookContext),
+    types: &str,
+) -> Vec<Line> {
+    let module = |name: &str, is_public| What::Module {
+        name: name.to_owned(),
+        is_public,
+    };
+    let library = crate_ident(project);
+    let mut lines = vec![
+        Line::new("src/lib.rs", module("webhook", true)),
+        Line::new(project.main_file(), What::Webhooks { library }),
+    ];
+    lines.extend(module_lines(&webhook.path));
+    lines.push(registration("webhook", &webhook.path));
+    for spoke in &webhook.spokes {
+        let version = format!("src/{}/mod.rs", spoke.api_path.replace("::", "/"));
+        lines.push(Line::new(
+            version,
+            module(&format!("{}_conversion", api.module), false),
+        ));
+    }
+    if !webhook.spokes.is_empty() {
+        let role = format!("{}_conversion_role.yaml", api.role_prefix.replace('-', "_"));
+        lines.push(Line::new(WEBHOOK_LIST, What::Resource(role)));
+        let kind = api.kind.clone();
+        lines.push(Line::new(types, What::Conversion { kind }));
+    }
+    let policy = "allow-webhook-traffic.yaml".to_owned();
+    lines.push(Line::new(POLICIES, What::Resource(policy)));
+    lines.push(Line::new(DEPLOYMENT, What::ServedWebhooks));
+    lines
+}
+
+/// Returns the lines for the generated manifests of a kind. `rbuilder manifests` adds the same lines.
+pub fn generated_lines(project: &Project, resource: &Resource) -> Vec<Line> {
+    let crd = ApiPlaces::of(project, resource).context().crd_file;
+    let crd = crd.strip_prefix("config/crd/").filter(|_| resource.api.is_some());
+    let list = "config/crd/kustomization.yaml";
+    let crd = crd.map(|entry| Line::new(list, What::Resource(entry.to_owned())));
+    let webhooks = resource.webhooks.as_ref();
+    let is_admitted = webhooks.is_some_and(|webhooks| webhooks.defaulting || webhooks.validation);
+    let configurations = Line::new(WEBHOOK_LIST, What::Resource(CONFIGURATIONS.to_owned()));
+    crd.into_iter()
+        .chain(is_admitted.then_some(configurations))
+        .collect()
+}
+
+/// Returns the declarations of the parts of a module path, each in the module above.
+fn module_lines(path: &str) -> Vec<Line> {
+    let parts: Vec<&str> = path.split("::").collect();
+    let declaration = |end: usize| {
+        let above = format!("src/{}/mod.rs", parts[..end].join("/"));
+        let name = parts[end].to_owned();
+        Line::new(
+            above,
+            What::Module {
+                name,
+                is_public: true,
+            },
+        )
+    };
+    (1..parts.len()).map(declaration).collect()
+}
+
+/// Returns the registration of the controller or webhook in a module.
+fn registration(method: &'static str, path: &str) -> Line {
+    let (_, below) = path.split_once("::").unwrap_or_default();
+    let call = format!("{below}::{method}()");
+    Line::new(
+        format!("src/{method}/mod.rs"),
+        What::Registration { method, call },
+    )
+}

@@ -1,0 +1,367 @@
+//! Parses YAML documents and streams. All YAML of projects goes through here, because aliases can
+//! make a small text large.
+
+use anyhow::anyhow;
+use memchr::{memchr_iter, memmem};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Nodes that aliases may repeat in a text of any length. Above that, the limit is the length of
+/// the text, so memory is proportional to the length.
+const REPEATED: usize = 4096;
+
+/// Bytes of scalars that aliases may repeat in a text of any length.
+const REPEATED_BYTES: usize = 1 << 20;
+
+/// Parses a document.
+///
+/// # Errors
+/// Returns an error if the text is not YAML, has another structure, or repeats too much through
+/// aliases.
+pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, serde_saphyr::Error> {
+    parse_with(text, bounded(text))
+}
+
+/// Parses a document with the given parser options.
+///
+/// # Errors
+/// Returns the same errors as [`parse`].
+pub fn parse_with<T: DeserializeOwned>(
+    text: &str,
+    options: serde_saphyr::Options,
+) -> Result<T, serde_saphyr::Error> {
+    read_as_go(text, |text| {
+        serde_saphyr::from_str_with_options(text, options.clone())
+    })
+}
+
+/// Parses the documents of a stream.
+///
+/// # Errors
+/// Returns the same errors as [`parse`].
+pub fn parse_all<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, serde_saphyr::Error> {
+    read_as_go(text, |text| {
+        serde_saphyr::from_multiple_with_options(text, bounded(text))
+    })
+}
+
+/// Parses the documents of a stream as values. Faster than [`parse_all`].
+///
+/// # Errors
+/// Returns the same errors as [`parse`].
+pub fn parse_values(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
+    read_as_go(text, |text| rbuilder_importer::parse_values(text, bounded(text)))
+}
+
+/// The maximum number of lines to indent in one text. The text is parsed again for each.
+const CONTINUATIONS: usize = 256;
+
+/// Reads a text like `sigs.k8s.io/yaml`, which kubectl and the API server use: a continuation line
+/// of a quoted scalar may be indented less than its key. The YAML grammar requires more
+/// indentation, which is not part of the scalar.
+fn read_as_go<T>(
+    text: &str,
+    read: impl Fn(&str) -> Result<T, serde_saphyr::Error>,
+) -> Result<T, serde_saphyr::Error> {
+    let mut indented: Option<String> = None;
+    for _ in 0..CONTINUATIONS {
+        let current = indented.as_deref().unwrap_or(text);
+        match read(current) {
+            Err(error) => match indent_continuation(current, &error) {
+                Some(next) => indented = Some(next),
+                None => return Err(error),
+            },
+            read => return read,
+        }
+    }
+    read(indented.as_deref().unwrap_or(text))
+}
+
+/// Indents the line that an error is about. Returns `None` for other errors, or if the line already
+/// starts to the right of the line above.
+fn indent_continuation(text: &str, error: &serde_saphyr::Error) -> Option<String> {
+    const CAUSE: &str = "invalid indentation in multiline quoted scalar";
+    if !describe_cause(error).contains(CAUSE) {
+        return None;
+    }
+    let line = usize::try_from(error.location()?.line()).ok()?.checked_sub(1)?;
+    let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+    let above = text[..start].lines().rev().find(|line| !line.trim().is_empty())?;
+    let found = text[start..].len() - text[start..].trim_start_matches(' ').len();
+    let is_marked = is_marker(&text[start..]) || text[start..].starts_with("...");
+    if is_marked || found >= above.len() {
+        return None;
+    }
+    let mut indented = text.to_owned();
+    indented.insert_str(start, &" ".repeat(above.len() - found));
+    Some(indented)
+}
+
+/// Returns parser options with limits on repetition through aliases.
+pub fn bounded(text: &str) -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        // If it keeps comments, the parser rejects a longer run of them between a key and its list,
+        // as in `config/default` of kubebuilder's projects.
+        emit_comments: false,
+        budget: serde_saphyr::budget! {
+            max_total_scalar_bytes: 2 * text.len() + REPEATED_BYTES,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: text.len().max(REPEATED),
+        },
+    }
+}
+
+/// Returns whether a file name has a YAML extension.
+pub fn is_yaml(path: &str) -> bool {
+    path.ends_with(".yaml") || path.ends_with(".yml")
+}
+
+/// Parses the non-empty documents of a stream.
+///
+/// # Errors
+/// Returns an error if one of them is not YAML.
+pub fn parse_documents(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
+    let mut documents = parse_values(text)?;
+    documents.retain(|document| !document.is_null());
+    Ok(documents)
+}
+
+/// Returns the items of a list, as printed by `kubectl get --output yaml`, or the object itself. As
+/// in kubectl and kustomize, the kind of a list ends in `List` and the object has `items`.
+pub fn list_items(document: Value) -> Vec<Value> {
+    let is_list = document["kind"]
+        .as_str()
+        .is_some_and(|kind| kind.ends_with("List"));
+    match document {
+        Value::Object(mut keys) if is_list && keys.get("items").is_some_and(Value::is_array) => {
+            match keys.remove("items") {
+                Some(Value::Array(items)) => items,
+                _ => Vec::new(),
+            }
+        }
+        document => vec![document],
+    }
+}
+
+/// Describes on one line, ending with line and column, why a text is not YAML or exceeds the
+/// limits.
+pub fn describe_cause(error: &serde_saphyr::Error) -> String {
+    let cause = error
+        .without_snippet()
+        .render_with_formatter(&serde_saphyr::UserMessageFormatter);
+    let details = [": limits breached", ": total_replayed_events"];
+    match details.into_iter().find_map(|details| cause.split_once(details)) {
+        Some((cause, _)) => cause.to_owned(),
+        None => cause,
+    }
+}
+
+/// Describes why a text is not YAML or exceeds the limits, with the location and the line. The
+/// parser's own message repeats itself, and mentions options that users cannot set.
+pub fn describe_failure(path: &str, text: &str, error: &serde_saphyr::Error) -> anyhow::Error {
+    describe_failure_after(0, path, text, error)
+}
+
+/// Same as [`describe_failure`], for a text that follows `lines` lines of the file.
+pub fn describe_failure_after(
+    lines: u64,
+    path: &str,
+    text: &str,
+    error: &serde_saphyr::Error,
+) -> anyhow::Error {
+    let message = describe_cause(error);
+    let Some(location) = error.location() else {
+        return anyhow!("cannot parse {path}: {message}");
+    };
+    let (line, column) = (location.line(), location.column());
+    let message = message
+        .strip_suffix(&format!(" at line {line}, column {column}"))
+        .unwrap_or(&message);
+    let found = text
+        .lines()
+        .nth((line as usize).saturating_sub(1))
+        .unwrap_or_default();
+    let shown = match found.len() {
+        1..=LONGEST_LINE => format!("\n  | {found}"),
+        _ => String::new(),
+    };
+    anyhow!("cannot parse {path}:{}:{column}: {message}{shown}", line + lines)
+}
+
+/// The maximum length of a line in messages, in bytes.
+const LONGEST_LINE: usize = 200;
+
+/// A document of a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    /// Number of the first line with content, starting at 1.
+    pub line: usize,
+    /// The text from the document's marker to the next one, with comments.
+    pub text: String,
+    /// The value. Null if the document consists only of comments.
+    pub value: Value,
+}
+
+/// Reads the documents of a file. Their texts add up to the whole file. Text before the first
+/// marker is a document if it contains more than white space.
+///
+/// # Errors
+/// Returns an error with the location if a document is not YAML.
+pub fn read_documents(path: &str, text: &str) -> anyhow::Result<Vec<Document>> {
+    let mut documents = Vec::new();
+    let mut before = 0;
+    for text in split_texts(text.strip_prefix('\u{feff}').unwrap_or(text)) {
+        let lines = text.matches('\n').count();
+        if !text.trim().is_empty() {
+            documents.push(read_document(path, before, text)?);
+        }
+        before += lines;
+    }
+    Ok(documents)
+}
+
+/// Splits a stream at its document markers. The texts include their markers and add up to the whole.
+pub fn split_texts(stream: &str) -> Vec<String> {
+    let mut texts: Vec<String> = vec![String::new()];
+    for line in stream.split_inclusive('\n') {
+        if is_marker(line) {
+            texts.push(String::new());
+        }
+        if let Some(text) = texts.last_mut() {
+            text.push_str(line);
+        }
+    }
+    texts.retain(|text| !text.is_empty());
+    texts
+}
+
+/// Reads a document that follows `before` lines of the file.
+fn read_document(path: &str, before: usize, text: String) -> anyhow::Result<Document> {
+    let value: Option<Value> = match is_blank(&text) {
+        true => None,
+        false => parse(&text).map_err(|error| describe_failure_after(before as u64, path, &text, &error))?,
+    };
+    let is_content = |line: &&str| !is_blank(line.strip_prefix("---").unwrap_or(line));
+    let skipped = text.lines().take_while(|line| !is_content(line)).count();
+    let skipped = if value.is_none() { 0 } else { skipped };
+    Ok(Document {
+        line: before + skipped + 1,
+        text,
+        value: value.unwrap_or_default(),
+    })
+}
+
+/// Returns whether a line is a document marker.
+pub fn is_marker(line: &str) -> bool {
+    line.strip_prefix("---")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
+}
+
+/// Splits a stream into documents that can be parsed one by one, and returns the line number of
+/// each marker. A line that starts with `---` ends a document in any context, because YAML allows
+/// it in no scalar.
+///
+/// `rbuilder manifests` splits every CRD of the project, so markers are found with memchr instead
+/// of line by line.
+pub fn split_documents(text: &str) -> Vec<(usize, &str)> {
+    let mut documents = Vec::new();
+    let (mut start, mut first_line, mut line_number, mut counted) = (0, 1, 1, 0);
+    let first = text.starts_with("---").then_some(0);
+    let others = memmem::find_iter(text.as_bytes(), "\n---").map(|at| at + 1);
+    for offset in first.into_iter().chain(others) {
+        let line = text[offset..].split_inclusive('\n').next().unwrap_or_default();
+        if !is_marker(line) {
+            continue;
+        }
+        line_number += memchr_iter(b'\n', &text.as_bytes()[counted..offset]).count();
+        counted = offset;
+        documents.push((first_line, &text[start..offset]));
+        // A comment or the document itself may follow the marker.
+        let rest = line[3..].trim_start();
+        let skip = if rest.starts_with('#') { line.len() } else { 3 };
+        (start, first_line) = (offset + skip, line_number);
+    }
+    documents.push((first_line, &text[start..]));
+    documents.retain(|(_, document)| !is_blank(document));
+    documents
+}
+
+/// Returns whether a document consists only of comments.
+pub fn is_blank(text: &str) -> bool {
+    let is_content = |line: &&str| !line.is_empty() && !line.starts_with('#') && *line != "---";
+    !text.lines().map(str::trim).any(|line| is_content(&line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns anchors that each reference the previous one twice.
+    fn doubled(levels: usize) -> String {
+        let mut text = "a0: &a0 {type: string}\n".to_owned();
+        for level in 1..=levels {
+            let before = level - 1;
+            text.push_str(&format!("a{level}: &a{level} {{a: *a{before}, b: *a{before}}}\n"));
+        }
+        text
+    }
+
+    #[test]
+    fn long_comments_are_skipped() {
+        let comments = "# - source: {kind: Service}\n#   targets: []\n\n".repeat(200);
+        for indentation in ["", " "] {
+            let item = format!("\n{indentation}- ");
+            let text =
+                format!("{comments}resources:\n{comments}{item}../crd\n{comments}{item}../rbac\n{comments}");
+            let read: Value = parse(&text).expect("YAML");
+            assert_eq!(read["resources"], serde_json::json!(["../crd", "../rbac"]));
+            assert_eq!(parse_values(&text).expect("YAML"), [read]);
+        }
+    }
+
+    #[test]
+    fn repetition_by_aliases_is_limited() {
+        assert!(parse::<Value>(&doubled(6)).is_ok());
+        for levels in [12, 24] {
+            assert!(parse::<Value>(&doubled(levels)).is_err());
+            assert!(parse_values(&doubled(levels)).is_err());
+        }
+        let long = "x".repeat(100_000);
+        let repeated = |count: usize| format!("a: &a {long}\nb: [{}]\n", vec!["*a"; count].join(", "));
+        assert!(parse::<Value>(&repeated(9)).is_ok());
+        assert!(parse::<Value>(&repeated(90)).is_err());
+    }
+
+    #[test]
+    fn quoted_scalars_may_continue_left_of_their_key() {
+        let check = |text: &str, expected: &str| {
+            let found = parse::<Value>(text).map(|value| value.to_string());
+            assert_eq!(found.ok().as_deref(), Some(expected), "{text}");
+        };
+        check(
+            "a:\n    rule: 'x ||\n  y\n\n z'\n    b: 1\n",
+            r#"{"a":{"b":1,"rule":"x || y\nz"}}"#,
+        );
+        check(
+            "a:\n    - rule: \"x ||\n  y\\\n  z\"\n",
+            r#"{"a":[{"rule":"x || yz"}]}"#,
+        );
+        check("a:\n  rule: 'x\ny\n  z'\n", r#"{"a":{"rule":"x y z"}}"#);
+        let stream = "a:\n  b: 'x\n y'\n---\nc: 'x\ny'\n";
+        assert_eq!(parse_values(stream).map(|all| all.len()).ok(), Some(2));
+        // A plain scalar ends here, also in Go.
+        assert!(parse::<Value>("a:\n    rule: x ||\n  y\n").is_err());
+        assert!(parse::<Value>("a:\n  rule: 'x\n---\ny'\n").is_err());
+    }
+
+    #[test]
+    fn documents_begin_at_markers() {
+        let check = |text, expected: &[(usize, &str)]| assert_eq!(split_documents(text), expected, "{text}");
+        check("a: 1\n---\nb: 2\n", &[(1, "a: 1\n"), (2, "\nb: 2\n")]);
+        check("# a\n---\n\n---\na: 1", &[(4, "\na: 1")]);
+        check("--- # note\na: 1\n", &[(1, "a: 1\n")]);
+        check("--- {a: 1}\n", &[(1, " {a: 1}\n")]);
+        check("---a: 1\n", &[(1, "---a: 1\n")]);
+    }
+}
