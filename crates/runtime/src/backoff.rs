@@ -1,7 +1,6 @@
 //! Exponential back-off.
 //!
-//! `queue/model.rs` tests it as part of the queue. The default delays are repeated in the
-//! documentation of this crate and in docs/: `git grep -n '1000 s' crates/runtime/src docs`.
+//! `queue/model.rs` tests it as part of the queue.
 
 use std::time::Duration;
 
@@ -35,5 +34,33 @@ impl Backoff {
         scale(self.min.max(SHORTEST_DELAY), 2_f64.powi(doublings))
             .min(self.max)
             .max(SHORTEST_DELAY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The texts that state the default delays. All others refer to one of them.
+    const TEXTS: [(&str, &str); 4] = [
+        ("src/controller/settings.rs", "Defaults to {min} and {max}"),
+        ("../../docs/controllers.md", "from {min} up to {max}"),
+        ("../../docs/operations.md", "| {min}, doubling up to {max}"),
+        (
+            "../../docs/tutorial.md",
+            "retried after {min}, 10 ms, 20 ms … up to {max}",
+        ),
+    ];
+
+    #[test]
+    fn documentation_states_the_default_delays() {
+        let Backoff { min, max } = Backoff::default();
+        let [min, max] = [format!("{} ms", min.as_millis()), format!("{} s", max.as_secs())];
+        for (path, sentence) in TEXTS {
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+            let text = std::fs::read_to_string(&path).unwrap();
+            let sentence = sentence.replace("{min}", &min).replace("{max}", &max);
+            assert!(text.contains(&sentence), "{} lacks `{sentence}`", path.display());
+        }
     }
 }

@@ -114,8 +114,8 @@
 //! | `testing`, `fake`, `envtest` | no | the test kit, for `[dev-dependencies]` |
 //!
 //! # Failures and shutdown
-//! - When a reconcile fails or panics, the failure is logged in one line and counted, and the object is requeued after
-//!   5 ms, then 10 ms, doubling up to 1000 s, until it succeeds. Other objects are not delayed.
+//! - When a reconcile fails or panics, the failure is logged in one line and counted, and the object is requeued with
+//!   exponential [back-off](Controller::backoff) until it succeeds. Other objects are not delayed.
 //! - On SIGTERM or SIGINT no new reconcile starts, running ones have 30 s to finish, the lease is released, and the
 //!   process exits with status 0. A second signal makes it exit immediately with status 1.
 //! - When the lease is lost, or a server or watch stops unexpectedly, everything stops and [`Manager::start`] returns an

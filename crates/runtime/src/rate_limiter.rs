@@ -105,7 +105,7 @@ impl<T: Hash + Eq> ExponentialBackoff<T> {
 }
 
 impl<T: Hash + Eq> Default for ExponentialBackoff<T> {
-    /// Returns the default back-off of controllers, from 5 ms to 1000 s.
+    /// Returns the [default back-off of controllers](crate::Controller::backoff).
     fn default() -> Self {
         let Backoff { min, max } = Backoff::default();
         Self::new(min, max)

@@ -97,11 +97,11 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     ///
     /// The function is called for each object at startup; when the object or an object
     /// [owned](Self::owns) by or [watched](Self::watches) for it changes; after the delay requested
-    /// with [`Action::requeue`]; and after a failure with exponential [back-off](Self::backoff) (5
-    /// ms, doubling up to 1000 s, until it succeeds). It never runs concurrently for the same
-    /// object. The object comes from a cache, which may lag behind the cluster, but not behind this
-    /// process's own writes through [`Ctx`]. A conflict (409) caused by the lag is retried, and
-    /// logged as an error only if it persists (from the fifth in a row).
+    /// with [`Action::requeue`]; and after a failure with exponential [back-off](Self::backoff),
+    /// until it succeeds. It never runs concurrently for the same object. The object comes from a
+    /// cache, which may lag behind the cluster, but not behind this process's own writes through
+    /// [`Ctx`]. A conflict (409) caused by the lag is retried, and logged as an error only if it
+    /// persists (from the fifth in a row).
     ///
     /// The error type can be [`Error`](crate::Error), any `std::error::Error`, or a boxed one like `anyhow::Error`. A
     /// panic counts as an error.

@@ -8,8 +8,8 @@
 //!   up for a low priority: one second of waiting equals one point of priority.
 //! - A key that is added again while it is processed, such as for a retry, should keep its
 //!   [priority](Workqueue::taken_priority): failures of an initial list must not overtake changes.
-//! - Failures of a key back off exponentially and independently of other keys, by default from 5 ms
-//!   doubling to 1000 s, or as decided by a [`RateLimiter`].
+//! - Failures of a key back off exponentially and independently of other keys, by default like
+//!   [`Backoff`], or as decided by a [`RateLimiter`].
 //!
 //! The queue knows nothing about Kubernetes and uses tokio's clock, which tests can pause. Its data
 //! structures share each key, and after a burst it releases the memory.
