@@ -1,7 +1,7 @@
 //! The operator that the tests run, and a namespace for each test.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
 
 #[path = "../servers/mod.rs"]
 mod servers;
@@ -103,8 +105,22 @@ pub(crate) struct Place {
     pub(crate) namespace: String,
 }
 
+/// Installs a subscriber that discards all events of this process.
+///
+/// Without one, the first event at a place in the code can disable that place for good, although
+/// another thread is about to collect its log.
+fn enable_callsites() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let subscriber = tracing_subscriber::registry().with(LevelFilter::INFO);
+        // Only fails if there is one already, which serves the same purpose.
+        let _ = tracing::subscriber::set_global_default(subscriber);
+    });
+}
+
 impl Place {
     pub(crate) async fn new(server: impl Into<Server>) -> Self {
+        enable_callsites();
         let env = server.into();
         env.install_crds(CRDS).await;
         let namespace = env.namespace("controllers").await;
