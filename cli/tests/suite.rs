@@ -21,6 +21,7 @@ mod bundle_base;
 mod cluster;
 mod commands;
 mod delete;
+mod diff;
 mod docs;
 mod doctor;
 mod edit;

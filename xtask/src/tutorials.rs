@@ -39,6 +39,7 @@ const PAGES: &[Walk] = &[
     walk("docs/adopting.md"),
     walk("docs/several-versions.md"),
     walk("docs/sample-controller.md"),
+    walk("docs/compatibility.md"),
     Walk {
         page: "docs/replicasets.md",
         needs_nodes: true,

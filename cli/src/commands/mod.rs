@@ -12,6 +12,7 @@ mod delete;
 mod deploy;
 #[cfg(feature = "control-plane")]
 mod dev;
+mod diff;
 mod docs;
 mod doctor;
 mod edit;

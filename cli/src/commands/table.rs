@@ -8,9 +8,9 @@ use rbuilder_templates::Archive;
 #[cfg(not(feature = "control-plane"))]
 use super::without_control_plane::{dev, envtest};
 use super::{
-    adopt, bundle, completion, create_api, create_webhook, delete, deploy, docs, doctor, edit, grafana, helm,
-    import, init, install, library, man, manifests, reference, removal, run, run_update, scaffold, types,
-    validate, version,
+    adopt, bundle, completion, create_api, create_webhook, delete, deploy, diff, docs, doctor, edit, grafana,
+    helm, import, init, install, library, man, manifests, reference, removal, run, run_update, scaffold,
+    types, validate, version,
 };
 #[cfg(feature = "control-plane")]
 use super::{dev, envtest};
@@ -97,6 +97,7 @@ impl Row {
             Command::Update(flags) => Row::new("update", PROJECT, flags.plan.output, move |at, shell| run_update(at.dir, &flags, Archive::embedded(), shell)),
             Command::Doctor(flags) => Row::new("doctor", EXAMINED, flags.output, move |at, shell| doctor::run(at.dir, &flags, shell)),
             Command::Validate(flags) => Row::new("validate", EXAMINED, flags.messages(), move |at, shell| validate::run(at.dir, at.typed_in, &flags, shell)),
+            Command::Diff(flags) => Row::new("diff", EXAMINED, flags.messages(), move |at, shell| diff::run(at.dir, at.typed_in, &flags, shell)),
             Command::Manifests(flags) => Row::new("manifests", PACKAGE, flags.plan.output, move |at, shell| manifests::run(at.dir, &flags, shell)),
             Command::Helm(flags) => Row::new("helm", PROJECT, flags.merge.plan.output, move |at, shell| helm::run(at.dir, &flags, shell)),
             // Paths on the command line are relative to the current directory.

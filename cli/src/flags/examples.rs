@@ -67,6 +67,13 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Judge a change of an object", "rbuilder validate new.yaml --old old.yaml"),
         ("Print the objects with their defaults", "rbuilder validate --show-defaults"),
     ]),
+    ("diff", &[
+        ("Compare the project with the merge base of its main branch", "rbuilder diff"),
+        ("Compare the project with a release", "rbuilder diff v1.2.0"),
+        ("Compare two directories of CRDs", "rbuilder diff old/ --to new/"),
+        ("Compare the project with a cluster, and judge the objects in it", "rbuilder diff cluster"),
+        ("Fail on risky changes too, and print a comment for a pull request", "rbuilder diff --fail-on risky --output markdown"),
+    ]),
     ("library", &[
         ("Show the source of the library", "rbuilder library"),
         ("Get the library from a git repository", "rbuilder library --set git --url https://example.com/rbuilder.git --rev 0123456789012345678901234567890123456789"),

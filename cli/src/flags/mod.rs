@@ -4,6 +4,7 @@ mod adopt;
 mod bundle;
 mod cluster;
 mod delete;
+mod diff;
 mod docs;
 mod doctor;
 mod edit;
@@ -39,6 +40,7 @@ pub use cluster::{
     UndeployFlags,
 };
 pub use delete::{Delete, DeleteApiFlags, DeleteControllerFlags, DeleteKindFlags, DeleteWebhookFlags};
+pub use diff::{DiffFlags, DiffFormat, FailLevel};
 pub use docs::{DocsFlags, PageFormat};
 pub use doctor::DoctorFlags;
 pub use edit::{EditFlags, Feature, SettingFlags};
@@ -116,6 +118,8 @@ pub enum Command {
     Doctor(DoctorFlags),
     /// Judge objects as the API server would: the project's samples, or any files
     Validate(Box<ValidateFlags>),
+    /// Compare CRDs, roles and webhook configurations with an older state, and report what breaks, with objects that show it
+    Diff(Box<DiffFlags>),
     /// Generate CRDs, RBAC roles and webhook configurations from the markers in the source
     Manifests(Box<ManifestsFlags>),
     /// Generate a Helm chart from the manifests in config/, keeping your changes

@@ -54,6 +54,7 @@ const COMMAND_ROWS: &[Row] = &[
     Row::new("none", "[`rbuilder types`](types-from-crds.md): Rust types from the CRDs of a project in Go, from which `rbuilder manifests` generates the same CRDs"),
     Row::new("none", "`rbuilder doctor`: checks tools, versions, manifests and scaffolded files"),
     Row::new("`kubectl-validate`, `kubeconform`", "[`rbuilder validate`](testing.md#objects-without-a-server), with the verdicts and messages of the API server"),
+    Row::new("`crdify`", "[`rbuilder diff`](compatibility.md), with an object that shows each change"),
     Row::new("`crd-ref-docs`", "[`rbuilder docs`](api-reference.md)"),
     Row::new("`operator-sdk generate bundle`, `operator-sdk generate kustomize manifests`", "[`rbuilder bundle`](olm.md), with `#[csv(…)]` for `+operator-sdk:csv:`; it reads the [base](olm.md#a-base) in `config/manifests/bases/`"),
     Row::new("`operator-sdk bundle validate`", "none, because `operator-sdk bundle validate ./bundle` [works on the bundle](olm.md#a-release) as it is; `rbuilder bundle` checks the catalog as `opm validate` does"),

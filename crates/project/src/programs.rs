@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// Time limit for the answer of a program.
 pub const LIMIT: Duration = Duration::from_secs(20);
 
-/// Maximum length in bytes of each output stream. Longer output is truncated.
+/// Maximum length in bytes of each output stream of [`ask`]. Longer output is truncated.
 pub const LONGEST: u64 = 1 << 20;
 
 /// Interval at which to check whether a program has exited.
@@ -61,10 +61,21 @@ pub fn neutral_folder(program: &Path) -> &Path {
 /// Fails if the program cannot be started. Fails with [`ErrorKind::TimedOut`] if the program does
 /// not exit within the limit; the program is killed then.
 pub fn ask(command: &mut Command, limit: Duration) -> Result<Answer> {
+    ask_for(command, limit, LONGEST)
+}
+
+/// Like [`ask`], with another maximum length in bytes of each output stream.
+///
+/// # Errors
+/// Fails for the same reasons as [`ask`].
+pub fn ask_for(command: &mut Command, limit: Duration, longest: u64) -> Result<Answer> {
     let deadline = Instant::now() + limit;
     command.stdin(Stdio::null());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let (out, err) = (read(child.stdout.take()), read(child.stderr.take()));
+    let (out, err) = (
+        read(child.stdout.take(), longest),
+        read(child.stderr.take(), longest),
+    );
     let status = wait(&mut child, deadline);
     if status.is_err() {
         // An error means that the program has exited.
@@ -90,13 +101,13 @@ fn wait(child: &mut Child, deadline: Instant) -> Result<ExitStatus> {
 
 /// Reads a pipe on a separate thread. The other pipe may fill up first, and a background process
 /// may keep this one open.
-fn read(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+fn read(pipe: Option<impl Read + Send + 'static>, longest: u64) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
             // On an error, keep what was read before it.
-            let _ = pipe.by_ref().take(LONGEST).read_to_end(&mut bytes);
+            let _ = pipe.by_ref().take(longest).read_to_end(&mut bytes);
             let _ = std::io::copy(&mut pipe, &mut std::io::sink());
         }
         // Nobody receives the result after the deadline.

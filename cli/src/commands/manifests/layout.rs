@@ -30,8 +30,8 @@ pub(in crate::commands) struct Layout {
     copies: Option<CrdPlace>,
     /// True if a flag sets the place of CRDs.
     is_typed: bool,
-    roles: String,
-    webhooks: String,
+    pub(super) roles: String,
+    pub(super) webhooks: String,
     /// True if CRDs of kinds that no longer exist are removed.
     pub(super) prunes: bool,
     /// True if flags exclude packages or targets. Their manifests are then not stale.
@@ -99,7 +99,7 @@ impl Layout {
     }
 
     /// Returns the places of CRDs, starting with the one that the project deploys from.
-    fn crd_places(&self) -> impl Iterator<Item = &CrdPlace> {
+    pub(super) fn crd_places(&self) -> impl Iterator<Item = &CrdPlace> {
         std::iter::once(&self.crds).chain(&self.copies)
     }
 
@@ -111,7 +111,7 @@ impl Layout {
     }
 
     /// Returns the files that may contain several CRDs or other objects.
-    fn shared_files(&self) -> BTreeSet<String> {
+    pub(super) fn shared_files(&self) -> BTreeSet<String> {
         self.crd_places().flat_map(CrdPlace::shared_files).collect()
     }
 

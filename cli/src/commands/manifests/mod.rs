@@ -17,6 +17,7 @@ mod stale_roles;
 mod stored;
 mod unbound_roles;
 mod versions;
+mod written;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -49,6 +50,7 @@ pub(super) use stale_roles::find_stale_roles;
 use stored::find_unreadable;
 pub(super) use unbound_roles::{find_losing_bindings, find_unbound_roles};
 use versions::{find_immutable, find_lost_storage, find_unlisted};
+pub(super) use written::{Written, read_written};
 
 /// A request to generate manifests.
 #[derive(Clone)]

@@ -40,7 +40,7 @@ pub use sources::TreeSources;
 pub use viewpoint::Viewpoint;
 
 /// Maximum size of a file in bytes, so that a repository cannot exhaust memory.
-pub(crate) const LARGEST: u64 = 64 << 20;
+pub const LARGEST: u64 = 64 << 20;
 
 /// A project directory.
 #[derive(Debug)]

@@ -1,0 +1,78 @@
+//! The CRDs and the objects of a cluster.
+
+use anyhow::{Result, anyhow};
+use rbuilder_compatibility::{StoredJudge, StoredVerdict};
+use serde_json::Value;
+
+use crate::cluster::{Kubectl, describe, to_list};
+
+/// The objects in a cluster, judged by the new CRDs.
+pub(super) struct Stored {
+    pub(super) judged: usize,
+    /// The objects that are refused, blocked or pruned.
+    pub(super) affected: Vec<(String, StoredVerdict)>,
+}
+
+/// Returns the CRDs of the cluster that have the name of a new one.
+///
+/// # Errors
+/// Fails with kubectl's error.
+pub(super) fn read_definitions(kubectl: &Kubectl, new: &[Value]) -> Result<Vec<Value>> {
+    match new.is_empty() {
+        true => Ok(Vec::new()),
+        false => kubectl.read_objects(&to_list(new)),
+    }
+}
+
+/// Judges the objects of the kinds in the cluster by the new CRDs, in each version that both serve.
+///
+/// # Errors
+/// Fails with kubectl's error, or if a CRD cannot be read.
+pub(super) fn judge_objects(kubectl: &Kubectl, old: &[Value], new: &[Value]) -> Result<Stored> {
+    let mut stored = Stored {
+        judged: 0,
+        affected: Vec::new(),
+    };
+    for crd in new {
+        let name = &crd["metadata"]["name"];
+        let Some(installed) = old
+            .iter()
+            .find(|installed| installed["metadata"]["name"] == *name)
+        else {
+            continue;
+        };
+        let judge = StoredJudge::new(crd).map_err(|reason| anyhow!("{}: {reason}", describe(crd)))?;
+        for resource in resources(installed) {
+            for object in kubectl.list(&[&resource, "--all-namespaces"])? {
+                let Some(verdict) = judge.judge(&object) else {
+                    break;
+                };
+                stored.judged += 1;
+                if !verdict.is_fine() {
+                    let version = object["apiVersion"].as_str().unwrap_or_default();
+                    stored
+                        .affected
+                        .push((format!("{} ({version})", describe(&object)), verdict));
+                }
+            }
+        }
+    }
+    Ok(stored)
+}
+
+/// Returns the resources of a CRD in all served versions, such as `cups.v1.example.com`.
+fn resources(crd: &Value) -> Vec<String> {
+    let spec = &crd["spec"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let versions = spec["versions"].as_array().into_iter().flatten();
+    let served = versions.filter(|version| version["served"] != false);
+    let resource = |version: &Value| {
+        format!(
+            "{}.{}.{}",
+            text(&spec["names"]["plural"]),
+            text(&version["name"]),
+            text(&spec["group"])
+        )
+    };
+    served.map(resource).collect()
+}

@@ -1,0 +1,59 @@
+//! The report as JSON.
+
+use rbuilder_compatibility::{Change, Effect, Level, Witness};
+use serde_json::{Value, json};
+
+use super::Report;
+
+/// Returns the report.
+pub(super) fn render(report: &Report) -> Value {
+    let count = |level: Level| report.of_level(level).count();
+    let changes: Vec<Value> = report.changes.iter().map(describe).collect();
+    let stored = report.stored.as_ref().map(|stored| {
+        let affected = stored.affected.iter().map(|(name, verdict)| {
+            json!({
+                "object": name, "refused": verdict.refused, "blocksUpdates": verdict.blocks_updates,
+                "pruned": verdict.pruned,
+            })
+        });
+        json!({ "judged": stored.judged, "affected": affected.collect::<Vec<_>>() })
+    });
+    json!({
+        "command": "diff",
+        "base": report.base,
+        "summary": {
+            "breaking": count(Level::Breaking), "risky": count(Level::Risky), "compatible": count(Level::Compatible),
+        },
+        "changes": changes,
+        "storedObjects": stored,
+    })
+}
+
+fn describe(change: &Change) -> Value {
+    let affects: Vec<&str> = change.affects.iter().map(|party| party.as_str()).collect();
+    json!({
+        "rule": change.rule.name,
+        "level": change.level.as_str(),
+        "affects": affects,
+        "kind": change.kind,
+        "name": change.name,
+        "version": change.version,
+        "field": change.field,
+        "message": change.message,
+        "reason": change.rule.reason,
+        "example": change.witness.as_ref().map(describe_witness),
+        "objectsTried": change.tried,
+    })
+}
+
+fn describe_witness(witness: &Witness) -> Value {
+    let mut example = json!({ "object": witness.object, "old": witness.old });
+    match &witness.effect {
+        Effect::Refused(messages) => example["refused"] = json!(messages),
+        Effect::ReadsDifferently { before, after } => {
+            example["before"] = json!(before);
+            example["after"] = json!(after);
+        }
+    }
+    example
+}

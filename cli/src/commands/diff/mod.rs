@@ -1,0 +1,82 @@
+//! `rbuilder diff`: compares manifests with an older state of them.
+
+mod cluster;
+mod example;
+mod json;
+mod markdown;
+mod revision;
+mod sides;
+mod text;
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use rbuilder_compatibility::{Change, Level, compare};
+
+use self::cluster::Stored;
+use self::sides::Sides;
+use crate::flags::{DiffFlags, DiffFormat, FailLevel};
+use crate::shell::Shell;
+
+/// All levels, from the one to read first.
+const LEVELS: [Level; 3] = [Level::Breaking, Level::Risky, Level::Compatible];
+
+/// The result of a comparison.
+struct Report {
+    /// The older state, such as `main (1a2b3c4)`.
+    base: String,
+    changes: Vec<Change>,
+    /// Objects in the cluster that the new CRDs affect; `None` if there is no cluster.
+    stored: Option<Stored>,
+}
+
+impl Report {
+    fn of_level(&self, level: Level) -> impl Iterator<Item = &Change> {
+        self.changes.iter().filter(move |change| change.level == level)
+    }
+
+    /// Returns the number of changes of each level, such as `1 breaking, 0 risky, 2 compatible`.
+    fn summary(&self) -> String {
+        let counts = LEVELS.map(|level| format!("{} {}", self.of_level(level).count(), level.as_str()));
+        counts.join(", ")
+    }
+
+    fn fails(&self, level: FailLevel) -> bool {
+        let least = match level {
+            FailLevel::Breaking => Level::Breaking,
+            FailLevel::Risky => Level::Risky,
+            FailLevel::Never => return false,
+        };
+        let is_hurt = self
+            .stored
+            .as_ref()
+            .is_some_and(|stored| !stored.affected.is_empty());
+        is_hurt || self.changes.iter().any(|change| change.is_at_least(least))
+    }
+}
+
+/// Runs the command. Returns exit code 1 if a change has the level of `--fail-on`.
+pub(super) fn run(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Shell) -> Result<u8> {
+    let Sides {
+        base,
+        old,
+        new,
+        cluster,
+    } = sides::read_sides(dir, typed_in, flags, shell)?;
+    let changes = compare(&old, &new).map_err(|reason| anyhow!(reason))?;
+    let stored = match cluster {
+        Some(kubectl) => Some(cluster::judge_objects(&kubectl, &old, &new)?),
+        None => None,
+    };
+    let report = Report {
+        base,
+        changes,
+        stored,
+    };
+    match flags.output {
+        DiffFormat::Text => shell.report(&text::render(&report)),
+        DiffFormat::Json => shell.out(&format!("{:#}\n", json::render(&report))),
+        DiffFormat::Markdown => shell.out(&markdown::render(&report)),
+    }
+    Ok(u8::from(report.fails(flags.fail_on)))
+}

@@ -1,0 +1,176 @@
+//! Reads files at a revision with git.
+//!
+//! The configuration of a repository can make git run other programs, so only commands that read
+//! objects run here: `rev-parse`, `merge-base`, `ls-tree` and `cat-file` run no hooks, filters,
+//! pagers or file system monitors. The only program that they could start is the transport with
+//! which a partial clone fetches missing objects, and no transport is allowed.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+
+use crate::programs::{Answer, LIMIT, ask_for, find_program, neutral_folder};
+use crate::tree::{LARGEST, resolve_path, with_slashes};
+use crate::yaml_stream::is_yaml;
+
+/// The branches that others branch off from.
+const MAIN: [&str; 5] = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];
+
+/// Variables that hooks and other tools set for git.
+const VARIABLES: [&str; 8] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_PREFIX",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+];
+
+/// A git repository.
+pub(super) struct Repository {
+    git: PathBuf,
+    /// The work tree, without links.
+    top: PathBuf,
+}
+
+impl Repository {
+    /// Finds the repository that contains a directory.
+    ///
+    /// # Errors
+    /// Fails if there is a repository and no git.
+    pub(super) fn find(dir: &Path) -> Result<Option<Repository>> {
+        let dir = resolve_path(dir);
+        let Some(top) = dir.ancestors().find(|top| top.join(".git").exists()) else {
+            return Ok(None);
+        };
+        let git = find_program("git").context("git was not found on the PATH")?;
+        Ok(Some(Repository {
+            git,
+            top: top.to_owned(),
+        }))
+    }
+
+    /// Returns the commit of a revision; `None` if there is no such revision.
+    ///
+    /// # Errors
+    /// Fails if git cannot be run.
+    pub(super) fn resolve(&self, revision: &str) -> Result<Option<String>> {
+        // It would be a flag.
+        if revision.starts_with('-') {
+            return Ok(None);
+        }
+        let answer = self.run(&[
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            &format!("{revision}^{{commit}}"),
+        ])?;
+        Ok(answer.status.success().then(|| text(&answer.out)))
+    }
+
+    /// Returns the name of the main branch, and the commit at which the current branch left it.
+    ///
+    /// # Errors
+    /// Fails if there is no main branch, or if the history does not reach the commit.
+    pub(super) fn find_merge_base(&self) -> Result<(String, String)> {
+        for name in MAIN {
+            let reference = match name.starts_with("origin/") {
+                true => format!("refs/remotes/{name}"),
+                false => format!("refs/heads/{name}"),
+            };
+            let Some(main) = self.resolve(&reference)? else {
+                continue;
+            };
+            let answer = self.run(&["merge-base", "HEAD", &main])?;
+            if !answer.status.success() {
+                bail!(
+                    "HEAD and `{name}` have no common commit in this clone: fetch the whole history \
+                     (`git fetch --unshallow`, or `fetch-depth: 0` in a workflow), or pass BASE"
+                );
+            }
+            return Ok((name.to_owned(), text(&answer.out)));
+        }
+        bail!(
+            "expected BASE, because the repository has none of the branches {}",
+            MAIN.join(", ")
+        )
+    }
+
+    /// Returns the YAML files at places in the work tree, as they are in a commit.
+    ///
+    /// # Errors
+    /// Fails if a place is outside of the work tree, or if git fails.
+    pub(super) fn read_files(&self, commit: &str, places: &[PathBuf]) -> Result<Vec<(String, String)>> {
+        let places = places
+            .iter()
+            .map(|place| self.place(place))
+            .collect::<Result<Vec<_>>>()?;
+        let mut arguments = vec!["ls-tree", "-r", "-z", "--full-tree", commit, "--"];
+        // The work tree itself has no path.
+        if !places.iter().any(String::is_empty) {
+            arguments.extend(places.iter().map(String::as_str));
+        }
+        let listed = self.read(&arguments)?;
+        let mut files = Vec::new();
+        for entry in listed.split('\0').filter(|entry| !entry.is_empty()) {
+            let Some((facts, path)) = entry.split_once('\t') else {
+                continue;
+            };
+            // Links have another mode.
+            let is_file = facts.starts_with("100644 blob ") || facts.starts_with("100755 blob ");
+            if let Some(id) = facts.split(' ').nth(2).filter(|_| is_file && is_yaml(path)) {
+                files.push((path.to_owned(), self.read(&["cat-file", "blob", id])?));
+            }
+        }
+        Ok(files)
+    }
+
+    fn place(&self, place: &Path) -> Result<String> {
+        let below = place.strip_prefix(&self.top).map_err(|_| {
+            anyhow!(
+                "{} is outside of the git repository {}",
+                place.display(),
+                self.top.display()
+            )
+        })?;
+        Ok(with_slashes(&below.to_string_lossy()))
+    }
+
+    fn read(&self, arguments: &[&str]) -> Result<String> {
+        let answer = self.run(arguments)?;
+        let shown = arguments[..arguments.len().min(3)].join(" ");
+        if !answer.status.success() {
+            bail!("`git {shown}` failed: {}", text(&answer.err));
+        }
+        if answer.out.len() as u64 >= LARGEST {
+            bail!("the output of `git {shown}` is larger than {} MiB", LARGEST >> 20);
+        }
+        String::from_utf8(answer.out).map_err(|_| anyhow!("the output of `git {shown}` is not valid UTF-8"))
+    }
+
+    fn run(&self, arguments: &[&str]) -> Result<Answer> {
+        let mut git = Command::new(&self.git);
+        git.current_dir(neutral_folder(&self.git))
+            .arg("--no-pager")
+            .arg("--git-dir")
+            .arg(self.top.join(".git"))
+            .args(["-c", "core.fsmonitor=false"])
+            .args(arguments);
+        for name in VARIABLES {
+            git.env_remove(name);
+        }
+        git.env("GIT_ALLOW_PROTOCOL", "")
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_TERMINAL_PROMPT", "0");
+        ask_for(&mut git, LIMIT, LARGEST).context("cannot run git")
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_owned()
+}

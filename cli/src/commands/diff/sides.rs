@@ -1,0 +1,177 @@
+//! The two sets of manifests that are compared.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use rbuilder_compatibility::is_compared;
+use serde_json::Value;
+
+use super::cluster::read_definitions;
+use super::revision::Repository;
+use crate::cluster::Kubectl;
+use crate::commands::manifests::{Written, read_written};
+use crate::commands::{decide, find_kubectl};
+use crate::crd_file::without_template;
+use crate::flags::DiffFlags;
+use crate::shell::Shell;
+use crate::tree::{read_inputs, resolve_path, with_slashes};
+use crate::yaml_stream::{describe_failure, list_items, parse_values};
+
+/// The word for the cluster as base.
+const CLUSTER: &str = "cluster";
+
+/// Words that every manifest has that is compared.
+const KINDS: [&str; 3] = ["CustomResourceDefinition", "Role", "WebhookConfiguration"];
+
+/// The older and the newer state.
+pub(super) struct Sides {
+    /// The name of the older state.
+    pub(super) base: String,
+    pub(super) old: Vec<Value>,
+    pub(super) new: Vec<Value>,
+    /// The cluster, if it is the older state.
+    pub(super) cluster: Option<Kubectl>,
+}
+
+/// The newer state, and where it is in the repository.
+struct Newer {
+    objects: Vec<Value>,
+    /// Files and directories.
+    places: Vec<PathBuf>,
+}
+
+/// Reads both states.
+///
+/// # Errors
+/// Fails if a state cannot be read, or if there is nothing to compare.
+pub(super) fn read_sides(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Shell) -> Result<Sides> {
+    let newer = read_newer(dir, typed_in, flags, shell)?;
+    let typed = flags.base.as_deref();
+    if typed == Some(CLUSTER) {
+        let kubectl = find_kubectl(dir, &flags.cluster)?;
+        let new = of_kinds(newer.objects, &BTreeSet::new());
+        let old = read_definitions(&kubectl, &new)?;
+        return Ok(Sides {
+            base: "the cluster".to_owned(),
+            old,
+            new,
+            cluster: Some(kubectl),
+        });
+    }
+    let given = match typed {
+        Some(typed) => find_given(typed_in, typed)?,
+        None => None,
+    };
+    let repository = Repository::find(dir)?;
+    let commit = match (typed, &repository) {
+        (Some(typed), Some(repository)) => repository
+            .resolve(typed)?
+            .map(|commit| (typed.to_owned(), commit)),
+        (None, Some(repository)) => Some(repository.find_merge_base()?),
+        (_, None) => None,
+    };
+    match (given, commit) {
+        (Some(given), Some((name, _))) if !name.contains(['/', '.']) => bail!(
+            "`{name}` is a git revision and a file or directory: write `./{name}` for the latter, or \
+             `refs/heads/{name}` for a branch ({})",
+            given.display()
+        ),
+        (Some(given), _) => {
+            let mut old = Vec::new();
+            for file in read_inputs(typed_in, &given)? {
+                old.extend(parse(&file.path, &file.text)?);
+            }
+            let kinds = old.iter().map(kind).collect();
+            let new = of_kinds(newer.objects, &kinds);
+            Ok(Sides {
+                base: with_slashes(&given.to_string_lossy()),
+                old,
+                new,
+                cluster: None,
+            })
+        }
+        (None, Some((name, commit))) => {
+            let repository = repository.context("expected a git repository")?;
+            let mut old = Vec::new();
+            for (path, text) in repository.read_files(&commit, &newer.places)? {
+                old.extend(parse(&format!("{path} at {name}"), &text)?);
+            }
+            let short: String = commit.chars().take(12).collect();
+            Ok(Sides {
+                base: format!("{name} ({short})"),
+                old,
+                new: newer.objects,
+                cluster: None,
+            })
+        }
+        (None, None) => match typed {
+            Some(typed) => bail!(
+                "`{typed}` is neither a git revision nor a file or directory; to compare with a cluster, write `{CLUSTER}`"
+            ),
+            None => bail!("expected BASE, because the project is in no git repository"),
+        },
+    }
+}
+
+/// Returns the path that the user typed, if something is there.
+fn find_given(typed_in: &Path, typed: &str) -> Result<Option<PathBuf>> {
+    let is_there = typed == "-" || typed_in.join(typed).try_exists().unwrap_or_default();
+    Ok(is_there.then(|| PathBuf::from(typed)))
+}
+
+fn read_newer(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Shell) -> Result<Newer> {
+    let mut objects = Vec::new();
+    if flags.files.is_empty() {
+        if !dir.join("Cargo.toml").is_file() {
+            bail!("expected a project, or the new manifests with `--to`");
+        }
+        let (_, written) = decide(dir, shell, &mut |tree| read_written(tree, &flags.source))?;
+        let Written { places, files } = written;
+        for (path, text) in &files {
+            objects.extend(parse(path, text)?);
+        }
+        let places = places.iter().map(|place| resolve_path(dir).join(place)).collect();
+        return Ok(Newer { objects, places });
+    }
+    for typed in &flags.files {
+        for file in read_inputs(typed_in, typed)? {
+            objects.extend(parse(&file.path, &file.text)?);
+        }
+    }
+    if objects.is_empty() {
+        bail!(
+            "expected CustomResourceDefinitions, roles or webhook configurations in the files of `--to`, found none"
+        );
+    }
+    let places = flags
+        .files
+        .iter()
+        .map(|typed| resolve_path(&typed_in.join(typed)))
+        .collect();
+    Ok(Newer { objects, places })
+}
+
+/// Returns the objects of a text that are compared.
+fn parse(path: &str, text: &str) -> Result<Vec<Value>> {
+    if !KINDS.iter().any(|kind| text.contains(kind)) {
+        return Ok(Vec::new());
+    }
+    let yaml = without_template(text);
+    let documents = parse_values(&yaml).map_err(|error| describe_failure(path, &yaml, &error))?;
+    Ok(documents
+        .into_iter()
+        .flat_map(list_items)
+        .filter(is_compared)
+        .collect())
+}
+
+fn kind(object: &Value) -> String {
+    object["kind"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Returns the CRDs, and the objects of kinds that the older state has too.
+fn of_kinds(mut objects: Vec<Value>, kinds: &BTreeSet<String>) -> Vec<Value> {
+    objects.retain(|object| kinds.contains(&kind(object)) || kind(object) == KINDS[0]);
+    objects
+}

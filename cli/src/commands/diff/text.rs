@@ -1,0 +1,145 @@
+//! The report for a terminal.
+
+use std::collections::BTreeMap;
+
+use rbuilder_compatibility::{Change, Level, StoredVerdict};
+
+use super::example::{describe_effect, show_object};
+use super::{LEVELS, Report};
+use crate::count::counted;
+
+/// Returns the report: changes by level, then the objects of the cluster, then the number of
+/// changes.
+pub(super) fn render(report: &Report) -> String {
+    let mut text = String::new();
+    for level in LEVELS {
+        for change in report.of_level(level) {
+            text.push_str(&describe(change));
+        }
+    }
+    if let Some(stored) = &report.stored {
+        for (name, verdict) in &stored.affected {
+            text.push_str(&format!("stored object {name}\n"));
+            text.extend(effects(verdict).iter().map(|line| format!("  {line}\n")));
+            text.push('\n');
+        }
+        text.push_str(&format!(
+            "{} in the cluster judged by the new CRDs, {} affected\n",
+            counted(stored.judged, "object"),
+            stored.affected.len()
+        ));
+    }
+    text.push_str(&format!("compared with {}: {}\n", report.base, report.summary()));
+    text
+}
+
+/// Returns what the new CRDs do to an object.
+pub(super) fn effects(verdict: &StoredVerdict) -> Vec<String> {
+    let mut lines: Vec<String> = verdict
+        .refused
+        .iter()
+        .map(|message| format!("is not valid: {message}"))
+        .collect();
+    if verdict.blocks_updates {
+        lines.push("cannot be updated before that is corrected".to_owned());
+    }
+    lines.extend(verdict.pruned.iter().map(|field| format!("loses `{field}`")));
+    lines
+}
+
+/// Returns the place of a change, such as `cups.example.com v1 spec.size`.
+pub(super) fn place(change: &Change) -> String {
+    let kind = match change.kind.as_str() {
+        "CustomResourceDefinition" => None,
+        kind => Some(kind),
+    };
+    let parts = [
+        kind,
+        Some(change.name.as_str()),
+        change.version.as_deref(),
+        Some(change.field.as_str()),
+    ];
+    let parts: Vec<&str> = parts
+        .into_iter()
+        .flatten()
+        .filter(|part| !part.is_empty())
+        .collect();
+    parts.join(" ")
+}
+
+/// Returns whom a change affects.
+pub(super) fn parties(change: &Change) -> String {
+    let parties: Vec<&str> = change.affects.iter().map(|party| party.as_str()).collect();
+    parties.join(", ")
+}
+
+fn describe(change: &Change) -> String {
+    let mut text = format!(
+        "{}: {}: {} [{}]\n",
+        change.level.as_str(),
+        place(change),
+        change.message,
+        change.rule.name
+    );
+    if change.level == Level::Compatible {
+        return text;
+    }
+    text.push_str(&format!(
+        "  affects {}: {}\n",
+        parties(change),
+        change.rule.reason
+    ));
+    match (&change.witness, change.tried) {
+        (Some(witness), _) => {
+            text.extend(
+                describe_effect(change, witness)
+                    .iter()
+                    .map(|line| format!("  {line}\n")),
+            );
+            if let Some(old) = &witness.old {
+                text.push_str(&indent("before: ", &show_object(old)));
+                text.push_str(&indent("after: ", &show_object(&witness.object)));
+            } else {
+                text.push_str(&indent("", &show_object(&witness.object)));
+            }
+        }
+        (None, Some(tried)) => text.push_str(&format!("  {}\n", without_example(tried))),
+        (None, None) => {}
+    }
+    text.push('\n');
+    text
+}
+
+/// Returns the words for a search that found nothing.
+pub(super) fn without_example(tried: usize) -> String {
+    match tried {
+        0 => "no example: the search made no object that the old schema accepts".to_owned(),
+        tried => format!(
+            "no example: none of the {} tried shows an effect",
+            counted(tried, "object")
+        ),
+    }
+}
+
+fn indent(title: &str, yaml: &str) -> String {
+    let title = match title {
+        "" => String::new(),
+        title => format!("    {title}\n"),
+    };
+    let lines = yaml.lines().map(|line| format!("    {line}\n"));
+    title + &lines.collect::<String>()
+}
+
+/// Returns the manifests that have changes, with their number by level.
+pub(super) fn by_manifest(report: &Report) -> BTreeMap<(&str, &str), [usize; 3]> {
+    let mut found: BTreeMap<(&str, &str), [usize; 3]> = BTreeMap::new();
+    for change in &report.changes {
+        let counts = found.entry((&change.kind, &change.name)).or_default();
+        let at = LEVELS
+            .iter()
+            .position(|level| *level == change.level)
+            .unwrap_or_default();
+        counts[at] += 1;
+    }
+    found
+}

@@ -1,0 +1,74 @@
+//! The manifests of a project as `manifests` would leave them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+
+use super::layout::Layout;
+use super::{Request, add_to_plan};
+use crate::flags::SourceFlags;
+use crate::plan::Plan;
+use crate::tree::Tree;
+use crate::yaml_stream::is_yaml;
+
+/// Manifests, and the places that they are in.
+pub(in crate::commands) struct Written {
+    /// The files and directories, relative to the project directory.
+    pub(in crate::commands) places: BTreeSet<String>,
+    /// The texts, by their path in the project.
+    pub(in crate::commands) files: BTreeMap<String, String>,
+}
+
+/// Generates the manifests in memory, and reads the other files in their directories.
+///
+/// # Errors
+/// Returns all errors in the source, with their locations. Fails if a file cannot be read.
+pub(in crate::commands) fn read_written(tree: &Tree, source: &SourceFlags) -> Result<Written> {
+    // What `manifests` would only remove on request is missing in the source all the same.
+    let mut request = Request {
+        prunes_standing: true,
+        removes_tracked: true,
+        writes: false,
+        ..Request::default()
+    };
+    request.select(source);
+    let mut plan = Plan::default();
+    add_to_plan(&mut plan, tree, &request)?;
+    let places = request.with_settings(tree)?.layout.places();
+    let mut paths: BTreeSet<String> = plan.changes().keys().cloned().collect();
+    for place in &places {
+        match is_yaml(place) {
+            true => drop(paths.insert(place.clone())),
+            false => paths.extend(tree.list(place)?),
+        }
+    }
+    let is_within = |path: &String| {
+        places
+            .iter()
+            .any(|place| path == place || folder_of(path) == place)
+    };
+    let mut files = BTreeMap::new();
+    for path in paths.into_iter().filter(|path| is_yaml(path) && is_within(path)) {
+        if let Some(text) = plan.read(tree, &path)? {
+            files.insert(path, text);
+        }
+    }
+    Ok(Written { places, files })
+}
+
+fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+impl Layout {
+    /// Returns the directories and files of CRDs, roles and webhook configurations.
+    fn places(&self) -> BTreeSet<String> {
+        let mut places = self.shared_files();
+        for place in self.crd_places() {
+            places.extend(place.folder.clone());
+            places.extend(place.files.values().cloned());
+        }
+        places.extend([self.roles.clone(), self.webhooks.clone()]);
+        places
+    }
+}

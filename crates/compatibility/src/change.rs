@@ -1,0 +1,109 @@
+//! A classified change.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::rules::Rule;
+
+/// How much a change breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Nobody has to do anything.
+    Compatible,
+    /// Something behaves differently, and only people can tell whether that matters.
+    Risky,
+    /// Something that worked fails.
+    Breaking,
+}
+
+impl Level {
+    /// Returns the word for the level.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Level::Compatible => "compatible",
+            Level::Risky => "risky",
+            Level::Breaking => "breaking",
+        }
+    }
+}
+
+/// Whom a change affects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Party {
+    /// Objects in the cluster.
+    StoredObjects,
+    /// Clients that create or update objects, and people who write YAML.
+    Writers,
+    /// Clients that read objects.
+    Readers,
+    /// The operator.
+    Operator,
+    /// The person who installs the manifests.
+    Installer,
+}
+
+impl Party {
+    /// Returns the party in words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Party::StoredObjects => "stored objects",
+            Party::Writers => "clients that write",
+            Party::Readers => "clients that read",
+            Party::Operator => "the operator",
+            Party::Installer => "the person who installs",
+        }
+    }
+}
+
+/// One difference between two sets of manifests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// The rule that classifies the change.
+    pub rule: &'static Rule,
+    /// The level. It depends on the witness for some rules.
+    pub level: Level,
+    /// Whom the change affects.
+    pub affects: BTreeSet<Party>,
+    /// The kind of the changed manifest, such as `CustomResourceDefinition`.
+    pub kind: String,
+    /// The name of the changed manifest, such as `cups.example.com`; with its namespace if it has
+    /// one.
+    pub name: String,
+    /// The version of a CRD.
+    pub version: Option<String>,
+    /// The path of the changed field or part, such as `spec.size`. Empty for the whole manifest or
+    /// the whole object.
+    pub field: String,
+    /// What changed, as a phrase such as `maximum 5 instead of 9`.
+    pub message: String,
+    /// An object that shows the effect.
+    pub witness: Option<Witness>,
+    /// Number of objects that the old schema accepts and the search tried; `None` without a search.
+    pub tried: Option<usize>,
+}
+
+/// An object that the old schema accepts, and what became of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Witness {
+    /// The object as a client writes it.
+    pub object: Value,
+    /// The stored object, if the write is an update.
+    pub old: Option<Value>,
+    /// The difference.
+    pub effect: Effect,
+}
+
+/// What becomes of an object that the old schema accepts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// The API server refuses it, with these messages.
+    Refused(Vec<String>),
+    /// The API server accepts it, and clients see another value in a field.
+    ReadsDifferently {
+        /// The value before, `None` for an absent field.
+        before: Option<Value>,
+        /// The value now.
+        after: Option<Value>,
+    },
+}

@@ -1,0 +1,479 @@
+//! Compares two CRDs: names, scope, versions, conversion, subresources and columns.
+
+use std::collections::BTreeSet;
+
+use rbuilder_judge::{Definition, Judge};
+use serde_json::Value;
+
+use crate::change::{Change, Level, Party};
+use crate::objects::{Place, list, text};
+use crate::path::Path;
+use crate::schema::{Difference, Probe, compare_schemas};
+use crate::witness::{Goal, Outcome, Pair, edges};
+
+/// Compares two states of a CRD.
+///
+/// # Errors
+/// Returns a phrase if a CRD cannot be read.
+pub(crate) fn compare_definitions(old: &Value, new: &Value, place: &Place) -> Result<Vec<Change>, String> {
+    let mut changes = compare_names(old, new, place);
+    changes.extend(compare_versions(old, new, place));
+    changes.extend(compare_conversion(old, new, place)?);
+    for (before, after) in kept_versions(old, new) {
+        let name = text(&before["name"]);
+        let place = place.version(&name);
+        changes.extend(compare_subresources(before, after, &place));
+        changes.extend(compare_columns(before, after, &place));
+        changes.extend(compare_version_schemas(old, new, &name, &place)?);
+    }
+    Ok(changes)
+}
+
+fn compare_names(old: &Value, new: &Value, place: &Place) -> Vec<Change> {
+    let (old, new) = (&old["spec"], &new["spec"]);
+    let mut changes = Vec::new();
+    let mut differs = |name: &str, field: &str, before: &Value, after: &Value| {
+        if !after.is_null() && !before.is_null() && before != after {
+            let message = format!("{} instead of {}", shown(after), shown(before));
+            changes.push(place.change(name, field, message));
+        }
+    };
+    differs("scope-changed", "spec.scope", &old["scope"], &new["scope"]);
+    let (before, after) = (&old["names"], &new["names"]);
+    differs("kind-changed", "spec.names.kind", &before["kind"], &after["kind"]);
+    differs(
+        "list-kind-changed",
+        "spec.names.listKind",
+        &before["listKind"],
+        &after["listKind"],
+    );
+    for (key, noun) in [
+        ("singular", "singular"),
+        ("shortNames", "short name"),
+        ("categories", "category"),
+    ] {
+        let (before, after) = (names(&before[key]), names(&after[key]));
+        let field = format!("spec.names.{key}");
+        for name in before.difference(&after) {
+            changes.push(place.change("name-removed", &field, format!("no {noun} `{name}`")));
+        }
+        for name in after.difference(&before) {
+            changes.push(place.change("name-added", &field, format!("{noun} `{name}`")));
+        }
+    }
+    changes
+}
+
+fn names(value: &Value) -> BTreeSet<String> {
+    match value {
+        Value::Array(items) => items.iter().map(text).collect(),
+        Value::String(name) => BTreeSet::from([name.clone()]),
+        _ => BTreeSet::new(),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    format!(
+        "`{}`",
+        value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    )
+}
+
+fn versions(crd: &Value) -> Vec<&Value> {
+    list(&crd["spec"]["versions"])
+}
+
+fn find_version<'c>(crd: &'c Value, name: &Value) -> Option<&'c Value> {
+    versions(crd).into_iter().find(|version| version["name"] == *name)
+}
+
+/// Returns the versions that both have.
+fn kept_versions<'c>(old: &'c Value, new: &'c Value) -> Vec<(&'c Value, &'c Value)> {
+    let kept = versions(old).into_iter();
+    kept.filter_map(|before| Some((before, find_version(new, &before["name"])?)))
+        .collect()
+}
+
+fn is_served(version: &Value) -> bool {
+    version["served"] != false
+}
+
+fn storage_version(crd: &Value) -> Option<String> {
+    let stored = versions(crd)
+        .into_iter()
+        .find(|version| version["storage"] == true)?;
+    Some(text(&stored["name"]))
+}
+
+/// Returns whether objects may be stored in a version: the cluster says so, or it is the storage
+/// version.
+fn may_be_stored(crd: &Value, name: &str) -> bool {
+    let recorded = list(&crd["status"]["storedVersions"]);
+    recorded.iter().any(|stored| text(stored) == name) || storage_version(crd).as_deref() == Some(name)
+}
+
+fn compare_versions(old: &Value, new: &Value, place: &Place) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for before in versions(old) {
+        let name = text(&before["name"]);
+        let place = place.version(&name);
+        let field = format!("spec.versions[{name}]");
+        let Some(after) = find_version(new, &before["name"]) else {
+            let is_known = old["status"]["storedVersions"].is_array();
+            if may_be_stored(old, &name) {
+                let message = "the version is removed, in which objects are stored".to_owned();
+                changes.push(place.change("stored-version-removed", &field, message));
+            } else if !is_served(before) && !is_known {
+                let message = "the version is removed, which was not served".to_owned();
+                changes.push(place.change("unserved-version-removed", &field, message));
+            }
+            if is_served(before) {
+                changes.push(place.change("version-removed", &field, "the version is removed".to_owned()));
+            }
+            continue;
+        };
+        match (is_served(before), is_served(after)) {
+            (true, false) => {
+                changes.push(place.change(
+                    "version-not-served",
+                    &field,
+                    "the version is not served".to_owned(),
+                ));
+            }
+            (false, true) => {
+                changes.push(place.change("version-served", &field, "the version is served".to_owned()));
+            }
+            _ => {}
+        }
+        if after["deprecated"] == true && before["deprecated"] != true {
+            changes.push(place.change(
+                "version-deprecated",
+                &field,
+                "the version is deprecated".to_owned(),
+            ));
+        }
+    }
+    for after in versions(new) {
+        if find_version(old, &after["name"]).is_none() {
+            let name = text(&after["name"]);
+            let place = place.version(&name);
+            changes.push(place.change(
+                "version-added",
+                &format!("spec.versions[{name}]"),
+                "new version".to_owned(),
+            ));
+        }
+    }
+    if let (Some(before), Some(after)) = (storage_version(old), storage_version(new))
+        && before != after
+    {
+        let message = format!("objects are stored in `{after}` instead of `{before}`");
+        changes.push(place.change("storage-version-changed", "spec.versions", message));
+    }
+    changes
+}
+
+fn strategy(crd: &Value) -> String {
+    match crd["spec"]["conversion"]["strategy"].as_str() {
+        Some(strategy) => strategy.to_owned(),
+        None => "None".to_owned(),
+    }
+}
+
+fn compare_conversion(old: &Value, new: &Value, place: &Place) -> Result<Vec<Change>, String> {
+    let (before, after) = (strategy(old), strategy(new));
+    let field = "spec.conversion";
+    let change = |name: &str, message: String| vec![place.change(name, field, message)];
+    Ok(match (before.as_str(), after.as_str()) {
+        ("None", "None") => find_missing_conversion(old, new, place)?,
+        (_, "None") => change("conversion-removed", format!("no conversion instead of {before}")),
+        ("None", _) => change("conversion-added", format!("conversion by {after}")),
+        _ if old["spec"]["conversion"] != new["spec"]["conversion"] => change(
+            "conversion-changed",
+            "another webhook, or another call of it".to_owned(),
+        ),
+        _ => Vec::new(),
+    })
+}
+
+/// Returns a change for each pair of served versions between which fields get lost, if the former
+/// CRD does not have the same pair already with the same schemas.
+fn find_missing_conversion(old: &Value, new: &Value, place: &Place) -> Result<Vec<Change>, String> {
+    let served: Vec<&Value> = versions(new)
+        .into_iter()
+        .filter(|version| is_served(version))
+        .collect();
+    let Some(storage) = served.iter().find(|version| version["storage"] == true) else {
+        return Ok(Vec::new());
+    };
+    let mut changes = Vec::new();
+    for version in &served {
+        let schema = |version: &Value| version["schema"].clone();
+        let is_known = [version, storage].iter().all(|version| {
+            let former = find_version(old, &version["name"]);
+            former.is_some_and(|former| schema(former) == schema(version) && is_served(former))
+        });
+        if version["name"] == storage["name"] || schema(version) == schema(storage) || is_known {
+            continue;
+        }
+        let (name, stored) = (text(&version["name"]), text(&storage["name"]));
+        let Some((difference, outcome)) = find_loss(new, &name, &stored)? else {
+            continue;
+        };
+        let message = format!(
+            "an object written in `{name}` loses `{}` when it is stored in `{stored}`, because the CRD has no conversion",
+            difference.path
+        );
+        let mut change = place
+            .version(&name)
+            .change("conversion-missing", "spec.conversion", message);
+        settle(&mut change, outcome);
+        changes.push(change);
+    }
+    Ok(changes)
+}
+
+/// Returns the first field that objects of one version lose in another one.
+fn find_loss(crd: &Value, from: &str, to: &str) -> Result<Option<(Difference, Outcome)>, String> {
+    let (Some(old), Some(mut new)) = (definition(crd, from)?, definition(crd, to)?) else {
+        return Ok(None);
+    };
+    new.version.clone_from(&old.version);
+    let differences = compare_schemas(&old.schema, &new.schema);
+    let pair = Pair {
+        old: Judge::new(old),
+        new: Judge::new(new),
+    };
+    for difference in differences
+        .into_iter()
+        .filter(|found| found.rule.name == "field-removed")
+    {
+        let outcome = search(&pair, &difference);
+        if outcome.witness.is_some() {
+            return Ok(Some((difference, outcome)));
+        }
+    }
+    Ok(None)
+}
+
+fn compare_subresources(before: &Value, after: &Value, place: &Place) -> Vec<Change> {
+    let part = |version: &Value, name: &str| version["subresources"][name].clone();
+    let mut changes = Vec::new();
+    let field = "subresources.scale";
+    match (part(before, "scale"), part(after, "scale")) {
+        (Value::Null, Value::Null) => {}
+        (Value::Null, _) => changes.push(place.change("scale-subresource-added", field, "new".to_owned())),
+        (_, Value::Null) => {
+            changes.push(place.change("scale-subresource-removed", field, "removed".to_owned()))
+        }
+        (before, after) if before != after => {
+            changes.push(place.change(
+                "scale-subresource-changed",
+                field,
+                format!("{after} instead of {before}"),
+            ));
+        }
+        _ => {}
+    }
+    if part(before, "status").is_object() && !part(after, "status").is_object() {
+        changes.push(place.change(
+            "status-subresource-removed",
+            "subresources.status",
+            "removed".to_owned(),
+        ));
+    }
+    let paths = |version: &Value| -> BTreeSet<String> {
+        list(&version["selectableFields"])
+            .into_iter()
+            .map(|field| text(&field["jsonPath"]))
+            .collect()
+    };
+    let (old, new) = (paths(before), paths(after));
+    for path in old.difference(&new) {
+        changes.push(place.change(
+            "selectable-field-removed",
+            "selectableFields",
+            format!("no `{path}`"),
+        ));
+    }
+    for path in new.difference(&old) {
+        changes.push(place.change("selectable-field-added", "selectableFields", format!("`{path}`")));
+    }
+    changes
+}
+
+fn compare_columns(before: &Value, after: &Value, place: &Place) -> Vec<Change> {
+    let columns = |version: &Value| {
+        list(&version["additionalPrinterColumns"])
+            .into_iter()
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    let (old, new) = (columns(before), columns(after));
+    let find =
+        |columns: &[Value], name: &Value| columns.iter().find(|column| column["name"] == *name).cloned();
+    let mut changes = Vec::new();
+    let mut add = |name: &str, column: &Value, message: &str| {
+        let field = format!("additionalPrinterColumns[{}]", text(&column["name"]));
+        changes.push(place.change(name, &field, message.to_owned()));
+    };
+    for column in &old {
+        match find(&new, &column["name"]) {
+            None => add("printer-column-removed", column, "removed"),
+            Some(after) if without_description(&after) != without_description(column) => {
+                let key = ["jsonPath", "type", "format", "priority"]
+                    .into_iter()
+                    .find(|key| after[*key] != column[*key])
+                    .unwrap_or("jsonPath");
+                let message = format!("{key} {} instead of {}", shown(&after[key]), shown(&column[key]));
+                add("printer-column-changed", column, &message);
+            }
+            Some(_) => {}
+        }
+    }
+    for column in &new {
+        if find(&old, &column["name"]).is_none() {
+            add("printer-column-added", column, "new");
+        }
+    }
+    changes
+}
+
+fn without_description(column: &Value) -> Value {
+    let mut column = column.clone();
+    if let Some(fields) = column.as_object_mut() {
+        fields.remove("description");
+        fields.retain(|_, value| !value.is_null() && *value != 0);
+    }
+    column
+}
+
+/// Returns the definition of a version, whether it is served or not.
+fn definition(crd: &Value, name: &str) -> Result<Option<Definition>, String> {
+    let mut crd = crd.clone();
+    if let Some(versions) = crd["spec"]["versions"].as_array_mut() {
+        versions.retain(|version| version["name"] == name);
+        versions
+            .iter_mut()
+            .for_each(|version| version["served"] = true.into());
+    }
+    Ok(Definition::of_crd(&crd)?.into_iter().next())
+}
+
+fn compare_version_schemas(
+    old: &Value,
+    new: &Value,
+    name: &str,
+    place: &Place,
+) -> Result<Vec<Change>, String> {
+    let (Some(mut before), Some(mut after)) = (definition(old, name)?, definition(new, name)?) else {
+        return Ok(Vec::new());
+    };
+    // Changed names and scopes are changes of their own.
+    after.kind.clone_from(&before.kind);
+    after.is_namespaced = before.is_namespaced;
+    let differences = compare_schemas(&before.schema, &after.schema);
+    let gains_status = after.has_status && !before.has_status;
+    if differences.is_empty() && !gains_status {
+        return Ok(Vec::new());
+    }
+    let mut changes = Vec::new();
+    if gains_status {
+        let pair = Pair {
+            old: Judge::new(before.clone()),
+            new: Judge::new(after.clone()),
+        };
+        changes.push(describe_status(&pair, &before, place));
+    }
+    // The subresource is a change of its own.
+    before.has_status |= after.has_status;
+    after.has_status = before.has_status;
+    let pair = Pair {
+        old: Judge::new(before),
+        new: Judge::new(after),
+    };
+    for difference in differences {
+        let outcome = search(&pair, &difference);
+        let mut change = place.change(
+            difference.rule.name,
+            &difference.path.to_string(),
+            difference.message.clone(),
+        );
+        if !matches!(difference.probe, Probe::Nothing) {
+            settle(&mut change, outcome);
+        }
+        if difference.path.is_status() && change.affects.remove(&Party::Writers) {
+            change.affects.insert(Party::Operator);
+        }
+        changes.push(change);
+    }
+    Ok(changes)
+}
+
+/// Describes a new `status` subresource: writes of the object no longer change `status`.
+fn describe_status(pair: &Pair, old: &Definition, place: &Place) -> Change {
+    let mut change = place.change(
+        "status-subresource-added",
+        "subresources.status",
+        "new".to_owned(),
+    );
+    let path = Path::default().field("status");
+    if let Some(status) = old.schema.properties.get("status") {
+        let goal = Goal {
+            writes_whole: true,
+            ..Goal::new(&path, true)
+        };
+        settle(&mut change, pair.search(&goal, &edges(status, status)));
+    }
+    change
+}
+
+fn search(pair: &Pair, difference: &Difference) -> Outcome {
+    match &difference.probe {
+        Probe::Nothing => Outcome::default(),
+        Probe::Values {
+            path,
+            candidates,
+            reads,
+        } => pair.search(&Goal::new(path, *reads), candidates),
+        Probe::Rule { rule, node } => {
+            let goal = Goal {
+                rule: Some(rule),
+                ..Goal::new(&difference.path, false)
+            };
+            let outcome = pair.search_rule(&goal, rule, node);
+            match outcome.witness {
+                Some(_) => outcome,
+                // Another change may hide the rule: the server runs none after other errors.
+                None => pair
+                    .with_rule_alone(&difference.path, rule)
+                    .search_rule(&goal, rule, node),
+            }
+        }
+    }
+}
+
+/// Sets the level of a change by the result of the search.
+fn settle(change: &mut Change, outcome: Outcome) {
+    use crate::change::Effect;
+    change.level = match &outcome.witness {
+        Some(witness) if matches!(witness.effect, Effect::Refused(_)) => Level::Breaking,
+        Some(_) => change.rule.level,
+        None if outcome.accepted > 0 => change.rule.unproven,
+        None => change.rule.level,
+    };
+    if outcome.witness.is_none() && change.rule.affects.is_empty() {
+        change.affects.insert(Party::Writers);
+    }
+    change.affects.extend(outcome.parties);
+    change.witness = outcome.witness;
+    change.tried = Some(outcome.accepted);
+}
+
+/// Returns the rule of a removed or a new CRD.
+pub(crate) fn describe_presence(is_new: bool, place: &Place) -> Change {
+    match is_new {
+        true => place.change("crd-added", "", "new".to_owned()),
+        false => place.change("crd-removed", "", "removed".to_owned()),
+    }
+}

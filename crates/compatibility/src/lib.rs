@@ -1,0 +1,37 @@
+//! Classifies the changes between two sets of manifests by what they break.
+//!
+//! [`compare`] takes the objects before and after a change, and returns a [`Change`] for each
+//! difference that matters to someone: to stored objects, to clients that write or read them, to
+//! the operator, or to the person who installs the manifests. Its [`Level`] is *compatible*,
+//! *risky* or *breaking*.
+//!
+//! A level is not guessed where an object can show it. The crate generates objects that the old
+//! schema accepts, and `rbuilder-judge` judges them by the new one. An object that was accepted and
+//! is refused, or is read differently, is the [`Witness`] of a change.
+//!
+//! | subject | module |
+//! |---|---|
+//! | all rules, with their levels and reasons | `rules` |
+//! | CRDs: names, scope, versions, conversion, columns | `definition` |
+//! | schemas, node by node | `schema` |
+//! | the search for objects | `witness` |
+//! | roles | `roles` |
+//! | webhook configurations | `webhooks` |
+//!
+//! The crate does no I/O, and the same input has the same output: the search draws its numbers from
+//! a fixed seed.
+
+mod change;
+mod definition;
+mod objects;
+mod path;
+mod roles;
+mod rules;
+mod schema;
+mod webhooks;
+mod witness;
+
+pub use change::{Change, Effect, Level, Party, Witness};
+pub use objects::{compare, is_compared};
+pub use rules::{RULES, Rule};
+pub use witness::{StoredJudge, StoredVerdict};

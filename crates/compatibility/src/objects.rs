@@ -1,0 +1,141 @@
+//! Pairs of manifests.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::change::{Change, Level};
+use crate::definition::{compare_definitions, describe_presence};
+use crate::roles::compare_roles;
+use crate::rules::rule;
+use crate::webhooks::compare_webhooks;
+
+/// The manifest, and the version in it, that a change is about.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    kind: String,
+    name: String,
+    version: Option<String>,
+}
+
+impl Place {
+    fn of(object: &Value) -> Place {
+        let name = text(&object["metadata"]["name"]);
+        let name = match object["metadata"]["namespace"].as_str() {
+            Some(namespace) => format!("{namespace}/{name}"),
+            None => name,
+        };
+        Place {
+            kind: text(&object["kind"]),
+            name,
+            version: None,
+        }
+    }
+
+    pub(crate) fn version(&self, version: &str) -> Place {
+        Place {
+            version: Some(version.to_owned()),
+            ..self.clone()
+        }
+    }
+
+    /// Returns a change by the rule with a name.
+    pub(crate) fn change(&self, name: &str, field: &str, message: String) -> Change {
+        let rule = rule(name);
+        Change {
+            rule,
+            level: rule.level,
+            affects: rule.affects.iter().copied().collect(),
+            kind: self.kind.clone(),
+            name: self.name.clone(),
+            version: self.version.clone(),
+            field: field.to_owned(),
+            message,
+            witness: None,
+            tried: None,
+        }
+    }
+}
+
+/// Compares two sets of manifests: CRDs, roles and webhook configurations. Ignores all other
+/// objects.
+///
+/// The changes are in order of manifests, and for each manifest from breaking to compatible.
+///
+/// # Errors
+/// Returns a phrase that names the manifest that cannot be read.
+pub fn compare(old: &[Value], new: &[Value]) -> Result<Vec<Change>, String> {
+    let (old, new) = (index(old), index(new));
+    let keys: BTreeSet<&Key> = old.keys().chain(new.keys()).collect();
+    let mut changes = Vec::new();
+    for key in keys {
+        let mut found = compare_pair(old.get(key), new.get(key))?;
+        found.sort_by_key(|change| std::cmp::Reverse(change.level));
+        changes.extend(found);
+    }
+    Ok(changes)
+}
+
+/// Returns whether [`compare`] compares an object: a CRD, a role or a webhook configuration. A patch
+/// of a CRD, which has no versions, is not compared.
+pub fn is_compared(object: &Value) -> bool {
+    match object["kind"].as_str() {
+        Some("CustomResourceDefinition") => object["spec"]["versions"].is_array(),
+        Some("Role" | "ClusterRole") => object["metadata"]["name"].is_string(),
+        Some("MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration") => {
+            object["metadata"]["name"].is_string()
+        }
+        _ => false,
+    }
+}
+
+/// The kind, the namespace and the name.
+type Key = (String, String, String);
+
+fn index(objects: &[Value]) -> BTreeMap<Key, &Value> {
+    let compared = objects.iter().filter(|object| is_compared(object));
+    let keyed = compared.map(|object| {
+        let metadata = &object["metadata"];
+        let namespace = metadata["namespace"].as_str().unwrap_or_default().to_owned();
+        (
+            (text(&object["kind"]), namespace, text(&metadata["name"])),
+            object,
+        )
+    });
+    keyed.collect()
+}
+
+fn compare_pair(old: Option<&&Value>, new: Option<&&Value>) -> Result<Vec<Change>, String> {
+    let Some(place) = old.or(new).map(|object| Place::of(object)) else {
+        return Ok(Vec::new());
+    };
+    let compared = match place.kind.as_str() {
+        "CustomResourceDefinition" => match (old, new) {
+            (Some(old), Some(new)) => compare_definitions(old, new, &place),
+            (_, new) => Ok(vec![describe_presence(new.is_some(), &place)]),
+        },
+        "Role" | "ClusterRole" => Ok(compare_roles(old.copied(), new.copied(), &place)),
+        _ => Ok(compare_webhooks(old.copied(), new.copied(), &place)),
+    };
+    compared.map_err(|reason| format!("{} {}: {reason}", place.kind, place.name))
+}
+
+/// Returns the text of a value; empty if it is not a string.
+pub(crate) fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Returns the items of a list; none if it is not a list.
+pub(crate) fn list(value: &Value) -> Vec<&Value> {
+    value
+        .as_array()
+        .map(|items| items.iter().collect())
+        .unwrap_or_default()
+}
+
+impl Change {
+    /// Returns whether the change is at least of a level.
+    pub fn is_at_least(&self, level: Level) -> bool {
+        self.level >= level
+    }
+}

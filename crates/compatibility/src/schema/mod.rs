@@ -1,0 +1,209 @@
+//! Compares two schemas node by node.
+
+mod constraints;
+mod fields;
+mod topology;
+mod validations;
+
+use std::borrow::Cow;
+
+use rbuilder_schema::{Cel, Schema, SchemaType};
+use serde_json::Value;
+
+use crate::path::{Path, Step};
+use crate::rules::{Rule, rule};
+use crate::witness::{Candidate, edges};
+
+/// A difference between two schemas.
+pub(crate) struct Difference {
+    pub(crate) rule: &'static Rule,
+    pub(crate) path: Path,
+    pub(crate) message: String,
+    pub(crate) probe: Probe,
+}
+
+/// How to search for an object that shows the effect of a difference.
+pub(crate) enum Probe {
+    /// There is no effect to show.
+    Nothing,
+    /// Objects with these values at a path are refused, or are read differently if `reads`.
+    Values {
+        path: Path,
+        candidates: Vec<Candidate>,
+        reads: bool,
+    },
+    /// Objects with random values of the old schema violate the rule.
+    Rule { rule: Box<Cel>, node: Box<Schema> },
+}
+
+/// Compares the schemas of a version.
+pub(crate) fn compare_schemas(old: &Schema, new: &Schema) -> Vec<Difference> {
+    let mut comparison = Comparison::default();
+    comparison.compare(old, new, &Path::default());
+    if comparison.descriptions > 0 {
+        let message = match comparison.descriptions {
+            1 => "a description changes".to_owned(),
+            count => format!("{count} descriptions change"),
+        };
+        comparison.add("description-changed", &Path::default(), message, Probe::Nothing);
+    }
+    comparison.found
+}
+
+/// A comparison in progress.
+#[derive(Default)]
+struct Comparison {
+    found: Vec<Difference>,
+    descriptions: usize,
+}
+
+/// The type of a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Any,
+    IntOrString,
+    Typed(SchemaType),
+}
+
+impl Kind {
+    fn of(schema: &Schema) -> Kind {
+        match schema.schema_type {
+            _ if schema.int_or_string => Kind::IntOrString,
+            Some(schema_type) => Kind::Typed(schema_type),
+            None => Kind::Any,
+        }
+    }
+
+    fn describe(self) -> String {
+        match self {
+            Kind::Any => "any type".to_owned(),
+            Kind::IntOrString => "integer or string".to_owned(),
+            Kind::Typed(schema_type) => format!("type {}", schema_type.as_str()),
+        }
+    }
+
+    /// Returns whether each value of the type is of the other type.
+    fn fits(self, other: Kind) -> bool {
+        use SchemaType::{Integer, Number, String};
+        match (self, other) {
+            (_, Kind::Any) | (Kind::Typed(Integer | String), Kind::IntOrString) => true,
+            (Kind::Typed(Integer), Kind::Typed(Number)) => true,
+            (one, other) => one == other,
+        }
+    }
+}
+
+impl Comparison {
+    fn add(&mut self, name: &str, path: &Path, message: String, probe: Probe) {
+        self.found.push(Difference {
+            rule: rule(name),
+            path: path.clone(),
+            message,
+            probe,
+        });
+    }
+
+    /// Adds a difference for which the search tries the values at which the schemas may differ.
+    fn add_searched(
+        &mut self,
+        name: &str,
+        path: &Path,
+        message: String,
+        nodes: (&Schema, &Schema),
+        reads: bool,
+    ) {
+        let probe = Probe::Values {
+            path: path.clone(),
+            candidates: edges(nodes.0, nodes.1),
+            reads,
+        };
+        self.add(name, path, message, probe);
+    }
+
+    fn compare(&mut self, old: &Schema, new: &Schema, path: &Path) {
+        if old == new {
+            return;
+        }
+        self.compare_words(old, new);
+        let (before, after) = (Kind::of(old), Kind::of(new));
+        let mut old = Cow::Borrowed(old);
+        if before != after {
+            let message = format!("{} instead of {}", after.describe(), before.describe());
+            if !before.fits(after) {
+                self.add_searched("type-changed", path, message, (&old, new), false);
+                return;
+            }
+            self.add("type-widened", path, message, Probe::Nothing);
+            // Constraints on the old type remain comparable.
+            if let Kind::Typed(_) = before {
+                old.to_mut().int_or_string = false;
+            }
+        }
+        let old = old.as_ref();
+        self.compare_nullable(old, new, path);
+        self.compare_constraints(old, new, path);
+        self.compare_alternatives(old, new, path);
+        self.compare_defaults(old, new, path);
+        self.compare_topology(old, new, path);
+        self.compare_required(old, new, path);
+        self.compare_fields(old, new, path);
+        if let (Some(before), Some(after)) = (&old.items, &new.items) {
+            self.compare(before, after, &path.then(Step::Items));
+        }
+        self.compare_rules(old, new, path);
+    }
+
+    fn compare_words(&mut self, old: &Schema, new: &Schema) {
+        let words = |schema: &Schema| {
+            (
+                schema.description.clone(),
+                schema.title.clone(),
+                schema.example.clone(),
+            )
+        };
+        self.descriptions += usize::from(words(old) != words(new));
+    }
+
+    fn compare_nullable(&mut self, old: &Schema, new: &Schema, path: &Path) {
+        if old.nullable && !new.nullable {
+            let probe = Probe::Values {
+                path: path.clone(),
+                candidates: vec![Candidate::Value(Value::Null)],
+                reads: true,
+            };
+            self.add(
+                "nullable-removed",
+                path,
+                "`null` is not allowed".to_owned(),
+                probe,
+            );
+        }
+        if !old.nullable && new.nullable {
+            self.add(
+                "nullable-added",
+                path,
+                "`null` is allowed".to_owned(),
+                Probe::Nothing,
+            );
+        }
+    }
+
+    fn compare_defaults(&mut self, old: &Schema, new: &Schema, path: &Path) {
+        // A default of `null` has no effect.
+        let default = |schema: &Schema| schema.default.clone().filter(|default| !default.is_null());
+        let (name, message) = match (default(old), default(new)) {
+            (None, Some(after)) => ("default-added", format!("default {after}")),
+            (Some(before), None) => ("default-removed", format!("no default instead of {before}")),
+            (Some(before), Some(after)) if before != after => {
+                ("default-changed", format!("default {after} instead of {before}"))
+            }
+            _ => return,
+        };
+        let probe = Probe::Values {
+            path: path.clone(),
+            candidates: vec![Candidate::Absent],
+            reads: true,
+        };
+        self.add(name, path, message, probe);
+    }
+}

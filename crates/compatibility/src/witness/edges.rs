@@ -1,0 +1,202 @@
+//! Values at which two schemas may differ: beside bounds, of each type, in and out of enumerations.
+
+use rbuilder_re2::Pattern;
+use rbuilder_schema::{Schema, SchemaType};
+use serde_json::{Number, Value, json};
+
+use super::make::{Candidate, Maker, common_texts, samples_of, tell_apart};
+use crate::path::KEY;
+
+/// The longest text, list or map to generate.
+const LONGEST: u64 = 300_000;
+
+/// Returns values that one of two schemas may reject.
+pub(crate) fn edges(old: &Schema, new: &Schema) -> Vec<Candidate> {
+    let mut values: Vec<Value> = old.enumeration.clone();
+    values.extend(Maker::simplest().random_values(old));
+    if old.nullable {
+        values.push(Value::Null);
+    }
+    match old.schema_type {
+        _ if old.int_or_string => {
+            values.extend(numbers(old, new));
+            values.extend(texts(old, new));
+        }
+        Some(SchemaType::Boolean) => values.extend([json!(true), json!(false)]),
+        Some(SchemaType::Integer | SchemaType::Number) => values.extend(numbers(old, new)),
+        Some(SchemaType::String) => values.extend(texts(old, new)),
+        Some(SchemaType::Array) => values.extend(lists(old, new)),
+        Some(SchemaType::Object) => values.extend(objects(old, new)),
+        None => values.extend([
+            json!("a"),
+            json!(1),
+            json!(true),
+            json!(1.5),
+            json!([]),
+            json!({}),
+            json!({ "a": 1 }),
+        ]),
+    }
+    let mut unique: Vec<Candidate> = Vec::new();
+    for candidate in values.into_iter().map(Candidate::Value) {
+        if !unique.contains(&candidate) {
+            unique.push(candidate);
+        }
+    }
+    unique
+}
+
+impl Maker<'_> {
+    /// Returns the simplest value, and a few random ones.
+    fn random_values(&mut self, schema: &Schema) -> Vec<Value> {
+        let mut values = vec![self.value(schema, 0)];
+        values.extend((1..4).map(|seed| Maker::random(seed).value(schema, 4)));
+        values
+    }
+}
+
+fn numbers(old: &Schema, new: &Schema) -> Vec<Value> {
+    let mut values: Vec<Value> = [0, 1, -1, 2, 3].map(Value::from).into();
+    let bounds = [old, new].map(|schema| [&schema.minimum, &schema.maximum, &schema.multiple_of]);
+    for bound in bounds.into_iter().flatten().flatten() {
+        values.extend(around(bound));
+    }
+    values.extend([
+        json!(1_i64 << 31),
+        json!(-(1_i64 << 31) - 1),
+        json!(1_i64 << 40),
+        json!(i64::MAX),
+    ]);
+    if old.schema_type == Some(SchemaType::Number) {
+        values.extend([json!(0.5), json!(1e39)]);
+    }
+    values
+}
+
+fn around(bound: &Number) -> Vec<Value> {
+    if let Some(bound) = bound.as_i64() {
+        let near = [
+            bound,
+            bound.saturating_add(1),
+            bound.saturating_sub(1),
+            bound.saturating_mul(2),
+        ];
+        return near.map(Value::from).into();
+    }
+    let bound = bound.as_f64().unwrap_or_default();
+    let whole = [bound.floor(), bound.ceil()].map(|whole| json!(whole as i64));
+    [json!(bound), json!(bound + 0.5), json!(bound - 0.5)]
+        .into_iter()
+        .chain(whole)
+        .collect()
+}
+
+/// Returns the sizes beside the bounds of two schemas.
+fn sizes(bounds: [Option<u64>; 4]) -> Vec<usize> {
+    let mut sizes = vec![0, 1, 2];
+    for bound in bounds.into_iter().flatten().filter(|bound| *bound <= LONGEST) {
+        sizes.extend([bound.saturating_sub(1), bound, bound + 1]);
+    }
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes.into_iter().map(|size| size as usize).collect()
+}
+
+fn texts(old: &Schema, new: &Schema) -> Vec<Value> {
+    let mut texts: Vec<String> = common_texts().map(str::to_owned).collect();
+    let patterns = [old, new].into_iter().flat_map(|schema| {
+        schema
+            .all_of
+            .iter()
+            .map(|part| &part.pattern)
+            .chain([&schema.pattern])
+            .flatten()
+    });
+    let patterns: Vec<Pattern> = patterns
+        .filter_map(|pattern| Pattern::parse(pattern).ok())
+        .collect();
+    for pattern in &patterns {
+        texts.extend((0..4).flat_map(|seed| samples_of(pattern, seed)));
+    }
+    for format in [old, new].iter().filter_map(|schema| schema.format.as_deref()) {
+        texts.extend(rbuilder_schema::example_of_format(format).map(str::to_owned));
+    }
+    let seeds: Vec<String> = std::iter::once("a".to_owned())
+        .chain(texts.iter().filter(|text| !text.is_empty()).take(3).cloned())
+        .collect();
+    for size in sizes([old.min_length, old.max_length, new.min_length, new.max_length]) {
+        for seed in &seeds {
+            texts.push(seed.chars().cycle().take(size).collect());
+        }
+    }
+    texts.into_iter().map(Value::from).collect()
+}
+
+fn lists(old: &Schema, new: &Schema) -> Vec<Value> {
+    let item = |seed: u64| match &old.items {
+        Some(items) if seed == 0 => Maker::simplest().value(items, 0),
+        Some(items) => Maker::random(seed).value(items, 4),
+        None => json!({}),
+    };
+    let first = item(0);
+    let mut lists: Vec<Value> = Vec::new();
+    for size in sizes([old.min_items, old.max_items, new.min_items, new.max_items]) {
+        let mut items = vec![first.clone(); size];
+        tell_apart(&mut items, old);
+        lists.push(items.into());
+    }
+    lists.push(json!([first, first]));
+    for seed in 1..6 {
+        let other = item(seed);
+        lists.push(json!([other, other]));
+        lists.push(Value::from(alike(&first, &other, new)));
+    }
+    lists
+}
+
+/// Returns two items with the same keys of a list of type `map`.
+fn alike(first: &Value, second: &Value, list: &Schema) -> Vec<Value> {
+    let mut second = second.clone();
+    for key in &list.list_map_keys {
+        if let (Some(value), Some(fields)) = (first.get(key), second.as_object_mut()) {
+            fields.insert(key.clone(), value.clone());
+        }
+    }
+    vec![first.clone(), second]
+}
+
+fn objects(old: &Schema, new: &Schema) -> Vec<Value> {
+    let mut objects = vec![json!({})];
+    if let Some(values) = &old.additional_properties {
+        let value = Maker::simplest().value(values, 0);
+        let bounds = [
+            old.min_properties,
+            old.max_properties,
+            new.min_properties,
+            new.max_properties,
+        ];
+        for size in sizes(bounds) {
+            let fields = (0..size).map(|at| (format!("{KEY}{at}"), value.clone()));
+            objects.push(Value::Object(fields.collect()));
+        }
+    }
+    // Each field alone, and all of them.
+    let make = |schema: &Schema| Maker::simplest().value(schema, 0);
+    for (name, property) in &old.properties {
+        let mut object = make(old);
+        object[&**name] = make(property);
+        objects.push(object);
+    }
+    let all = old
+        .properties
+        .iter()
+        .map(|(name, property)| (name.to_string(), make(property)));
+    objects.push(Value::Object(all.collect()));
+    if old.embedded_resource || new.embedded_resource {
+        objects.push(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "labels": { "a": "b" } } }));
+    }
+    if old.preserve_unknown_fields {
+        objects.push(json!({ "a": 1 }));
+    }
+    objects
+}

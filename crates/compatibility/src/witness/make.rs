@@ -1,0 +1,493 @@
+//! Objects that a schema probably accepts: the simplest ones, and random ones.
+//!
+//! The objects are candidates. The caller lets the judge decide whether they are valid, so
+//! constraints that are hard to satisfy, such as CEL rules, are left to chance.
+
+use std::collections::BTreeSet;
+
+use rbuilder_re2::{Choice, Pattern};
+use rbuilder_schema::{ListType, Schema, SchemaType, example_of_format, with_bounds_of_parts};
+use serde_json::{Map, Number, Value, json};
+
+use super::random::Random;
+use crate::path::{KEY, Step};
+
+/// The name of generated objects, and the start of generated strings.
+pub(super) const EXAMPLE: &str = "example";
+
+/// Maximum number of items, entries or characters that are generated to satisfy a minimum.
+const MOST: u64 = 1 << 16;
+
+/// Maximum depth at which random optional fields are generated.
+const DEEPEST: usize = 8;
+
+/// Number of samples of a pattern to try.
+const SAMPLES: usize = 24;
+
+/// What is at the end of a path.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Candidate {
+    /// The value.
+    Value(Value),
+    /// The field is absent.
+    Absent,
+}
+
+/// Generates values.
+pub(super) struct Maker<'t> {
+    /// Without it, all values are the simplest.
+    random: Option<Random>,
+    /// Values that are likely to matter, such as the literals of a rule.
+    pool: &'t [Value],
+    /// The text of a rule: the fields that it mentions are likely to matter.
+    rule: Option<&'t str>,
+}
+
+impl<'t> Maker<'t> {
+    pub(super) fn simplest() -> Maker<'static> {
+        Maker {
+            random: None,
+            pool: &[],
+            rule: None,
+        }
+    }
+
+    pub(super) fn random(seed: u64) -> Maker<'static> {
+        Maker {
+            random: Some(Random::new(seed)),
+            pool: &[],
+            rule: None,
+        }
+    }
+
+    pub(super) fn for_rule(seed: u64, rule: &'t str, pool: &'t [Value]) -> Maker<'t> {
+        Maker {
+            random: Some(Random::new(seed)),
+            pool,
+            rule: Some(rule),
+        }
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        self.random.as_mut().map_or(0, |random| random.below(limit))
+    }
+
+    /// Returns true with a probability of `share` in eight, and never for the simplest values.
+    fn perhaps(&mut self, share: usize) -> bool {
+        self.random.is_some() && self.below(8) < share
+    }
+
+    /// Returns an object of a kind with a candidate at a path.
+    pub(super) fn object(
+        &mut self,
+        api_version: &str,
+        kind: &str,
+        schema: &Schema,
+        path: &[Step],
+        candidate: &Candidate,
+    ) -> Value {
+        let placed = match path {
+            [] => self.value(schema, 0),
+            path => self.place(schema, path, candidate, 0),
+        };
+        let mut fields = match placed {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        };
+        let (name, namespace) = (self.name(), "default");
+        fields.insert("apiVersion".to_owned(), api_version.into());
+        fields.insert("kind".to_owned(), kind.into());
+        fields.insert(
+            "metadata".to_owned(),
+            json!({ "name": name, "namespace": namespace }),
+        );
+        Value::Object(fields)
+    }
+
+    /// Returns a name. A rule may mention the ones that it accepts.
+    fn name(&mut self) -> Value {
+        let is_mentioned = self.rule.is_some_and(|rule| rule.contains("metadata"));
+        let texts: Vec<Value> = match is_mentioned && self.perhaps(4) {
+            true => self
+                .pool
+                .iter()
+                .filter(|value| value.is_string())
+                .cloned()
+                .collect(),
+            false => Vec::new(),
+        };
+        let at = self.below(texts.len());
+        texts.get(at).cloned().unwrap_or_else(|| EXAMPLE.into())
+    }
+
+    /// Returns a value with a candidate at a path in it.
+    fn place(&mut self, schema: &Schema, path: &[Step], candidate: &Candidate, depth: usize) -> Value {
+        let Some((step, rest)) = path.split_first() else {
+            return match candidate {
+                Candidate::Value(value) => value.clone(),
+                Candidate::Absent => Value::Null,
+            };
+        };
+        let mut value = self.around(schema, step, depth);
+        let inner = |maker: &mut Self, schema: Option<&Schema>| match schema {
+            Some(schema) => maker.place(schema, rest, candidate, depth + 1),
+            None => maker.place(&Schema::default(), rest, candidate, depth + 1),
+        };
+        match (step, &mut value) {
+            (Step::Field(name), Value::Object(fields))
+                if rest.is_empty() && *candidate == Candidate::Absent =>
+            {
+                fields.remove(name);
+            }
+            (Step::Field(name), Value::Object(fields)) => {
+                let schema = schema
+                    .properties
+                    .get(name.as_str())
+                    .or(schema.additional_properties.as_ref());
+                fields.insert(name.clone(), inner(self, schema.map(AsRef::as_ref)));
+            }
+            (Step::Values, Value::Object(fields)) => {
+                fields.insert(
+                    KEY.to_owned(),
+                    inner(self, schema.additional_properties.as_deref()),
+                );
+            }
+            (Step::Items, Value::Array(items)) => {
+                let item = inner(self, schema.items.as_deref());
+                match items.first_mut() {
+                    Some(first) => *first = item,
+                    None => items.push(item),
+                }
+            }
+            _ => {}
+        }
+        value
+    }
+
+    /// Returns the list or the object that a step leads into.
+    fn around(&mut self, schema: &Schema, step: &Step, depth: usize) -> Value {
+        match step {
+            Step::Items => self.list(schema, depth),
+            Step::Field(_) | Step::Values => self.fields(schema, depth),
+        }
+    }
+
+    /// Returns a value.
+    pub(super) fn value(&mut self, schema: &Schema, depth: usize) -> Value {
+        if schema.nullable && self.perhaps(1) {
+            return Value::Null;
+        }
+        if !schema.all_of.is_empty() {
+            let mut whole = with_bounds_of_parts(schema);
+            whole.all_of.clear();
+            whole
+                .one_of
+                .extend(schema.all_of.iter().flat_map(|part| part.one_of.iter().cloned()));
+            whole
+                .any_of
+                .extend(schema.all_of.iter().flat_map(|part| part.any_of.iter().cloned()));
+            let patterns = schema.all_of.iter().filter_map(|part| part.pattern.clone());
+            whole.pattern = whole.pattern.or(patterns.last());
+            return self.value(&whole, depth);
+        }
+        if let Some(default) = schema.default.as_ref().filter(|default| !default.is_null())
+            && !self.perhaps(6)
+        {
+            return default.clone();
+        }
+        if !schema.enumeration.is_empty() {
+            let at = self.below(schema.enumeration.len());
+            return schema.enumeration[at].clone();
+        }
+        match schema.schema_type {
+            _ if schema.int_or_string => match self.perhaps(4) || schema.pattern.is_some() {
+                true => self.text(schema),
+                false => self.integer(schema),
+            },
+            Some(SchemaType::Boolean) => (self.below(2) == 0).into(),
+            Some(SchemaType::Integer) => self.integer(schema),
+            Some(SchemaType::Number) => self.number(schema),
+            Some(SchemaType::String) => self.text(schema),
+            Some(SchemaType::Array) => self.list(schema, depth),
+            Some(SchemaType::Object) => self.fields(schema, depth),
+            None => self.anything(schema, depth),
+        }
+    }
+
+    fn anything(&mut self, schema: &Schema, depth: usize) -> Value {
+        let any = [
+            json!({}),
+            json!(1),
+            json!("a"),
+            json!(true),
+            json!([]),
+            json!({ "a": 1 }),
+        ];
+        match schema.properties.is_empty() {
+            true => any[self.below(any.len())].clone(),
+            false => self.fields(schema, depth),
+        }
+    }
+
+    fn fields(&mut self, schema: &Schema, depth: usize) -> Value {
+        let mut fields = Map::new();
+        for (name, property) in &schema.properties {
+            let share = match self.rule {
+                Some(rule) if rule.contains(&**name) => 6,
+                Some(_) => 1,
+                None => 2,
+            };
+            let is_wanted = depth < DEEPEST && self.perhaps(share);
+            if schema.required.contains(name) || is_wanted {
+                fields.insert(name.to_string(), self.value(property, depth + 1));
+            }
+        }
+        if schema.embedded_resource {
+            for (name, value) in [
+                ("apiVersion", json!("v1")),
+                ("kind", json!("ConfigMap")),
+                ("metadata", json!({ "name": EXAMPLE })),
+            ] {
+                fields.entry(name).or_insert(value);
+            }
+        }
+        self.fill_up(&mut fields, schema, depth);
+        self.choose(&mut fields, schema, schema, depth);
+        Value::Object(fields)
+    }
+
+    /// Adds fields or entries until the minimum is reached.
+    fn fill_up(&mut self, fields: &mut Map<String, Value>, schema: &Schema, depth: usize) {
+        let least = schema.min_properties.unwrap_or_default().min(MOST) as usize;
+        for (name, property) in &schema.properties {
+            if fields.len() < least && !fields.contains_key(&**name) {
+                fields.insert(name.to_string(), self.value(property, depth + 1));
+            }
+        }
+        if let Some(values) = &schema.additional_properties {
+            let more = usize::from(self.perhaps(4)) * (1 + self.below(3));
+            for at in 0..least.saturating_sub(fields.len()).max(more) {
+                let key = if at == 0 {
+                    KEY.to_owned()
+                } else {
+                    format!("{KEY}{at}")
+                };
+                fields.insert(key, self.value(values, depth + 1));
+            }
+        }
+    }
+
+    /// Adds what an alternative requires, and removes what only the others require.
+    fn choose(&mut self, fields: &mut Map<String, Value>, branch: &Schema, whole: &Schema, depth: usize) {
+        for list in [&branch.one_of, &branch.any_of] {
+            let at = self.below(list.len());
+            let Some(chosen) = list.get(at) else { continue };
+            for other in list {
+                fields.retain(|name, _| {
+                    let is_fixed =
+                        whole.required.contains(name.as_str()) || chosen.required.contains(name.as_str());
+                    is_fixed || !other.required.contains(name.as_str())
+                });
+            }
+            for name in &chosen.required {
+                if let Some(property) = whole.properties.get(name)
+                    && !fields.contains_key(&**name)
+                {
+                    fields.insert(name.to_string(), self.value(property, depth + 1));
+                }
+            }
+            for (name, part) in &chosen.properties {
+                if let Some(value) = part.enumeration.first() {
+                    fields.insert(name.to_string(), value.clone());
+                }
+            }
+            self.choose(fields, chosen, whole, depth);
+        }
+    }
+
+    fn list(&mut self, schema: &Schema, depth: usize) -> Value {
+        let Some(inner) = &schema.items else {
+            return json!([]);
+        };
+        let least = schema.min_items.unwrap_or_default().min(MOST) as usize;
+        let most = schema.max_items.map_or(usize::MAX, |most| most as usize);
+        let wanted = match self.random {
+            Some(_) if depth < DEEPEST => least.max(self.below(4)),
+            _ => least.max(1),
+        };
+        let mut items: Vec<Value> = (0..wanted.min(most))
+            .map(|_| self.value(inner, depth + 1))
+            .collect();
+        tell_apart(&mut items, schema);
+        Value::Array(items)
+    }
+
+    fn pooled(&mut self, fits: impl Fn(&Value) -> bool) -> Option<Value> {
+        if self.pool.is_empty() || !self.perhaps(5) {
+            return None;
+        }
+        let values: Vec<Value> = self.pool.iter().filter(|value| fits(value)).cloned().collect();
+        let at = self.below(values.len());
+        values.get(at).cloned()
+    }
+
+    fn integer(&mut self, schema: &Schema) -> Value {
+        if let Some(value) = self.pooled(|value| value.is_i64()) {
+            return value;
+        }
+        let bound = |number: &Option<Number>, round: fn(f64) -> f64| {
+            let number = number.as_ref()?;
+            number
+                .as_i64()
+                .or(number.as_f64().map(|float| round(float) as i64))
+        };
+        let least = bound(&schema.minimum, f64::ceil)
+            .map(|least| least.saturating_add(schema.exclusive_minimum.into()));
+        let most = bound(&schema.maximum, f64::floor)
+            .map(|most| most.saturating_sub(schema.exclusive_maximum.into()));
+        let near = match self.random {
+            None => 1,
+            Some(_) => [0, 1, 2, 3, 7, 10, 100, 1000, -1, 65536][self.below(10)],
+        };
+        let near = near.max(least.unwrap_or(i64::MIN)).min(most.unwrap_or(i64::MAX));
+        let step = bound(&schema.multiple_of, f64::ceil).unwrap_or(1).max(1);
+        let below = near.div_euclid(step).saturating_mul(step);
+        let fits = below >= least.unwrap_or(i64::MIN);
+        (if fits { below } else { below.saturating_add(step) }).into()
+    }
+
+    fn number(&mut self, schema: &Schema) -> Value {
+        if let Some(value) = self.pooled(Value::is_number) {
+            return value;
+        }
+        let of = |number: &Option<Number>| number.as_ref().and_then(Number::as_f64);
+        match (of(&schema.minimum), of(&schema.maximum)) {
+            (Some(least), Some(most)) => json!(least + (most - least) / 2.0),
+            (Some(least), None) => json!(least + 0.5),
+            (None, Some(most)) => json!(most - 0.5),
+            (None, None) => json!([1.5, 0.0, 100.25, -2.0][self.below(4)]),
+        }
+    }
+
+    fn text(&mut self, schema: &Schema) -> Value {
+        if let Some(value) = self.pooled(Value::is_string) {
+            return value;
+        }
+        if let Some(example) = schema.format.as_deref().and_then(example_of_format) {
+            return example.into();
+        }
+        let least = schema.min_length.unwrap_or_default().min(MOST) as usize;
+        let most = schema.max_length.map_or(usize::MAX, |most| most as usize);
+        if let Some(pattern) = schema
+            .pattern
+            .as_deref()
+            .and_then(|pattern| Pattern::parse(pattern).ok())
+        {
+            let fits = |text: &String| (least..=most).contains(&text.chars().count());
+            let mut samples: Vec<String> = common_texts()
+                .map(str::to_owned)
+                .chain(self.samples(&pattern))
+                .filter(fits)
+                .collect();
+            samples.retain(|text| pattern.is_match(text) != Some(false));
+            let at = self.below(samples.len());
+            return samples.get(at).cloned().unwrap_or_default().into();
+        }
+        let text = match self.random {
+            None => EXAMPLE,
+            Some(_) => {
+                let texts: Vec<&str> = common_texts().collect();
+                texts[self.below(texts.len())]
+            }
+        };
+        let length = text.chars().count().max(least).min(most);
+        text.chars()
+            .chain(EXAMPLE.chars().cycle())
+            .take(length)
+            .collect::<String>()
+            .into()
+    }
+
+    /// Returns texts that match a pattern.
+    fn samples(&mut self, pattern: &Pattern) -> Vec<String> {
+        samples_of(pattern, self.below(1000) as u64)
+    }
+}
+
+/// Texts that patterns and rules often tell apart.
+pub(super) fn common_texts() -> impl Iterator<Item = &'static str> {
+    [
+        EXAMPLE,
+        "a",
+        "",
+        "1",
+        "A",
+        "a-b",
+        "a.b",
+        "a b",
+        "a_b",
+        "example.com",
+        "https://example.com",
+        "/a",
+        "-a",
+        "a1",
+        "1h",
+        "10Gi",
+        "é",
+    ]
+    .into_iter()
+}
+
+/// Returns different texts that match a pattern.
+pub(super) fn samples_of(pattern: &Pattern, seed: u64) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    for at in 0..SAMPLES {
+        let mut random = Random::new(seed.wrapping_mul(31).wrapping_add(at as u64));
+        let mut rest = at / 2;
+        let sample = pattern.sample(|choice| match choice {
+            Choice::Way if rest > 0 => {
+                rest -= 1;
+                random.below(2)
+            }
+            Choice::Way => 0,
+            Choice::Letter(letters) if at == 0 => usize::from(letters.is_empty()),
+            Choice::Letter(letters) => random.below(letters.len()),
+        });
+        found.extend(sample.filter(|text| pattern.is_match(text) == Some(true)));
+    }
+    found.into_iter().collect()
+}
+
+/// Changes the items of a set, or the keys of the items in a list of type `map`, so that all are
+/// different.
+pub(super) fn tell_apart(items: &mut [Value], list: &Schema) {
+    let Some(inner) = &list.items else { return };
+    for (at, item) in items.iter_mut().enumerate().skip(1) {
+        match list.list_type {
+            Some(ListType::Set) => number(item, inner, at),
+            Some(ListType::Map) => {
+                for key in &list.list_map_keys {
+                    if let (Some(value), Some(schema)) =
+                        (item.get_mut(key), inner.properties.get(key.as_str()))
+                    {
+                        number(value, schema, at);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn number(value: &mut Value, schema: &Schema, at: usize) {
+    let other = match value {
+        _ if !schema.enumeration.is_empty() => schema.enumeration[at % schema.enumeration.len()].clone(),
+        Value::String(text) => format!("{text}{at}").into(),
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => number.saturating_add(at as i64).into(),
+            None => return,
+        },
+        _ => return,
+    };
+    *value = other;
+}

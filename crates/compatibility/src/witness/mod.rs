@@ -1,0 +1,316 @@
+//! Searches for objects that the old schema accepts, and that the new one refuses or reads
+//! differently.
+
+mod edges;
+mod literals;
+mod make;
+mod random;
+mod stored;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rbuilder_judge::{Body, Failure, FieldError, FieldValidation, Judge, Verdict};
+use rbuilder_schema::{Cel, Schema};
+use serde_json::{Value, json};
+
+pub(crate) use self::edges::edges;
+use self::literals::literals;
+pub(crate) use self::make::Candidate;
+use self::make::Maker;
+pub use self::stored::{StoredJudge, StoredVerdict};
+use crate::change::{Effect, Party, Witness};
+use crate::path::{Path, Step};
+
+/// Number of random surroundings of the candidates at a path. Alternatives and rules of the old
+/// schema may need several.
+const ROUNDS: u64 = 10;
+
+/// Number of random values to run a rule on.
+const RULE_ROUNDS: u64 = 400;
+
+/// Maximum number of objects that the old schema accepts before a search ends.
+const MOST_ACCEPTED: usize = 600;
+
+/// The namespace of generated objects.
+const NAMESPACE: &str = "default";
+
+/// The judges of one version, before and after the change.
+pub(crate) struct Pair {
+    pub(crate) old: Judge,
+    pub(crate) new: Judge,
+}
+
+/// The result of a search.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    pub(crate) witness: Option<Witness>,
+    /// For whom the witness shows an effect.
+    pub(crate) parties: BTreeSet<Party>,
+    /// Number of objects that the old schema accepts.
+    pub(crate) accepted: usize,
+}
+
+/// What a search is for.
+pub(crate) struct Goal<'g> {
+    /// The path of the changed value.
+    pub(crate) path: &'g Path,
+    /// Whether another value in an accepted object is an effect.
+    pub(crate) reads: bool,
+    /// Only errors of this rule are an effect.
+    pub(crate) rule: Option<&'g Cel>,
+    /// Whether a status is written as a part of the object, and not through the subresource.
+    pub(crate) writes_whole: bool,
+}
+
+impl<'g> Goal<'g> {
+    pub(crate) fn new(path: &'g Path, reads: bool) -> Goal<'g> {
+        Goal {
+            path,
+            reads,
+            rule: None,
+            writes_whole: false,
+        }
+    }
+}
+
+impl Pair {
+    /// Searches among candidates at a path.
+    pub(crate) fn search(&self, goal: &Goal<'_>, candidates: &[Candidate]) -> Outcome {
+        let mut outcome = Outcome::default();
+        for round in 0..=ROUNDS {
+            for (index, candidate) in candidates.iter().enumerate() {
+                let mut maker = match round {
+                    0 => Maker::simplest(),
+                    round => Maker::random(round * 1_000 + index as u64),
+                };
+                let object = self.make(&mut maker, goal.path, candidate);
+                if self.examine(goal, &object, None, &mut outcome) || outcome.accepted >= MOST_ACCEPTED {
+                    return outcome;
+                }
+            }
+        }
+        outcome
+    }
+
+    /// Searches for an object that violates a rule of the new schema. `node` is the old schema of
+    /// the value that has the rule.
+    pub(crate) fn search_rule(&self, goal: &Goal<'_>, rule: &Cel, node: &Schema) -> Outcome {
+        let pool = literals(rule);
+        let mut outcome = Outcome::default();
+        for round in 0..RULE_ROUNDS {
+            let mut maker = match round {
+                0 => Maker::simplest(),
+                round => Maker::for_rule(round, &rule.rule, &pool),
+            };
+            let value = Candidate::Value(maker.value(node, 1));
+            let object = self.make(&mut self.surroundings(round), goal.path, &value);
+            let object = match goal.path.0.is_empty() {
+                true => self.make(&mut maker, goal.path, &value),
+                false => object,
+            };
+            let found = match rule.rule.contains("oldSelf") {
+                true => {
+                    let other = Candidate::Value(maker.value(node, 1));
+                    let old = match goal.path.0.is_empty() {
+                        true => self.make(&mut maker, goal.path, &other),
+                        false => self.make(&mut self.surroundings(round), goal.path, &other),
+                    };
+                    self.examine(goal, &object, Some(&old), &mut outcome)
+                        || rule.optional_old_self == Some(true)
+                            && self.examine(goal, &object, None, &mut outcome)
+                }
+                false => self.examine(goal, &object, None, &mut outcome),
+            };
+            if found {
+                break;
+            }
+        }
+        outcome
+    }
+
+    /// Returns the maker of what is around a value: the simplest, or random if that is not valid.
+    fn surroundings(&self, round: u64) -> Maker<'static> {
+        match round % 2 {
+            0 => Maker::simplest(),
+            _ => Maker::random(round),
+        }
+    }
+
+    fn make(&self, maker: &mut Maker<'_>, path: &Path, candidate: &Candidate) -> Value {
+        let definition = self.old.definition();
+        let api_version = format!("{}/{}", definition.group, definition.version);
+        let mut object = maker.object(
+            &api_version,
+            &definition.kind,
+            &definition.schema,
+            &path.0,
+            candidate,
+        );
+        if !definition.is_namespaced
+            && let Some(metadata) = object["metadata"].as_object_mut()
+        {
+            metadata.remove("namespace");
+        }
+        object
+    }
+
+    /// Judges an object by both schemas. Returns true if it is a witness.
+    fn examine(&self, goal: &Goal<'_>, object: &Value, old: Option<&Value>, outcome: &mut Outcome) -> bool {
+        let stored = match old.map(|old| store(&self.old, goal, old)) {
+            None => None,
+            Some(Ok(stored)) => Some(stored),
+            Some(Err(_)) => return false,
+        };
+        let before = match write(&self.old, goal, object, stored.as_ref()).result {
+            Ok(before) => before,
+            Err(_) => return false,
+        };
+        outcome.accepted += 1;
+        let effect = match write(&self.new, goal, object, stored.as_ref()).result {
+            Err(failure) => relevant(goal, &failure).map(Effect::Refused),
+            Ok(after) => differs(goal, &before, &after),
+        };
+        let Some(effect) = effect else { return false };
+        match &effect {
+            Effect::Refused(_) => {
+                outcome.parties.insert(match goal.path.is_status() {
+                    true => Party::Operator,
+                    false => Party::Writers,
+                });
+                if stored.is_none() && self.blocks_updates(goal, &before) {
+                    outcome.parties.extend([Party::StoredObjects, Party::Operator]);
+                }
+            }
+            Effect::ReadsDifferently { .. } => {
+                outcome.parties.extend([Party::StoredObjects, Party::Readers]);
+            }
+        }
+        outcome.witness = Some(Witness {
+            object: object.clone(),
+            old: stored,
+            effect,
+        });
+        true
+    }
+
+    /// Returns whether the new schema refuses a change of a label of a stored object.
+    fn blocks_updates(&self, goal: &Goal<'_>, stored: &Value) -> bool {
+        let mut body = stored.clone();
+        body["metadata"]["labels"] = json!({ "changed": "true" });
+        let verdict = self
+            .new
+            .update(&Body::from(body), stored, FieldValidation::Ignore);
+        verdict
+            .result
+            .is_err_and(|failure| relevant(goal, &failure).is_some())
+    }
+}
+
+/// Creates an object, or updates a stored one. A status is written through the subresource.
+fn write(judge: &Judge, goal: &Goal<'_>, object: &Value, stored: Option<&Value>) -> Verdict {
+    let body = Body::from(object.clone());
+    if goal.path.is_status() && judge.definition().has_status && !goal.writes_whole {
+        let mut old = match stored {
+            Some(stored) => stored.clone(),
+            None => object.clone(),
+        };
+        if stored.is_none()
+            && let Some(fields) = old.as_object_mut()
+        {
+            fields.remove("status");
+        }
+        return judge.update_status(&body, &old, FieldValidation::Ignore);
+    }
+    match stored {
+        Some(stored) => judge.update(&body, stored, FieldValidation::Ignore),
+        None => judge.create(&body, NAMESPACE, FieldValidation::Ignore),
+    }
+}
+
+fn store(judge: &Judge, goal: &Goal<'_>, object: &Value) -> Result<Value, Failure> {
+    write(judge, goal, object, None).result
+}
+
+/// Returns the messages of a refusal that are about the goal.
+fn relevant(goal: &Goal<'_>, failure: &Failure) -> Option<Vec<String>> {
+    let messages: Vec<String> = match failure {
+        Failure::Invalid { errors, .. } => errors
+            .iter()
+            .filter(|error| concerns(goal, error))
+            .map(FieldError::to_string)
+            .collect(),
+        Failure::Malformed { message, .. } => vec![message.clone()],
+        Failure::TooLarge => Vec::new(),
+    };
+    (!messages.is_empty()).then_some(messages)
+}
+
+fn concerns(goal: &Goal<'_>, error: &FieldError) -> bool {
+    if let Some(rule) = goal.rule {
+        let says = |text: &str| error.message.contains(text);
+        let is_its = match (&rule.message, &rule.message_expression) {
+            (_, Some(_)) => true,
+            (Some(message), None) => says(message.trim()),
+            (None, None) => says(rule.rule.lines().next().unwrap_or_default().trim()),
+        };
+        return is_its && !says(UNCHECKED) && goal.path.covers(&error.field);
+    }
+    if error.message.contains(UNCHECKED) {
+        return false;
+    }
+    // Errors of alternatives have no field; the text names it.
+    match error.field.as_str() {
+        "" | "<nil>" => error.message.contains(&*last_name(goal.path)),
+        field => goal.path.covers(field),
+    }
+}
+
+/// The beginning of the error that the server adds where it does not run CEL rules.
+const UNCHECKED: &str = "some validation rules were not checked";
+
+fn last_name(path: &Path) -> String {
+    let text = path.to_string();
+    text.rsplit(['.', '['])
+        .find(|name| !name.starts_with('*'))
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn differs(goal: &Goal<'_>, before: &Value, after: &Value) -> Option<Effect> {
+    if !goal.reads {
+        return None;
+    }
+    let (before, after) = (goal.path.find(before).cloned(), goal.path.find(after).cloned());
+    (before != after).then_some(Effect::ReadsDifferently { before, after })
+}
+
+impl Pair {
+    /// Returns the same pair with a new schema that differs from the old one in one rule only.
+    pub(crate) fn with_rule_alone(&self, path: &Path, rule: &Cel) -> Pair {
+        let old = self.old.definition();
+        let mut new = old.clone();
+        if let Some(node) = find_node(&mut new.schema, &path.0) {
+            node.validations.push(rule.clone());
+        }
+        Pair {
+            old: Judge::new(old.clone()),
+            new: Judge::new(new),
+        }
+    }
+}
+
+fn find_node<'s>(schema: &'s mut Schema, path: &[Step]) -> Option<&'s mut Schema> {
+    let Some((step, rest)) = path.split_first() else {
+        return Some(schema);
+    };
+    let inner = match step {
+        Step::Field(name) => match schema.properties.contains_key(name.as_str()) {
+            true => schema.properties.get_mut(name.as_str()),
+            false => schema.additional_properties.as_mut(),
+        },
+        Step::Items => schema.items.as_mut(),
+        Step::Values => schema.additional_properties.as_mut(),
+    };
+    find_node(Arc::make_mut(inner?), rest)
+}

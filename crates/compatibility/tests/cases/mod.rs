@@ -1,0 +1,356 @@
+//! The cases. Most change the schema of the field `spec.a`.
+
+use rbuilder_compatibility::Level::{self, Breaking, Compatible, Risky};
+use serde_json::{Value, json};
+
+/// What the witness shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    Nothing,
+    Refused,
+    ReadsDifferently,
+}
+
+use Shown::{Nothing, ReadsDifferently, Refused};
+
+/// Two states of a manifest.
+pub(crate) struct Case {
+    pub name: String,
+    pub rule: &'static str,
+    pub old: Value,
+    pub new: Value,
+    pub level: Level,
+    pub affects: &'static [&'static str],
+    pub shown: Shown,
+    /// Other rules that apply too.
+    pub also: &'static [&'static str],
+}
+
+const STORED: &str = "stored objects";
+const WRITERS: &str = "clients that write";
+const READERS: &str = "clients that read";
+const OPERATOR: &str = "the operator";
+const INSTALLER: &str = "the person who installs";
+
+/// A CRD with one version and the given schema.
+pub(crate) fn crd(schema: &Value) -> Value {
+    with_versions(json!([version("v1", schema, true)]))
+}
+
+fn version(name: &str, schema: &Value, is_stored: bool) -> Value {
+    json!({ "name": name, "served": true, "storage": is_stored, "schema": { "openAPIV3Schema": schema } })
+}
+
+fn with_versions(versions: Value) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": "cups.example.com" },
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "versions": versions,
+            "names": { "kind": "Cup", "plural": "cups", "singular": "cup", "listKind": "CupList", "shortNames": ["cu"] },
+        },
+    })
+}
+
+/// The schema of an object with the given schema for `spec`.
+pub(crate) fn object(spec: &Value) -> Value {
+    json!({ "type": "object", "properties": { "spec": spec } })
+}
+
+fn field(schema: &Value) -> Value {
+    json!({ "type": "object", "properties": { "a": schema } })
+}
+
+/// Returns a CRD whose value at a pointer is replaced; removed by `null`.
+fn changed(pointer: &str, value: Value) -> Value {
+    replaced(plain(), pointer, value)
+}
+
+fn replaced(mut object: Value, pointer: &str, value: Value) -> Value {
+    let (parent, name) = pointer.rsplit_once('/').expect("a pointer");
+    let parent = object
+        .pointer_mut(parent)
+        .unwrap_or_else(|| panic!("no {pointer}"));
+    match (parent, value) {
+        (Value::Object(fields), Value::Null) => drop(fields.remove(name)),
+        (parent, value) => parent[name] = value,
+    }
+    object
+}
+
+fn plain() -> Value {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "spec": { "type": "object", "properties": { "a": { "type": "integer" } } },
+            "status": { "type": "object", "properties": { "ready": { "type": "integer" } } },
+        },
+    });
+    let mut version = version("v1", &schema, true);
+    version["subresources"] = json!({ "status": {}, "scale": { "specReplicasPath": ".spec.a", "statusReplicasPath": ".status.ready" } });
+    version["additionalPrinterColumns"] = json!([{ "name": "A", "type": "integer", "jsonPath": ".spec.a" }]);
+    version["selectableFields"] = json!([{ "jsonPath": ".spec.a" }]);
+    with_versions(json!([version]))
+}
+
+/// The cases of fields: rule, old and new schema of `spec.a`, level, for whom, what is shown.
+type Row = (&'static str, Value, Value, Level, &'static [&'static str], Shown);
+
+const EVERYONE: &[&str] = &[STORED, WRITERS, READERS, OPERATOR];
+/// A stored object with an invalid value can be updated as long as the value is not changed.
+const NEW: &[&str] = &[WRITERS];
+const READ: &[&str] = &[READERS];
+const NOBODY: &[&str] = &[];
+
+#[rustfmt::skip]
+fn rows() -> Vec<Row> {
+    let integer = || json!({ "type": "integer" });
+    let string = || json!({ "type": "string" });
+    let with = |mut schema: Value, key: &str, value: Value| { schema[key] = value; schema };
+    let list = |list_type: &str| json!({ "type": "array", "items": { "type": "string" }, "x-kubernetes-list-type": list_type });
+    let keyed = |keys: Value| json!({
+        "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys,
+        "items": { "type": "object", "required": ["k", "l"], "properties": { "k": { "type": "string" }, "l": { "type": "string" } } },
+    });
+    let structure = |fields: Value| json!({ "type": "object", "properties": fields });
+    let map = || json!({ "type": "object", "additionalProperties": { "type": "string" } });
+    let rules = |schema: Value, rules: Value| with(schema, "x-kubernetes-validations", rules);
+    let embedded = || json!({ "type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true });
+    let open = || json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    let parts = || structure(json!({ "x": string(), "y": string() }));
+    let one_of = |names: &[&str]| with(parts(), "oneOf", names.iter().map(|name| json!({ "required": [name] })).collect());
+    vec![
+        ("type-changed", integer(), string(), Breaking, &[WRITERS, READERS], Refused),
+        ("type-changed", json!({ "x-kubernetes-int-or-string": true }), integer(), Breaking, &[WRITERS, READERS], Refused),
+        ("type-changed", json!({ "x-kubernetes-preserve-unknown-fields": true }), structure(json!({})), Breaking, &[WRITERS, READERS], Refused),
+        ("type-widened", integer(), json!({ "type": "number" }), Risky, READ, Nothing),
+        ("type-widened", string(), json!({ "x-kubernetes-int-or-string": true }), Risky, READ, Nothing),
+        ("nullable-removed", with(integer(), "nullable", json!(true)), integer(), Breaking, &[STORED, READERS], ReadsDifferently),
+        ("nullable-added", integer(), with(integer(), "nullable", json!(true)), Risky, READ, Nothing),
+        ("description-changed", with(integer(), "description", json!("Old.")), with(integer(), "description", json!("New.")), Compatible, NOBODY, Nothing),
+        ("enum-added", string(), with(string(), "enum", json!(["x", "y"])), Breaking, NEW, Refused),
+        ("enum-value-removed", with(string(), "enum", json!(["x", "y"])), with(string(), "enum", json!(["x"])), Breaking, NEW, Refused),
+        ("enum-value-added", with(string(), "enum", json!(["x"])), with(string(), "enum", json!(["x", "y"])), Risky, READ, Nothing),
+        ("enum-removed", with(string(), "enum", json!(["x"])), string(), Risky, READ, Nothing),
+        ("maximum-added", integer(), with(integer(), "maximum", json!(900)), Breaking, NEW, Refused),
+        ("maximum-lowered", with(integer(), "maximum", json!(9)), with(integer(), "maximum", json!(7)), Breaking, NEW, Refused),
+        ("maximum-lowered", with(integer(), "maximum", json!(9)), json!({ "type": "integer", "maximum": 9, "exclusiveMaximum": true }), Breaking, NEW, Refused),
+        ("maximum-raised", with(integer(), "maximum", json!(7)), with(integer(), "maximum", json!(9)), Compatible, NOBODY, Nothing),
+        ("maximum-removed", with(integer(), "maximum", json!(7)), integer(), Compatible, NOBODY, Nothing),
+        ("minimum-added", integer(), with(integer(), "minimum", json!(-7)), Breaking, NEW, Refused),
+        ("minimum-raised", with(integer(), "minimum", json!(10)), with(integer(), "minimum", json!(11)), Breaking, NEW, Refused),
+        ("minimum-lowered", with(integer(), "minimum", json!(10)), with(integer(), "minimum", json!(9)), Compatible, NOBODY, Nothing),
+        ("minimum-removed", with(integer(), "minimum", json!(10)), integer(), Compatible, NOBODY, Nothing),
+        ("maximum-added", string(), with(string(), "maxLength", json!(63)), Breaking, NEW, Refused),
+        ("maximum-lowered", with(string(), "maxLength", json!(63)), with(string(), "maxLength", json!(40)), Breaking, NEW, Refused),
+        ("minimum-added", string(), with(string(), "minLength", json!(1)), Breaking, NEW, Refused),
+        ("minimum-raised", with(string(), "minLength", json!(50)), with(string(), "minLength", json!(60)), Breaking, NEW, Refused),
+        ("maximum-added", list("atomic"), with(list("atomic"), "maxItems", json!(16)), Breaking, NEW, Refused),
+        ("maximum-lowered", with(list("set"), "maxItems", json!(16)), with(list("set"), "maxItems", json!(4)), Breaking, NEW, Refused),
+        ("minimum-added", list("set"), with(list("set"), "minItems", json!(3)), Breaking, NEW, Refused),
+        ("maximum-added", map(), with(map(), "maxProperties", json!(5)), Breaking, NEW, Refused),
+        ("maximum-lowered", with(map(), "maxProperties", json!(50)), with(map(), "maxProperties", json!(5)), Breaking, NEW, Refused),
+        ("minimum-added", map(), with(map(), "minProperties", json!(1)), Breaking, NEW, Refused),
+        ("multiple-of-added", integer(), with(integer(), "multipleOf", json!(5)), Breaking, NEW, Refused),
+        ("multiple-of-changed", with(integer(), "multipleOf", json!(5)), with(integer(), "multipleOf", json!(10)), Breaking, NEW, Refused),
+        ("multiple-of-removed", with(integer(), "multipleOf", json!(5)), integer(), Compatible, NOBODY, Nothing),
+        ("pattern-added", string(), with(string(), "pattern", json!("^[a-z]+$")), Breaking, NEW, Refused),
+        ("pattern-changed", with(string(), "pattern", json!("^[a-z0-9]{3,9}$")), with(string(), "pattern", json!("^[a-z]{3,9}$")), Breaking, NEW, Refused),
+        ("pattern-changed", with(string(), "pattern", json!("^[a-z]{3}$")), with(string(), "pattern", json!("^[a-z]{2,4}$")), Risky, NEW, Nothing),
+        ("pattern-removed", with(string(), "pattern", json!("^a$")), string(), Compatible, NOBODY, Nothing),
+        ("format-added", string(), with(string(), "format", json!("date-time")), Breaking, NEW, Refused),
+        ("format-changed", with(string(), "format", json!("ipv4")), with(string(), "format", json!("ipv6")), Breaking, &[WRITERS, READERS], Refused),
+        ("format-removed", with(string(), "format", json!("ipv4")), string(), Compatible, NOBODY, Nothing),
+        ("format-ignored", string(), with(string(), "format", json!("wish")), Compatible, NOBODY, Nothing),
+        ("alternatives-added", parts(), one_of(&["x", "y"]), Breaking, NEW, Refused),
+        ("alternatives-changed", one_of(&["x", "y"]), one_of(&["x"]), Breaking, NEW, Refused),
+        ("alternatives-removed", one_of(&["x", "y"]), parts(), Compatible, NOBODY, Nothing),
+        ("default-added", integer(), with(integer(), "default", json!(3)), Risky, &[STORED, READERS, OPERATOR], ReadsDifferently),
+        ("default-changed", with(integer(), "default", json!(3)), with(integer(), "default", json!(4)), Risky, &[STORED, READERS, OPERATOR], ReadsDifferently),
+        ("default-removed", with(integer(), "default", json!(3)), integer(), Risky, &[STORED, READERS, OPERATOR], ReadsDifferently),
+        ("preserve-unknown-fields-removed", open(), structure(json!({})), Breaking, &[STORED, READERS], ReadsDifferently),
+        ("preserve-unknown-fields-added", structure(json!({})), open(), Compatible, NOBODY, Nothing),
+        ("map-closed", map(), structure(json!({})), Breaking, &[STORED, WRITERS, READERS], ReadsDifferently),
+        ("map-opened", json!({ "type": "object" }), map(), Compatible, NOBODY, Nothing),
+        ("embedded-resource-added", open(), embedded(), Breaking, &[STORED, WRITERS, OPERATOR], Refused),
+        ("embedded-resource-removed", json!({ "type": "object", "x-kubernetes-embedded-resource": true }), json!({ "type": "object" }), Breaking, &[STORED, READERS], ReadsDifferently),
+        ("list-type-changed", list("atomic"), list("set"), Breaking, &[WRITERS, OPERATOR], Refused),
+        ("list-type-changed", list("set"), list("atomic"), Risky, &[WRITERS, OPERATOR], Nothing),
+        ("list-map-keys-changed", keyed(json!(["k", "l"])), keyed(json!(["k"])), Breaking, &[WRITERS, OPERATOR], Refused),
+        ("map-type-changed", map(), with(map(), "x-kubernetes-map-type", json!("atomic")), Risky, &[WRITERS, OPERATOR], Nothing),
+        ("rule-added", string(), rules(string(), json!([{ "rule": "self != 'off'" }])), Breaking, NEW, Refused),
+        ("rule-added", integer(), rules(integer(), json!([{ "rule": "self < 5000", "message": "too large" }])), Breaking, NEW, Refused),
+        ("rule-added", integer(), rules(integer(), json!([{ "rule": "self >= oldSelf", "message": "does not shrink" }])), Breaking, NEW, Refused),
+        ("rule-added", parts(), rules(parts(), json!([{ "rule": "!has(self.x) || has(self.y)", "message": "x needs y" }])), Breaking, NEW, Refused),
+        ("rule-added", with(integer(), "maximum", json!(3)), rules(with(integer(), "maximum", json!(3)), json!([{ "rule": "self < 4" }])), Risky, NEW, Nothing),
+        ("rule-changed", rules(integer(), json!([{ "rule": "self < 50", "message": "too large" }])), rules(integer(), json!([{ "rule": "self < 40", "message": "too large" }])), Breaking, NEW, Refused),
+        ("rule-removed", rules(integer(), json!([{ "rule": "self < 50" }])), integer(), Compatible, NOBODY, Nothing),
+        ("rule-message-changed", rules(integer(), json!([{ "rule": "self < 50", "message": "a" }])), rules(integer(), json!([{ "rule": "self < 50", "message": "b" }])), Compatible, NOBODY, Nothing),
+    ]
+}
+
+/// The cases of `spec`.
+#[rustfmt::skip]
+fn spec_rows() -> Vec<Row> {
+    let fields = |fields: Value, required: Value| json!({ "type": "object", "properties": fields, "required": required });
+    let integer = || json!({ "type": "integer" });
+    vec![
+        ("field-added", fields(json!({ "a": integer() }), json!([])), fields(json!({ "a": integer(), "b": integer() }), json!([])), Compatible, NOBODY, Nothing),
+        ("field-removed", fields(json!({ "a": integer(), "b": integer() }), json!(["a"])), fields(json!({ "a": integer() }), json!(["a"])), Breaking, &[STORED, WRITERS, READERS], ReadsDifferently),
+        ("required-added", fields(json!({ "a": integer() }), json!([])), fields(json!({ "a": integer() }), json!(["a"])), Breaking, NEW, Refused),
+        ("required-added", fields(json!({ "a": integer() }), json!([])), fields(json!({ "a": integer(), "b": integer() }), json!(["b"])), Breaking, NEW, Refused),
+        ("required-with-default", fields(json!({ "a": { "type": "integer", "default": 1 } }), json!([])), fields(json!({ "a": { "type": "integer", "default": 1 } }), json!(["a"])), Compatible, NOBODY, Nothing),
+        ("required-removed", fields(json!({ "a": integer() }), json!(["a"])), fields(json!({ "a": integer() }), json!([])), Risky, READ, Nothing),
+        ("default-removed", fields(json!({ "a": { "type": "integer", "default": 1 } }), json!(["a"])), fields(json!({ "a": integer() }), json!(["a"])), Breaking, &[WRITERS, READERS, OPERATOR], Refused),
+    ]
+}
+
+fn case(
+    rule: &'static str,
+    old: Value,
+    new: Value,
+    level: Level,
+    affects: &'static [&'static str],
+    shown: Shown,
+) -> Case {
+    Case {
+        name: rule.to_owned(),
+        rule,
+        old,
+        new,
+        level,
+        affects,
+        shown,
+        also: &[],
+    }
+}
+
+/// All cases.
+pub(crate) fn cases() -> Vec<Case> {
+    let wrap = |(rule, old, new, level, affects, shown): Row, wrap: &dyn Fn(&Value) -> Value| Case {
+        name: format!("{rule}: {old} to {new}"),
+        ..case(rule, wrap(&old), wrap(&new), level, affects, shown)
+    };
+    let of_field = |schema: &Value| crd(&object(&field(schema)));
+    let of_spec = |schema: &Value| crd(&object(schema));
+    let mut cases: Vec<Case> = rows().into_iter().map(|row| wrap(row, &of_field)).collect();
+    cases.extend(spec_rows().into_iter().map(|row| wrap(row, &of_spec)));
+    cases.extend(definition_cases());
+    cases.extend(role_cases());
+    cases.extend(webhook_cases());
+    cases
+}
+
+const FIRST: &str = "/spec/versions/0";
+
+#[rustfmt::skip]
+fn definition_cases() -> Vec<Case> {
+    let at = |pointer: &str| format!("{FIRST}/{pointer}");
+    let one = |name: &str| object(&json!({ "type": "object", "properties": { name: { "type": "integer" } } }));
+    let same = || one("a");
+    let two = |stored: usize| with_versions(json!([version("v1", &same(), stored == 0), version("v2", &same(), stored == 1)]));
+    let conversion = |strategy: &str| replaced(two(0), "/spec/conversion", json!({ "strategy": strategy }));
+    let unserved = || replaced(two(0), "/spec/versions/1/served", json!(false));
+    let without_status = || changed(&at("subresources/status"), Value::Null);
+    vec![
+        case("crd-added", Value::Null, plain(), Compatible, NOBODY, Nothing),
+        case("crd-removed", plain(), Value::Null, Breaking, EVERYONE, Nothing),
+        case("scope-changed", plain(), changed("/spec/scope", json!("Cluster")), Breaking, &[STORED, WRITERS, READERS, INSTALLER], Nothing),
+        case("kind-changed", plain(), changed("/spec/names/kind", json!("Mug")), Breaking, &[STORED, WRITERS, READERS, INSTALLER], Nothing),
+        case("list-kind-changed", plain(), changed("/spec/names/listKind", json!("Cups")), Risky, READ, Nothing),
+        case("name-removed", plain(), changed("/spec/names/shortNames", Value::Null), Risky, &[WRITERS, READERS], Nothing),
+        case("name-added", plain(), changed("/spec/names/categories", json!(["all"])), Compatible, NOBODY, Nothing),
+        case("version-added", crd(&same()), two(0), Compatible, NOBODY, Nothing),
+        case("version-removed", two(1), with_versions(json!([version("v2", &same(), true)])), Breaking, &[WRITERS, READERS], Nothing),
+        Case { also: &["version-removed", "storage-version-changed"], ..case("stored-version-removed", two(0), with_versions(json!([version("v2", &same(), true)])), Breaking, &[STORED, INSTALLER], Nothing) },
+        case("unserved-version-removed", unserved(), crd(&same()), Risky, &[INSTALLER], Nothing),
+        case("version-not-served", two(0), unserved(), Breaking, &[WRITERS, READERS], Nothing),
+        case("version-served", unserved(), two(0), Compatible, NOBODY, Nothing),
+        case("version-deprecated", plain(), changed(&at("deprecated"), json!(true)), Compatible, NOBODY, Nothing),
+        case("storage-version-changed", two(0), two(1), Risky, &[STORED, INSTALLER], Nothing),
+        case("conversion-removed", conversion("Webhook"), two(0), Breaking, &[STORED, WRITERS, READERS], Nothing),
+        case("conversion-added", two(0), conversion("Webhook"), Risky, &[OPERATOR, INSTALLER], Nothing),
+        case("conversion-changed", conversion("Webhook"), replaced(conversion("Webhook"), "/spec/conversion/webhook", json!({ "conversionReviewVersions": ["v1"] })), Risky, &[OPERATOR, INSTALLER], Nothing),
+        case("conversion-missing", crd(&same()), with_versions(json!([version("v1", &same(), true), version("v2", &one("b"), false)])), Breaking, &[STORED, WRITERS, READERS], ReadsDifferently),
+        Case { also: &["scale-subresource-changed"], ..case("status-subresource-added", without_status(), plain(), Breaking, &[STORED, READERS, OPERATOR], ReadsDifferently) },
+        case("status-subresource-removed", plain(), without_status(), Breaking, &[WRITERS, OPERATOR], Nothing),
+        case("scale-subresource-added", changed(&at("subresources/scale"), Value::Null), plain(), Compatible, NOBODY, Nothing),
+        case("scale-subresource-removed", plain(), changed(&at("subresources/scale"), Value::Null), Breaking, &[WRITERS, READERS], Nothing),
+        case("scale-subresource-changed", plain(), changed(&at("subresources/scale/labelSelectorPath"), json!(".status.selector")), Risky, &[WRITERS, READERS], Nothing),
+        case("selectable-field-added", changed(&at("selectableFields"), Value::Null), plain(), Compatible, NOBODY, Nothing),
+        case("selectable-field-removed", plain(), changed(&at("selectableFields"), Value::Null), Breaking, READ, Nothing),
+        case("printer-column-added", changed(&at("additionalPrinterColumns"), Value::Null), plain(), Compatible, NOBODY, Nothing),
+        case("printer-column-removed", plain(), changed(&at("additionalPrinterColumns"), Value::Null), Risky, READ, Nothing),
+        case("printer-column-changed", plain(), changed(&at("additionalPrinterColumns/0/jsonPath"), json!(".status.ready")), Risky, READ, Nothing),
+    ]
+}
+
+fn role_cases() -> Vec<Case> {
+    let role = |resources: Value, verbs: Value| {
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": { "name": "manager" },
+            "rules": [{ "apiGroups": ["apps"], "resources": resources, "verbs": verbs }],
+        })
+    };
+    let small = || role(json!(["deployments"]), json!(["get"]));
+    let large = || role(json!(["deployments"]), json!(["get", "list"]));
+    vec![
+        case("role-added", Value::Null, small(), Risky, &[INSTALLER], Nothing),
+        case("role-removed", small(), Value::Null, Risky, &[OPERATOR], Nothing),
+        case("permission-added", small(), large(), Risky, &[INSTALLER], Nothing),
+        case(
+            "permission-removed",
+            large(),
+            small(),
+            Risky,
+            &[OPERATOR],
+            Nothing,
+        ),
+        case(
+            "permission-added",
+            role(json!(["*"]), json!(["get"])),
+            role(json!(["deployments"]), json!(["*"])),
+            Risky,
+            &[INSTALLER],
+            Nothing,
+        )
+        .also(&["permission-removed"]),
+    ]
+}
+
+impl Case {
+    fn also(self, also: &'static [&'static str]) -> Case {
+        Case { also, ..self }
+    }
+}
+
+#[rustfmt::skip]
+fn webhook_cases() -> Vec<Case> {
+    let configuration = |webhooks: Value| json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": { "name": "validating" }, "webhooks": webhooks,
+    });
+    let webhook = || json!({
+        "name": "v.example.com", "sideEffects": "None", "failurePolicy": "Ignore", "admissionReviewVersions": ["v1", "v1beta1"],
+        "rules": [{ "apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["cups"], "operations": ["CREATE"], "scope": "Namespaced" }],
+    });
+    let plain = || configuration(json!([webhook()]));
+    let with = |key: &str, value: Value| replaced(plain(), &format!("/webhooks/0/{key}"), value);
+    let update = || with("rules/0/operations", json!(["CREATE", "UPDATE"]));
+    vec![
+        case("webhook-added", configuration(json!([])), plain(), Risky, NEW, Nothing),
+        case("webhook-removed", plain(), configuration(json!([])), Risky, &[OPERATOR], Nothing),
+        case("failure-policy-changed", plain(), with("failurePolicy", Value::Null), Risky, &[WRITERS, OPERATOR], Nothing),
+        case("webhook-rules-widened", plain(), update(), Risky, NEW, Nothing),
+        case("webhook-rules-narrowed", update(), plain(), Risky, &[OPERATOR], Nothing),
+        case("webhook-rules-widened", plain(), with("rules/0/scope", json!("*")), Risky, NEW, Nothing),
+        case("webhook-selector-changed", plain(), with("objectSelector", json!({ "matchLabels": { "a": "b" } })), Risky, &[WRITERS, OPERATOR], Nothing),
+        case("match-conditions-changed", plain(), with("matchConditions", json!([{ "name": "a", "expression": "true" }])), Risky, &[WRITERS, OPERATOR], Nothing),
+        case("match-policy-changed", plain(), with("matchPolicy", json!("Exact")), Risky, &[OPERATOR], Nothing),
+        case("side-effects-changed", plain(), with("sideEffects", json!("NoneOnDryRun")), Compatible, NOBODY, Nothing),
+        case("side-effects-refused", plain(), with("sideEffects", json!("Some")), Breaking, &[WRITERS, INSTALLER], Nothing),
+        case("reinvocation-policy-changed", plain(), with("reinvocationPolicy", json!("IfNeeded")), Risky, &[OPERATOR], Nothing),
+        case("webhook-timeout-changed", plain(), with("timeoutSeconds", json!(5)), Compatible, NOBODY, Nothing),
+        case("review-version-removed", plain(), with("admissionReviewVersions", json!(["v1"])), Risky, &[OPERATOR, INSTALLER], Nothing),
+    ]
+}

@@ -1,0 +1,122 @@
+//! A case for each rule: two states, the level, for whom, and the object that shows it.
+
+#![allow(clippy::disallowed_methods)] // the last test reads the guide
+
+mod cases;
+
+use std::collections::BTreeSet;
+
+use rbuilder_compatibility::{Change, Effect, Level, RULES, compare};
+use serde_json::Value;
+
+use cases::{Case, Shown, cases};
+
+fn run(case: &Case) -> Vec<Change> {
+    let objects = |value: &Value| match value {
+        Value::Null => Vec::new(),
+        value => vec![value.clone()],
+    };
+    compare(&objects(&case.old), &objects(&case.new))
+        .unwrap_or_else(|reason| panic!("{}: {reason}", case.name))
+}
+
+fn shown(change: &Change) -> Shown {
+    match change.witness.as_ref().map(|witness| &witness.effect) {
+        None => Shown::Nothing,
+        Some(Effect::Refused(_)) => Shown::Refused,
+        Some(Effect::ReadsDifferently { .. }) => Shown::ReadsDifferently,
+    }
+}
+
+#[test]
+fn each_case_is_classified() {
+    let mut failures = Vec::new();
+    for case in cases() {
+        let changes = run(&case);
+        let found: Vec<&Change> = changes
+            .iter()
+            .filter(|change| change.rule.name == case.rule)
+            .collect();
+        let [change] = found[..] else {
+            failures.push(format!(
+                "{}: expected one change `{}`, found {changes:#?}",
+                case.name, case.rule
+            ));
+            continue;
+        };
+        let parties: BTreeSet<&str> = change.affects.iter().map(|party| party.as_str()).collect();
+        let found = (change.level.as_str(), parties, shown(change));
+        let expected = (
+            case.level.as_str(),
+            case.affects.iter().copied().collect(),
+            case.shown,
+        );
+        if found != expected {
+            failures.push(format!(
+                "{}:\n  expected {expected:?}\n  found    {found:?}\n  {change:?}",
+                case.name
+            ));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn no_case_has_other_changes_that_break() {
+    for case in cases() {
+        for change in run(&case) {
+            let is_expected = change.rule.name == case.rule || case.also.contains(&change.rule.name);
+            assert!(
+                is_expected || change.level == Level::Compatible,
+                "{}: {change:?}",
+                case.name
+            );
+        }
+    }
+}
+
+#[test]
+fn each_rule_has_a_case() {
+    let tested: BTreeSet<&str> = cases().iter().map(|case| case.rule).collect();
+    let rules: BTreeSet<&str> = RULES.iter().map(|rule| rule.name).collect();
+    assert_eq!(rules.len(), RULES.len(), "names of rules are unique");
+    assert_eq!(tested, rules);
+}
+
+#[test]
+fn equal_manifests_have_no_changes() {
+    for case in cases() {
+        for state in [&case.old, &case.new] {
+            let same = [state.clone()];
+            assert_eq!(compare(&same, &same), Ok(Vec::new()), "{}", case.name);
+        }
+    }
+}
+
+/// Returns the table of rules in docs/compatibility.md.
+fn table() -> String {
+    let mut table = "| rule | level | without an example | reason |\n|---|---|---|---|\n".to_owned();
+    for rule in RULES {
+        let unproven = match rule.unproven == rule.level {
+            true => "",
+            false => rule.unproven.as_str(),
+        };
+        let (name, level, reason) = (rule.name, rule.level.as_str(), rule.reason);
+        table.push_str(&format!("| `{name}` | {level} | {unproven} | {reason} |\n"));
+    }
+    table
+}
+
+#[test]
+fn guide_lists_all_rules() {
+    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/compatibility.md");
+    let page = std::fs::read_to_string(PAGE).expect("the page of the guide");
+    let start = page.find("| rule | level |").expect("a table of rules");
+    let end = start + page[start..].find("\n\n").expect("the end of the table") + 1;
+    if std::env::var("SNAPSHOTS").is_ok_and(|value| value == "overwrite") {
+        std::fs::write(PAGE, format!("{}{}{}", &page[..start], table(), &page[end..])).expect("a file");
+        return;
+    }
+    let advice = "SNAPSHOTS=overwrite cargo test -p rbuilder-compatibility writes the table";
+    assert_eq!(&page[start..end], table(), "{advice}");
+}
