@@ -32,6 +32,7 @@ mod nulls;
 mod origin;
 mod orphan;
 mod package;
+mod permissions;
 mod place;
 pub mod rbac;
 mod report;
@@ -128,6 +129,18 @@ pub struct Options {
     pub kubernetes: Option<Minor>,
     /// Collects `#[csv(…)]` attributes in [`Findings::csv`].
     pub csv: bool,
+    /// The packages whose calls are compared with the roles.
+    pub calls: Calls,
+}
+
+/// The packages whose calls are followed to find the permissions that they need.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Calls {
+    /// Packages that depend on rbuilder's library.
+    #[default]
+    OfLibrary,
+    /// All selected packages.
+    All,
 }
 
 impl Default for Options {
@@ -151,6 +164,7 @@ impl Default for Options {
             keep_going: false,
             kubernetes: None,
             csv: false,
+            calls: Calls::default(),
         }
     }
 }

@@ -42,6 +42,10 @@ id!(
     /// A function or a constant.
     ValueId
 );
+id!(
+    /// A function whose calls are followed.
+    FunctionId
+);
 
 /// The source of a run: all targets of the selected packages, and what is needed of their
 /// dependencies.
@@ -58,6 +62,10 @@ pub(crate) struct Package {
     pub(crate) associated: Vec<Associated>,
     /// The indices of those that return the schema of a type.
     pub(crate) schema_functions: Vec<usize>,
+    /// Functions whose calls are followed to find the permissions that they need.
+    pub(crate) functions: Vec<FunctionItem>,
+    /// The named fields of structs, by module and name of the struct.
+    pub(crate) fields: BTreeMap<(ModuleId, String), Vec<(String, TypeRef)>>,
     /// Kinds whose CRDs the program merges, with the storage version that it passes.
     pub(crate) merges: Vec<(String, String)>,
     /// Places where functions modify CRDs.
@@ -139,6 +147,8 @@ pub(crate) struct Module {
     pub(crate) names: BTreeMap<String, Name>,
     /// Functions and constants that may evaluate to a value.
     pub(crate) values: BTreeMap<String, ValueId>,
+    /// Functions whose calls are followed.
+    pub(crate) functions: BTreeMap<String, FunctionId>,
     pub(crate) globs: Vec<Glob>,
     /// Parts of the module whose items are unknown.
     pub(crate) gaps: Vec<GapId>,
@@ -282,6 +292,22 @@ pub(crate) struct ValueItem {
     /// The items that the body declares; `None` if some of them cannot be read.
     pub(crate) local: Option<LocalItems>,
     /// The source text of the function body or of the constant's value.
+    pub(crate) body: Box<str>,
+    /// The byte offset of the body in the file.
+    pub(crate) start: u32,
+}
+
+/// A function whose calls are followed.
+#[derive(Debug)]
+pub(crate) struct FunctionItem {
+    pub(crate) file: FileId,
+    pub(crate) module: ModuleId,
+    pub(crate) name: String,
+    /// The type behind `Self`.
+    pub(crate) self_type: Option<TypeRef>,
+    /// The source text from the qualifiers to the `where` clause.
+    pub(crate) signature: Box<str>,
+    /// The source text between the braces.
     pub(crate) body: Box<str>,
     /// The byte offset of the body in the file.
     pub(crate) start: u32,

@@ -222,6 +222,10 @@ impl Report {
         self.add(PlacedDiagnostic::warning(place, message).maybe_help(help));
     }
 
+    pub(crate) fn note(&mut self, place: Place, message: impl Into<String>) {
+        self.add(PlacedDiagnostic::note(place, message));
+    }
+
     /// Returns the diagnostics sorted by place, with what each affects. Duplicates are merged: an
     /// item in two targets is read twice, and a type that two kinds use is reported for each.
     pub(crate) fn into_sorted(mut self) -> Vec<(Diagnostic, BTreeSet<Concern>)> {

@@ -21,6 +21,7 @@ mod mutations;
 mod oracle;
 mod ownership;
 mod patches;
+mod permissions;
 mod published;
 mod rbac;
 mod registry;

@@ -12,7 +12,7 @@ use super::path::{self, Location};
 use super::renamed::RenamedDerives;
 use super::seen_marks::SeenMarks;
 use super::wrapped::Wrapped;
-use super::{Collector, Content, OpenFile, attributes, constants, include, merges, patches};
+use super::{Collector, Content, OpenFile, attributes, constants, functions, include, merges, patches};
 use crate::gap::{Gap, GapId, GapSort};
 use crate::package::{ModuleId, Name};
 use crate::place::FileId;
@@ -78,6 +78,7 @@ impl Collector<'_> {
     fn read_tokens(&mut self, tokens: &Tokens<'_>, open: &OpenFile, id: FileId) -> Vec<Diagnostic> {
         let cfg = self.cfg_of(open.module);
         let is_foreign = self.package.module(open.module).is_foreign;
+        let follows_calls = !is_foreign && self.follows_calls(open.module);
         let first_inner = self.package.modules.len();
         let mut reader = FileReader {
             collector: self,
@@ -89,6 +90,8 @@ impl Collector<'_> {
             is_foreign,
             seen_marks: SeenMarks::new(if is_foreign { &[] } else { tokens.marks() }),
             may_patch: !is_foreign && patches::may_patch(tokens.text()),
+            follows_calls,
+            may_send: follows_calls && functions::may_send(tokens.text()),
             renamed: RenamedDerives::find(tokens),
             wrapped: None,
             macros: Vec::new(),
@@ -151,6 +154,10 @@ pub(super) struct FileReader<'c, 'a> {
     pub(super) seen_marks: SeenMarks<'c>,
     /// True if functions in this file may modify CRDs.
     pub(super) may_patch: bool,
+    /// True if the functions of the package are followed to find the permissions that they need.
+    pub(super) follows_calls: bool,
+    /// True if functions in this file may send requests.
+    pub(super) may_send: bool,
     /// The derives that the file imports under another name.
     pub(super) renamed: RenamedDerives,
     /// Where the item is that is read from a macro call.
@@ -267,7 +274,10 @@ impl<'c> FileReader<'c, '_> {
             self.misplaced_webhooks(&attrs);
         }
         match item.kind {
-            ItemKind::Type(item) => self.type_item(item, &attrs, module, item_text, whole),
+            ItemKind::Type(item) => {
+                self.fields(&item, module);
+                self.type_item(item, &attrs, module, item_text, whole);
+            }
             ItemKind::Trait(ident, content) => {
                 self.name(module, ident, Name::Opaque);
                 return self.members(Items::new(content, Some(self.cfg)), None, module);
@@ -278,6 +288,7 @@ impl<'c> FileReader<'c, '_> {
             }
             ItemKind::Function(function) => {
                 self.function_value(&function, None, module);
+                self.function(&function, None, module);
                 self.patches(&function, None, module);
                 return self.webhooks(&attrs, &function, None, module);
             }
@@ -326,6 +337,7 @@ impl<'c> FileReader<'c, '_> {
                 ItemKind::Function(function) => {
                     if around.is_some() {
                         self.function_value(&function, around, module);
+                        self.function(&function, around, module);
                     }
                     self.patches(&function, around, module);
                     self.webhooks(&item.attrs, &function, around, module)?;

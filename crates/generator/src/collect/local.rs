@@ -80,6 +80,8 @@ impl FileReader<'_, '_> {
             is_foreign: self.is_foreign,
             seen_marks: SeenMarks::new(&[]),
             may_patch: false,
+            follows_calls: false,
+            may_send: false,
             renamed: self.renamed.clone(),
             wrapped: self.wrapped.clone(),
             macros: Vec::new(),

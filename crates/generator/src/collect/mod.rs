@@ -10,6 +10,7 @@ mod behind_feature;
 mod constants;
 mod discriminants;
 mod file;
+mod functions;
 mod gaps;
 mod handler;
 mod imports;
@@ -45,7 +46,7 @@ use crate::place::{FileId, Place};
 use crate::report::{Concern, Report};
 use crate::selection::Selector;
 use crate::sources::Sources;
-use crate::{Diagnostic, FileRange, Options};
+use crate::{Calls, Diagnostic, FileRange, Options, Product};
 
 /// Maximum number of modules. `#[path]` can include one file many times.
 const MAX_MODULES: usize = 20_000;
@@ -77,6 +78,10 @@ pub(crate) fn collect_packages(
         sources,
         published,
         build,
+        calls: options
+            .products
+            .contains(&Product::Roles)
+            .then_some(options.calls),
         selector: Selector::new(options),
         cfgs: Vec::new(),
         package: Package {
@@ -142,6 +147,8 @@ struct Collector<'a> {
     /// Loads packages from registries. `None` if the caller does not need their types.
     published: Option<Published<'a>>,
     build: Build,
+    /// The packages whose functions are followed; `None` if no product needs them.
+    calls: Option<Calls>,
     selector: Selector,
     /// The active `cfg` options, by package.
     cfgs: Vec<Rc<Cfg>>,
@@ -324,6 +331,7 @@ impl Collector<'_> {
             root,
             names: BTreeMap::new(),
             values: BTreeMap::new(),
+            functions: BTreeMap::new(),
             globs: Vec::new(),
             gaps: Vec::new(),
         });
@@ -419,6 +427,19 @@ impl Collector<'_> {
     fn is_built(&mut self, module: ModuleId) -> bool {
         self.build_script(module)
             .is_some_and(|script| !writes_markers(&script))
+    }
+
+    /// Returns true if the functions of a module are followed to find the permissions that they
+    /// need.
+    fn follows_calls(&self, module: ModuleId) -> bool {
+        match self.calls {
+            None => false,
+            Some(Calls::All) => true,
+            Some(Calls::OfLibrary) => {
+                let mut dependencies = self.package.member(module).dependencies.values();
+                dependencies.any(|found| matches!(found, Dependency::Other(name) if name == "rbuilder"))
+            }
+        }
     }
 
     fn cfg_of(&self, module: ModuleId) -> Rc<Cfg> {

@@ -131,6 +131,8 @@ impl FileReader<'_, '_> {
             session,
             is_foreign: self.is_foreign,
             seen_marks: SeenMarks::new(if self.is_foreign { &[] } else { tokens.marks() }),
+            follows_calls: false,
+            may_send: false,
             may_patch: false,
             renamed,
             wrapped: Some(wrapped.clone()),

@@ -4,6 +4,8 @@
 //! all packages into one ClusterRole, and one Role for each namespace that a marker names.
 
 mod check;
+mod fit;
+mod marker;
 mod normalize;
 
 use std::borrow::Cow;
@@ -13,6 +15,7 @@ use rbuilder_syntax::{RbacRule, Session, parse_rbac};
 use serde_json::{Map, Value, json};
 
 use crate::package::{Package, PlacedRule};
+use crate::permissions;
 use crate::report::Report;
 use crate::{Options, OutputFile, yaml};
 
@@ -58,6 +61,9 @@ pub fn check_marker(arguments: &str) -> Result<(), String> {
 /// Generates the file with all roles, or `None` if there is no marker.
 pub(crate) fn roles_file(package: &Package, options: &Options, report: &mut Report) -> Option<OutputFile> {
     check::check_rules(package, report);
+    if permissions::are_followed(package) && !package.rules.is_empty() {
+        fit::compare(package, &permissions::find_needs(package), report);
+    }
     let mut roles: BTreeMap<RoleKey<'_>, Vec<&RbacRule>> = BTreeMap::new();
     for PlacedRule { rule, .. } in &package.rules {
         roles.entry(RoleKey::of(rule, options)).or_default().push(rule);

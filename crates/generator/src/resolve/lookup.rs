@@ -6,8 +6,8 @@ use rbuilder_schema::Shape;
 
 use crate::gap::{GapId, GapSort};
 use crate::package::{
-    AliasId, Dependency, Glob, LockedDependency, ModuleId, Name, Obstacle, Package, PackageId, TypeId,
-    ValueId,
+    AliasId, Dependency, FunctionId, Glob, LockedDependency, ModuleId, Name, Obstacle, Package, PackageId,
+    TypeId, ValueId,
 };
 
 use super::external;
@@ -143,6 +143,26 @@ pub(crate) fn find_owner(package: &Package, module: ModuleId, segments: &[String
     let mut search = Search::new(package);
     let step = search.path(module, segments)?;
     search.owner(step, 0)
+}
+
+/// The target of a path that is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FunctionTarget {
+    /// A function of a module.
+    Function(FunctionId),
+    /// An associated function of a type.
+    Of(Owner, String),
+    /// The canonical path of a function in another crate.
+    External(String),
+}
+
+/// Looks up a function whose calls are followed.
+pub(crate) fn find_function(
+    package: &Package,
+    module: ModuleId,
+    segments: &[String],
+) -> Option<FunctionTarget> {
+    Search::new(package).function(module, segments, 0)
 }
 
 #[derive(Clone, Debug)]
@@ -302,6 +322,53 @@ impl<'a> Search<'a> {
                 Some(ValueTarget::Of(owner, last.clone()))
             }
         }
+    }
+
+    /// Looks up a function by path.
+    fn function(&mut self, module: ModuleId, segments: &[String], depth: usize) -> Option<FunctionTarget> {
+        let (last, prefix) = segments.split_last()?;
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        if prefix.is_empty() {
+            return self.function_in(module, last, depth);
+        }
+        match self.path(module, prefix)? {
+            Step::Module(id) => self.function_in(id, last, depth),
+            Step::External(mut path) | Step::Locked(LockedStep { mut path, .. }) => {
+                path.push(last.clone());
+                Some(FunctionTarget::External(external::canonical_path(&path)))
+            }
+            step => {
+                let owner = self.owner(step, depth)?;
+                Some(FunctionTarget::Of(owner, last.clone()))
+            }
+        }
+    }
+
+    /// Looks up a function that a module declares, imports, or has from a glob.
+    fn function_in(&mut self, module: ModuleId, name: &str, depth: usize) -> Option<FunctionTarget> {
+        self.steps += 1;
+        if depth > MAX_DEPTH || self.steps > MAX_STEPS {
+            return None;
+        }
+        let package = self.package;
+        let this = package.module(module);
+        if let Some(id) = this.functions.get(name) {
+            return Some(FunctionTarget::Function(*id));
+        }
+        if let Some(Name::Import(path)) = this.names.get(name) {
+            return match path.len() {
+                1 => None,
+                _ => self.function(module, path, depth + 1),
+            };
+        }
+        this.globs
+            .iter()
+            .find_map(|glob| match self.path(module, &glob.path)? {
+                Step::Module(id) if id != module => self.function_in(id, name, depth + 1),
+                _ => None,
+            })
     }
 
     fn owner(&mut self, step: Step, depth: usize) -> Option<Owner> {

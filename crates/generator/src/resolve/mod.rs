@@ -21,6 +21,7 @@ use crate::report::Report;
 
 pub(crate) use external::{crate_name, is_known_crate, is_transparent};
 pub(crate) use lookup::{Found, Owner, Target, ValueTarget, find_item, find_owner, find_value, lookup_path};
+pub(crate) use lookup::{FunctionTarget, find_function};
 
 /// A resolved type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,0 +1,282 @@
+//! The functions whose calls are followed, and the instances of generic ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rbuilder_reader::grammar::{Function, ItemKind, Items, Parameter};
+use rbuilder_reader::token::lex;
+use rbuilder_reader::{TypeKind, TypeRef};
+
+use super::follow::Follower;
+use super::ty::{Bindings, Scope, Ty, read_type};
+use super::{Need, Needs, Unseen};
+use crate::package::{FunctionId, FunctionItem, Package};
+use crate::resolve::{Owner, find_owner};
+
+/// Maximum number of instances of generic functions.
+const MAX_INSTANCES: usize = 4096;
+
+/// The declaration of a function.
+#[derive(Debug, Default)]
+pub(super) struct Signature {
+    pub(super) type_parameters: Vec<String>,
+    pub(super) parameters: Vec<Parameter>,
+    pub(super) output: Option<TypeRef>,
+    /// The trait bounds of type parameters are not read, only those in place of types.
+    is_generic: bool,
+}
+
+impl Signature {
+    fn read(item: &FunctionItem) -> Signature {
+        let text = format!("{} {{}}", item.signature);
+        let read = lex(&text).ok().and_then(|tokens| {
+            let found = Items::new(tokens.cursor(), None).read().ok()??;
+            let ItemKind::Function(function) = found.kind else {
+                return None;
+            };
+            Some(Signature::of(&function))
+        });
+        read.unwrap_or_default()
+    }
+
+    fn of(function: &Function<'_>) -> Signature {
+        let parameters = function.parameters().unwrap_or_default();
+        let output = function.output_text().trim_start_matches("->").trim();
+        let type_parameters = function.type_parameters();
+        let is_implicit = |parameter: &Parameter| match &parameter.ty {
+            Some(ty) => is_impl(ty),
+            None => false,
+        };
+        Signature {
+            is_generic: !type_parameters.is_empty() || parameters.iter().any(is_implicit),
+            output: TypeRef::parse(output, rbuilder_reader::Span::OUTSIDE),
+            type_parameters,
+            parameters,
+        }
+    }
+}
+
+/// Returns true for `impl Trait` in place of a type.
+fn is_impl(ty: &TypeRef) -> bool {
+    matches!(&ty.kind, TypeKind::Other(text) if text.trim_start_matches('&').trim_start().starts_with("impl "))
+}
+
+/// Returns the name under which the type of an `impl Trait` parameter is bound.
+fn implicit_name(position: usize) -> String {
+    format!("impl {position}")
+}
+
+/// A function with the types of its parameters.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Instance {
+    function: FunctionId,
+    bindings: Bindings,
+}
+
+/// The functions of the packages.
+pub(super) struct Functions<'a> {
+    pub(super) package: &'a Package,
+    signatures: Vec<Signature>,
+    associated: BTreeMap<(Owner, &'a str), FunctionId>,
+    /// Instances still to be followed.
+    waiting: Vec<Instance>,
+    seen: BTreeSet<Instance>,
+}
+
+impl<'a> Functions<'a> {
+    fn new(package: &'a Package) -> Self {
+        let mut associated = BTreeMap::new();
+        for (index, item) in package.functions.iter().enumerate() {
+            if let Some(TypeKind::Path(segments, _)) = item.self_type.as_ref().map(|ty| &ty.kind)
+                && let Some(owner) = find_owner(package, item.module, segments)
+            {
+                associated
+                    .entry((owner, item.name.as_str()))
+                    .or_insert(FunctionId(index));
+            }
+        }
+        Functions {
+            package,
+            signatures: package.functions.iter().map(Signature::read).collect(),
+            associated,
+            waiting: Vec::new(),
+            seen: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn item(&self, id: FunctionId) -> &'a FunctionItem {
+        &self.package.functions[id.0]
+    }
+
+    /// Returns the associated function of a type.
+    pub(super) fn of_type(&self, owner: &Owner, name: &str) -> Option<FunctionId> {
+        self.associated.get(&(owner.clone(), name)).copied()
+    }
+
+    /// Returns the type of a parameter, not counting `self`.
+    pub(super) fn parameter(&self, id: FunctionId, position: usize) -> Ty {
+        let bindings = Bindings::new();
+        let mut typed = self.signatures[id.0]
+            .parameters
+            .iter()
+            .filter_map(|each| each.ty.as_ref());
+        typed.nth(position).map_or(Ty::Unknown, |ty| {
+            read_type(self.package, ty, self.scope(id, &bindings))
+        })
+    }
+
+    fn scope<'s>(&'s self, id: FunctionId, bindings: &'s Bindings) -> Scope<'s> {
+        let item = &self.package.functions[id.0];
+        Scope {
+            module: item.module,
+            self_type: item.self_type.as_ref(),
+            bindings,
+        }
+    }
+
+    /// Records a call with arguments of these types. Returns the type of the result.
+    ///
+    /// `args` contains the receiver of a method first.
+    pub(super) fn call(&mut self, id: FunctionId, generic: &[Ty], args: &[Ty]) -> Ty {
+        let signature = &self.signatures[id.0];
+        let mut bindings = Bindings::new();
+        for (name, ty) in signature.type_parameters.iter().zip(generic) {
+            bindings.insert(name.clone(), ty.clone());
+        }
+        for name in &signature.type_parameters {
+            bindings.entry(name.clone()).or_default();
+        }
+        for (position, (parameter, arg)) in signature.parameters.iter().zip(args).enumerate() {
+            match &parameter.ty {
+                Some(ty) if is_impl(ty) => {
+                    bindings.insert(implicit_name(position), arg.clone());
+                }
+                Some(ty) => bind(ty, arg, &mut bindings),
+                None => {}
+            }
+        }
+        let output = signature.output.clone();
+        let is_generic = signature.is_generic;
+        let result = output.map_or(Ty::Unknown, |output| {
+            read_type(self.package, &output, self.scope(id, &bindings))
+        });
+        if is_generic && bindings.values().any(|ty| *ty != Ty::Unknown) {
+            self.add(Instance {
+                function: id,
+                bindings,
+            });
+        }
+        result
+    }
+
+    fn add(&mut self, instance: Instance) {
+        if self.seen.len() < MAX_INSTANCES && self.seen.insert(instance.clone()) {
+            self.waiting.push(instance);
+        }
+    }
+
+    /// Returns true if a generic function has been called with known types.
+    fn is_instantiated(&self, id: FunctionId) -> bool {
+        self.seen.iter().any(|seen| seen.function == id)
+    }
+
+    fn follow(&mut self, instance: &Instance) -> (Vec<Need>, Vec<Unseen>) {
+        let item = self.item(instance.function);
+        let Ok(tokens) = lex(&item.body) else {
+            return (Vec::new(), Vec::new());
+        };
+        let scope = Scope {
+            module: item.module,
+            self_type: item.self_type.as_ref(),
+            bindings: &instance.bindings,
+        };
+        let signature = &self.signatures[instance.function.0];
+        let mut variables = Vec::new();
+        for (position, parameter) in signature.parameters.iter().enumerate() {
+            let Some(name) = parameter.name.clone() else {
+                continue;
+            };
+            let ty = match &parameter.ty {
+                Some(ty) if is_impl(ty) => {
+                    let bound = instance.bindings.get(&implicit_name(position));
+                    let bound = bound.cloned().unwrap_or_default();
+                    bound.or(|| read_type(self.package, ty, scope))
+                }
+                Some(ty) => read_type(self.package, ty, scope),
+                None => item
+                    .self_type
+                    .as_ref()
+                    .map_or(Ty::Unknown, |ty| read_type(self.package, ty, scope)),
+            };
+            variables.push((name, ty));
+        }
+        let output = signature.output.as_ref();
+        let expected = output.map_or(Ty::Unknown, |output| read_type(self.package, output, scope));
+        let mut follower = Follower::new(self, item, scope, variables, expected);
+        follower.body(tokens.cursor());
+        follower.finish()
+    }
+}
+
+/// Binds the type parameters in a parameter's type to the types of an argument.
+fn bind(ty: &TypeRef, arg: &Ty, bindings: &mut Bindings) {
+    let TypeKind::Path(segments, args) = &ty.kind else {
+        return;
+    };
+    match segments.as_slice() {
+        [name] if bindings.contains_key(name) => {
+            let bound = bindings.entry(name.clone()).or_default();
+            if *bound == Ty::Unknown {
+                *bound = arg.clone();
+            }
+        }
+        _ => match (arg, args.as_slice()) {
+            (Ty::Known("Ctx", known), [state]) => bind(state, &known.state, bindings),
+            (Ty::Known(_, known), [kind, ..]) => bind(kind, &known.kind, bindings),
+            // Pointers and lists have the type of their content.
+            (_, [.., content]) => bind(content, arg, bindings),
+            (_, []) => {}
+        },
+    }
+}
+
+/// Follows the calls of all functions.
+pub(crate) fn find_needs(package: &Package) -> Needs {
+    let mut functions = Functions::new(package);
+    let mut needs = Needs::default();
+    let mut generic = Vec::new();
+    for index in 0..package.functions.len() {
+        let instance = Instance {
+            function: FunctionId(index),
+            bindings: Bindings::new(),
+        };
+        if package.functions[index].body.is_empty() {
+            continue;
+        }
+        if functions.signatures[index].is_generic {
+            generic.push(instance);
+            continue;
+        }
+        let (known, unseen) = functions.follow(&instance);
+        needs.known.extend(known);
+        needs.unseen.extend(unseen);
+    }
+    loop {
+        while let Some(instance) = functions.waiting.pop() {
+            let (known, unseen) = functions.follow(&instance);
+            needs.known.extend(known);
+            needs.unseen.extend(unseen);
+        }
+        // A generic function that is never called with known types is followed as it is.
+        let Some(instance) = generic.pop() else { break };
+        if !functions.is_instantiated(instance.function) {
+            let (known, unseen) = functions.follow(&instance);
+            needs.known.extend(known);
+            needs.unseen.extend(unseen);
+        }
+    }
+    needs.known.sort();
+    needs.known.dedup();
+    needs.unseen.sort();
+    needs.unseen.dedup();
+    needs
+}

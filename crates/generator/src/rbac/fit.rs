@@ -1,0 +1,194 @@
+//! Compares the rules with the permissions that the code needs.
+//!
+//! A missing permission is a warning at the call that needs it. A permission that nothing needs is a
+//! note at its marker, unless code that is not followed may need it. A program without any marker
+//! has a role of its own, which is not read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rbuilder_syntax::RbacRule;
+
+use super::marker::{Permission, find_namespace, write_marker};
+use crate::gap::GapSort;
+use crate::package::{Package, PlacedRule};
+use crate::permissions::{Need, Needs, Strength, Unseen, Why};
+use crate::place::Place;
+use crate::report::Report;
+
+/// Resources of which the API server lets nobody grant more than they have themselves.
+const GRANTING: [&str; 4] = ["roles", "clusterroles", "rolebindings", "clusterrolebindings"];
+
+/// Reports permissions that are missing or that nothing needs.
+pub(super) fn compare(package: &Package, needs: &Needs, report: &mut Report) {
+    if package.rules.is_empty() || needs.is_empty() {
+        return;
+    }
+    report_missing(package, needs, report);
+    report_unseen(needs, report);
+    report_unneeded(package, needs, report);
+}
+
+fn report_missing(package: &Package, needs: &Needs, report: &mut Report) {
+    let mut reported = BTreeSet::new();
+    let mut by_call: BTreeMap<(Place, &str, Permission), Vec<&'static str>> = BTreeMap::new();
+    let required = needs
+        .known
+        .iter()
+        .filter(|need| need.strength == Strength::Required);
+    for need in required {
+        let permission = Permission::of(need);
+        let is_missing = |verb: &&&'static str| {
+            let mut rules = package.rules.iter();
+            !rules.any(|placed| allows(&placed.rule, &permission, verb))
+        };
+        let missing: Vec<&'static str> = need.verbs.iter().filter(is_missing).copied().collect();
+        for verb in missing {
+            if reported.insert((permission.clone(), verb)) {
+                let key = (need.place, need.call.as_str(), permission.clone());
+                by_call.entry(key).or_default().push(verb);
+            }
+        }
+    }
+    for ((place, call, permission), verbs) in by_call {
+        let message = format!(
+            "the role does not allow `{}` on `{}`, which `{call}` needs",
+            verbs.join("`, `"),
+            permission.describe(),
+        );
+        let marker = write_marker(&permission, &verbs, find_namespace(package, &permission));
+        report.warning(place, message, &format!("add `{marker}` to the function"));
+    }
+}
+
+/// Reports the calls whose kind the source does not show.
+fn report_unseen(needs: &Needs, report: &mut Report) {
+    for unseen in &needs.unseen {
+        if let Some(message) = describe_unseen(unseen) {
+            report.note(unseen.place, message);
+        }
+    }
+}
+
+/// Says what is unknown about a call, or `None` if it only may need more than is known.
+pub(super) fn describe_unseen(unseen: &Unseen) -> Option<String> {
+    let call = &unseen.call;
+    let verbs = unseen.verbs.join("`, `");
+    Some(match &unseen.why {
+        Why::Type => format!(
+            "cannot tell the kind for which `{call}` needs `{verbs}`, so this is not compared with the role"
+        ),
+        Why::Dynamic => format!(
+            "the kind for which `{call}` needs `{verbs}` is known only at run time, so this is not compared with the role"
+        ),
+        Why::Foreign(path) => format!(
+            "`{call}` needs `{verbs}` on the resource of `{path}`, which another crate declares, so this is not compared with the role"
+        ),
+        Why::AnyKind | Why::Passed => return None,
+    })
+}
+
+fn report_unneeded(package: &Package, needs: &Needs, report: &mut Report) {
+    if may_hide_calls(package) || grants_permissions(needs) {
+        return;
+    }
+    for PlacedRule { file, rule } in &package.rules {
+        if rule.role_name.is_some() || !rule.urls.is_empty() {
+            continue;
+        }
+        let mut unneeded: BTreeMap<Vec<&str>, Vec<&str>> = BTreeMap::new();
+        for resource in &rule.resources {
+            let verbs: Vec<&str> = rule.verbs.iter().map(String::as_str).collect();
+            let left: Vec<&str> = verbs
+                .into_iter()
+                .filter(|verb| {
+                    !rule
+                        .groups
+                        .iter()
+                        .any(|group| is_needed(needs, group, resource, verb))
+                })
+                .collect();
+            if !left.is_empty() {
+                unneeded.entry(left).or_default().push(resource);
+            }
+        }
+        for (verbs, resources) in unneeded {
+            let message = format!(
+                "nothing in the source needs `{}` on `{}`",
+                verbs.join("`, `"),
+                resources.join("`, `")
+            );
+            let place = Place {
+                file: *file,
+                span: rule.span,
+            };
+            report.note(place, message);
+        }
+    }
+}
+
+/// Returns true if part of the source is unknown that may call the API server.
+fn may_hide_calls(package: &Package) -> bool {
+    package.gaps.iter().any(|gap| {
+        matches!(gap.sort, GapSort::Unread | GapSort::Built)
+            || ["Api", "Client", "Ctx"].iter().any(|name| gap.mentions(name))
+    })
+}
+
+/// Returns true if the program writes roles. It then needs whatever it grants.
+fn grants_permissions(needs: &Needs) -> bool {
+    needs.known.iter().any(|need| {
+        let is_write = need
+            .verbs
+            .iter()
+            .any(|verb| matches!(*verb, "create" | "patch" | "update"));
+        is_write && GRANTING.contains(&need.resource.plural.as_str())
+    })
+}
+
+/// Returns true if the code needs a permission, or if it is unknown whether it does.
+fn is_needed(needs: &Needs, group: &str, resource: &str, verb: &str) -> bool {
+    // Wildcards and verbs that are no requests cannot be compared.
+    let is_request = matches!(
+        verb,
+        "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection"
+    );
+    if !is_request || group == "*" || resource.contains('*') {
+        return true;
+    }
+    let group = if group == "core" { "" } else { group };
+    let main = resource.split('/').next().unwrap_or(resource);
+    let is_of = |need: &Need| {
+        let is_part = need.rule_resource() == resource;
+        // Whoever may list or watch objects can read each.
+        let is_read = verb == "get"
+            && need.resource.plural == main
+            && need.verbs.iter().any(|verb| matches!(*verb, "list" | "watch"));
+        need.resource.group == group && (is_part && need.verbs.contains(&verb) || is_read)
+    };
+    needs.known.iter().any(is_of)
+        || needs.unseen.iter().any(|unseen| {
+            let is_verb = unseen.verbs.is_empty() || unseen.verbs.contains(&verb) || verb == "get";
+            let of = unseen.resource.as_ref();
+            is_verb && of.is_none_or(|of| of.group == group && of.plural == main)
+        })
+}
+
+/// Returns whether a rule allows a verb. Names of objects and namespaces are not compared.
+fn allows(rule: &RbacRule, permission: &Permission, verb: &str) -> bool {
+    let group = |group: &String| {
+        group == "*" || *group == permission.group || group == "core" && permission.group.is_empty()
+    };
+    let resource = |resource: &String| {
+        resource == "*"
+            || *resource == permission.resource
+            || match (resource.strip_prefix("*/"), permission.resource.split_once('/')) {
+                (Some(any), Some((_, part))) => any == part,
+                _ => false,
+            }
+    };
+    rule.groups.iter().any(group)
+        && rule.resources.iter().any(resource)
+        && rule.verbs.iter().any(|allowed| allowed == "*" || allowed == verb)
+        // The API server does not know the name of an object that is created.
+        && (rule.resource_names.is_empty() || verb != "create")
+}

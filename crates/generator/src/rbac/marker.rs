@@ -1,0 +1,64 @@
+//! Markers for permissions that the code needs.
+
+use crate::package::Package;
+use crate::permissions::Need;
+
+/// A resource of a rule: its group, and its plural with a subresource.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Permission {
+    pub(super) group: String,
+    pub(super) resource: String,
+    pub(super) is_namespaced: bool,
+}
+
+impl Permission {
+    pub(super) fn of(need: &Need) -> Permission {
+        Permission {
+            group: need.resource.group.clone(),
+            resource: need.rule_resource(),
+            is_namespaced: need.resource.is_namespaced,
+        }
+    }
+
+    /// Returns the resource as `kubectl` prints it: `deployments.apps`, `pods`.
+    pub(super) fn describe(&self) -> String {
+        let Permission { group, resource, .. } = self;
+        match (group.is_empty(), resource.split_once('/')) {
+            (true, _) => resource.clone(),
+            (false, None) => format!("{resource}.{group}"),
+            (false, Some((plural, part))) => format!("{plural}.{group}/{part}"),
+        }
+    }
+}
+
+/// Returns the marker for some verbs.
+pub(super) fn write_marker(permission: &Permission, verbs: &[&str], namespace: Option<&str>) -> String {
+    let Permission { group, resource, .. } = permission;
+    let verbs: Vec<String> = verbs.iter().map(|verb| format!("\"{verb}\"")).collect();
+    let verbs = verbs.join(", ");
+    let namespace = namespace.map(|namespace| format!(", namespace = \"{namespace}\""));
+    let namespace = namespace.unwrap_or_default();
+    format!("#[rbac(groups = \"{group}\", resources = \"{resource}\", verbs = [{verbs}]{namespace})]")
+}
+
+/// Returns the namespace for a marker: that of the other markers, if they all have the same one.
+pub(super) fn find_namespace<'a>(package: &'a Package, permission: &Permission) -> Option<&'a str> {
+    if !permission.is_namespaced {
+        return None;
+    }
+    let kinds = package.own_kinds();
+    let is_own = |group: &String| {
+        kinds
+            .iter()
+            .any(|own| own.kind.group == *group && own.kind.namespaced)
+    };
+    let mut rules = package
+        .rules
+        .iter()
+        .map(|placed| &placed.rule)
+        .filter(|rule| rule.role_name.is_none() && rule.groups.iter().any(is_own));
+    let first = rules.next()?.namespace.as_deref()?;
+    rules
+        .all(|rule| rule.namespace.as_deref() == Some(first))
+        .then_some(first)
+}

@@ -1,0 +1,222 @@
+//! The permissions that the code needs, compared with the markers.
+
+use std::path::Path;
+
+use rbuilder_generator::{Diagnostic, Options, Severity, SourceSet, generate};
+
+use crate::support::{CARGO_TOML, PRELUDE};
+
+/// A kind and imports for the cases.
+const START: &str = "use k8s_openapi::api::apps::v1::Deployment; \
+                     use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Secret, Service}; \
+                     use kube::{Api, Client}; use kube::api::*; \
+                     use rbuilder::{Action, ApplySet, Controller, Ctx, Manager, Result, Watch, rbac};\n\
+                     #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
+                     #[kube(group = \"g.example.com\", version = \"v1\", kind = \"Cup\", namespaced, status = \"CupStatus\")]\n\
+                     pub struct CupSpec { size: i32 }\n\
+                     #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]\n\
+                     pub struct CupStatus { size: i32 }\n";
+
+fn said_of(source: &str) -> Vec<Diagnostic> {
+    let mut sources = SourceSet::default();
+    sources.insert("Cargo.toml", CARGO_TOML);
+    sources.insert("src/lib.rs", format!("{PRELUDE}{START}{source}"));
+    let options = Options {
+        products: vec![rbuilder_generator::Product::Roles],
+        ..Options::default()
+    };
+    generate(&sources, &options).diagnostics
+}
+
+fn show(said: &[Diagnostic]) -> Vec<String> {
+    said.iter()
+        .map(|said| {
+            let help = said.help.as_ref().map(|help| format!("; {help}"));
+            format!(
+                "{:?}: {}{}",
+                said.severity,
+                said.message,
+                help.unwrap_or_default()
+            )
+        })
+        .collect()
+}
+
+/// Returns the missing permissions as `verbs resource` and the notes.
+fn check(source: &str, expected: &[&str]) {
+    // A rule that is needed by nothing but `register`, so that the rules are compared.
+    let source = format!(
+        "#[rbac(groups = \"events.k8s.io\", resources = \"events\", verbs = [\"create\", \"patch\"])]\n\
+         pub fn register(manager: Manager, cups: Controller<Cup, ()>) -> Manager {{ manager.controller(cups) }}\n{source}"
+    );
+    let said = said_of(&source);
+    let mut found: Vec<String> = said
+        .iter()
+        .map(|said| match said.message.split_once(", which") {
+            Some((missing, _)) => missing
+                .replace("the role does not allow ", "missing ")
+                .replace('`', ""),
+            None => said.message.replace('`', ""),
+        })
+        .collect();
+    found.sort();
+    assert_eq!(found, expected, "{source}\n{:#?}", show(&said));
+    // The markers of the warnings are accepted, and nothing is missing with them.
+    let markers: Vec<&str> = said
+        .iter()
+        .filter(|said| said.severity == Severity::Warning)
+        .map(|said| {
+            let help = said.help.as_deref().expect("help");
+            help.split('`').nth(1).expect("a marker")
+        })
+        .collect();
+    if !markers.is_empty() {
+        let cured = said_of(&format!("{}\n{source}", markers.join("\n")));
+        assert!(
+            cured.iter().all(|said| said.severity == Severity::Note),
+            "{:#?}",
+            show(&cured)
+        );
+    }
+}
+
+#[test]
+fn missing_permission_is_a_warning_with_a_marker() {
+    let said = said_of(
+        "#[rbac(groups = \"g.example.com\", resources = \"cups\", verbs = [\"list\", \"watch\"])]\n\
+         pub fn cups() -> Controller<Cup, ()> { Controller::new(reconcile, ()).owns::<Deployment>() }\n\
+         async fn reconcile(cup: Arc<Cup>, ctx: Ctx<()>) -> Result { Ok(Action::await_change()) }",
+    );
+    assert_eq!(
+        show(&said),
+        [
+            "Warning: the role does not allow `list`, `watch` on `deployments.apps`, which `owns` needs; \
+             add `#[rbac(groups = \"apps\", resources = \"deployments\", verbs = [\"list\", \"watch\"])]` to the function"
+        ]
+    );
+}
+
+/// Returns the source of a project, without its tests.
+#[expect(clippy::disallowed_methods, reason = "the test reads the examples")]
+fn read_project(folder: &Path, name: &str, sources: &mut SourceSet) {
+    for entry in std::fs::read_dir(folder).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        let file = path.file_name().expect("a name").to_str().expect("UTF-8");
+        let name = if name.is_empty() {
+            file.to_owned()
+        } else {
+            format!("{name}/{file}")
+        };
+        if path.is_dir() {
+            if !matches!(file, "target" | "tests") {
+                read_project(&path, &name, sources);
+            }
+        } else if name.ends_with(".rs") || file == "Cargo.toml" {
+            sources.insert(name, std::fs::read_to_string(&path).expect("UTF-8"));
+        }
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the test reads the examples")]
+fn roles_of_examples_fit_their_code() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for entry in std::fs::read_dir(examples).expect("the examples") {
+        let folder = entry.expect("an entry").path();
+        if !folder.join("Cargo.toml").exists() {
+            continue;
+        }
+        let mut sources = SourceSet::default();
+        read_project(&folder, "", &mut sources);
+        let said = needs_in(&sources);
+        assert!(said.is_empty(), "{}: {said:#?}", folder.display());
+        for (path, text, marker) in markers_of(&sources) {
+            let is_optional = ["finalizers", "events"].iter().any(|word| marker.contains(word));
+            let mut fewer = sources.clone();
+            fewer.insert(path, text.replace(&marker, ""));
+            let said = needs_in(&fewer);
+            assert_eq!(
+                said.is_empty(),
+                is_optional && !said.iter().any(|said| said.contains("events")),
+                "{marker} {said:#?}"
+            );
+        }
+    }
+}
+
+fn needs_in(sources: &SourceSet) -> Vec<String> {
+    let said = show(&generate(sources, &Options::default()).diagnostics);
+    said.into_iter().filter(|said| said.contains("need")).collect()
+}
+
+/// Returns the markers of the controllers, with their files.
+fn markers_of(sources: &SourceSet) -> Vec<(String, String, String)> {
+    let mut found = Vec::new();
+    for path in sources.paths().filter(|path| path.ends_with(".rs")) {
+        let text = sources.get(path).expect("a file").to_owned();
+        for (at, _) in text.match_indices("#[rbac(") {
+            let end = at + text[at..].find(")]").expect("the end of a marker") + 2;
+            found.push((path.to_owned(), text.clone(), text[at..end].to_owned()));
+        }
+    }
+    found
+}
+
+/// Functions whose permissions are read from their bodies.
+#[test]
+fn permissions_are_read_from_types() {
+    let reconcile = "async fn f(cup: Arc<Cup>, ctx: Ctx<()>) -> Result<()> ";
+    let pods = "missing list on pods";
+    for (source, expected) in [
+        // Parameters, variables, results of functions, struct expressions.
+        (format!("{reconcile} {{ ctx.apply_status(&*cup, CupStatus {{ size: 1 }}).await?; Ok(()) }}"), &["missing patch on cups.g.example.com/status"][..]),
+        (format!("{reconcile} {{ let secret = make(&cup)?; ctx.apply_owned(&*cup, secret).await?; Ok(()) }} fn make(cup: &Cup) -> Result<Secret> {{ todo!() }}"), &["missing get, create, patch on secrets"]),
+        (format!("{reconcile} {{ ctx.create_owned(&*cup, Service {{ metadata: m(), ..Default::default() }}).await?; Ok(()) }}"), &["missing get, create on services"]),
+        (format!("{reconcile} {{ let map: ConfigMap = serde_json::from_value(json!({{\"a\": [1, 2]}}))?; ctx.create_or_update(map, |map| map.data = None).await?; Ok(()) }}"), &["missing get, create, patch on configmaps"]),
+        (format!("{reconcile} {{ for node in ctx.cached::<Node>()?.list() {{ ctx.delete(&*node).await?; }} Ok(()) }}"), &["missing delete on nodes"]),
+        (format!("{reconcile} {{ if let Some(pod) = ctx.cached::<Pod>()?.named(\"a\", \"b\") {{ ctx.patch(&*pod, &p).await?; }} Ok(()) }}"), &["missing patch on pods"]),
+        (format!("{reconcile} {{ match found() {{ Ok(Some(pod)) if x => ctx.delete(&pod).await?, _ => return Ok(()) }}; Ok(()) }} fn found() -> Result<Option<Pod>> {{ todo!() }}"), &["missing delete on pods"]),
+        (format!("{reconcile} {{ ctx.apply_set(&*cup, ApplySet::new().add(make()).add(Service::default())).await?; Ok(()) }} fn make() -> Deployment {{ todo!() }}"), &["missing get, create, patch, delete on deployments.apps", "missing get, create, patch, delete on services", "missing patch on cups.g.example.com"]),
+        // Clients of kube.
+        (format!("{reconcile} {{ ctx.api::<Pod>(&*cup).list(&p).await?; Ok(()) }}"), &[pods]),
+        (format!("{reconcile} {{ let api: Api<Pod> = Api::namespaced(ctx.client(), \"a\"); api.list(&p).await?; Ok(()) }}"), &[pods]),
+        (format!("{reconcile} {{ let api = Api::<Pod>::all(ctx.client()); read(&api).await }} async fn read(api: &Api<Pod>) -> Result<()> {{ api.list(&p).await?; Ok(()) }}"), &[pods]),
+        ("struct Reader { pods: Api<Pod> } impl Reader { async fn read(&self) { self.pods.list(&p).await; } }".into(), &[pods]),
+        ("async fn evict(pods: Api<Pod>) { pods.evict(\"a\", &p).await; pods.get_subresource(\"resize\", \"a\").await; }".into(), &["missing create on pods/eviction", "missing get on pods/resize"]),
+        // Generic functions, once for each type that they are called with.
+        ("async fn read<K: Resource>(api: &Api<K>) { api.list(&p).await; } async fn f(pods: Api<Pod>, nodes: Api<Node>) { read(&pods).await; read(&nodes).await; }".into(), &["missing list on nodes", pods]),
+        // Controllers: functions, closures, and watches.
+        ("fn c(cups: Controller<Cup, ()>) -> Controller<Cup, ()> { cups.watches(|pod: &Pod, _| vec![]).watch(Watch::<Secret>::owned()).watch(Watch::mapped(map)).finalizer(\"a\", f) } fn map(node: &Node, ctx: &Ctx<()>) -> Vec<Cup> { vec![] }".into(), &["missing list, watch on nodes", "missing list, watch on pods", "missing list, watch on secrets", "missing patch on cups.g.example.com"]),
+        ("fn c() -> Controller<Cup, ()> { Controller::new(|cup, ctx| async move { Ok(Action::await_change()) }, ()) }".into(), &["missing list, watch on cups.g.example.com"]),
+        // Other clusters do not matter.
+        ("async fn f(ctx: Ctx<State>, pod: Pod) { ctx.in_cluster(&ctx.edge).delete(&pod).await; } struct State { edge: rbuilder::Cluster }".into(), &[]),
+        ("async fn f(edge: rbuilder::Cluster) { Api::<Pod>::all(edge.client()).list(&p).await; }".into(), &[]),
+        // What cannot be told is said.
+        ("async fn f(ctx: Ctx<()>) { ctx.delete(&*unknown()).await; }".into(), &["cannot tell the kind for which delete needs delete, so this is not compared with the role"]),
+        ("async fn f(api: Api<DynamicObject>) { api.list(&p).await; }".into(), &["the kind for which list needs list is known only at run time, so this is not compared with the role"]),
+        // Tests are no part of the program.
+        ("#[cfg(test)] mod tests { async fn f(pods: Api<Pod>) { pods.list(&p).await; } }".into(), &[]),
+    ] {
+        check(&source, expected);
+    }
+}
+
+#[test]
+fn permission_that_nothing_needs_is_a_note() {
+    let pods = "#[rbac(groups = \"\", resources = \"pods\", verbs = [\"get\", \"list\", \"delete\"])]";
+    for (source, expected) in [
+        (
+            "pods.list(&p).await;",
+            &["nothing in the source needs delete on pods"][..],
+        ),
+        ("pods.list(&p).await; pods.delete(\"a\", &p).await;", &[]),
+        // The client may do anything elsewhere.
+        ("pods.list(&p).await; elsewhere::sweep(pods).await;", &[]),
+        ("pods.list(&p).await; elsewhere::sweep(ctx.client()).await;", &[]),
+    ] {
+        check(
+            &format!("{pods} async fn f(pods: Api<Pod>, ctx: Ctx<()>) {{ {source} }}"),
+            expected,
+        );
+    }
+}
