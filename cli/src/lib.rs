@@ -28,8 +28,8 @@ use clap::Parser;
 use clap::error::ErrorKind;
 use rbuilder_project::{
     color, count, disk, edit, hash, library, line_ends, paths, plan, posix, programs, project, render, tree,
-    yaml_stream,
 };
+use rbuilder_yaml as yaml_stream;
 
 use crate::commands::{Row, SourceErrors};
 use crate::flags::{Cli, Output};

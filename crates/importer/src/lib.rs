@@ -33,7 +33,6 @@ mod source;
 mod structs;
 mod v1beta1;
 mod words;
-mod yaml;
 
 use serde_json::Value;
 
@@ -42,7 +41,6 @@ pub use layout::{Definitions, Imported, ModuleFolder, SourceFile};
 pub use rbuilder_catalogue::Minor;
 pub use single::{ImportedKind, ImportedVersion, import_kind};
 pub use v1beta1::convert_definition;
-pub use yaml::parse_values;
 
 /// An error or a warning about a place in a definition: its name, the version, and the path of a
 /// field.

@@ -11,7 +11,7 @@
 //!
 //! | module | responsibility |
 //! |---|---|
-//! | [`color`], [`conflict`], [`count`], [`hash`], [`labels`], [`line_ends`], [`paths`], [`posix`], [`yaml_stream`] | texts, and the YAML in them |
+//! | [`color`], [`conflict`], [`count`], [`hash`], [`labels`], [`line_ends`], [`paths`], [`posix`]| texts |
 //! | [`programs`] | finding and asking other programs |
 //! | [`disk`] | open directories that follow no links |
 //! | [`tree`] | reading a project |
@@ -37,4 +37,4 @@ pub mod programs;
 pub mod project;
 pub mod render;
 pub mod tree;
-pub mod yaml_stream;
+use rbuilder_yaml as yaml_stream;

@@ -35,6 +35,7 @@ pub(super) fn test_command(context: &Context<'_>) -> Result<()> {
         "diagnostic",
         "re2",
         "reader",
+        "yaml",
         "control-plane",
     ];
     let packages = packages.map(|name| format!("--package=rbuilder-{name}"));

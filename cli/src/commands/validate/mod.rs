@@ -2,7 +2,6 @@
 
 mod builtin;
 mod objects;
-mod place;
 mod rendered;
 mod sarif;
 mod verdicts;

@@ -11,10 +11,10 @@ use rbuilder_judge::{Definition, Judge};
 use serde_json::Value;
 
 use super::builtin::Builtin;
-use super::place::{self, Node};
 use super::rendered::read_texts;
 use crate::tree::read_inputs;
 use crate::yaml_stream::{describe_failure, list_items, parse_values};
+use rbuilder_yaml::{Node, parse_nodes};
 
 /// An object in a file.
 pub(in crate::commands) struct Object {
@@ -110,7 +110,7 @@ pub(super) fn read_objects(dir: &Path, files: &[PathBuf], sources: &mut SourceSe
 /// Returns an error if the text is not YAML.
 pub(in crate::commands) fn parse_objects(path: &str, text: &str) -> Result<Vec<Object>, serde_saphyr::Error> {
     let mut objects = Vec::new();
-    for document in place::parse(text)? {
+    for document in parse_nodes(text)? {
         let nodes = document.into_objects();
         let is_listed = nodes.len() > 1;
         objects.extend(nodes.into_iter().map(|node| Object {

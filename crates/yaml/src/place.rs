@@ -9,15 +9,18 @@ use serde_saphyr::{Location, Spanned};
 
 /// A value with its place in the text.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) content: Content,
+pub struct Node {
+    /// The value.
+    pub content: Content,
     range: Range<usize>,
 }
 
 /// The content of a node.
 #[derive(Clone, Debug)]
-pub(super) enum Content {
+pub enum Content {
+    /// A string, a number, a boolean or null.
     Scalar(Value),
+    /// The items of a list.
     List(Vec<Node>),
     /// The fields, each with the place of its name.
     Fields(Vec<(String, Range<usize>, Node)>),
@@ -32,7 +35,7 @@ enum Part {
 
 impl Node {
     /// Returns the value without places.
-    pub(super) fn value(&self) -> Value {
+    pub fn value(&self) -> Value {
         match &self.content {
             Content::Scalar(value) => value.clone(),
             Content::List(items) => items.iter().map(Node::value).collect(),
@@ -44,7 +47,7 @@ impl Node {
     }
 
     /// Returns a field.
-    pub(super) fn field(&self, name: &str) -> Option<&Node> {
+    pub fn field(&self, name: &str) -> Option<&Node> {
         let Content::Fields(fields) = &self.content else {
             return None;
         };
@@ -53,7 +56,7 @@ impl Node {
     }
 
     /// Returns the items of a list as printed by kubectl, or the object itself.
-    pub(super) fn into_objects(self) -> Vec<Node> {
+    pub fn into_objects(self) -> Vec<Node> {
         let is_list = match self.field("kind").map(|kind| &kind.content) {
             Some(Content::Scalar(Value::String(kind))) => kind.ends_with("List"),
             _ => false,
@@ -65,12 +68,12 @@ impl Node {
     }
 
     /// Returns the place of a field such as `spec.ports[0].name`, or of the nearest value around it.
-    pub(super) fn locate(&self, field: &str) -> Range<usize> {
+    pub fn locate(&self, field: &str) -> Range<usize> {
         self.find(field, &self.start(), Part::Value)
     }
 
     /// Returns the place of the name of a field, or of the nearest value around it.
-    pub(super) fn locate_name(&self, field: &str) -> Range<usize> {
+    pub fn locate_name(&self, field: &str) -> Range<usize> {
         self.find(field, &self.start(), Part::Name)
     }
 
@@ -139,8 +142,8 @@ impl Node {
 ///
 /// # Errors
 /// Returns an error if the text is not YAML.
-pub(super) fn parse(text: &str) -> Result<Vec<Node>, serde_saphyr::Error> {
-    let documents: Vec<Spanned<Raw>> = crate::yaml_stream::parse_all(text)?;
+pub fn parse_nodes(text: &str) -> Result<Vec<Node>, serde_saphyr::Error> {
+    let documents: Vec<Spanned<Raw>> = crate::parse_all(text)?;
     let nodes = documents
         .into_iter()
         .map(|document| document.value.place(document.referenced));
@@ -263,7 +266,7 @@ mod tests {
     #[test]
     fn finds_places_of_fields() {
         let text = "# é\nkind: A\nspec:\n  ports:\n  - name: x\n    a.b/c: 1\n---\nkind: B\nmap: { \"k.l\": [1, 22] }\n";
-        let nodes = parse(text).unwrap();
+        let nodes = parse_nodes(text).unwrap();
         let found = |node: usize, field: &str| &text[nodes[node].locate(field)];
         assert_eq!(found(0, "spec.ports[0].name"), "x");
         assert_eq!(found(0, "spec.ports[0].a.b/c"), "1");

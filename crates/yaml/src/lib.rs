@@ -1,10 +1,18 @@
-//! Parses YAML documents and streams. All YAML of projects goes through here, because aliases can
-//! make a small text large.
+//! YAML as kubectl and the API server read it, with the place of each value.
+//!
+//! All YAML of projects is parsed here, because aliases can make a small text large. The crate is
+//! also about speed: generic code is compiled in the crate that instantiates it, every build of the
+//! command optimizes this crate, and none optimizes the command's own. Prefer [`parse_values`] and
+//! [`parse_nodes`] to the generic functions for long texts.
+
+mod place;
 
 use anyhow::anyhow;
 use memchr::{memchr_iter, memmem};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+pub use place::{Content, Node, parse_nodes};
 
 /// Nodes that aliases may repeat in a text of any length. Above that, the limit is the length of
 /// the text, so memory is proportional to the length.
@@ -45,12 +53,12 @@ pub fn parse_all<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, serde_saphyr
     })
 }
 
-/// Parses the documents of a stream as values. Faster than [`parse_all`].
+/// Parses the documents of a stream as values.
 ///
 /// # Errors
 /// Returns the same errors as [`parse`].
 pub fn parse_values(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
-    read_as_go(text, |text| rbuilder_importer::parse_values(text, bounded(text)))
+    parse_all(text)
 }
 
 /// The maximum number of lines to indent in one text. The text is parsed again for each.
