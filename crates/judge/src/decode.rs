@@ -13,7 +13,7 @@ use crate::prune;
 use crate::verdict::Failure;
 
 /// The largest body of a request, in bytes.
-pub(crate) const MOST_BYTES: usize = 3 << 20;
+pub const MOST_BYTES: usize = 3 << 20;
 
 /// Number of problems that strict decoding reports while it reads JSON.
 const MOST_DUPLICATES: usize = 100;
@@ -81,6 +81,11 @@ impl Body {
     pub fn with_duplicates(mut self, paths: impl IntoIterator<Item = String>) -> Body {
         self.duplicates.extend(paths);
         self
+    }
+
+    /// Returns the paths of fields that occur again.
+    pub fn duplicates(&self) -> &[String] {
+        &self.duplicates
     }
 
     /// Returns the decoded JSON.
@@ -233,10 +238,13 @@ fn summarize(text: &str) -> String {
     shown
 }
 
-/// A decoded object with its defaults, and the warnings about its fields.
-pub(crate) struct Decoded {
-    pub(crate) object: Value,
-    pub(crate) warnings: Vec<String>,
+/// A decoded object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoded {
+    /// The object with its defaults.
+    pub object: Value,
+    /// The warnings about its fields.
+    pub warnings: Vec<String>,
 }
 
 /// Decodes a body as the server does before admission.
@@ -297,9 +305,15 @@ fn settle(object: &mut Value, schema: &Schema) -> Result<Vec<String>, String> {
 
 /// Returns a stored object as the server reads it: pruned, and with the defaults of today.
 pub(crate) fn read_stored(object: &Value, schema: &Schema) -> Value {
-    let mut stored = Body::from(prune::encode(object)).value;
-    // The server drops what it cannot decode.
-    let _ = settle(&mut stored, schema);
+    let mut stored = convert(object, schema);
     fill_defaults(&mut stored, schema);
     stored
+}
+
+/// Returns an object of another version without the fields that a schema does not define.
+pub(crate) fn convert(object: &Value, schema: &Schema) -> Value {
+    let mut converted = Body::from(prune::encode(object)).value;
+    // The server drops what it cannot decode.
+    let _ = settle(&mut converted, schema);
+    converted
 }

@@ -32,6 +32,20 @@ impl Definition {
     /// # Errors
     /// Returns a phrase if the value is not a CRD of `apiextensions.k8s.io/v1`.
     pub fn of_crd(crd: &Value) -> Result<Vec<Definition>, String> {
+        let versions = crd["spec"]["versions"]
+            .as_array()
+            .ok_or("expected a list for `spec.versions`")?;
+        let served = versions.iter().filter(|version| version["served"] != false);
+        served
+            .map(|version| Definition::of_version(crd, version))
+            .collect()
+    }
+
+    /// Reads an item of `spec.versions` of a `CustomResourceDefinition`, served or not.
+    ///
+    /// # Errors
+    /// Returns a phrase if the value is not a CRD of `apiextensions.k8s.io/v1`.
+    pub fn of_version(crd: &Value, version: &Value) -> Result<Definition, String> {
         let spec = &crd["spec"];
         let text = |value: &Value, what: &str| {
             let text = value.as_str().map(str::to_owned);
@@ -41,31 +55,22 @@ impl Definition {
             text(&spec["group"], "spec.group")?,
             text(&spec["names"]["kind"], "spec.names.kind")?,
         );
-        let versions = spec["versions"]
-            .as_array()
-            .ok_or("expected a list for `spec.versions`")?;
-        let mut definitions = Vec::new();
-        for version in versions.iter().filter(|version| version["served"] != false) {
-            let name = text(&version["name"], "spec.versions[].name")?;
-            let schema = read_schema(&version["schema"]["openAPIV3Schema"])
-                .map_err(|reason| format!("the schema of {kind} {name}: {reason}"))?;
-            definitions.push(Definition {
-                group: group.clone(),
-                kind: kind.clone(),
-                version: name,
-                is_namespaced: spec["scope"] != "Cluster",
-                schema,
-                has_status: version["subresources"]["status"].is_object(),
-                scale: read_scale(&version["subresources"]["scale"]),
-                selectable_fields: version["selectableFields"]
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .filter_map(|field| Some(field["jsonPath"].as_str()?.to_owned()))
-                    .collect(),
-            });
-        }
-        Ok(definitions)
+        let name = text(&version["name"], "spec.versions[].name")?;
+        let schema = read_schema(&version["schema"]["openAPIV3Schema"])
+            .map_err(|reason| format!("the schema of {kind} {name}: {reason}"))?;
+        let selectable = version["selectableFields"].as_array().into_iter().flatten();
+        Ok(Definition {
+            group,
+            kind,
+            version: name,
+            is_namespaced: spec["scope"] != "Cluster",
+            schema,
+            has_status: version["subresources"]["status"].is_object(),
+            scale: read_scale(&version["subresources"]["scale"]),
+            selectable_fields: selectable
+                .filter_map(|field| Some(field["jsonPath"].as_str()?.to_owned()))
+                .collect(),
+        })
     }
 }
 

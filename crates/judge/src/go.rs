@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-pub(crate) use rbuilder_schema::go::{general, quote};
+pub(crate) use rbuilder_schema::go::general;
+pub use rbuilder_schema::go::quote;
 use serde_json::{Number, Value};
 
 /// Returns an integer if the API server decodes the number as `int64` and not as `float64`.
@@ -24,7 +25,7 @@ pub(crate) fn number(number: &Number) -> String {
 }
 
 /// Prints a value like the verb `%v`.
-pub(crate) fn plain(value: &Value) -> String {
+pub fn plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::Bool(value) => value.to_string(),
@@ -47,7 +48,7 @@ pub(crate) fn plain(value: &Value) -> String {
 }
 
 /// Returns the name of the type that holds a decoded value, like the verb `%T`.
-pub(crate) fn type_name(value: &Value) -> &'static str {
+pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
         Value::Bool(_) => "bool",
@@ -60,7 +61,7 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
 }
 
 /// Prints a value like `json.Marshal`: sorted keys, and `<`, `>` and `&` escaped.
-pub(crate) fn json(value: &Value) -> String {
+pub fn json(value: &Value) -> String {
     let mut text = String::new();
     push_json(value, &mut text);
     text

@@ -4,7 +4,7 @@ use rbuilder_schema::Schema;
 use serde_json::{Map, Value};
 
 use crate::correlate::Correlated;
-use crate::decode::{self, Body, FieldValidation};
+use crate::decode::{self, Body, Decoded, FieldValidation};
 use crate::definition::Definition;
 use crate::embedded::check_embedded;
 use crate::error::FieldError;
@@ -73,14 +73,35 @@ impl Judge {
     /// The stored object has no `uid`, no `creationTimestamp` and no managed fields, and the name of
     /// an object with `generateName` is the prefix with `xxxxx` for the random characters.
     pub fn create(&self, body: &Body, namespace: &str, fields: FieldValidation) -> Verdict {
-        let decode::Decoded { mut object, warnings } = match self.decode(body, fields) {
+        let Decoded { object, warnings } = match self.decode(body, fields) {
             Ok(decoded) => decoded,
             Err(failure) => return refuse(failure, Findings::default()),
         };
-        let mut findings = Findings {
-            warnings,
-            ..Findings::default()
-        };
+        self.check_new(object, namespace).after(warnings)
+    }
+
+    /// Judges the update of a stored object. A new object without `resourceVersion` or `uid` has
+    /// those of the old object, as in a patch.
+    pub fn update(&self, body: &Body, old: &Value, fields: FieldValidation) -> Verdict {
+        match self.decode_update(body, old, fields) {
+            Ok(Decoded { object, warnings }) => self.check_update(object, old).after(warnings),
+            Err(failure) => refuse(failure, Findings::default()),
+        }
+    }
+
+    /// Judges an update of the `status` subresource.
+    pub fn update_status(&self, body: &Body, old: &Value, fields: FieldValidation) -> Verdict {
+        match self.decode_update(body, old, fields) {
+            Ok(Decoded { object, warnings }) => self.check_status_update(object, old).after(warnings),
+            Err(failure) => refuse(failure, Findings::default()),
+        }
+    }
+
+    /// Judges the creation of a decoded object; see [`create`](Self::create).
+    ///
+    /// The server calls mutating webhooks between decoding and this step.
+    pub fn check_new(&self, mut object: Value, namespace: &str) -> Verdict {
+        let mut findings = Findings::default();
         self.settle_metadata(&mut object, namespace);
         if let Some(failure) = self.check_namespace(&object, namespace) {
             return refuse(failure, findings);
@@ -98,31 +119,19 @@ impl Judge {
         self.conclude(object, findings)
     }
 
-    /// Judges the update of a stored object. A new object without `resourceVersion` or `uid` has
-    /// those of the old object, as in a patch.
-    pub fn update(&self, body: &Body, old: &Value, fields: FieldValidation) -> Verdict {
-        let (new, warnings) = match self.decode_update(body, old, fields) {
-            Ok(decoded) => decoded,
-            Err(failure) => return refuse(failure, Findings::default()),
-        };
-        let old = self.read_old(old);
-        let new = self.prepare_update(new, &old);
-        self.conclude_update(new, &old, warnings)
+    /// Judges the update of a stored object by a decoded object; see [`update`](Self::update).
+    pub fn check_update(&self, object: Value, old: &Value) -> Verdict {
+        let old = self.read(old);
+        let new = self.prepare_update(object, &old);
+        self.conclude_update(new, &old)
     }
 
-    /// Judges an update of the `status` subresource.
-    pub fn update_status(&self, body: &Body, old: &Value, fields: FieldValidation) -> Verdict {
-        let (mut sent, warnings) = match self.decode_update(body, old, fields) {
-            Ok(decoded) => decoded,
-            Err(failure) => return refuse(failure, Findings::default()),
-        };
-        let old = self.read_old(old);
+    /// Judges the update of the status of a stored object by that of a decoded object.
+    pub fn check_status_update(&self, mut object: Value, old: &Value) -> Verdict {
+        let old = self.read(old);
         let mut new = old.clone();
-        replace_field(&mut new, "status", sent.get_mut("status").map(Value::take));
-        let mut findings = Findings {
-            warnings,
-            ..Findings::default()
-        };
+        replace_field(&mut new, "status", object.get_mut("status").map(Value::take));
+        let mut findings = Findings::default();
         self.check_common(&new, &old, &mut findings);
         self.check_status(&new, &old, &mut findings);
         self.conclude(new, findings)
@@ -130,13 +139,13 @@ impl Judge {
 
     /// Judges an update of the `scale` subresource, which sets the number of replicas.
     pub fn update_scale(&self, replicas: i32, old: &Value) -> Verdict {
-        let old = self.read_old(old);
+        let old = self.read(old);
         let mut new = old.clone();
         if let Some(scale) = &self.definition.scale {
             set_nested(&mut new, &scale.spec_replicas, replicas.into());
         }
         let new = self.prepare_update(new, &old);
-        self.conclude_update(new, &old, Vec::new())
+        self.conclude_update(new, &old)
     }
 
     /// Returns the values of an object that field selectors compare with, by the paths that clients
@@ -162,7 +171,11 @@ impl Judge {
         values
     }
 
-    fn decode(&self, body: &Body, fields: FieldValidation) -> Result<decode::Decoded, Failure> {
+    /// Decodes the body of a write: prunes it and fills in the defaults.
+    ///
+    /// # Errors
+    /// Returns the failure that the server answers with.
+    pub fn decode(&self, body: &Body, fields: FieldValidation) -> Result<Decoded, Failure> {
         let Definition {
             kind,
             version,
@@ -189,12 +202,7 @@ impl Judge {
         Ok(decoded)
     }
 
-    fn decode_update(
-        &self,
-        body: &Body,
-        old: &Value,
-        fields: FieldValidation,
-    ) -> Result<(Value, Vec<String>), Failure> {
+    fn decode_update(&self, body: &Body, old: &Value, fields: FieldValidation) -> Result<Decoded, Failure> {
         let decoded = self.decode(body, fields)?;
         let (name, was) = (
             Metadata::of(&decoded.object).text("name"),
@@ -208,7 +216,7 @@ impl Judge {
         let namespace = Metadata::of(old).text("namespace");
         match self.check_namespace(&decoded.object, namespace) {
             Some(failure) => Err(failure),
-            None => Ok((decoded.object, decoded.warnings)),
+            None => Ok(decoded),
         }
     }
 
@@ -258,13 +266,22 @@ impl Judge {
         })
     }
 
-    /// Returns the old object as the server reads it, with what every stored object has.
-    fn read_old(&self, old: &Value) -> Value {
-        let mut old = decode::read_stored(old, &self.definition.schema);
-        replace_field(&mut old, "apiVersion", Some(self.api_version().into()));
-        let metadata = metadata_mut(&mut old);
+    /// Returns a stored object as the server reads it: without unknown fields, with the defaults of
+    /// today, and with what every stored object has.
+    pub fn read(&self, stored: &Value) -> Value {
+        let mut object = decode::read_stored(stored, &self.definition.schema);
+        replace_field(&mut object, "apiVersion", Some(self.api_version().into()));
+        let metadata = metadata_mut(&mut object);
         metadata.entry("generation").or_insert_with(|| 1.into());
-        old
+        object
+    }
+
+    /// Returns an object of another version as the server converts it to this version with the
+    /// strategy `None`: without the fields that only the other version has.
+    pub fn convert(&self, object: &Value) -> Value {
+        let mut object = decode::convert(object, &self.definition.schema);
+        replace_field(&mut object, "apiVersion", Some(self.api_version().into()));
+        object
     }
 
     /// Completes a new object with what an update cannot change.
@@ -294,11 +311,8 @@ impl Judge {
         new
     }
 
-    fn conclude_update(&self, new: Value, old: &Value, warnings: Vec<String>) -> Verdict {
-        let mut findings = Findings {
-            warnings,
-            ..Findings::default()
-        };
+    fn conclude_update(&self, new: Value, old: &Value) -> Verdict {
+        let mut findings = Findings::default();
         self.check_common(&new, old, &mut findings);
         self.check_updated(&new, old, &mut findings);
         if findings.errors.is_empty() {

@@ -13,13 +13,14 @@
 //! The server visits fields in random order. Here they are visited in order of their names, so that
 //! the same object has the same errors in the same order.
 
+mod builtin;
 mod correlate;
 mod decode;
 mod defaults;
 mod definition;
 mod embedded;
 mod error;
-mod go;
+pub mod go;
 mod judge;
 mod lists;
 mod metadata;
@@ -31,7 +32,9 @@ mod scale;
 mod values;
 mod verdict;
 
-pub use decode::{Body, FieldValidation};
+pub use builtin::{Builtin, NameRule};
+pub use decode::{Body, Decoded, FieldValidation, MOST_BYTES};
+pub use defaults::fill_defaults;
 pub use definition::{Definition, read_schema};
 pub use error::{FieldError, Reason};
 pub use judge::Judge;

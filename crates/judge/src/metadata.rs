@@ -15,10 +15,12 @@ const MOST_ANNOTATIONS: usize = 256 << 10;
 pub(crate) struct Metadata<'a>(Option<&'a Map<String, Value>>);
 
 /// The rule for the name of an object.
-#[derive(Clone, Copy)]
-pub(crate) enum NameRule {
-    /// The name of a custom resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameRule {
+    /// The name of a custom resource, and of most objects of built-in kinds.
     Subdomain,
+    /// A name without dots, such as that of a Namespace.
+    Label,
     /// Any name that can be a part of a URL.
     PathSegment,
 }
@@ -32,6 +34,11 @@ impl NameRule {
                 None => names::check_subdomain(name),
             },
             NameRule::Subdomain => names::check_subdomain(name),
+            NameRule::Label if is_prefix => match name.strip_suffix('-') {
+                Some(bare) => names::check_label(&format!("{bare}a")),
+                None => names::check_label(name),
+            },
+            NameRule::Label => names::check_label(name),
             NameRule::PathSegment if is_prefix => names::check_path_prefix(name),
             NameRule::PathSegment => names::check_path_segment(name),
         }

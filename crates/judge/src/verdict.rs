@@ -16,6 +16,14 @@ pub struct Verdict {
     pub undecided: Vec<Undecided>,
 }
 
+impl Verdict {
+    /// Returns the verdict with the warnings of an earlier step.
+    pub(crate) fn after(self, mut warnings: Vec<String>) -> Verdict {
+        warnings.extend(self.warnings);
+        Verdict { warnings, ..self }
+    }
+}
+
 /// A check with an unknown result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undecided {
@@ -125,7 +133,12 @@ impl Failure {
                 json!({ "reason": error.reason.as_str(), "message": error.message, "field": error.field })
             });
             let causes: Vec<Value> = causes.collect();
-            status["details"] = json!({ "name": name, "group": group, "kind": kind, "causes": causes });
+            status["details"] = json!({ "kind": kind, "causes": causes });
+            for (key, value) in [("name", name), ("group", group)] {
+                if !value.is_empty() {
+                    status["details"][key] = value.as_str().into();
+                }
+            }
         }
         status
     }

@@ -21,7 +21,6 @@
 mod admission;
 mod choices;
 mod crd;
-mod defaults;
 mod deployed;
 #[cfg(feature = "envtest")]
 pub mod envtest;

@@ -4,13 +4,12 @@
 use std::path::Path;
 
 use kube::{CustomResourceExt, Resource};
+use rbuilder_judge::{fill_defaults, read_schema};
 use rbuilder_schema::Schema;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::assert_crd_matches;
-use crate::defaults::fill_defaults;
 
 /// Folder of the samples.
 const SAMPLES: &str = "config/samples";
@@ -69,8 +68,8 @@ fn read_generated_schema<K: Resource<DynamicType = ()>>(package: &Path) -> Optio
         .iter()
         .find(|version| version["name"] == *K::version(&()))?;
     let schema = version.pointer("/schema/openAPIV3Schema")?;
-    let schema = Schema::deserialize(schema)
-        .unwrap_or_else(|error| panic!("failed to read the schema in {path}: {error}"));
+    let schema =
+        read_schema(schema).unwrap_or_else(|error| panic!("failed to read the schema in {path}: {error}"));
     Some(schema)
 }
 
@@ -116,7 +115,7 @@ mod tests {
 
     use kube::CustomResource;
     use schemars::JsonSchema;
-    use serde::Serialize;
+    use serde::{Deserialize, Serialize};
 
     use super::*;
 

@@ -9,6 +9,7 @@ mod applies;
 mod deletions;
 mod discovery;
 mod fake_only;
+mod judged;
 mod kinds;
 mod lists;
 mod patches;

@@ -75,6 +75,18 @@ impl Place {
         headers: &[(&str, &str)],
         body: &str,
     ) -> (u16, String) {
+        let (code, _, text) = self.raw_with_warnings(method, path, headers, body).await;
+        (code, text)
+    }
+
+    /// Sends a raw request. Returns the status, the sorted warnings and the body of the response.
+    pub(crate) async fn raw_with_warnings(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> (u16, Vec<String>, String) {
         let path = path.replace("{ns}", &self.namespace);
         let mut request = http::Request::builder().method(method).uri(path);
         for (name, value) in headers {
@@ -83,8 +95,12 @@ impl Place {
         let body = kube::client::Body::from(body.as_bytes().to_vec());
         let response = self.client.send(request.body(body).unwrap()).await.unwrap();
         let code = response.status().as_u16();
+        let warnings = response.headers().get_all("warning").iter();
+        let warnings = warnings.map(|text| String::from_utf8_lossy(text.as_bytes()).into_owned());
+        let mut warnings: Vec<String> = warnings.collect();
+        warnings.sort();
         let bytes = response.into_body().collect_bytes().await.unwrap();
-        (code, String::from_utf8(bytes.to_vec()).unwrap())
+        (code, warnings, String::from_utf8(bytes.to_vec()).unwrap())
     }
 }
 

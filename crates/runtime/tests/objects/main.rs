@@ -5,6 +5,7 @@
 
 #[path = "../../../judge/tests/corpus/mod.rs"]
 mod corpus;
+mod pairs;
 mod random;
 mod server;
 mod tables;
@@ -39,7 +40,7 @@ const OVERWRITE: &str = "SNAPSHOTS";
 
 #[rbuilder::envtest::test]
 async fn the_server_answers_as_recorded(env: Environment) {
-    let server = Server::new(&env);
+    let server = Server::new(env.client());
     let wanted = tables::kinds()
         .into_iter()
         .map(|(kind, writes)| (kind, writes, true));

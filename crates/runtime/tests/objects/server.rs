@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use http::Request;
 use kube::Client;
-use rbuilder::envtest::Environment;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
@@ -29,8 +28,14 @@ struct Response {
 }
 
 impl Server {
-    pub(crate) fn new(env: &Environment) -> Server {
-        Server { client: env.client() }
+    pub(crate) fn new(client: Client) -> Server {
+        Server { client }
+    }
+
+    /// Deletes the CRD of a kind.
+    pub(crate) async fn uninstall(&self, kind: &Kind) {
+        let path = format!("{DEFINITIONS}/t{}s.{GROUP}", kind.number);
+        self.send(Request::delete(path), String::new()).await;
     }
 
     /// Creates the CRD of a kind and waits until it is served.

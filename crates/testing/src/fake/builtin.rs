@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use rbuilder_judge::NameRule;
 use serde_json::{Value, json};
 
 use super::kinds::{Definition, ResourceId, Scale, Source, Version};
@@ -121,6 +122,7 @@ fn definition(row: &str) -> Option<Definition> {
             scale: has("scale").then(Scale::builtin),
             selectable: selectable(kind).iter().map(|field| (*field).to_owned()).collect(),
         }],
+        since: 0,
     })
 }
 
@@ -169,6 +171,15 @@ fn selectable(kind: &str) -> &'static [&'static str] {
             "type",
         ],
         _ => &[],
+    }
+}
+
+/// Returns the rule for the names of the objects of a kind.
+pub(super) fn name_rule(definition: &Definition) -> NameRule {
+    match definition.kind.as_str() {
+        _ if definition.id.group == "rbac.authorization.k8s.io" => NameRule::PathSegment,
+        "Namespace" | "Service" => NameRule::Label,
+        _ => NameRule::Subdomain,
     }
 }
 

@@ -16,7 +16,10 @@ pub(super) fn establish_crd(
     let read: Result<CustomResourceDefinition, _> = serde_json::from_value(object.clone());
     let name = string_at(object, "/metadata/name").to_owned();
     let described = match &read {
-        Ok(crd) => Definition::of_crd(crd),
+        Ok(crd) => Definition::of_crd(crd).map_err(|why| {
+            let cause = Cause::invalid("spec.versions", format!("Invalid value: {why}"));
+            Failure::invalid(definition, &name, &[cause])
+        })?,
         Err(error) => {
             let message = format!(
                 "CustomResourceDefinition in version \"v1\" cannot be handled as a CustomResourceDefinition: {error}"

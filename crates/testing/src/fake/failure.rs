@@ -1,5 +1,6 @@
 //! The `Status` objects with which kube-apiserver rejects requests.
 
+use rbuilder_judge::go;
 use serde_json::{Value, json};
 
 use super::kinds::{Definition, ResourceId};
@@ -121,6 +122,12 @@ impl Failure {
         Self::invalid_as(id, &id.plural, &id.to_string(), name, &[cause])
     }
 
+    /// Creates the failure for an invalid `Scale` of a built-in kind.
+    pub(super) fn invalid_scale(name: &str, cause: Cause) -> Self {
+        let id = ResourceId::new("autoscaling", "scales");
+        Self::invalid_as(&id, "Scale", "Scale.autoscaling", name, &[cause])
+    }
+
     fn invalid_as(id: &ResourceId, kind: &str, subject: &str, name: &str, causes: &[Cause]) -> Self {
         let said: Vec<String> = causes
             .iter()
@@ -133,6 +140,14 @@ impl Failure {
         let mut details = details(id, kind, name);
         details["causes"] = causes.iter().map(Cause::to_json).collect();
         Self::of_code(422, format!("{subject} \"{name}\" is invalid: {said}")).with(details)
+    }
+
+    /// Creates the failure for a patch whose result cannot be decoded.
+    pub(super) fn invalid_patch(patched: &Value, why: &str) -> Self {
+        let shown = go::quote(&go::json(patched));
+        let cause = Cause::invalid("patch", format!("Invalid value: {shown}: {why}"));
+        Self::of_code(422, format!(" \"\" is invalid: patch: {}", cause.message))
+            .with(json!({ "causes": [cause.to_json()] }))
     }
 
     /// Creates the failure for an apply that conflicts with other managers in these fields.
@@ -185,6 +200,17 @@ impl Failure {
             status["details"] = details.clone();
         }
         status
+    }
+}
+
+impl From<rbuilder_judge::Failure> for Failure {
+    fn from(failure: rbuilder_judge::Failure) -> Self {
+        Self {
+            code: failure.code(),
+            reason: failure.reason(),
+            message: failure.message(),
+            details: failure.status().get_mut("details").map(Value::take),
+        }
     }
 }
 

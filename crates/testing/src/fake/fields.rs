@@ -250,7 +250,8 @@ impl Fields {
     }
 }
 
-fn step_path(step: &str) -> String {
+/// Returns a step as in the paths of messages: `.name`, `[name="a"]` or `[="x"]`.
+pub(super) fn step_path(step: &str) -> String {
     match step.split_at(2) {
         ("k:", keys) => {
             let keys: BTreeMap<String, Value> = serde_json::from_str(keys).unwrap_or_default();

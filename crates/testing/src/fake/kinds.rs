@@ -1,6 +1,7 @@
 //! Definitions of served kinds: names, versions, schemas and subresources.
 
 use std::any::TypeId;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -8,6 +9,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::Resource;
 use kube::core::NamespaceResourceScope;
 use rbuilder_catalogue::KUBERNETES;
+use rbuilder_judge::Judge;
 use rbuilder_schema::{Schema, SchemaType};
 use serde_json::{Value, json};
 
@@ -64,6 +66,9 @@ pub(super) struct Definition {
     /// Whether versions are converted by a webhook. The server does not call it.
     pub(super) conversion_webhook: bool,
     pub(super) versions: Vec<Version>,
+    /// The resource version at which the kind was served as it is now. Older objects may have other
+    /// fields and defaults.
+    pub(super) since: u64,
 }
 
 /// A version of a kind.
@@ -105,7 +110,19 @@ impl Definition {
         let version = Version {
             name: K::version(&()).into_owned(),
             served: true,
-            source: Arc::new(Source::Given(with_metadata(None))),
+            source: Arc::new(Source::judged(rbuilder_judge::Definition {
+                group: K::group(&()).into_owned(),
+                version: K::version(&()).into_owned(),
+                kind: kind.clone(),
+                is_namespaced: TypeId::of::<K::Scope>() == TypeId::of::<NamespaceResourceScope>(),
+                schema: Schema {
+                    preserve_unknown_fields: true,
+                    ..Schema::default()
+                },
+                has_status: true,
+                scale: None,
+                selectable_fields: Vec::new(),
+            })),
             status: true,
             scale: None,
             selectable: Vec::new(),
@@ -123,18 +140,26 @@ impl Definition {
             storage: version.name.clone(),
             conversion_webhook: false,
             versions: vec![version],
+            since: 0,
         }
     }
 
     /// Creates the definition for a CRD.
-    pub(super) fn of_crd(crd: &CustomResourceDefinition) -> Self {
+    ///
+    /// # Errors
+    /// Returns a phrase if a schema is not structural.
+    pub(super) fn of_crd(crd: &CustomResourceDefinition) -> Result<Self, String> {
         let (spec, names) = (&crd.spec, &crd.spec.names);
         let storage = spec.versions.iter().find(|version| version.storage);
         let strategy = spec
             .conversion
             .as_ref()
             .map(|conversion| conversion.strategy.as_str());
-        Self {
+        let value = serde_json::to_value(crd).map_err(|error| error.to_string())?;
+        let versions = value["spec"]["versions"].as_array().into_iter().flatten();
+        let versions = versions.map(|version| rbuilder_judge::Definition::of_version(&value, version));
+        let versions = spec.versions.iter().zip(versions);
+        Ok(Self {
             id: ResourceId::new(&*spec.group, &*names.plural),
             kind: names.kind.clone(),
             list_kind: names
@@ -152,8 +177,50 @@ impl Definition {
             review: false,
             storage: storage.map(|version| version.name.clone()).unwrap_or_default(),
             conversion_webhook: strategy == Some("Webhook"),
-            versions: spec.versions.iter().map(version_of_crd).collect(),
+            versions: versions
+                .map(|(version, definition)| Ok(Version::of_crd(version.served, definition?)))
+                .collect::<Result<_, String>>()?,
+            since: 0,
+        })
+    }
+
+    /// Returns the storage version.
+    fn storage_version(&self) -> Option<&Version> {
+        self.versions.iter().find(|version| version.name == self.storage)
+    }
+
+    /// Returns a stored object as it is read in a version: with the fields and defaults of today.
+    pub(super) fn read<'a>(&self, stored: &'a Value, version: &Version) -> Cow<'a, Value> {
+        let stored_as = string_at(stored, "/apiVersion");
+        let resource_version = string_at(stored, "/metadata/resourceVersion").parse::<u64>();
+        let is_current = resource_version.is_ok_and(|at| at > self.since);
+        if !self.custom {
+            return Cow::Borrowed(stored);
         }
+        let from = self
+            .versions
+            .iter()
+            .find(|version| self.api_version(&version.name) == stored_as);
+        let is_same = from.is_some_and(|from| from.name == version.name);
+        let read = match from.and_then(Version::judge) {
+            Some(judge) if !is_current => Cow::Owned(judge.read(stored)),
+            _ => Cow::Borrowed(stored),
+        };
+        match version.judge() {
+            Some(judge) if !is_same => Cow::Owned(judge.convert(&read)),
+            _ => read,
+        }
+    }
+
+    /// Returns an object as it is read in the storage version when it has been stored.
+    pub(super) fn to_stored(&self, mut object: Value, version: &Version) -> Value {
+        if version.name != self.storage
+            && let Some(judge) = self.storage_version().and_then(Version::judge)
+        {
+            return judge.read(&object);
+        }
+        object["apiVersion"] = self.api_version(&self.storage).into();
+        object
     }
 
     pub(super) fn version(&self, name: &str) -> Option<&Version> {
@@ -171,36 +238,6 @@ impl Definition {
     }
 }
 
-fn version_of_crd(
-    version: &k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinitionVersion,
-) -> Version {
-    let subresources = version.subresources.as_ref();
-    let scale = subresources
-        .and_then(|all| all.scale.as_ref())
-        .map(|scale| Scale {
-            replicas: pointer(&scale.spec_replicas_path),
-            observed: pointer(&scale.status_replicas_path),
-            selector: scale.label_selector_path.as_deref().map(pointer),
-        });
-    let schema = version
-        .schema
-        .as_ref()
-        .and_then(|schema| serde_json::to_value(schema.open_api_v3_schema.as_ref()?).ok());
-    let fields = version.selectable_fields.iter().flatten();
-    Version {
-        name: version.name.clone(),
-        served: version.served,
-        source: Arc::new(Source::Given(with_metadata(
-            schema.and_then(|schema| serde_json::from_value(schema).ok()),
-        ))),
-        status: subresources.is_some_and(|all| all.status.is_some()),
-        scale,
-        selectable: fields
-            .map(|field| field.json_path.trim_start_matches('.').to_owned())
-            .collect(),
-    }
-}
-
 /// Converts `.spec.replicas` to `/spec/replicas`.
 fn pointer(path: &str) -> String {
     path.replace('.', "/")
@@ -209,20 +246,62 @@ fn pointer(path: &str) -> String {
 /// The source of the schema of a version.
 #[derive(Debug)]
 pub(super) enum Source {
-    Given(Schema),
+    /// A custom resource. Its rules are compiled with the first write.
+    Judged {
+        definition: rbuilder_judge::Definition,
+        judge: OnceLock<Judge>,
+        schema: OnceLock<Schema>,
+    },
     /// From the catalogue. Decoded on first use, because decoding all schemas for every server
     /// would be slow.
-    Catalogue {
-        path: String,
-        made: OnceLock<Schema>,
-    },
+    Catalogue { path: String, made: OnceLock<Schema> },
+}
+
+impl Source {
+    fn judged(definition: rbuilder_judge::Definition) -> Self {
+        Self::Judged {
+            definition,
+            judge: OnceLock::new(),
+            schema: OnceLock::new(),
+        }
+    }
 }
 
 impl Version {
+    fn of_crd(served: bool, definition: rbuilder_judge::Definition) -> Self {
+        let fields = definition.selectable_fields.iter();
+        Self {
+            name: definition.version.clone(),
+            served,
+            status: definition.has_status,
+            scale: definition.scale.as_ref().map(|scale| Scale {
+                replicas: pointer(&scale.spec_replicas),
+                observed: pointer(&scale.status_replicas),
+                selector: scale.label_selector.as_deref().map(pointer),
+            }),
+            selectable: fields
+                .map(|field| field.trim_start_matches('.').to_owned())
+                .collect(),
+            source: Arc::new(Source::judged(definition)),
+        }
+    }
+
+    /// Returns the judge of a custom resource.
+    pub(super) fn judge(&self) -> Option<&Judge> {
+        match &*self.source {
+            Source::Judged {
+                definition, judge, ..
+            } => Some(judge.get_or_init(|| Judge::new(definition.clone()))),
+            Source::Catalogue { .. } => None,
+        }
+    }
+
     /// Returns the schema of the whole object, including `metadata`.
     pub(super) fn schema(&self) -> &Schema {
         match &*self.source {
-            Source::Given(schema) => schema,
+            Source::Judged {
+                definition, schema, ..
+            } => schema.get_or_init(|| with_metadata(Some(definition.schema.clone()))),
             Source::Catalogue { path, made } => made.get_or_init(|| {
                 let found = KUBERNETES.schema(path);
                 // If the catalogue has no schema for the kind, all fields are kept.
@@ -232,8 +311,11 @@ impl Version {
     }
 }
 
+/// The schema of an object with any fields.
+pub(super) static OPEN: LazyLock<Schema> = LazyLock::new(|| with_metadata(None));
+
 /// Adds the fields that all objects have to a schema. Without a schema, all other fields are kept.
-pub(super) fn with_metadata(schema: Option<Schema>) -> Schema {
+fn with_metadata(schema: Option<Schema>) -> Schema {
     let mut schema = schema.unwrap_or_else(|| Schema {
         preserve_unknown_fields: true,
         ..Schema::default()

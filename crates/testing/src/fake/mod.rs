@@ -30,16 +30,17 @@
 //! - label and field selectors, pagination
 //! - watches from any resource version, with bookmarks
 //! - lists and watches of metadata only
-//! - schema defaults, pruning and bounds
+//! - custom resources are judged as kube-apiserver judges them, with its messages: unknown and repeated
+//!   fields (`fieldValidation`, with `Warning` headers), pruning, defaults, bounds, patterns, formats,
+//!   list keys, CEL rules, transition rules and ratcheting, for each version by its own schema
 //! - the subresources `status` and `scale`
 //! - discovery
 //!
 //! The same test suite runs against this server and against kube-apiserver.
 //!
 //! # Not supported
-//! - CEL rules, patterns and formats in schemas are not checked. For built-in kinds, the validation
-//!   code of kube-apiserver is missing and only the most common defaults are set. CRDs are not
-//!   validated.
+//! - For built-in kinds, only metadata and schemas are checked: the validation code of kube-apiserver is
+//!   missing, and only the most common defaults are set. CRDs are not validated.
 //! - Admission and conversion webhooks are not called. Versions are converted if the conversion
 //!   strategy is `None`.
 //! - There is no authorization: clients have all permissions.
@@ -55,7 +56,8 @@
 
 // The server is a state and functions on it. A request is parsed (`request`), its kind is looked up
 // (`kinds`, `builtin`), and it is answered under one lock (`routes`, `read`, `write`, `patch`,
-// `delete`). Changes are appended to a log, from which watches and lists of older versions read
+// `delete`). Writes are decoded and judged by `rbuilder-judge` (`verdicts`, `typed` for applied
+// configurations). Changes are appended to a log, from which watches and lists of older versions read
 // (`store`, `watch`). Ownership of fields is split into sets of fields (`fields`), the entries of
 // managers (`managers`) and the merge (`apply`). There are no tasks or timers except for those of
 // watches, so a paused clock only advances when all watches are idle.
@@ -71,7 +73,6 @@ mod fault;
 mod fields;
 mod kinds;
 mod managers;
-mod names;
 mod patch;
 mod read;
 mod request;
@@ -79,11 +80,12 @@ mod routes;
 mod scale;
 mod selectors;
 mod server;
-mod shape;
 mod store;
 mod strategic;
-mod validate;
+mod typed;
+mod verdicts;
 mod view;
+mod warnings;
 mod watch;
 mod write;
 

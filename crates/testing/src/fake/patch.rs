@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::apply::Apply;
-use super::failure::{Cause, Failure};
+use super::failure::Failure;
 use super::kinds::string_at;
 use super::store::State;
 use super::write::Writer;
-use super::{managers, shape, strategic};
+use super::{managers, strategic, typed};
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
@@ -27,18 +27,13 @@ impl State {
             return self.apply(writer);
         }
         let old = self.named(writer.request)?;
-        let shown = {
-            let mut shown = Value::clone(&old);
-            shown["apiVersion"] = writer.definition.api_version(&writer.version.name).into();
-            shown
-        };
-        let mut new = patched(writer, content_type, shown)?;
+        let shown = writer.definition.read(&old, writer.version).into_owned();
+        let patched = patched(writer, content_type, shown)?;
+        let new = writer.decoded_patch(&patched)?;
         if string_at(&new, "/metadata/name") != string_at(&old, "/metadata/name") {
             let message = "the name of the object does not match the name on the URL";
             return Err(Failure::bad_request(message));
         }
-        new = writer.check_object(new)?;
-        check_uid(writer, &old, &new)?;
         Ok((self.save(writer, Some(old), new, None)?, false))
     }
 
@@ -53,9 +48,23 @@ impl State {
             Err(missing) if !writer.part().is_empty() => return Err(missing),
             old => old.ok(),
         };
-        let mut wanted = writer.object()?;
+        let mut wanted = writer.sent()?;
+        let given = wanted["metadata"]["managedFields"].as_array();
+        if given.is_some_and(|entries| !entries.is_empty()) {
+            return Err(Failure::bad_request("metadata.managedFields must be nil"));
+        }
+        if old.is_none() {
+            check_unknown_uid(writer, &wanted)?;
+        }
+        check_typed(writer)?;
         let name = request.name.clone().unwrap_or_default();
         match string_at(&wanted, "/metadata/name") {
+            "" if old.is_none() => {
+                let message = format!(
+                    "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+                );
+                return Err(Failure::bad_request(message));
+            }
             "" => wanted["metadata"]["name"] = name.into(),
             found if found == name => {}
             found => {
@@ -64,17 +73,10 @@ impl State {
                 return Err(Failure::bad_request(message));
             }
         }
-        let given = wanted["metadata"]["managedFields"].as_array();
-        if given.is_some_and(|entries| !entries.is_empty()) {
-            return Err(Failure::bad_request("metadata.managedFields must be nil"));
-        }
-        match &old {
-            Some(old) => check_uid(writer, old, &wanted)?,
-            None => check_unknown_uid(writer, &wanted)?,
-        }
-        self.check_declared(writer, &wanted)?;
         let made = old.is_none();
-        let live = old.as_ref().map_or(Value::Null, |old| Value::clone(old));
+        let live = old.as_ref().map_or(Value::Null, |old| {
+            writer.definition.read(old, writer.version).into_owned()
+        });
         let apply = Apply {
             live: &live,
             wanted,
@@ -84,46 +86,29 @@ impl State {
             schema: writer.version.schema(),
         };
         let (new, managers) = apply.run(managers::read_managers(&live))?;
+        let new = writer.settled(new)?;
         Ok((self.save(writer, old, new, Some(managers))?, made))
-    }
-
-    /// Rejects an apply that sets fields not declared in the schema.
-    fn check_declared(&self, writer: Writer<'_>, wanted: &Value) -> Result<(), Failure> {
-        let unknown = shape::prune_unknown_fields(&mut wanted.clone(), writer.version.schema());
-        let Some(first) = unknown.first() else {
-            return Ok(());
-        };
-        let definition = writer.definition;
-        let message = format!(
-            "failed to create typed patch object ({}/{}; {}/{}, Kind={}): .{first}: field not declared in schema",
-            string_at(wanted, "/metadata/namespace"),
-            string_at(wanted, "/metadata/name"),
-            definition.id.group,
-            writer.version.name,
-            definition.kind,
-        );
-        Err(Failure::new(500, "", message))
     }
 }
 
-/// Rejects a changed uid.
-fn check_uid(writer: Writer<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
-    if writer.ignores_uid() {
-        return Ok(());
-    }
-    let (uid, is) = (string_at(new, "/metadata/uid"), string_at(old, "/metadata/uid"));
-    if uid.is_empty() || uid == is {
-        return Ok(());
-    }
-    let cause = Cause::invalid(
-        "metadata.uid",
-        format!("Invalid value: \"{uid}\": field is immutable"),
+/// Rejects an applied configuration that does not fit the schema.
+fn check_typed(writer: Writer<'_>) -> Result<(), Failure> {
+    let wanted = &writer.request.body;
+    let mut errors = typed::find_mismatches(wanted, writer.version.schema());
+    let said = match errors.len() {
+        0 => return Ok(()),
+        1 => errors.remove(0),
+        _ => format!("errors:\n  {}", errors.join("\n  ")),
+    };
+    let definition = writer.definition;
+    let message = format!(
+        "failed to create typed patch object ({}/{}; {}, Kind={}): {said}",
+        string_at(wanted, "/metadata/namespace"),
+        string_at(wanted, "/metadata/name"),
+        definition.api_version(&writer.version.name),
+        definition.kind,
     );
-    Err(Failure::invalid(
-        writer.definition,
-        string_at(old, "/metadata/name"),
-        &[cause],
-    ))
+    Err(Failure::new(500, "", message))
 }
 
 /// Rejects a uid in an apply that would create the object.

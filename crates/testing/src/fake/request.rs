@@ -75,6 +75,8 @@ pub struct Request {
     pub parameters: BTreeMap<String, String>,
     /// The body; `null` if it is empty or not JSON.
     pub body: Value,
+    /// The paths of the fields that are in the body several times.
+    pub(super) duplicates: Vec<String>,
     /// The status code of the response; 0 if there was no response, see
     /// [`Fault::disconnect`](super::Fault::disconnect).
     pub code: u16,
@@ -161,6 +163,7 @@ impl Request {
             name: name.map(str::to_owned),
             parameters,
             body: Value::Null,
+            duplicates: Vec::new(),
             code: 0,
         })
     }

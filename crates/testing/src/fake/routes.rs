@@ -8,6 +8,7 @@ use super::failure::Failure;
 use super::request::{Request, Verb};
 use super::store::State;
 use super::view::View;
+use super::warnings::Warnings;
 use super::watch::Watch;
 use super::write::Writer;
 use super::{Shared, scale};
@@ -35,6 +36,7 @@ pub(super) fn answer_request(
     state: &mut State,
     request: &Request,
     headers: &Headers,
+    warnings: &Warnings,
 ) -> Result<Answer, Failure> {
     let Some(definition) = state.kind(&request.id()).cloned() else {
         return Ok(Answer::NoSuchPath);
@@ -52,7 +54,7 @@ pub(super) fn answer_request(
         );
         return Err(Failure::of_code(500, message));
     }
-    let view = View::new(&definition, version, &headers.accept);
+    let view = View::new(definition.clone(), version, &headers.accept);
     let agent = headers
         .user_agent
         .split('/')
@@ -71,6 +73,7 @@ pub(super) fn answer_request(
             definition: &definition,
             version,
             manager,
+            warnings,
         },
     };
     call.answer(shared)
@@ -155,7 +158,8 @@ impl Call<'_> {
         let Some(paths) = &version.scale else {
             return Ok(Answer::NoSuchPath);
         };
-        let object = self.state.named(request)?;
+        let stored = self.state.named(request)?;
+        let object = self.writer.definition.read(&stored, version);
         let shown = scale::to_scale(&object, paths);
         let wanted = match request.verb {
             Verb::Get => return Ok(Answer::Object(200, shown)),
@@ -173,8 +177,9 @@ impl Call<'_> {
             Verb::Patch => return Err(Failure::unsupported_patch(&["application/merge-patch+json"])),
             _ => return Ok(Answer::NoSuchPath),
         };
-        let new = scale::set_replicas(&object, &wanted, paths)?;
-        let saved = self.state.save(self.writer, Some(object), new, None)?;
+        let new = scale::set_replicas(&object, &wanted, paths, self.writer.definition.custom)?;
+        drop(object);
+        let saved = self.state.save(self.writer, Some(stored), new, None)?;
         Ok(Answer::Object(200, scale::to_scale(&saved, paths)))
     }
 
@@ -199,7 +204,7 @@ fn review(writer: Writer<'_>) -> Result<Answer, Failure> {
     if writer.request.verb != Verb::Create {
         return Ok(Answer::NoSuchPath);
     }
-    let mut object = writer.object()?;
+    let mut object = writer.sent()?;
     object["status"] = match writer.definition.kind.as_str() {
         "TokenReview" => json!({
             "authenticated": true, "user": { "username": "system:admin", "groups": ["system:masters"] },

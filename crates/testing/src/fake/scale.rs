@@ -1,25 +1,10 @@
 //! The `scale` subresource.
 
+use rbuilder_judge::go;
 use serde_json::{Map, Value, json};
 
 use super::failure::{Cause, Failure};
 use super::kinds::Scale;
-
-/// Validates the number of replicas, if it is set.
-pub(super) fn check_replicas(object: &Value, scale: &Scale) -> Option<Cause> {
-    let field = scale.replicas.replace('/', ".");
-    let found = object.pointer(&scale.replicas)?;
-    let message = match found {
-        Value::Number(count) if count.as_i64().is_some_and(|count| count < 0) => {
-            format!("Invalid value: {count}: should be a non-negative integer")
-        }
-        Value::String(text) => {
-            format!("Invalid value: 0: {field} accessor error: {text} is of the type string, expected int64")
-        }
-        _ => return None,
-    };
-    Some(Cause::invalid(field, message))
-}
 
 /// Returns the `Scale` for an object.
 pub(super) fn to_scale(object: &Value, scale: &Scale) -> Value {
@@ -58,15 +43,36 @@ fn selector_text(selector: &Value) -> String {
     terms.collect::<Vec<_>>().join(",")
 }
 
-/// Returns the object with the number of replicas from a `Scale`.
-pub(super) fn set_replicas(object: &Value, wanted: &Value, scale: &Scale) -> Result<Value, Failure> {
+/// Returns the object with the number of replicas from a `Scale`. A negative number of a custom
+/// resource is refused later, with all other violations.
+pub(super) fn set_replicas(
+    object: &Value,
+    wanted: &Value,
+    scale: &Scale,
+    is_custom: bool,
+) -> Result<Value, Failure> {
     let replicas = wanted["spec"]
         .get("replicas")
         .cloned()
         .unwrap_or_else(|| 0.into());
-    if replicas.as_i64().is_none_or(|count| count < 0) {
-        let message = format!("Scale.autoscaling is invalid: spec.replicas: Invalid value: {replicas}");
-        return Err(Failure::of_code(422, message));
+    let is_number = replicas
+        .as_i64()
+        .is_some_and(|count| i32::try_from(count).is_ok());
+    if !is_number {
+        let message = format!(
+            "Scale in version \"v1\" cannot be handled as a Scale: json: cannot unmarshal {} into Go struct field \
+             ScaleSpec.spec.replicas of type int32",
+            go::json(&replicas)
+        );
+        return Err(Failure::bad_request(message));
+    }
+    if replicas.as_i64().is_some_and(|count| count < 0) && !is_custom {
+        let cause = Cause::invalid(
+            "spec.replicas",
+            format!("Invalid value: {replicas}: must be greater than or equal to 0"),
+        );
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        return Err(Failure::invalid_scale(name, cause));
     }
     let mut object = object.clone();
     let mut place = &mut object;

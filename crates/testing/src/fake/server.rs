@@ -13,6 +13,7 @@ use hyper::body::{Bytes, Frame};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::client::Body;
 use kube::{Client, Resource};
+use rbuilder_judge::MOST_BYTES;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -20,11 +21,13 @@ use tower::BoxError;
 
 use super::builtin;
 use super::collect::Collector;
+use super::failure::Failure;
 use super::fault::{self, Effect, Fault};
-use super::kinds::{Definition, ResourceId};
+use super::kinds::{Definition, ResourceId, Version};
 use super::request::{Request, Verb};
 use super::routes::{Answer, Headers, answer_request};
 use super::store::State;
+use super::warnings::Warnings;
 use crate::manifests::read_documents;
 
 /// The body type of responses.
@@ -128,7 +131,7 @@ impl ApiServer {
             content_type: "application/apply-patch+yaml".to_owned(),
             ..Headers::default()
         };
-        let installed = answer_request(&self.shared, &mut self.shared.state(), &request, &headers);
+        let installed = answer_internal(&self.shared, &request, &headers);
         self.shared.wake();
         match installed {
             Ok(_) => Ok(()),
@@ -147,8 +150,11 @@ impl ApiServer {
         self
     }
 
-    /// Stores an object unchanged, including its status. A uid and a creation timestamp are added
-    /// if missing. An existing object with the same name is replaced.
+    /// Stores an object, including its status. A uid and a creation timestamp are added if missing.
+    /// An existing object with the same name is replaced.
+    ///
+    /// The object is not validated, as if it were older than the schema. As in every object that the
+    /// server reads, unknown fields are removed and defaults are set.
     ///
     /// # Panics
     /// Panics if the kind is not served or the object has no name.
@@ -174,6 +180,11 @@ impl ApiServer {
             }
             if metadata.creation_timestamp.is_none() {
                 value["metadata"]["creationTimestamp"] = state.now().into();
+            }
+            if let Some(definition) = state.kind(&id).cloned()
+                && let Some(judge) = definition.version(&K::version(&())).and_then(Version::judge)
+            {
+                value = judge.read(&value);
             }
             state.put(&id, (namespace, name), value);
         }
@@ -215,12 +226,7 @@ impl ApiServer {
     pub fn namespace(&self, prefix: &str) -> String {
         let mut request = internal_request(Verb::Create, &ResourceId::namespaces(), None, None);
         request.body = json!({ "metadata": { "generateName": format!("{prefix}-") } });
-        let made = answer_request(
-            &self.shared,
-            &mut self.shared.state(),
-            &request,
-            &Headers::default(),
-        );
+        let made = answer_internal(&self.shared, &request, &Headers::default());
         self.shared.wake();
         match made {
             Ok(Answer::Object(_, namespace)) => namespace["metadata"]["name"]
@@ -285,7 +291,11 @@ impl ApiServer {
             return Ok(self.document(path, &headers.accept));
         };
         let bytes = body.collect_bytes().await?;
-        request.body = parse_body(&bytes, &headers.content_type);
+        if bytes.len() > MOST_BYTES {
+            let failure = Failure::from(rbuilder_judge::Failure::TooLarge);
+            return Ok(json_response(failure.code, &failure.to_json()));
+        }
+        (request.body, request.duplicates) = parse_body(&bytes, &headers.content_type);
         let number = self.shared.state().requests.note(request.clone());
         let response = self.handle(&request, &headers).await;
         let code = response.as_ref().map_or(0, |response| response.status().as_u16());
@@ -303,15 +313,16 @@ impl ApiServer {
             Some(Effect::Disconnect) => return Err("the test asked for a broken connection".into()),
             Some(Effect::Delay(_)) | None => {}
         }
+        let warnings = Warnings::default();
         let answered = {
             let mut state = self.shared.state();
             state.run_collector();
-            let answered = answer_request(&self.shared, &mut state, request, headers);
+            let answered = answer_request(&self.shared, &mut state, request, headers, &warnings);
             state.plan_collection();
             answered
         };
         self.shared.wake();
-        Ok(match answered {
+        let mut response = match answered {
             Ok(Answer::Object(code, object)) => json_response(code, &object),
             Ok(Answer::NoSuchPath) => no_such_path(),
             Ok(Answer::Lines(watch)) => {
@@ -319,7 +330,13 @@ impl ApiServer {
                 response(200, StreamBody::new(frames).boxed_unsync())
             }
             Err(failure) => json_response(failure.code, &failure.to_json()),
-        })
+        };
+        for warning in warnings.to_headers() {
+            if let Ok(warning) = http::HeaderValue::from_bytes(warning.as_bytes()) {
+                response.headers_mut().append(header::WARNING, warning);
+            }
+        }
+        Ok(response)
     }
 
     fn document(&self, path: &str, accept: &str) -> Response<ResponseBody> {
@@ -345,8 +362,20 @@ fn internal_request(verb: Verb, id: &ResourceId, namespace: Option<&str>, name: 
         name: name.map(str::to_owned),
         parameters: std::collections::BTreeMap::new(),
         body: Value::Null,
+        duplicates: Vec::new(),
         code: 0,
     }
+}
+
+/// Handles a request of the server itself.
+fn answer_internal(shared: &Arc<Shared>, request: &Request, headers: &Headers) -> Result<Answer, Failure> {
+    answer_request(
+        shared,
+        &mut shared.state(),
+        request,
+        headers,
+        &Warnings::default(),
+    )
 }
 
 fn read_headers(headers: &HeaderMap) -> Headers {
@@ -362,15 +391,15 @@ fn read_headers(headers: &HeaderMap) -> Headers {
 }
 
 /// Parses a body. Returns `null` if it is empty or malformed; handlers that need a body reject it.
-fn parse_body(bytes: &[u8], content_type: &str) -> Value {
-    if let Ok(value) = serde_json::from_slice(bytes) {
-        return value;
+/// The second value has the paths of fields that occur several times.
+fn parse_body(bytes: &[u8], content_type: &str) -> (Value, Vec<String>) {
+    let text = std::str::from_utf8(bytes).unwrap_or_default();
+    if let Ok(body) = rbuilder_judge::Body::parse(text) {
+        return (body.value().clone(), body.duplicates().to_vec());
     }
-    let text = std::str::from_utf8(bytes)
-        .ok()
-        .filter(|_| content_type.contains("yaml"));
-    text.and_then(|text| serde_saphyr::from_str(text).ok())
-        .unwrap_or_default()
+    let text = Some(text).filter(|_| content_type.contains("yaml"));
+    let value = text.and_then(|text| serde_saphyr::from_str(text).ok());
+    (value.unwrap_or_default(), Vec::new())
 }
 
 fn response(code: u16, body: ResponseBody) -> Response<ResponseBody> {

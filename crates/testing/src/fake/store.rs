@@ -144,7 +144,8 @@ impl State {
         self.kinds.get(id)
     }
 
-    pub(super) fn serve(&mut self, definition: Definition) {
+    pub(super) fn serve(&mut self, mut definition: Definition) {
+        definition.since = self.version;
         self.kinds.insert(definition.id.clone(), Arc::new(definition));
     }
 

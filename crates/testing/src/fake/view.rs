@@ -1,27 +1,35 @@
 //! The representation of objects in responses: in the requested version, complete or metadata only.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::kinds::{Definition, Version};
+use super::store::State;
 
 /// The representation requested by a client.
 #[derive(Clone, Debug)]
 pub(super) struct View {
+    definition: Arc<Definition>,
+    version: Version,
     api_version: String,
-    list_kind: String,
     metadata_only: bool,
-    /// True for built-in kinds: the items of their lists omit `apiVersion` and `kind`.
-    bare_items: bool,
 }
 
 impl View {
-    pub(super) fn new(definition: &Definition, version: &Version, accept: &str) -> Self {
+    pub(super) fn new(definition: Arc<Definition>, version: &Version, accept: &str) -> Self {
         Self {
             api_version: definition.api_version(&version.name),
-            list_kind: definition.list_kind.clone(),
             metadata_only: accept.contains("as=PartialObjectMetadata"),
-            bare_items: !definition.custom,
+            version: version.clone(),
+            definition,
         }
+    }
+
+    /// Returns false if the kind is not served any more, or not in this way.
+    pub(super) fn is_served(&self, state: &State) -> bool {
+        let served = state.kind(&self.definition.id);
+        served.is_some_and(|served| Arc::ptr_eq(served, &self.definition))
     }
 
     /// Returns the representation of an object.
@@ -32,7 +40,7 @@ impl View {
                 "metadata": object["metadata"],
             });
         }
-        let mut shown = object.clone();
+        let mut shown = self.definition.read(object, &self.version).into_owned();
         shown["apiVersion"] = self.api_version.clone().into();
         shown
     }
@@ -47,14 +55,15 @@ impl View {
         }
         let item = |item: &Value| {
             let mut shown = self.object(item);
-            if let Some(fields) = shown.as_object_mut().filter(|_| self.bare_items) {
+            // The items of lists of built-in kinds omit both.
+            if let Some(fields) = shown.as_object_mut().filter(|_| !self.definition.custom) {
                 fields.remove("apiVersion");
                 fields.remove("kind");
             }
             shown
         };
         json!({
-            "kind": self.list_kind, "apiVersion": self.api_version, "metadata": metadata,
+            "kind": self.definition.list_kind, "apiVersion": self.api_version, "metadata": metadata,
             "items": items.map(item).collect::<Vec<_>>(),
         })
     }

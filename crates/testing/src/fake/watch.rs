@@ -133,7 +133,7 @@ impl Watch {
         if state.run_collector() {
             shared.wake();
         }
-        if state.epoch != self.epoch || state.kind(&self.id).is_none() {
+        if state.epoch != self.epoch || !self.view.is_served(&state) {
             self.ended = true;
             return;
         }

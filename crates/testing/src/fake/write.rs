@@ -8,12 +8,11 @@ use super::failure::{Cause, Failure};
 use super::fields::Fields;
 use super::kinds::{Definition, ResourceId, Version, string_at};
 use super::managers::{self, Manager};
-use super::names;
 use super::read::key_of;
 use super::request::{Request, Verb};
 use super::store::State;
-use super::{builtin, crds, scale, shape, validate};
-use crate::defaults::fill_defaults;
+use super::warnings::Warnings;
+use super::{builtin, crds};
 
 /// The context of a write: request, kind, version and field manager.
 #[derive(Clone, Copy)]
@@ -23,6 +22,7 @@ pub(super) struct Writer<'a> {
     pub(super) version: &'a Version,
     /// Name of the field manager.
     pub(super) manager: &'a str,
+    pub(super) warnings: &'a Warnings,
 }
 
 impl Writer<'_> {
@@ -37,12 +37,6 @@ impl Writer<'_> {
             .as_deref()
             .filter(|name| *name == "status")
             .unwrap_or_default()
-    }
-
-    /// Returns true for patches of the status of a custom resource. kube-apiserver ignores their
-    /// metadata except for the resource version.
-    pub(super) fn ignores_uid(&self) -> bool {
-        self.request.verb == Verb::Patch && self.definition.custom && self.part() == "status"
     }
 
     pub(super) fn is_dry_run(&self) -> bool {
@@ -60,13 +54,9 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the object in the request body.
-    pub(super) fn object(&self) -> Result<Value, Failure> {
-        self.check_object(self.request.body.clone())
-    }
-
-    /// Checks kind, version and namespace of an object, and sets them if they are absent.
-    pub(super) fn check_object(&self, mut object: Value) -> Result<Value, Failure> {
+    /// Returns the object in the request body as it was sent, with kind, version and namespace.
+    pub(super) fn sent(&self) -> Result<Value, Failure> {
+        let mut object = self.request.body.clone();
         let kind = &self.definition.kind;
         if !object.is_object()
             || !matches!(
@@ -95,18 +85,21 @@ impl Writer<'_> {
         }
         object["apiVersion"] = expected.into();
         object["kind"] = kind.clone().into();
-        if !object["metadata"].is_object() {
-            object["metadata"] = Value::Object(Map::new());
-        }
         self.set_namespace(&mut object)?;
         Ok(object)
     }
 
     /// Sets the namespace in the path.
-    fn set_namespace(&self, object: &mut Value) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// Returns an error if the object has another one.
+    pub(super) fn set_namespace(&self, object: &mut Value) -> Result<(), Failure> {
+        if !object["metadata"].is_object() {
+            object["metadata"] = Value::Object(Map::new());
+        }
         let wanted = self.request.namespace.as_deref().unwrap_or_default();
         let found = string_at(object, "/metadata/namespace");
-        if !found.is_empty() && found != wanted {
+        if !wanted.is_empty() && !found.is_empty() && found != wanted {
             let message =
                 "the namespace of the provided object does not match the namespace sent on the request";
             return Err(Failure::bad_request(message));
@@ -126,11 +119,7 @@ impl Writer<'_> {
 impl State {
     /// Creates the object in the request body.
     pub(super) fn create(&mut self, writer: Writer<'_>) -> Result<Arc<Value>, Failure> {
-        let mut object = writer.object()?;
-        if !string_at(&object, "/metadata/resourceVersion").is_empty() {
-            let message = "resourceVersion should not be set on objects to be created";
-            return Err(Failure::new(500, "", message));
-        }
+        let mut object = writer.decoded()?;
         let prefix = string_at(&object, "/metadata/generateName").to_owned();
         if string_at(&object, "/metadata/name").is_empty() && !prefix.is_empty() {
             object["metadata"]["name"] = format!("{prefix}{}", self.suffix()).into();
@@ -141,7 +130,7 @@ impl State {
     /// Replaces an object with the one in the request body.
     pub(super) fn update(&mut self, writer: Writer<'_>) -> Result<Arc<Value>, Failure> {
         let old = self.named(writer.request);
-        let object = writer.object()?;
+        let object = writer.decoded()?;
         let name = writer.request.name.as_deref().unwrap_or_default();
         let found = string_at(&object, "/metadata/name");
         if !found.is_empty() && found != name {
@@ -161,20 +150,22 @@ impl State {
         self.save(writer, Some(old), object, None)
     }
 
-    /// Validates and stores the new state of an object. `managers` is the result of an apply.
+    /// Judges and stores the new state of an object, which has been decoded. `managers` is the result
+    /// of an apply.
     pub(super) fn save(
         &mut self,
         writer: Writer<'_>,
-        old: Option<Arc<Value>>,
-        mut new: Value,
+        stored: Option<Arc<Value>>,
+        new: Value,
         managers: Option<Vec<Manager>>,
     ) -> Result<Arc<Value>, Failure> {
-        match &old {
-            Some(old) => keep_immutable(writer, old, &mut new)?,
-            None => self.initialize(writer, &mut new)?,
-        }
-        check_shape(writer, &mut new)?;
-        new["apiVersion"] = writer.definition.api_version(&writer.definition.storage).into();
+        let old = stored
+            .as_ref()
+            .map(|stored| writer.definition.read(stored, writer.version));
+        let mut new = match &old {
+            Some(old) => update_object(writer, old, new)?,
+            None => self.complete_new(writer, new)?,
+        };
         let served = if *writer.id() == ResourceId::crds() && writer.part().is_empty() {
             let now = self.now();
             let conditions = old.as_ref().map(|old| old["status"].clone());
@@ -190,8 +181,20 @@ impl State {
         };
         count_generation(writer, old.as_deref(), &mut new);
         let changes_managers = self.note_managers(writer, old.as_deref(), &mut new, managers);
-        if let Some(old) = old.filter(|old| !changes_managers && is_same(old, &new)) {
-            return Ok(old);
+        drop(old);
+        let mut new = writer.definition.to_stored(new, writer.version);
+        // Watches of the kind end when it is served in another way.
+        let served = served.filter(|_| stored.as_ref().is_none_or(|stored| stored["spec"] != new["spec"]));
+        if let Some(stored) = stored {
+            if !changes_managers && is_same(&stored, &new) {
+                return Ok(stored);
+            }
+            // A dry run answers with the version of the stored object.
+            set(
+                &mut new["metadata"],
+                "resourceVersion",
+                stored["metadata"].get("resourceVersion").cloned(),
+            );
         }
         if writer.is_dry_run() {
             return Ok(Arc::new(new));
@@ -218,13 +221,26 @@ impl State {
         self.put(id, key, object)
     }
 
-    /// Sets server-generated fields of a new object.
-    fn initialize(&mut self, writer: Writer<'_>, object: &mut Value) -> Result<(), Failure> {
+    /// Judges a new object and sets its server-generated fields.
+    fn complete_new(&mut self, writer: Writer<'_>, mut object: Value) -> Result<Value, Failure> {
         let (definition, id) = (writer.definition, writer.id());
-        let name = string_at(object, "/metadata/name").to_owned();
+        let name = string_at(&object, "/metadata/name").to_owned();
         self.check_namespace(writer, &name)?;
-        names::check_name(definition, &name)
-            .map_err(|cause| Failure::invalid(definition, &name, &[cause]))?;
+        let is_versioned = !string_at(&object, "/metadata/resourceVersion").is_empty();
+        if let Some(fields) = object
+            .as_object_mut()
+            .filter(|_| writer.version.status && definition.kind != "Node")
+        {
+            fields.remove("status");
+        }
+        if !definition.custom {
+            builtin::complete_object(&definition.kind, &mut object);
+        }
+        let mut object = writer.judge_new(object)?;
+        if is_versioned && writer.request.verb == Verb::Create {
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(Failure::new(500, "", message));
+        }
         if self.get(id, &key_of(writer.request, &name)).is_some() {
             return Err(Failure::already_exists(id, &name));
         }
@@ -233,26 +249,19 @@ impl State {
             for name in [
                 "deletionTimestamp",
                 "deletionGracePeriodSeconds",
-                "generation",
                 "managedFields",
                 "resourceVersion",
                 "selfLink",
             ] {
                 metadata.remove(name);
             }
+            if !definition.counts_generation {
+                metadata.remove("generation");
+            }
             metadata.insert("uid".to_owned(), uid.into());
             metadata.insert("creationTimestamp".to_owned(), now.into());
         }
-        if let Some(fields) = object
-            .as_object_mut()
-            .filter(|_| writer.version.status && definition.kind != "Node")
-        {
-            fields.remove("status");
-        }
-        if !definition.custom {
-            builtin::complete_object(&definition.kind, object);
-        }
-        Ok(())
+        Ok(object)
     }
 
     fn check_namespace(&self, writer: Writer<'_>, name: &str) -> Result<(), Failure> {
@@ -302,78 +311,54 @@ impl State {
     }
 }
 
-/// Restores fields that clients cannot change, and rejects changes to immutable fields.
-fn keep_immutable(writer: Writer<'_>, old: &Value, new: &mut Value) -> Result<(), Failure> {
-    check_identity(writer, old, new)?;
-    let going = string_at(new, "/metadata/deletionTimestamp");
-    if !going.is_empty() && going != string_at(old, "/metadata/deletionTimestamp") {
-        let message = format!("Invalid value: \"{going}\": field is immutable");
-        let cause = Cause::invalid("metadata.deletionTimestamp", message);
-        return Err(Failure::invalid(
-            writer.definition,
-            string_at(old, "/metadata/name"),
-            &[cause],
-        ));
+/// Restores the fields that clients cannot change, and judges the update.
+fn update_object(writer: Writer<'_>, old: &Value, mut new: Value) -> Result<Value, Failure> {
+    check_identity(writer, old, &new)?;
+    if !writer.definition.custom {
+        keep_server_fields(writer, old, &mut new);
     }
-    let part = writer.part();
-    if part == "status" {
+    let managed = old["metadata"].get("managedFields").cloned();
+    set(&mut new["metadata"], "managedFields", managed.clone());
+    let mut new = writer.judge_update(new, old)?;
+    set(&mut new["metadata"], "managedFields", managed);
+    Ok(new)
+}
+
+/// Restores the fields of a built-in kind that clients cannot change. For custom resources, the judge
+/// does.
+fn keep_server_fields(writer: Writer<'_>, old: &Value, new: &mut Value) {
+    if writer.part() == "status" {
         let status = new.as_object_mut().and_then(|fields| fields.remove("status"));
+        let uid = new["metadata"].get("uid").cloned();
         *new = old.clone();
         set(new, "status", status);
+        if uid.is_some() {
+            set(&mut new["metadata"], "uid", uid);
+        }
     } else if writer.version.status {
         set(new, "status", old.get("status").cloned());
     }
-    for name in [
-        "name",
-        "uid",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "generation",
-        "managedFields",
-        "resourceVersion",
-        "selfLink",
-    ] {
-        set(&mut new["metadata"], name, old["metadata"].get(name).cloned());
+    let metadata = &old["metadata"];
+    for name in ["creationTimestamp", "deletionTimestamp"] {
+        if let Some(value) = metadata.get(name) {
+            set(&mut new["metadata"], name, Some(value.clone()));
+        }
     }
-    let is_going = old["metadata"].get("deletionTimestamp").is_some();
-    let held = |object: &Value| {
-        object["metadata"]["finalizers"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default()
-    };
-    let before = held(old);
-    let added: Vec<String> = held(new)
-        .iter()
-        .filter(|name| !before.contains(name))
-        .map(ToString::to_string)
-        .collect();
-    if is_going && !added.is_empty() {
-        let message = format!(
-            "Forbidden: no new finalizers can be added if the object is being deleted, \
-             found new finalizers []string{{{}}}",
-            added.join(", ")
-        );
-        let cause = Cause {
-            reason: "FieldValueForbidden",
-            field: "metadata.finalizers".to_owned(),
-            message,
-        };
-        return Err(Failure::invalid(
-            writer.definition,
-            string_at(old, "/metadata/name"),
-            &[cause],
-        ));
+    for name in ["generation", "selfLink", "deletionGracePeriodSeconds"] {
+        set(&mut new["metadata"], name, metadata.get(name).cloned());
     }
-    Ok(())
+    for name in ["name", "uid", "resourceVersion"] {
+        if matches!(string_at(&new["metadata"], &format!("/{name}")), "" | "0") {
+            set(&mut new["metadata"], name, metadata.get(name).cloned());
+        }
+    }
 }
 
-/// Checks that uid and resource version, if set, match the stored object.
+/// Checks that the resource version, if set, and the uid of an update match the stored object.
 fn check_identity(writer: Writer<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
     let (id, name) = (writer.id(), string_at(old, "/metadata/name"));
     let (uid, is) = (string_at(new, "/metadata/uid"), string_at(old, "/metadata/uid"));
-    if !uid.is_empty() && uid != is && !writer.ignores_uid() {
+    if !uid.is_empty() && uid != is && writer.request.verb == Verb::Update {
         let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {is}");
         return Err(Failure::conflict(id, name, &why));
     }
@@ -394,62 +379,9 @@ fn set(object: &mut Value, name: &str, value: Option<Value>) {
     }
 }
 
-/// Prunes, defaults and validates an object. CRDs are exempt, because their schema is recursive.
-fn check_shape(writer: Writer<'_>, object: &mut Value) -> Result<(), Failure> {
-    let (definition, version) = (writer.definition, writer.version);
-    if *writer.id() == ResourceId::crds() {
-        return Ok(());
-    }
-    let unknown = shape::prune_unknown_fields(object, version.schema());
-    let kind = &definition.kind;
-    if writer.request.parameter("fieldValidation") == "Strict" && !unknown.is_empty() {
-        let unknown: Vec<String> = unknown
-            .iter()
-            .map(|path| format!("unknown field \"{path}\""))
-            .collect();
-        let message = format!(
-            "{kind} in version \"{}\" cannot be handled as a {kind}: strict decoding error: {}",
-            version.name,
-            unknown.join(", ")
-        );
-        return Err(Failure::bad_request(message));
-    }
-    fill_defaults(object, version.schema());
-    let mut causes = validate::find_violations(object, version.schema(), "");
-    if !definition.custom {
-        // In Go, absent fields of a status are zero values, so ignore missing fields.
-        causes.retain(|cause| !cause.field.starts_with("status"));
-        if let Some(cause) = causes
-            .iter()
-            .find(|cause| cause.reason == "FieldValueTypeInvalid")
-        {
-            let message = format!(
-                "{kind} in version \"{}\" cannot be handled as a {kind}: {}",
-                version.name, cause.message
-            );
-            return Err(Failure::bad_request(message));
-        }
-    }
-    if definition.custom {
-        causes.extend(
-            version
-                .scale
-                .as_ref()
-                .and_then(|paths| scale::check_replicas(object, paths)),
-        );
-    }
-    if causes.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::invalid(
-        definition,
-        string_at(object, "/metadata/name"),
-        &causes,
-    ))
-}
-
 fn count_generation(writer: Writer<'_>, old: Option<&Value>, new: &mut Value) {
-    if !writer.definition.counts_generation {
+    // The judge counts those of custom resources.
+    if !writer.definition.counts_generation || writer.definition.custom {
         return;
     }
     let content = |object: &Value| {

@@ -1,0 +1,124 @@
+//! Objects of the built-in kinds of Kubernetes, as far as schemas say what is wrong with them.
+//!
+//! For these kinds the server has code instead of a schema: it accepts nothing that is refused here,
+//! but refuses more.
+
+use rbuilder_schema::Schema;
+use serde_json::Value;
+
+use crate::decode::{Body, Decoded, FieldValidation, check_identity, decode};
+use crate::error::Reason;
+use crate::lists::find_duplicates;
+use crate::metadata::{self, Metadata};
+use crate::path::Path;
+use crate::values::Checker;
+use crate::verdict::Failure;
+
+pub use crate::metadata::NameRule;
+
+/// One version of a built-in kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Builtin<'a> {
+    /// The group; empty for the core group.
+    pub group: &'a str,
+    /// The version, such as `v1`.
+    pub version: &'a str,
+    /// The kind, such as `ConfigMap`.
+    pub kind: &'a str,
+    /// True if objects are in namespaces.
+    pub is_namespaced: bool,
+    /// The schema of the objects, including their metadata.
+    pub schema: &'a Schema,
+    /// The rule for names.
+    pub names: NameRule,
+}
+
+impl Builtin<'_> {
+    /// Decodes the body of a write. A body without `apiVersion` and `kind` gets both.
+    ///
+    /// # Errors
+    /// Returns the failure that the server answers with. Its words about values of the wrong type
+    /// may differ from the server's.
+    pub fn decode(&self, body: &Body, fields: FieldValidation) -> Result<Decoded, Failure> {
+        let Builtin { kind, version, .. } = *self;
+        self.check_identity(body)?;
+        let mut decoded = decode(body, self.schema, fields, kind, version)?;
+        decoded.object["apiVersion"] = self.api_version().into();
+        decoded.object["kind"] = self.kind.into();
+        let wrong = self.find_violations(&decoded.object);
+        match wrong
+            .into_iter()
+            .find(|error| error.reason == Reason::TypeInvalid)
+        {
+            None => Ok(decoded),
+            Some(error) => {
+                let message = format!("{kind} in version {version:?} cannot be handled as a {kind}: {error}");
+                Err(Failure::malformed(message))
+            }
+        }
+    }
+
+    /// Checks a decoded object before it is stored, except for its status.
+    ///
+    /// # Errors
+    /// Returns all violations.
+    pub fn check(&self, object: &Value, old: Option<&Value>) -> Result<(), Failure> {
+        let (metadata, field) = (Metadata::of(object), Path::root().child("metadata"));
+        let names = match old {
+            None => self.names,
+            Some(_) => NameRule::PathSegment,
+        };
+        let mut errors = metadata::check_new(metadata, self.is_namespaced, names, &field);
+        if let Some(old) = old {
+            errors.extend(metadata::check_changed(metadata, Metadata::of(old), &field));
+        }
+        errors.extend(self.find_violations(object));
+        if errors.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::Invalid {
+            kind: self.kind.to_owned(),
+            group: self.group.to_owned(),
+            name: metadata.text("name").to_owned(),
+            errors,
+        })
+    }
+
+    /// Refuses the object of another kind.
+    fn check_identity(&self, body: &Body) -> Result<(), Failure> {
+        let kind = self.kind;
+        let Some(fields) = body.value().as_object() else {
+            return check_identity(body, kind);
+        };
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+        let (found, version, wanted) = (text("kind"), text("apiVersion"), self.api_version());
+        if found.is_empty() || found == kind && version == wanted {
+            return Ok(());
+        }
+        Err(Failure::malformed(format!(
+            "{found} in version {version:?} cannot be handled as a {kind}: the path asks for {kind} in version {wanted:?}"
+        )))
+    }
+
+    fn api_version(&self) -> String {
+        match self.group {
+            "" => self.version.to_owned(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+
+    /// Returns the violations of the schema outside of the metadata, and of the status: absent fields
+    /// of a status are zero values in Go.
+    fn find_violations(&self, object: &Value) -> Vec<crate::FieldError> {
+        let mut undecided = Vec::new();
+        let mut checker = Checker::new(Path::root(), &mut undecided);
+        let mut errors = checker.find_errors(object, self.schema, None);
+        errors.extend(find_duplicates(object, self.schema, &Path::root()));
+        let is_within = |field: &str, part: &str| {
+            let rest = field.strip_prefix(part);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        errors.retain(|error| !is_within(&error.field, "status") && !is_within(&error.field, "metadata"));
+        errors
+    }
+}
