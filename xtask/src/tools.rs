@@ -111,6 +111,13 @@ pub(crate) const CONTROLLER_GEN: Tool = Tool {
     source: Source::Go("sigs.k8s.io/controller-tools/cmd/controller-gen", ""),
 };
 
+/// Validates objects without a server, to compare rbuilder with.
+pub(crate) const KUBECTL_VALIDATE: Tool = Tool {
+    name: "kubectl-validate",
+    version: "v0.0.4",
+    source: Source::Go("sigs.k8s.io/kubectl-validate", ""),
+};
+
 /// Checks and tests Prometheus rules. Built without service discovery.
 pub(crate) const PROMTOOL: Tool = Tool {
     name: "promtool",

@@ -11,6 +11,7 @@ mod compare;
 mod cost;
 mod go;
 mod rust;
+mod validate;
 
 use std::path::Path;
 
@@ -36,6 +37,11 @@ pub(crate) struct Args {
     #[arg(long)]
     compare: bool,
 
+    /// Measure `rbuilder validate` of this many objects instead, beside kubectl-validate and a dry
+    /// run on kube-apiserver; needs `go`
+    #[arg(long, value_name = "COUNT")]
+    validate: Option<usize>,
+
     /// Measure the `rbuilder` in this folder instead of building one
     #[arg(long)]
     bin: Option<std::path::PathBuf>,
@@ -57,6 +63,9 @@ pub(crate) fn measure_manifests(args: &Args) -> Result<()> {
         Some(folder) => std::path::absolute(folder)?,
         None => temporary.path().to_owned(),
     };
+    if let Some(count) = args.validate {
+        return validate::measure(&bin, &folder, count, args);
+    }
     if args.compare {
         return compare::measure_both(&bin, &folder, args);
     }
