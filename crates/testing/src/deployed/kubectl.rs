@@ -91,7 +91,7 @@ pub(super) fn has_resources(folder: &str) -> bool {
 /// Runs a command that prints to the terminal.
 #[track_caller]
 pub(super) fn run(command: &mut Command) {
-    println!("{command:?}");
+    print(&format!("{command:?}"));
     match command.status() {
         Ok(status) => assert!(status.success(), "{command:?}: {status}"),
         Err(error) => panic!("{command:?}: {error}"),
@@ -119,4 +119,10 @@ pub(super) fn output(command: &mut Command) -> Result<String, String> {
             Err(format!("{command:?}: {}: {errors}", output.status))
         }
     }
+}
+
+/// Prints a line of the test's output, which `cargo test` shows with `--nocapture` or on failure.
+#[allow(clippy::disallowed_macros)] // tests have no subscriber
+pub(super) fn print(line: &str) {
+    println!("{line}");
 }

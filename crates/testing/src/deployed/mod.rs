@@ -156,7 +156,7 @@ impl DeployedOperator {
         let project: Value = serde_saphyr::from_str(&text).expect("PROJECT is YAML");
         for object in objects.iter().filter(|object| has_controller(&project, object)) {
             let name = kubectl::resource_name(object);
-            println!("waiting for the status of {name}");
+            kubectl::print(&format!("waiting for the status of {name}"));
             eventually(TIMEOUT, || async {
                 let get = ["get", &name, "--output=json"];
                 let found = kubectl::output(self.kubectl.command_for(object).args(get))?;
@@ -205,9 +205,9 @@ impl Drop for DeployedOperator {
             &logs,
             "get events --sort-by=.lastTimestamp",
         ] {
-            println!("\nkubectl --namespace {} {line}", self.namespace());
+            kubectl::print(&format!("\nkubectl --namespace {} {line}", self.namespace()));
             match kubectl::output(self.kubectl().args(line.split_whitespace())) {
-                Ok(text) | Err(text) => println!("{text}"),
+                Ok(text) | Err(text) => kubectl::print(&text),
             }
         }
     }
