@@ -7,8 +7,11 @@ use serde_json::{Number, Value, json};
 use super::make::{Candidate, Maker, common_texts, samples_of, tell_apart};
 use crate::path::KEY;
 
-/// The longest text, list or map to generate.
-const LONGEST: u64 = 300_000;
+/// The longest text to generate.
+const LONGEST: u64 = 100_000;
+
+/// The largest list or map to generate.
+const MOST_ITEMS: u64 = 2_000;
 
 /// Returns values that one of two schemas may reject.
 pub(crate) fn edges(old: &Schema, new: &Schema) -> Vec<Candidate> {
@@ -92,9 +95,9 @@ fn around(bound: &Number) -> Vec<Value> {
 }
 
 /// Returns the sizes beside the bounds of two schemas.
-fn sizes(bounds: [Option<u64>; 4]) -> Vec<usize> {
+fn sizes(bounds: [Option<u64>; 4], most: u64) -> Vec<usize> {
     let mut sizes = vec![0, 1, 2];
-    for bound in bounds.into_iter().flatten().filter(|bound| *bound <= LONGEST) {
+    for bound in bounds.into_iter().flatten().filter(|bound| *bound <= most) {
         sizes.extend([bound.saturating_sub(1), bound, bound + 1]);
     }
     sizes.sort_unstable();
@@ -124,7 +127,10 @@ fn texts(old: &Schema, new: &Schema) -> Vec<Value> {
     let seeds: Vec<String> = std::iter::once("a".to_owned())
         .chain(texts.iter().filter(|text| !text.is_empty()).take(3).cloned())
         .collect();
-    for size in sizes([old.min_length, old.max_length, new.min_length, new.max_length]) {
+    for size in sizes(
+        [old.min_length, old.max_length, new.min_length, new.max_length],
+        LONGEST,
+    ) {
         for seed in &seeds {
             texts.push(seed.chars().cycle().take(size).collect());
         }
@@ -140,7 +146,10 @@ fn lists(old: &Schema, new: &Schema) -> Vec<Value> {
     };
     let first = item(0);
     let mut lists: Vec<Value> = Vec::new();
-    for size in sizes([old.min_items, old.max_items, new.min_items, new.max_items]) {
+    for size in sizes(
+        [old.min_items, old.max_items, new.min_items, new.max_items],
+        MOST_ITEMS,
+    ) {
         let mut items = vec![first.clone(); size];
         tell_apart(&mut items, old);
         lists.push(items.into());
@@ -175,7 +184,7 @@ fn objects(old: &Schema, new: &Schema) -> Vec<Value> {
             new.min_properties,
             new.max_properties,
         ];
-        for size in sizes(bounds) {
+        for size in sizes(bounds, MOST_ITEMS) {
             let fields = (0..size).map(|at| (format!("{KEY}{at}"), value.clone()));
             objects.push(Value::Object(fields.collect()));
         }

@@ -21,6 +21,9 @@ const MOST: u64 = 1 << 16;
 /// Maximum depth at which random optional fields are generated.
 const DEEPEST: usize = 8;
 
+/// Number of values after which a random object gets no more optional parts.
+const LARGEST: usize = 200;
+
 /// Number of samples of a pattern to try.
 const SAMPLES: usize = 24;
 
@@ -41,6 +44,8 @@ pub(super) struct Maker<'t> {
     pool: &'t [Value],
     /// The text of a rule: the fields that it mentions are likely to matter.
     rule: Option<&'t str>,
+    /// Number of values that may still be generated for optional parts.
+    left: usize,
 }
 
 impl<'t> Maker<'t> {
@@ -49,6 +54,7 @@ impl<'t> Maker<'t> {
             random: None,
             pool: &[],
             rule: None,
+            left: LARGEST,
         }
     }
 
@@ -57,6 +63,7 @@ impl<'t> Maker<'t> {
             random: Some(Random::new(seed)),
             pool: &[],
             rule: None,
+            left: LARGEST,
         }
     }
 
@@ -65,6 +72,7 @@ impl<'t> Maker<'t> {
             random: Some(Random::new(seed)),
             pool,
             rule: Some(rule),
+            left: LARGEST,
         }
     }
 
@@ -75,6 +83,11 @@ impl<'t> Maker<'t> {
     /// Returns true with a probability of `share` in eight, and never for the simplest values.
     fn perhaps(&mut self, share: usize) -> bool {
         self.random.is_some() && self.below(8) < share
+    }
+
+    /// Returns whether a value at this depth may have optional parts.
+    fn may_grow(&self, depth: usize) -> bool {
+        depth < DEEPEST && self.left > 0
     }
 
     /// Returns an object of a kind with a candidate at a path.
@@ -174,6 +187,7 @@ impl<'t> Maker<'t> {
 
     /// Returns a value.
     pub(super) fn value(&mut self, schema: &Schema, depth: usize) -> Value {
+        self.left = self.left.saturating_sub(1);
         if schema.nullable && self.perhaps(1) {
             return Value::Null;
         }
@@ -237,7 +251,7 @@ impl<'t> Maker<'t> {
                 Some(_) => 1,
                 None => 2,
             };
-            let is_wanted = depth < DEEPEST && self.perhaps(share);
+            let is_wanted = self.may_grow(depth) && self.perhaps(share);
             if schema.required.contains(name) || is_wanted {
                 fields.insert(name.to_string(), self.value(property, depth + 1));
             }
@@ -265,7 +279,8 @@ impl<'t> Maker<'t> {
             }
         }
         if let Some(values) = &schema.additional_properties {
-            let more = usize::from(self.perhaps(4)) * (1 + self.below(3));
+            let is_wanted = self.may_grow(depth) && self.perhaps(4);
+            let more = usize::from(is_wanted) * (1 + self.below(3));
             for at in 0..least.saturating_sub(fields.len()).max(more) {
                 let key = if at == 0 {
                     KEY.to_owned()
@@ -312,7 +327,7 @@ impl<'t> Maker<'t> {
         let least = schema.min_items.unwrap_or_default().min(MOST) as usize;
         let most = schema.max_items.map_or(usize::MAX, |most| most as usize);
         let wanted = match self.random {
-            Some(_) if depth < DEEPEST => least.max(self.below(4)),
+            Some(_) if self.may_grow(depth) => least.max(self.below(4)),
             _ => least.max(1),
         };
         let mut items: Vec<Value> = (0..wanted.min(most))
