@@ -220,3 +220,68 @@ fn permission_that_nothing_needs_is_a_note() {
         );
     }
 }
+
+#[test]
+fn derived_marker_grants_what_the_code_needs() {
+    let run = |marker: &str, code: &str| {
+        let mut sources = SourceSet::default();
+        sources.insert("Cargo.toml", CARGO_TOML);
+        sources.insert("src/lib.rs", format!("{PRELUDE}{START}{marker} {code}"));
+        let generated = generate(&sources, &Options::default());
+        let role = generated.files.iter().find(|file| file.path == "rbac/role.yaml");
+        (
+            role.map(|role| role.text.clone()).unwrap_or_default(),
+            show(&generated.diagnostics),
+        )
+    };
+    let code = "fn c() -> Controller<Cup, ()> { Controller::new(reconcile, ()).owns::<Deployment>() }\n\
+                async fn reconcile(cup: Arc<Cup>, ctx: Ctx<()>) -> Result { \
+                let made = ctx.apply_owned(&*cup, Deployment::default()).await?; Ok(Action::await_change()) }\n\
+                async fn nodes(api: Api<Node>) { api.list(&p).await; }";
+    let rules = |text: &str| {
+        let rules = text
+            .lines()
+            .filter(|line| line.starts_with("  - ") || line.starts_with("kind"));
+        rules
+            .map(|line| line.trim_start_matches("  - ").to_owned())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let (role, said) = run("#[rbac(derived)]", code);
+    assert_eq!(said, [""; 0]);
+    assert_eq!(
+        rules(&role),
+        "kind: ClusterRole \"\" nodes list apps deployments create get list patch watch \
+         g.example.com cups list watch g.example.com cups/finalizers update"
+    );
+    let (role, said) = run("#[rbac(derived, namespace = \"own\")]", code);
+    assert_eq!(said, [""; 0]);
+    assert_eq!(
+        rules(&role),
+        "kind: ClusterRole \"\" nodes list kind: Role apps deployments create get list patch watch \
+         g.example.com cups list watch g.example.com cups/finalizers update"
+    );
+    let (_, said) = run(
+        "#[rbac(derived)]",
+        "async fn f(ctx: Ctx<()>) { ctx.delete(&*unknown()).await; elsewhere::sweep(ctx.client()); }",
+    );
+    assert_eq!(
+        said,
+        [
+            "Warning: cannot tell the kind for which `delete` needs `delete`, so the derived rules do not allow it; \
+             write a marker with the permissions that it needs",
+            "Warning: `sweep` receives a client and is not followed, so the derived rules do not allow it; \
+             write a marker with the permissions that it needs",
+        ]
+    );
+    let (_, said) = run("#[rbac(derived)]", "fn f() {}");
+    assert!(
+        said[0].starts_with("Warning: no call in the source needs a permission"),
+        "{said:?}"
+    );
+    let (_, said) = run("#[rbac(derived, verbs = \"get\")]", code);
+    assert!(
+        said[0].starts_with("Error: `derived` and `verbs` exclude each other"),
+        "{said:?}"
+    );
+}

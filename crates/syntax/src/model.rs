@@ -376,4 +376,5 @@ pub struct RbacRule {
     pub urls: Vec<String>,
     pub namespace: Option<String>,
     pub role_name: Option<String>,
+    pub derived: bool,
 }

@@ -12,7 +12,6 @@ mod pattern;
 mod table;
 mod ty;
 
-use crate::package::Package;
 use crate::place::Place;
 
 pub(crate) use functions::find_needs;
@@ -91,9 +90,4 @@ impl Needs {
     pub(crate) fn is_empty(&self) -> bool {
         self.known.is_empty() && self.unseen.is_empty()
     }
-}
-
-/// Returns true if the functions of the packages were recorded.
-pub(crate) fn are_followed(package: &Package) -> bool {
-    !package.functions.is_empty()
 }

@@ -142,7 +142,7 @@ use Returns::{Known, Nothing, Value};
 #[rustfmt::skip]
 pub(crate) const CALLS: &[Row] = &[
     // rbuilder: controllers.
-    row("Controller", "new", &[ask(Mapped(0), WATCH), own(Mapped(0))], Known("Controller", Mapped(0))),
+    row("Controller", "new", &[ask(Mapped(0), WATCH), weak(Strength::Possible, own(Mapped(0)))], Known("Controller", Mapped(0))),
     row("Controller", "dynamic", &[ask(Any, WATCH)], Known("Controller", Any)),
     row("Controller", "finalizer", &[ask(Receiver, &["patch"])], Returns::Receiver),
     row("Controller", "owns", &[ask(Generic(9), WATCH)], Returns::Receiver),

@@ -23,8 +23,11 @@ pub(super) fn compare(package: &Package, needs: &Needs, report: &mut Report) {
     if package.rules.is_empty() || needs.is_empty() {
         return;
     }
-    report_missing(package, needs, report);
-    report_unseen(needs, report);
+    // What is derived contains all that is known to be needed, and says what is not.
+    if !package.rules.iter().any(|placed| placed.rule.derived) {
+        report_missing(package, needs, report);
+        report_unseen(needs, report);
+    }
     report_unneeded(package, needs, report);
 }
 
@@ -63,8 +66,11 @@ fn report_missing(package: &Package, needs: &Needs, report: &mut Report) {
 /// Reports the calls whose kind the source does not show.
 fn report_unseen(needs: &Needs, report: &mut Report) {
     for unseen in &needs.unseen {
-        if let Some(message) = describe_unseen(unseen) {
-            report.note(unseen.place, message);
+        if let Some(what) = describe_unseen(unseen) {
+            report.note(
+                unseen.place,
+                format!("{what}, so this is not compared with the role"),
+            );
         }
     }
 }
@@ -74,15 +80,11 @@ pub(super) fn describe_unseen(unseen: &Unseen) -> Option<String> {
     let call = &unseen.call;
     let verbs = unseen.verbs.join("`, `");
     Some(match &unseen.why {
-        Why::Type => format!(
-            "cannot tell the kind for which `{call}` needs `{verbs}`, so this is not compared with the role"
-        ),
-        Why::Dynamic => format!(
-            "the kind for which `{call}` needs `{verbs}` is known only at run time, so this is not compared with the role"
-        ),
-        Why::Foreign(path) => format!(
-            "`{call}` needs `{verbs}` on the resource of `{path}`, which another crate declares, so this is not compared with the role"
-        ),
+        Why::Type => format!("cannot tell the kind for which `{call}` needs `{verbs}`"),
+        Why::Dynamic => format!("the kind for which `{call}` needs `{verbs}` is known only at run time"),
+        Why::Foreign(path) => {
+            format!("`{call}` needs `{verbs}` on the resource of `{path}`, which another crate declares")
+        }
         Why::AnyKind | Why::Passed => return None,
     })
 }
@@ -92,7 +94,7 @@ fn report_unneeded(package: &Package, needs: &Needs, report: &mut Report) {
         return;
     }
     for PlacedRule { file, rule } in &package.rules {
-        if rule.role_name.is_some() || !rule.urls.is_empty() {
+        if rule.role_name.is_some() || !rule.urls.is_empty() || rule.derived {
             continue;
         }
         let mut unneeded: BTreeMap<Vec<&str>, Vec<&str>> = BTreeMap::new();

@@ -4,6 +4,7 @@
 //! all packages into one ClusterRole, and one Role for each namespace that a marker names.
 
 mod check;
+mod derived;
 mod fit;
 mod marker;
 mod normalize;
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 use rbuilder_syntax::{RbacRule, Session, parse_rbac};
 use serde_json::{Map, Value, json};
 
-use crate::package::{Package, PlacedRule};
+use crate::package::Package;
 use crate::permissions;
 use crate::report::Report;
 use crate::{Options, OutputFile, yaml};
@@ -61,11 +62,15 @@ pub fn check_marker(arguments: &str) -> Result<(), String> {
 /// Generates the file with all roles, or `None` if there is no marker.
 pub(crate) fn roles_file(package: &Package, options: &Options, report: &mut Report) -> Option<OutputFile> {
     check::check_rules(package, report);
-    if permissions::are_followed(package) && !package.rules.is_empty() {
-        fit::compare(package, &permissions::find_needs(package), report);
-    }
+    let needs = match package.rules.is_empty() {
+        true => permissions::Needs::default(),
+        false => permissions::find_needs(package),
+    };
+    fit::compare(package, &needs, report);
+    let derived = derived::derive_rules(package, &needs, report);
     let mut roles: BTreeMap<RoleKey<'_>, Vec<&RbacRule>> = BTreeMap::new();
-    for PlacedRule { rule, .. } in &package.rules {
+    let written = package.rules.iter().map(|placed| &placed.rule);
+    for rule in written.filter(|rule| !rule.derived).chain(&derived) {
         roles.entry(RoleKey::of(rule, options)).or_default().push(rule);
     }
     let documents: Vec<String> = roles

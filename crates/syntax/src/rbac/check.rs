@@ -48,6 +48,10 @@ pub(super) fn check_rule(parts: &Parts, args: &[Arg<'_>], session: &mut Session)
             .find(|arg| arg.name == name)
             .map_or(rule.span, Arg::value_span)
     };
+    if rule.derived {
+        check_derived(args, session);
+        return check_role(rule, &at, session);
+    }
     check_verbs(parts, &at, session);
     if rule.urls.is_empty() {
         check_resource_verbs(rule, at("verbs"), session);
@@ -58,6 +62,16 @@ pub(super) fn check_rule(parts: &Parts, args: &[Arg<'_>], session: &mut Session)
         check_url_verbs(parts, at("verbs"), session);
     }
     check_role(rule, &at, session);
+}
+
+/// Refuses arguments of a written rule in a derived one.
+fn check_derived(args: &[Arg<'_>], session: &mut Session) {
+    let is_allowed = |arg: &&Arg<'_>| matches!(arg.name, "derived" | "namespace" | "role_name");
+    if let Some(arg) = args.iter().find(|arg| !is_allowed(arg)) {
+        let message = format!("`derived` and `{}` exclude each other", arg.name);
+        let help = "the calls in the source determine derived rules; write another marker for other rules";
+        session.error_help(arg.span, message, help);
+    }
 }
 
 fn check_verbs(parts: &Parts, at: At<'_>, session: &mut Session) {

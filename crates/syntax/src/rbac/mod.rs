@@ -75,6 +75,11 @@ pub const RBAC_ARGS: &[RbacArg] = &[
         "Name of the role [default: that of the project].",
         |arg, parts, session| parts.rule.role_name = arg.text(session),
     ),
+    ArgRow::once(
+        "derived",
+        "Rules for the calls in the source, in place of the arguments above except `namespace`, which then applies to namespaced resources, and `role_name`.",
+        |arg, parts, session| parts.rule.derived = arg.flag(session),
+    ),
 ];
 
 /// Returns the `#[rbac(…)]` attributes, with or without a path.
