@@ -14,6 +14,7 @@ mod kinds;
 mod lists;
 mod patches;
 mod paused;
+mod roles;
 mod schemas;
 mod subresources;
 mod watches;

@@ -28,7 +28,7 @@ impl Server {
 
     pub(crate) fn client(&self) -> Client {
         match self {
-            Self::Fake(server) => server.client(),
+            Self::Fake(server) => server.admin(),
             Self::Real(environment) => environment.client(),
         }
     }

@@ -108,6 +108,14 @@ impl Failure {
         Self::of_code(403, format!("{id} \"{name}\" is forbidden: {why}")).with(details)
     }
 
+    /// Creates the failure for a request that no role permits.
+    pub(super) fn denied(id: &ResourceId, name: &str, why: &str) -> Self {
+        if !name.is_empty() {
+            return Self::forbidden(id, name, why, None);
+        }
+        Self::of_code(403, format!("{id} is forbidden: {why}")).with(details(id, &id.plural, name))
+    }
+
     /// Creates the failure for an invalid object. Its message contains the kind.
     pub(super) fn invalid(definition: &Definition, name: &str, causes: &[Cause]) -> Self {
         let kind = match definition.id.group.as_str() {

@@ -34,6 +34,7 @@
 //!   fields (`fieldValidation`, with `Warning` headers), pruning, defaults, bounds, patterns, formats,
 //!   list keys, CEL rules, transition rules and ratcheting, for each version by its own schema
 //! - the subresources `status` and `scale`
+//! - roles ([`ApiServer::role_from`]): requests outside of them are forbidden
 //! - discovery
 //!
 //! The same test suite runs against this server and against kube-apiserver.
@@ -43,7 +44,6 @@
 //!   missing, and only the most common defaults are set. CRDs are not validated.
 //! - Admission and conversion webhooks are not called. Versions are converted if the conversion
 //!   strategy is `None`.
-//! - There is no authorization: clients have all permissions.
 //! - As with `envtest`, no controllers run: Deployments do not create Pods, and deleted namespaces
 //!   remain `Terminating`. Dependents of a deleted owner are kept, unless
 //!   [`ApiServer::collecting_garbage`] is called.
@@ -76,6 +76,7 @@ mod managers;
 mod patch;
 mod read;
 mod request;
+mod roles;
 mod routes;
 mod scale;
 mod selectors;
@@ -91,6 +92,7 @@ mod write;
 
 pub use fault::Fault;
 pub use request::{Request, Verb};
+pub use roles::Permission;
 pub use server::ApiServer;
 
 use server::Shared;

@@ -45,6 +45,23 @@ impl Verb {
     }
 }
 
+impl Verb {
+    /// Returns the verb with this name.
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        const ALL: [Verb; 8] = [
+            Verb::Get,
+            Verb::List,
+            Verb::Watch,
+            Verb::Create,
+            Verb::Update,
+            Verb::Patch,
+            Verb::Delete,
+            Verb::DeleteCollection,
+        ];
+        ALL.into_iter().find(|verb| verb.as_str() == name)
+    }
+}
+
 impl fmt::Display for Verb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -77,6 +94,8 @@ pub struct Request {
     pub body: Value,
     /// The paths of the fields that are in the body several times.
     pub(super) duplicates: Vec<String>,
+    /// True for requests of a client of [`ApiServer::admin`](super::ApiServer::admin).
+    pub by_admin: bool,
     /// The status code of the response; 0 if there was no response, see
     /// [`Fault::disconnect`](super::Fault::disconnect).
     pub code: u16,
@@ -164,6 +183,7 @@ impl Request {
             parameters,
             body: Value::Null,
             duplicates: Vec::new(),
+            by_admin: false,
             code: 0,
         })
     }

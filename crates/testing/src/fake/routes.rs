@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::request::{Request, Verb};
+use super::roles::Roles;
 use super::store::State;
 use super::view::View;
 use super::warnings::Warnings;
@@ -108,7 +109,7 @@ impl Call<'_> {
             ..
         } = writer;
         if definition.review {
-            return review(writer);
+            return review(writer, &self.state.roles);
         }
         let (code, object) = match request.verb {
             Verb::Get => (200, self.state.named(request)?),
@@ -198,18 +199,28 @@ impl Call<'_> {
     }
 }
 
-/// Answers an authentication or authorization review. All users are authenticated and have all
-/// permissions.
-fn review(writer: Writer<'_>) -> Result<Answer, Failure> {
+/// Answers an authentication or authorization review. All users are authenticated, and all except
+/// for the operator have all permissions.
+fn review(writer: Writer<'_>, roles: &Roles) -> Result<Answer, Failure> {
     if writer.request.verb != Verb::Create {
         return Ok(Answer::NoSuchPath);
     }
     let mut object = writer.sent()?;
-    object["status"] = match writer.definition.kind.as_str() {
-        "TokenReview" => json!({
+    let operator = roles.user().filter(|_| !writer.request.by_admin);
+    object["status"] = match (writer.definition.kind.as_str(), operator) {
+        ("SelfSubjectAccessReview", Some(_)) => roles.review(&object["spec"]),
+        ("SubjectAccessReview" | "LocalSubjectAccessReview", _)
+            if roles.user().is_some_and(|user| object["spec"]["user"] == user) =>
+        {
+            roles.review(&object["spec"])
+        }
+        ("SelfSubjectReview", Some(user)) => json!({
+            "userInfo": { "username": user, "groups": ["system:serviceaccounts", "system:authenticated"] },
+        }),
+        ("TokenReview", _) => json!({
             "authenticated": true, "user": { "username": "system:admin", "groups": ["system:masters"] },
         }),
-        "SelfSubjectReview" => json!({
+        ("SelfSubjectReview", None) => json!({
             "userInfo": { "username": "system:admin", "groups": ["system:masters", "system:authenticated"] },
         }),
         _ => json!({ "allowed": true }),

@@ -25,6 +25,7 @@ use super::failure::Failure;
 use super::fault::{self, Effect, Fault};
 use super::kinds::{Definition, ResourceId, Version};
 use super::request::{Request, Verb};
+use super::roles::{OWN_NAMESPACE, Permission, Roles};
 use super::routes::{Answer, Headers, answer_request};
 use super::store::State;
 use super::warnings::Warnings;
@@ -204,18 +205,89 @@ impl ApiServer {
         self
     }
 
-    /// Returns a new client with all permissions and the default namespace `default`.
+    /// Gives the clients of [`client`](Self::client) the permissions of roles instead of all
+    /// permissions. Requests outside of them are forbidden, with the words of kube-apiserver.
+    ///
+    /// Reads the manifests in a folder such as `config/rbac`: the roles that are bound to a service
+    /// account or, without such bindings, all roles. `system`, kustomize's placeholder for the namespace
+    /// of the operator, stands for `default`, the namespace of the clients. The test itself uses a client
+    /// of [`admin`](Self::admin).
+    ///
+    /// # Panics
+    /// Panics if the manifests cannot be read or have no role, or if a role that is bound is absent.
+    #[must_use]
+    #[track_caller]
+    pub fn role_from(self, folder: impl AsRef<Path>) -> Self {
+        match Roles::read(folder.as_ref()) {
+            Ok(roles) => self.shared.state().roles = roles,
+            Err(error) => panic!("cannot read the roles: {error}"),
+        }
+        self
+    }
+
+    /// Returns a new client with the permissions of [`role_from`](Self::role_from), or with all
+    /// permissions without it, and the default namespace `default`.
     ///
     /// # Panics
     /// Panics if called outside a tokio runtime.
     #[must_use]
     pub fn client(&self) -> Client {
+        self.client_as(false)
+    }
+
+    /// Returns a new client with all permissions and the default namespace `default`.
+    ///
+    /// # Panics
+    /// Panics if called outside a tokio runtime.
+    #[must_use]
+    pub fn admin(&self) -> Client {
+        self.client_as(true)
+    }
+
+    fn client_as(&self, by_admin: bool) -> Client {
         let server = self.clone();
         let service = tower::service_fn(move |request: http::Request<Body>| {
             let server = server.clone();
-            async move { server.respond(request).await }
+            async move { server.respond(request, by_admin).await }
         });
-        Client::new(service, "default")
+        Client::new(service, OWN_NAMESPACE)
+    }
+
+    /// Returns the permissions that the requests of [`client`](Self::client) needed, sorted and each
+    /// once.
+    #[must_use]
+    pub fn permissions(&self) -> Vec<Permission> {
+        self.shared.state().roles.asked.iter().cloned().collect()
+    }
+
+    /// Asserts that the roles of [`role_from`](Self::role_from) permit everything that the operator has
+    /// asked for. Returns the verbs and resources in the roles that it has not asked for, such as
+    /// `ClusterRole manager-role: delete deployments in apps`: a test that uses everything has none.
+    ///
+    /// # Panics
+    /// Panics with the missing permissions, each with the marker to add.
+    #[track_caller]
+    pub fn assert_role_fits(&self) -> Vec<String> {
+        let state = self.shared.state();
+        assert!(
+            state.roles.user().is_some(),
+            "the server has no roles: add them with `.role_from(\"config/rbac\")`"
+        );
+        let missing: Vec<String> = state
+            .roles
+            .missing()
+            .into_iter()
+            .map(|permission| format!("\n  {permission}\n    {}", permission.marker()))
+            .collect();
+        let unused = state.roles.unused();
+        // A panic must not poison the lock.
+        drop(state);
+        assert!(
+            missing.is_empty(),
+            "the roles lack permissions that the operator used:{}",
+            missing.concat()
+        );
+        unused
     }
 
     /// Creates a namespace with a generated name, `<prefix>-<suffix>`, and returns its name.
@@ -283,13 +355,18 @@ impl ApiServer {
         self.shared.state().requests.forget();
     }
 
-    async fn respond(&self, request: http::Request<Body>) -> Result<Response<ResponseBody>, BoxError> {
+    async fn respond(
+        &self,
+        request: http::Request<Body>,
+        by_admin: bool,
+    ) -> Result<Response<ResponseBody>, BoxError> {
         let (parts, body) = request.into_parts();
         let (path, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
         let headers = read_headers(&parts.headers);
         let Some(mut request) = Request::read(&parts.method, path, query) else {
             return Ok(self.document(path, &headers.accept));
         };
+        request.by_admin = by_admin;
         let bytes = body.collect_bytes().await?;
         if bytes.len() > MOST_BYTES {
             let failure = Failure::from(rbuilder_judge::Failure::TooLarge);
@@ -317,7 +394,12 @@ impl ApiServer {
         let answered = {
             let mut state = self.shared.state();
             state.run_collector();
-            let answered = answer_request(&self.shared, &mut state, request, headers, &warnings);
+            let permitted = match request.by_admin {
+                true => Ok(()),
+                false => state.roles.check(Permission::of(request)),
+            };
+            let answered = permitted
+                .and_then(|()| answer_request(&self.shared, &mut state, request, headers, &warnings));
             state.plan_collection();
             answered
         };
@@ -363,6 +445,7 @@ fn internal_request(verb: Verb, id: &ResourceId, namespace: Option<&str>, name: 
         parameters: std::collections::BTreeMap::new(),
         body: Value::Null,
         duplicates: Vec::new(),
+        by_admin: true,
         code: 0,
     }
 }

@@ -12,6 +12,7 @@ use super::failure::Failure;
 use super::fault::Fault;
 use super::kinds::{Definition, ResourceId};
 use super::request::Request;
+use super::roles::Roles;
 
 /// Namespace and name of an object. The namespace is empty for cluster-scoped kinds.
 pub(super) type Key = (String, String);
@@ -45,6 +46,7 @@ pub(super) struct State {
     pub(super) epoch: u64,
     pub(super) faults: Vec<Fault>,
     pub(super) requests: Requests,
+    pub(super) roles: Roles,
     /// The garbage collector, if enabled.
     pub(super) collector: Option<Collector>,
     names: u64,
@@ -111,6 +113,7 @@ impl State {
             epoch: 0,
             faults: Vec::new(),
             requests: Requests::default(),
+            roles: Roles::default(),
             collector: None,
             names: 0,
             clock: Clock {

@@ -10,6 +10,7 @@ use super::kinds::{Definition, ResourceId, Version, string_at};
 use super::managers::{self, Manager};
 use super::read::key_of;
 use super::request::{Request, Verb};
+use super::roles::Permission;
 use super::store::State;
 use super::warnings::Warnings;
 use super::{builtin, crds};
@@ -164,7 +165,16 @@ impl State {
             .map(|stored| writer.definition.read(stored, writer.version));
         let mut new = match &old {
             Some(old) => update_object(writer, old, new)?,
-            None => self.complete_new(writer, new)?,
+            None => {
+                if writer.request.verb == Verb::Patch && !writer.request.by_admin {
+                    let permission = Permission::of(writer.request);
+                    self.roles.check(Permission {
+                        verb: Verb::Create,
+                        ..permission
+                    })?;
+                }
+                self.complete_new(writer, new)?
+            }
         };
         let served = if *writer.id() == ResourceId::crds() && writer.part().is_empty() {
             let now = self.now();
