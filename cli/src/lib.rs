@@ -5,9 +5,6 @@
 //! writes, and only [`shell`] prints. The exception is the store of `rbuilder envtest`, which belongs
 //! to no project: the `envtest` module reads and writes it.
 
-mod api_docs;
-mod bundle;
-mod chart;
 mod cluster;
 pub mod commands;
 mod crd_file;
@@ -16,7 +13,6 @@ mod engine;
 mod envtest;
 pub mod flags;
 mod go_project;
-mod grafana;
 pub mod peers;
 mod report;
 pub mod request;
@@ -26,8 +22,9 @@ use std::ffi::OsString;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use rbuilder_products::{api_docs, bundle, chart, grafana};
 use rbuilder_project::{
-    color, count, disk, edit, hash, library, line_ends, paths, plan, posix, programs, project, render, tree,
+    color, count, disk, edit, library, line_ends, paths, plan, posix, programs, project, render, tree,
 };
 use rbuilder_yaml as yaml_stream;
 

@@ -1,6 +1,6 @@
 //! Compares file-based catalogs with the verdicts of operator-registry, which `opm validate` uses.
 //!
-//! cli/src/bundle/catalog/verdicts.txt contains its verdicts on a few hundred channels, so that the
+//! crates/products/src/bundle/catalog/verdicts.txt contains its verdicts on a few hundred channels, so that the
 //! tests of the command can compare their own verdicts without Go. This module also checks that
 //! random sequences of releases never produce a catalog that operator-registry rejects.
 
@@ -13,7 +13,7 @@ use crate::committed::update_file;
 use crate::sh::Cmd;
 use crate::{assets, repo};
 
-const VERDICTS: &str = "cli/src/bundle/catalog/verdicts.txt";
+const VERDICTS: &str = "crates/products/src/bundle/catalog/verdicts.txt";
 
 /// The catalog validator of operator-registry.
 pub(crate) struct CatalogJudge(PathBuf);

@@ -11,10 +11,11 @@ use serde_json::Value;
 
 use super::generated_merge::{GeneratedMerge, Product, check_product};
 use super::{Outcome, execute, manifests, scaffold};
+use crate::bundle::version::is_version;
 use crate::bundle::{
     Base, BundleOptions, Catalog, CheckedRelease, Descriptions, FOLDER, add_release, check_csv, make_bundle,
 };
-use crate::flags::{BundleFlags, is_version};
+use crate::flags::BundleFlags;
 use crate::plan::Plan;
 use crate::render;
 use crate::shell::Shell;

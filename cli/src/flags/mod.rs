@@ -34,7 +34,6 @@ use crate::engine::Mode;
 pub use crate::engine::Output;
 pub use adopt::AdoptFlags;
 pub use bundle::BundleFlags;
-pub(crate) use bundle::{is_version, is_version_range};
 pub use cluster::{
     ClusterFlags, DeployFlags, DevFlags, GenerationFlags, InstallCrdsFlags, RemovalFlags, RunFlags,
     UndeployFlags,

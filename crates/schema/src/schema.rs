@@ -17,7 +17,7 @@
 //! | validating and generating objects in tests | `crates/testing/src/fake/validate.rs`, `crates/testing/src/values.rs` |
 //! | bounds on sizes, for the cost of CEL rules | `crates/cel/src/types.rs`, `crates/cel/src/rules.rs`, `crates/cel/src/bounds.rs` |
 //! | importing it from CRDs | `crates/importer/src/fit.rs`, `crates/importer/src/classes.rs`, `crates/importer/src/sample.rs` |
-//! | API references | `cli/src/api_docs/facts.rs` |
+//! | API references | `crates/products/src/api_docs/facts.rs` |
 //! | comparing CRDs in `rbuilder adopt` | `cli/src/commands/adopt/compare/schema.rs` |
 //! | Kubernetes' own types, if they have it | `crates/catalogue/src/{format,catalogue,write}.rs`, `xtask/src/catalogue/openapi.rs` |
 //!

@@ -2,8 +2,8 @@
 //! ClusterServiceVersion.
 //!
 //! To add an argument, add a row here, its value in `crates/schema/src/csv.rs`, and print it in
-//! `cli/src/bundle/csv.rs` or `cli/src/bundle/descriptors.rs`. If operator-sdk's base can contain
-//! it, also convert it in `cli/src/bundle/entry_markers.rs` and `crates/importer/src/print/csv.rs`.
+//! `crates/products/src/bundle/csv.rs` or `crates/products/src/bundle/descriptors.rs`. If operator-sdk's base can contain
+//! it, also convert it in `crates/products/src/bundle/entry_markers.rs` and `crates/importer/src/print/csv.rs`.
 
 use std::sync::Arc;
 

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::compose::Composed;
 use super::kinds::Leftover;
+use crate::bundle::version::is_version;
 use crate::bundle::{Base, EntryMarkers, list_owned};
-use crate::flags::is_version;
 use crate::go_project::GoProject;
 
 /// Descriptors that no field of the types can have, as `spec` or `status` and a path.

@@ -8,12 +8,12 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::model::{Kind, Reference, Role, Version};
-use crate::project::names::version_rank;
-use crate::yaml_stream::{bounded, describe_failure_after, list_items, parse_with, split_documents};
+use rbuilder_project::project::names::version_rank;
+use rbuilder_yaml::{bounded, describe_failure_after, list_items, parse_with, split_documents};
 
 /// The objects of a page, collected from manifests.
 #[derive(Debug, Default)]
-pub(crate) struct Manifests {
+pub struct Manifests {
     /// Definitions by group and kind. A later definition replaces an earlier one.
     definitions: BTreeMap<(String, String), Spec>,
     roles: BTreeMap<(String, String, String), Role>,
@@ -91,7 +91,7 @@ impl Manifests {
     /// # Errors
     /// Fails with the path and the document if a document is not valid YAML, or if a definition is
     /// not `apiextensions.k8s.io/v1`.
-    pub(crate) fn add(&mut self, path: &str, text: &str) -> Result<()> {
+    pub fn add(&mut self, path: &str, text: &str) -> Result<()> {
         for (line, document) in split_documents(text) {
             self.add_document(document)
                 .map_err(|error| describe_document(error, path, line, document))?;
@@ -104,7 +104,7 @@ impl Manifests {
     ///
     /// # Errors
     /// Fails with the path and the document if a document is not valid YAML.
-    pub(crate) fn add_samples(&mut self, path: &str, text: &str) -> Result<()> {
+    pub fn add_samples(&mut self, path: &str, text: &str) -> Result<()> {
         let is_definition = |document: &str| {
             let head = scan_head(document).or_else(|| parse(document).ok());
             head.and_then(|head: Head| head.kind)
@@ -202,7 +202,7 @@ impl Manifests {
     }
 
     /// Returns the content of the page. Omits objects of kinds without a definition.
-    pub(crate) fn into_reference(self, title: String) -> Reference {
+    pub fn into_reference(self, title: String) -> Reference {
         let mut names = BTreeSet::new();
         let mut shared = BTreeSet::new();
         for (_, kind) in self.definitions.keys() {

@@ -13,9 +13,9 @@ use super::channel::{Channel, ChannelFault, compare};
 use super::release::replaced_by;
 use super::shape::{self, Fields, check_fields};
 use super::{BUNDLE, CHANNEL, Catalog, DEPRECATIONS, PACKAGE, package_of};
+use crate::bundle::version::is_version_range;
 use crate::bundle::{BundleOptions, SKIP_RANGE};
-use crate::flags::is_version_range;
-use crate::yaml_stream::Document;
+use rbuilder_yaml::Document;
 
 /// Schemas of the documents that the lifecycle manager reads, with their name in messages and their
 /// fields.
@@ -191,7 +191,7 @@ pub(crate) fn check_csv_types(csv: &Value, path: &str) -> Result<()> {
 /// # Errors
 /// Returns an error if a value that the catalog uses has the wrong type, or if the name or version
 /// belongs to another release.
-pub(crate) fn check_csv(csv: &Value, options: &BundleOptions) -> Result<()> {
+pub fn check_csv(csv: &Value, options: &BundleOptions) -> Result<()> {
     let path = options.csv_path();
     check_csv_types(csv, &path)?;
     let name = options.csv_name(&options.version);
@@ -210,12 +210,13 @@ pub(crate) fn check_csv(csv: &Value, options: &BundleOptions) -> Result<()> {
 }
 
 /// A release that is being checked as part of a catalog.
-pub(crate) struct CheckedRelease<'a> {
-    pub(crate) options: &'a BundleOptions,
+pub struct CheckedRelease<'a> {
+    /// The options of the bundle.
+    pub options: &'a BundleOptions,
     /// Its ClusterServiceVersion.
-    pub(crate) csv: &'a Value,
+    pub csv: &'a Value,
     /// The catalog before the release.
-    pub(crate) present: &'a Catalog,
+    pub present: &'a Catalog,
 }
 
 impl Catalog {
@@ -223,7 +224,7 @@ impl Catalog {
     ///
     /// # Errors
     /// Returns the first fault, with help on how to make the release without it.
-    pub(crate) fn check(&self, release: &CheckedRelease<'_>) -> Result<()> {
+    pub fn check(&self, release: &CheckedRelease<'_>) -> Result<()> {
         let path = Catalog::path(&self.package);
         self.check_owners(&path)?;
         for package in self

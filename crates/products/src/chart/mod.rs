@@ -11,14 +11,14 @@
 //! another object a row in `references`. Names within strings are replaced in `text`, and fields of
 //! admission webhooks are in `webhooks`. Test the value in `xtask/src/helm/values.rs`.
 
-pub(crate) mod config;
+pub mod config;
 mod deployment;
 mod documents;
 mod lists;
 mod ports;
 pub(crate) mod references;
 pub(crate) mod size;
-pub(crate) mod strategic;
+pub mod strategic;
 pub(crate) mod template;
 mod text;
 mod values;
@@ -36,42 +36,42 @@ use self::documents::Documents;
 use self::ports::{HEALTH_PORT, METRICS_PORT, Ports, WEBHOOK_PORT, default_port, find_ports};
 use self::references::References;
 use self::values::Setting;
-use crate::plan::Plan;
-use crate::tree::Tree;
+use rbuilder_project::plan::Plan;
+use rbuilder_project::tree::Tree;
 
 /// Maximum length of a Service name, in bytes.
 const LABEL: usize = 63;
 
 /// The settings of a chart from PROJECT.
 #[derive(Clone, Debug)]
-pub(crate) struct ChartOptions {
+pub struct ChartOptions {
     /// Name of the project and of the chart.
-    pub(crate) name: String,
+    pub name: String,
     /// Path of the chart in the project, for the README.
-    pub(crate) folder: String,
+    pub folder: String,
     /// True if the manager watches only its own namespace.
-    pub(crate) is_namespaced: bool,
+    pub is_namespaced: bool,
     /// True if the manager is built with rbuilder and has its arguments and environment variables.
-    pub(crate) is_ours: bool,
+    pub is_ours: bool,
 }
 
 /// A chart.
 #[derive(Debug, Default)]
-pub(crate) struct Chart {
+pub struct Chart {
     /// File contents by path in the chart, without README.md.
-    pub(crate) files: BTreeMap<String, String>,
+    pub files: BTreeMap<String, String>,
     /// README.md, with a placeholder for the table of values.
     readme: String,
     settings: Vec<Setting>,
     /// Warnings, as message and help, about objects that `config/` deploys and the chart does not.
-    pub(crate) warnings: Vec<(String, String)>,
+    pub warnings: Vec<(String, String)>,
 }
 
 /// Generates the chart of a project as it will be after `plan`.
 ///
 /// # Errors
 /// Returns an error if `config/` cannot be read or contains no manager.
-pub(crate) fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Result<Chart> {
+pub fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Result<Chart> {
     let config = Config::read(plan, tree)?;
     let deployment = find_manager(&config)?;
     let ports = match options.is_ours {
@@ -154,7 +154,7 @@ fn find_name<'v>(references: &References, value: &'v Value) -> Option<&'v str> {
 }
 
 /// Path of the README in a chart.
-pub(crate) const README: &str = "README.md";
+pub const README: &str = "README.md";
 
 /// Placeholder for the image repository in `config/`. No cluster can pull it.
 const PLACEHOLDER: &str = "controller";
@@ -162,14 +162,14 @@ const PLACEHOLDER: &str = "controller";
 impl Chart {
     /// Renders README.md for the values in values.yaml, which users edit. Missing values are shown
     /// with the default of the chart.
-    pub(crate) fn print_readme(&self, values: &Value) -> String {
+    pub fn print_readme(&self, values: &Value) -> String {
         let table = values::print_table(&self.settings, values);
         self.readme.replace("TABLE\n", &table)
     }
 }
 
 /// Returns whether the values name an image that a cluster can pull.
-pub(crate) fn has_image(values: &Value) -> bool {
+pub fn has_image(values: &Value) -> bool {
     let repository = values["image"]["repository"].as_str().unwrap_or_default();
     !["", PLACEHOLDER].contains(&repository)
 }

@@ -18,6 +18,7 @@ mod deployment;
 mod descriptors;
 mod entry_markers;
 mod permissions;
+pub mod version;
 mod webhooks;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,18 +29,18 @@ use base64::prelude::BASE64_STANDARD;
 use rbuilder_generator::{CsvMarkers, yaml};
 use serde_json::{Value, json};
 
-pub(crate) use self::base::{Base, list_owned};
-pub(crate) use self::catalog::{Catalog, CheckedRelease, add_release, check_csv};
-pub(crate) use self::entry_markers::EntryMarkers;
+pub use self::base::{Base, list_owned};
+pub use self::catalog::{Catalog, CheckedRelease, add_release, check_csv};
+pub use self::entry_markers::EntryMarkers;
 use crate::chart::config::{CERTIFICATES, Condition, Config, METRICS_CERTIFICATE, Object};
 use crate::chart::find_manager;
 use crate::chart::references::References;
 use crate::chart::size::check_bundle;
-use crate::plan::Plan;
-use crate::tree::Tree;
+use rbuilder_project::plan::Plan;
+use rbuilder_project::tree::Tree;
 
 /// Directory of the bundle.
-pub(crate) const FOLDER: &str = "bundle";
+pub const FOLDER: &str = "bundle";
 /// Annotation with the range of versions that an upgrade to a ClusterServiceVersion skips.
 const SKIP_RANGE: &str = "olm.skipRange";
 /// Annotations with the tool that generated a ClusterServiceVersion and with the project layout.
@@ -50,35 +51,35 @@ const ICON: &str = include_str!("icon.svg");
 
 /// The settings of a bundle from PROJECT, Cargo.toml and flags.
 #[derive(Clone, Debug)]
-pub(crate) struct BundleOptions {
+pub struct BundleOptions {
     /// Name of the project and the package.
-    pub(crate) name: String,
+    pub name: String,
     /// Provider of the operator.
-    pub(crate) provider: String,
+    pub provider: String,
     /// Version of the operator, as a semantic version.
-    pub(crate) version: String,
+    pub version: String,
     /// Image of the manager. Defaults to the image in the manifests.
-    pub(crate) image: Option<String>,
+    pub image: Option<String>,
     /// Image of the bundle, to which the catalog refers.
-    pub(crate) bundle_image: String,
+    pub bundle_image: String,
     /// Channels of the release, at least one.
-    pub(crate) channels: Vec<String>,
+    pub channels: Vec<String>,
     /// Channel for users who do not choose one.
-    pub(crate) default_channel: String,
+    pub default_channel: String,
     /// The version that this release replaces, if set by the user.
-    pub(crate) replaces: Option<String>,
+    pub replaces: Option<String>,
     /// Name of the version that this release replaces in its first channel.
-    pub(crate) replaced: Option<String>,
+    pub replaced: Option<String>,
     /// Versions that an upgrade to this release skips.
-    pub(crate) skips: Vec<String>,
+    pub skips: Vec<String>,
     /// Range of versions that an upgrade to this release skips.
-    pub(crate) skip_range: Option<String>,
+    pub skip_range: Option<String>,
     /// Path of an SVG icon in the project.
-    pub(crate) icon: Option<String>,
+    pub icon: Option<String>,
     /// True if the manager watches only its own namespace.
-    pub(crate) is_namespaced: bool,
+    pub is_namespaced: bool,
     /// True if the manager is built with rbuilder and has its environment variables.
-    pub(crate) is_ours: bool,
+    pub is_ours: bool,
 }
 
 impl BundleOptions {
@@ -93,28 +94,29 @@ impl BundleOptions {
     }
 
     /// Returns the path of the ClusterServiceVersion.
-    pub(crate) fn csv_path(&self) -> String {
+    pub fn csv_path(&self) -> String {
         format!("{FOLDER}/manifests/{}.clusterserviceversion.yaml", self.name)
     }
 }
 
 /// A bundle and its ClusterServiceVersion.
 #[derive(Debug, Default)]
-pub(crate) struct Bundle {
+pub struct Bundle {
     /// File contents by path in the project.
-    pub(crate) files: BTreeMap<String, String>,
+    pub files: BTreeMap<String, String>,
     /// The ClusterServiceVersion.
-    pub(crate) csv: Value,
+    pub csv: Value,
     /// Warnings, as message and help, about objects that `config/` deploys and the bundle does not.
-    pub(crate) warnings: Vec<(String, String)>,
+    pub warnings: Vec<(String, String)>,
 }
 
 /// Hand-written descriptions of the operator and its kinds.
 #[derive(Debug)]
-pub(crate) struct Descriptions<'a> {
-    pub(crate) base: &'a Base,
+pub struct Descriptions<'a> {
+    /// The descriptions in `config/manifests/bases`.
+    pub base: &'a Base,
     /// `#[csv(…)]` in the source.
-    pub(crate) markers: &'a [CsvMarkers],
+    pub markers: &'a [CsvMarkers],
 }
 
 /// The deployed objects, with the names that kustomize assigns.
@@ -133,7 +135,7 @@ struct Deployed {
 ///
 /// # Errors
 /// Returns an error if `config/` cannot be read, or if it contains no manager or no CRD.
-pub(crate) fn make_bundle(
+pub fn make_bundle(
     plan: &Plan,
     tree: &Tree,
     options: &BundleOptions,

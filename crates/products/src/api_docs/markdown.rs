@@ -12,7 +12,7 @@ use super::model::{Kind, Reference, Role, Version};
 use super::{MARK, description};
 
 /// Returns the page.
-pub(crate) fn render_markdown(reference: &Reference) -> String {
+pub fn render_markdown(reference: &Reference) -> String {
     let mut page = format!("<!-- {MARK} -->\n\n# {}\n", text(&reference.title));
     push_overview(&mut page, reference);
     for kind in &reference.kinds {

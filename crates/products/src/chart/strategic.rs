@@ -19,7 +19,7 @@ pub(crate) fn merge_key(field: &str) -> Option<&'static str> {
 }
 
 /// Merges a patch into an object.
-pub(crate) fn merge(base: &mut Value, patch: &Value) {
+pub fn merge(base: &mut Value, patch: &Value) {
     let Some(patch) = patch.as_object() else {
         *base = patch.clone();
         return;

@@ -15,19 +15,19 @@ use std::collections::BTreeMap;
 use rbuilder_generator::yaml;
 
 use self::custom::CustomPanel;
-pub(crate) use self::custom::{CUSTOM_METRICS, CustomMetrics};
+pub use self::custom::{CUSTOM_METRICS, CustomMetrics};
 use self::dashboard::{Dashboard, Section};
-use crate::hash::fnv1a_32;
+use rbuilder_project::hash::fnv1a_32;
 
 /// The rules file, which the component `prometheus` deploys.
-pub(crate) const RULES: &str = "config/prometheus/rules.yaml";
+pub const RULES: &str = "config/prometheus/rules.yaml";
 
 /// The initial list of custom metrics.
 const EMPTY_CUSTOM_METRICS: &str = include_str!("custom-metrics.yaml");
 
 /// Returns the texts of all files by their path in the project: the dashboards, the rules, and the
 /// initial list of custom metrics.
-pub(crate) fn make_files(project: &str, custom: &CustomMetrics) -> BTreeMap<String, String> {
+pub fn make_files(project: &str, custom: &CustomMetrics) -> BTreeMap<String, String> {
     let mut files = BTreeMap::from([
         (
             "grafana/controller-runtime-metrics.json".to_owned(),

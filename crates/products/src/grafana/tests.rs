@@ -17,7 +17,7 @@ const TARGET_LABELS: [&str; 3] = ["job", "namespace", "instance"];
 
 /// Reads the list of metrics. A test in the library compares it with the registered metrics.
 fn listed_metrics() -> BTreeMap<String, Metric> {
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/metrics.md"));
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md"));
     let page = page.expect("the page");
     let rows = page.lines().skip_while(|line| *line != "## The metrics");
     let rows = rows.filter(|line| line.starts_with("| `"));
@@ -148,7 +148,7 @@ fn rules_use_metrics_of_the_library() {
 
 #[test]
 fn guide_explains_every_alert() {
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/metrics.md"));
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md"));
     let page = page.expect("the page");
     let object = rules::make_rules("shop");
     let alerts = object["spec"]["groups"][1]["rules"].as_array().expect("alerts");

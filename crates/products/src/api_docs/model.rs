@@ -5,18 +5,18 @@ use serde::Deserialize;
 
 /// The content of a page.
 #[derive(Debug, Default)]
-pub(crate) struct Reference {
+pub struct Reference {
     /// The heading of the page.
     pub(crate) title: String,
     /// The kinds, sorted by group and name.
-    pub(crate) kinds: Vec<Kind>,
+    pub kinds: Vec<Kind>,
     /// The roles of the operator, sorted by kind and name.
     pub(crate) roles: Vec<Role>,
 }
 
 /// A kind.
 #[derive(Debug)]
-pub(crate) struct Kind {
+pub struct Kind {
     /// First part of its anchors: the name in lower case, with the group if another kind on the
     /// page has the same name.
     pub(crate) anchor: String,

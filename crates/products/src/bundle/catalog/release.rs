@@ -22,12 +22,12 @@ use serde_json::{Value, json};
 
 use super::{BUNDLE, CHANNEL, Catalog, Edge, PACKAGE, package_of};
 use crate::bundle::{BundleOptions, SKIP_RANGE};
-use crate::edit::merge::RebasedChange;
-use crate::yaml_stream::Document;
+use rbuilder_project::edit::merge::RebasedChange;
+use rbuilder_yaml::Document;
 
 /// Adds a release to a catalog. `csv` is its ClusterServiceVersion including the user's edits,
 /// `written` is the catalog as last written, and `present` is the current catalog.
-pub(crate) fn add_release(
+pub fn add_release(
     csv: &Value,
     options: &BundleOptions,
     written: &Catalog,
@@ -239,7 +239,7 @@ fn insert_entry(channel: &Document, new: &Value) -> Option<Document> {
     text.push_str(&below);
     let value = with_entry(&channel.value, new);
     // The insertion point may be within a string, so check the result.
-    let is_right = crate::yaml_stream::parse::<Value>(&text).is_ok_and(|parsed| parsed == value);
+    let is_right = rbuilder_yaml::parse::<Value>(&text).is_ok_and(|parsed| parsed == value);
     is_right.then_some(Document {
         line: channel.line,
         text,

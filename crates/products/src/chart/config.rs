@@ -13,10 +13,10 @@ use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 
 use super::strategic;
-use crate::edit::kustomization::{self, resolve_entry};
-use crate::plan::Plan;
-use crate::tree::Tree;
-use crate::yaml_stream::{self, describe_failure};
+use rbuilder_project::edit::kustomization::{self, resolve_entry};
+use rbuilder_project::plan::Plan;
+use rbuilder_project::tree::Tree;
+use rbuilder_yaml::describe_failure;
 
 /// The kustomization that `make deploy` applies.
 const ROOT: &str = "config/default";
@@ -112,14 +112,15 @@ pub(crate) const FEATURES: &[Feature] = &[
 const DISABLED: &str = "config/webhook/disabled";
 /// Transformers that teach kustomize about name references. Templates resolve these themselves.
 const NAMES: [&str; 2] = ["config/webhook/names", "config/metrics-certificate/names"];
-/// Transformers that preserve the namespaces of roles and bindings: their directory and file.
+/// Transformers that preserve the namespaces of roles and bindings: their directory.
 const KEPT_FOLDER: &str = "config/rbac/namespaces";
-pub(crate) const KEPT: &str = "config/rbac/namespaces/transformers.yaml";
+/// The file of these transformers.
+pub const KEPT: &str = "config/rbac/namespaces/transformers.yaml";
 
 /// Returns the namespaces whose roles and bindings the transformers preserve. Returns an empty set
 /// if they cannot be parsed.
-pub(crate) fn read_kept_namespaces(transformers: &str) -> BTreeSet<String> {
-    let documents = yaml_stream::parse_documents(transformers).unwrap_or_default();
+pub fn read_kept_namespaces(transformers: &str) -> BTreeSet<String> {
+    let documents = rbuilder_yaml::parse_documents(transformers).unwrap_or_default();
     let namespaces = documents
         .iter()
         .filter(|document| document["kind"] == "PatchTransformer")
@@ -564,13 +565,16 @@ fn list<'a>(map: &'a Map<String, Value>, key: &str) -> &'a [Value] {
 }
 
 fn parse_documents(path: &str, text: &str) -> Result<Vec<Value>> {
-    yaml_stream::parse_documents(text).map_err(|error| describe_failure(path, text, &error))
+    rbuilder_yaml::parse_documents(text).map_err(|error| describe_failure(path, text, &error))
 }
 
 /// Parses the objects in a file.
 fn parse_objects(path: &str, text: &str) -> Result<Vec<Value>> {
     let documents = parse_documents(path, text)?;
-    let documents: Vec<Value> = documents.into_iter().flat_map(yaml_stream::list_items).collect();
+    let documents: Vec<Value> = documents
+        .into_iter()
+        .flat_map(rbuilder_yaml::list_items)
+        .collect();
     let is_object = |value: &Value| value["kind"].is_string() && value["metadata"]["name"].is_string();
     match documents.iter().all(is_object) {
         true => Ok(documents),

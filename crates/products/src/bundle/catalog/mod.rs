@@ -10,10 +10,11 @@ use semver::Version;
 use serde_json::Value;
 
 use self::channel::Channel;
-pub(crate) use self::check::{CheckedRelease, check_csv, check_csv_types};
-pub(crate) use self::release::add_release;
+pub(super) use self::check::check_csv_types;
+pub use self::check::{CheckedRelease, check_csv};
+pub use self::release::add_release;
 use super::BundleOptions;
-use crate::yaml_stream::{Document, read_documents};
+use rbuilder_yaml::{Document, read_documents};
 
 const PACKAGE: &str = "olm.package";
 const CHANNEL: &str = "olm.channel";
@@ -23,7 +24,7 @@ const DEPRECATIONS: &str = "olm.deprecations";
 /// The catalog of a package. Empty before the first release. The file may contain documents of
 /// other packages, which are preserved.
 #[derive(Debug)]
-pub(crate) struct Catalog {
+pub struct Catalog {
     package: String,
     documents: Vec<Document>,
 }
@@ -36,7 +37,7 @@ struct Edge<'a> {
 
 impl Catalog {
     /// Returns the path of the catalog of a package.
-    pub(crate) fn path(package: &str) -> String {
+    pub fn path(package: &str) -> String {
         format!("catalog/{package}/catalog.yaml")
     }
 
@@ -46,7 +47,7 @@ impl Catalog {
     /// Returns an error if the text is not YAML, if a value has another type than the lifecycle
     /// manager expects, or if two documents have the same name, because merging would lose
     /// releases.
-    pub(crate) fn parse(package: &str, text: &str) -> Result<Catalog> {
+    pub fn parse(package: &str, text: &str) -> Result<Catalog> {
         let path = Catalog::path(package);
         let documents = read_documents(&path, text)?;
         documents
@@ -61,12 +62,12 @@ impl Catalog {
     }
 
     /// Returns the default channel of the package.
-    pub(crate) fn default_channel(&self) -> Option<&str> {
+    pub fn default_channel(&self) -> Option<&str> {
         self.of_schema(PACKAGE).next()?["defaultChannel"].as_str()
     }
 
     /// Returns the name of the version that a release replaces in its first channel.
-    pub(crate) fn find_replaced(&self, options: &BundleOptions) -> Option<String> {
+    pub fn find_replaced(&self, options: &BundleOptions) -> Option<String> {
         let requested = options.replaces.as_ref().map(|version| options.csv_name(version));
         let found = || {
             let channel = Channel::read(self.named(CHANNEL, options.channels.first()?)?);
@@ -77,7 +78,7 @@ impl Catalog {
 
     /// Returns the highest version of the package in any channel. If `below` is set, considers only
     /// lower versions.
-    pub(crate) fn highest_version(&self, below: Option<&Version>) -> Option<Version> {
+    pub fn highest_version(&self, below: Option<&Version>) -> Option<Version> {
         let channels: Vec<Channel> = self.of_schema(CHANNEL).map(Channel::read).collect();
         let prefix = format!("{}.v", self.package);
         let names = channels.iter().flat_map(Channel::names);
@@ -88,7 +89,7 @@ impl Catalog {
     }
 
     /// Returns the channels of a release in which no earlier version upgrades to it.
-    pub(crate) fn unreached_channels(&self, options: &BundleOptions) -> Vec<String> {
+    pub fn unreached_channels(&self, options: &BundleOptions) -> Vec<String> {
         let has_range = options.skip_range.is_some() || !options.skips.is_empty();
         let edges = self.find_edges(options.replaced.as_deref(), options);
         edges

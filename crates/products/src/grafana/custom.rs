@@ -7,10 +7,10 @@ use anyhow::{Result, bail};
 use serde::Deserialize;
 
 use super::dashboard::{Panel, Query};
-use crate::yaml_stream::describe_failure;
+use rbuilder_yaml::describe_failure;
 
 /// The file in which users list custom metrics.
-pub(crate) const CUSTOM_METRICS: &str = "grafana/custom-metrics/config.yaml";
+pub const CUSTOM_METRICS: &str = "grafana/custom-metrics/config.yaml";
 
 /// Maximum number of metrics in the list. Nobody can use a larger dashboard.
 const MOST_METRICS: usize = 200;
@@ -18,7 +18,7 @@ const MOST_METRICS: usize = 200;
 /// A list of custom metrics.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct CustomMetrics {
+pub struct CustomMetrics {
     /// May be `null`, as in kubebuilder's empty list.
     #[serde(default)]
     custom_metrics: Option<Vec<CustomMetric>>,
@@ -66,8 +66,8 @@ impl CustomMetrics {
     /// # Errors
     /// Fails with line and column if the text is not such a list. Fails with the name of a metric
     /// that is invalid or listed twice.
-    pub(crate) fn parse(text: &str) -> Result<CustomMetrics> {
-        let parsed: Result<Option<CustomMetrics>, _> = crate::yaml_stream::parse(text);
+    pub fn parse(text: &str) -> Result<CustomMetrics> {
+        let parsed: Result<Option<CustomMetrics>, _> = rbuilder_yaml::parse(text);
         let list = match parsed {
             Ok(list) => list.unwrap_or_default(),
             Err(error) => return Err(describe_failure(CUSTOM_METRICS, text, &error)),

@@ -8,25 +8,26 @@ use serde_json::{Map, Value};
 
 use super::base::{filled, is_empty, items};
 use super::descriptors::{describe, find_field, is_at_or_below, split_humps};
-use crate::project::names::{check_kind, check_version};
+use rbuilder_project::project::names::{check_kind, check_version};
 
 /// Descriptor keys that attributes can express.
 const DESCRIPTOR_KEYS: &[&str] = &["description", "displayName", "path", "x-descriptors"];
 
 /// An entry of an owned CRD, converted to attributes.
 #[derive(Debug)]
-pub(crate) struct EntryMarkers<'a> {
-    pub(crate) entry: &'a Value,
+pub struct EntryMarkers<'a> {
+    /// The entry.
+    pub entry: &'a Value,
     /// The attributes needed to generate the same entry.
-    pub(crate) markers: CsvMarkers,
+    pub markers: CsvMarkers,
     /// Paths of fields, starting with `spec` or `status`, that the CRD does not have. Lists only
     /// the topmost.
-    pub(crate) unknown: Vec<String>,
+    pub unknown: Vec<String>,
 }
 
 impl<'a> EntryMarkers<'a> {
     /// Converts an entry. Returns `None` if it is not for a version of `crd`.
-    pub(crate) fn read(entry: &'a Value, crd: &Value) -> Option<EntryMarkers<'a>> {
+    pub fn read(entry: &'a Value, crd: &Value) -> Option<EntryMarkers<'a>> {
         if entry["name"] != crd["metadata"]["name"] {
             return None;
         }
@@ -52,7 +53,7 @@ impl<'a> EntryMarkers<'a> {
 
     /// Returns what has to stay in the base: everything that attributes cannot express, and
     /// descriptors of fields that belong to no type. Returns `None` if nothing is left.
-    pub(crate) fn rest(&self, unplaced: &BTreeSet<(&'static str, String)>) -> Option<Value> {
+    pub fn rest(&self, unplaced: &BTreeSet<(&'static str, String)>) -> Option<Value> {
         let mut rest = Map::new();
         let made = ["kind", "name", "version", "displayName", "description"];
         for (key, value) in filled(self.entry, &made) {

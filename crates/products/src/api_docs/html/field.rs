@@ -8,7 +8,7 @@ use super::super::description::{Block, parse_blocks};
 use super::super::facts::{collect_facts, inline_value, type_name};
 use super::super::fields::{Field, allowed_values, description_of, fields_of, rules_of};
 use super::{breakable, escape, push_blocks, spans};
-use crate::count::counted;
+use rbuilder_project::count::counted;
 
 /// Depth from which objects are collapsed initially. `spec` has depth 0.
 const OPEN_DEPTH: usize = 2;

@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::catalog::check_csv_types;
 use super::{BUILDER, BundleOptions, LAYOUT, SKIP_RANGE};
-use crate::plan::Plan;
-use crate::tree::Tree;
-use crate::yaml_stream::{Document, read_documents};
+use rbuilder_project::plan::Plan;
+use rbuilder_project::tree::Tree;
+use rbuilder_yaml::{Document, read_documents};
 
 /// Keys of `spec` that the manifests, the catalog and flags determine.
 const MADE: &[&str] = &[
@@ -28,19 +28,19 @@ const MADE_ANNOTATIONS: &[&str] = &["alm-examples", "containerImage", BUILDER, L
 
 /// The base. Empty if the project has none.
 #[derive(Debug, Default)]
-pub(crate) struct Base {
+pub struct Base {
     path: String,
     document: Value,
 }
 
 impl Base {
     /// Directory of the base.
-    pub(crate) const FOLDER: &str = "config/manifests/bases/";
+    pub const FOLDER: &str = "config/manifests/bases/";
     /// Kind of the document.
-    pub(crate) const KIND: &str = "ClusterServiceVersion";
+    pub const KIND: &str = "ClusterServiceVersion";
 
     /// Returns the path of the base of a project.
-    pub(crate) fn path(project: &str) -> String {
+    pub fn path(project: &str) -> String {
         format!("{}{project}.clusterserviceversion.yaml", Base::FOLDER)
     }
 
@@ -49,7 +49,7 @@ impl Base {
     /// # Errors
     /// Returns an error if the file is not a single ClusterServiceVersion, or if a value has
     /// another type than the lifecycle manager expects.
-    pub(crate) fn read(plan: &Plan, tree: &Tree, project: &str) -> Result<Base> {
+    pub fn read(plan: &Plan, tree: &Tree, project: &str) -> Result<Base> {
         let path = Base::path(project);
         let Some(text) = plan.read(tree, &path)? else {
             return Ok(Base::default());
@@ -72,17 +72,17 @@ impl Base {
     ///
     /// # Errors
     /// Returns an error if [`read`](Self::read) would reject the document.
-    pub(crate) fn check(document: &Value, path: &str) -> Result<()> {
+    pub fn check(document: &Value, path: &str) -> Result<()> {
         check_csv_types(document, path)
     }
 
     /// Returns the path of the base, or `None` if the project has none.
-    pub(crate) fn found_path(&self) -> Option<&str> {
+    pub fn found_path(&self) -> Option<&str> {
         Some(self.path.as_str()).filter(|path| !path.is_empty())
     }
 
     /// Returns the range of versions that an upgrade skips.
-    pub(crate) fn skip_range(&self) -> Option<String> {
+    pub fn skip_range(&self) -> Option<String> {
         let range = self.document["metadata"]["annotations"][SKIP_RANGE].as_str();
         range.filter(|range| !range.is_empty()).map(str::to_owned)
     }
@@ -163,7 +163,7 @@ pub(super) fn is_empty(value: &Value) -> bool {
 }
 
 /// Returns the owned CRDs that a ClusterServiceVersion lists.
-pub(crate) fn list_owned(csv: &Value) -> impl Iterator<Item = &Value> {
+pub fn list_owned(csv: &Value) -> impl Iterator<Item = &Value> {
     items(&csv["spec"]["customresourcedefinitions"]["owned"])
 }
 

@@ -1,0 +1,17 @@
+//! What is made from the manifests of an operator.
+//!
+//! | module | result |
+//! |---|---|
+//! | [`chart`] | a Helm chart from `config/` |
+//! | [`bundle`] | a bundle and a catalog for the Operator Lifecycle Manager |
+//! | [`grafana`] | dashboards and alerts for the metrics of the library |
+//! | [`api_docs`] | a reference page of an API, from CRDs |
+//!
+//! Each is a function of manifests and of values in PROJECT. `bundle` shares the resolution of
+//! `config/` with `chart`; the others are independent. The crate knows neither flags nor commands:
+//! those merge the results with the user's edits and write them.
+
+pub mod api_docs;
+pub mod bundle;
+pub mod chart;
+pub mod grafana;
