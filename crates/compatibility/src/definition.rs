@@ -217,7 +217,7 @@ fn find_missing_conversion(old: &Value, new: &Value, place: &Place) -> Result<Ve
             continue;
         }
         let (name, stored) = (text(&version["name"]), text(&storage["name"]));
-        let Some((difference, outcome)) = find_loss(new, &name, &stored)? else {
+        let Some((difference, outcome)) = find_loss(old, new, &name, &stored)? else {
             continue;
         };
         let message = format!(
@@ -233,27 +233,43 @@ fn find_missing_conversion(old: &Value, new: &Value, place: &Place) -> Result<Ve
     Ok(changes)
 }
 
-/// Returns the first field that objects of one version lose in another one.
-fn find_loss(crd: &Value, from: &str, to: &str) -> Result<Option<(Difference, Outcome)>, String> {
+/// Returns the first field that objects of one version lose in another one, except those that they
+/// lose by the old CRD already.
+fn find_loss(
+    old: &Value,
+    new: &Value,
+    from: &str,
+    to: &str,
+) -> Result<Option<(Difference, Outcome)>, String> {
+    let known: Vec<Path> = match lossy_pair(old, from, to)? {
+        Some((_, losses)) => losses.into_iter().map(|loss| loss.path).collect(),
+        None => Vec::new(),
+    };
+    let Some((pair, losses)) = lossy_pair(new, from, to)? else {
+        return Ok(None);
+    };
+    for loss in losses.into_iter().filter(|loss| !known.contains(&loss.path)) {
+        let outcome = search(&pair, &loss);
+        if outcome.witness.is_some() {
+            return Ok(Some((loss, outcome)));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the judges of two versions of a CRD, and the fields that the second one does not have.
+fn lossy_pair(crd: &Value, from: &str, to: &str) -> Result<Option<(Pair, Vec<Difference>)>, String> {
     let (Some(old), Some(mut new)) = (definition(crd, from)?, definition(crd, to)?) else {
         return Ok(None);
     };
     new.version.clone_from(&old.version);
-    let differences = compare_schemas(&old.schema, &new.schema);
+    let mut differences = compare_schemas(&old.schema, &new.schema);
+    differences.retain(|found| found.rule.name == "field-removed");
     let pair = Pair {
         old: Judge::new(old),
         new: Judge::new(new),
     };
-    for difference in differences
-        .into_iter()
-        .filter(|found| found.rule.name == "field-removed")
-    {
-        let outcome = search(&pair, &difference);
-        if outcome.witness.is_some() {
-            return Ok(Some((difference, outcome)));
-        }
-    }
-    Ok(None)
+    Ok(Some((pair, differences)))
 }
 
 fn compare_subresources(before: &Value, after: &Value, place: &Place) -> Vec<Change> {

@@ -84,6 +84,21 @@ fn each_rule_has_a_case() {
 }
 
 #[test]
+fn field_that_was_lost_before_is_no_change() {
+    let versions = cases();
+    let lost = versions.iter().find(|case| case.rule == "conversion-missing");
+    let before = &lost.expect("a case").new;
+    let mut after = before.clone();
+    for version in after["spec"]["versions"].as_array_mut().expect("versions") {
+        version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["c"] =
+            serde_json::json!({ "type": "string" });
+    }
+    let changes = compare(std::slice::from_ref(before), &[after]).expect("comparable");
+    let rules: Vec<&str> = changes.iter().map(|change| change.rule.name).collect();
+    assert_eq!(rules, ["field-added", "field-added"]);
+}
+
+#[test]
 fn equal_manifests_have_no_changes() {
     for case in cases() {
         for state in [&case.old, &case.new] {
