@@ -153,11 +153,10 @@ impl<'t> Maker<'t> {
                 fields.remove(name);
             }
             (Step::Field(name), Value::Object(fields)) => {
-                let schema = schema
-                    .properties
-                    .get(name.as_str())
-                    .or(schema.additional_properties.as_ref());
-                fields.insert(name.clone(), inner(self, schema.map(AsRef::as_ref)));
+                let known = schema.properties.get(name.as_str());
+                let known = known.or(schema.additional_properties.as_ref());
+                fields.insert(name.clone(), inner(self, known.map(AsRef::as_ref)));
+                make_room(fields, schema, name);
             }
             (Step::Values, Value::Object(fields)) => {
                 fields.insert(
@@ -427,6 +426,17 @@ impl<'t> Maker<'t> {
     fn samples(&mut self, pattern: &Pattern) -> Vec<String> {
         samples_of(pattern, self.below(1000) as u64)
     }
+}
+
+/// Removes optional fields other than one until the maximum is reached, as in a union of fields.
+fn make_room(fields: &mut Map<String, Value>, schema: &Schema, kept: &str) {
+    let most = schema.max_properties.map_or(usize::MAX, |most| most as usize);
+    let mut excess = fields.len().saturating_sub(most);
+    fields.retain(|name, _| {
+        let is_removed = excess > 0 && name != kept && !schema.required.contains(name.as_str());
+        excess -= usize::from(is_removed);
+        !is_removed
+    });
 }
 
 /// Texts that patterns and rules often tell apart.

@@ -194,7 +194,14 @@ fn rows() -> Vec<Row> {
 fn spec_rows() -> Vec<Row> {
     let fields = |fields: Value, required: Value| json!({ "type": "object", "properties": fields, "required": required });
     let integer = || json!({ "type": "integer" });
+    // One of many: random objects have several, and the simplest one has the first.
+    let union = |last: Value| {
+        let others = ('a'..='x').map(|name| (name.to_string(), integer()));
+        let fields: serde_json::Map<String, Value> = others.chain([("z".to_owned(), last)]).collect();
+        json!({ "type": "object", "properties": fields, "minProperties": 1, "maxProperties": 1 })
+    };
     vec![
+        ("maximum-added", union(integer()), union(json!({ "type": "integer", "maximum": 7 })), Breaking, NEW, Refused),
         ("field-added", fields(json!({ "a": integer() }), json!([])), fields(json!({ "a": integer(), "b": integer() }), json!([])), Compatible, NOBODY, Nothing),
         ("field-removed", fields(json!({ "a": integer(), "b": integer() }), json!(["a"])), fields(json!({ "a": integer() }), json!(["a"])), Breaking, &[STORED, WRITERS, READERS], ReadsDifferently),
         ("required-added", fields(json!({ "a": integer() }), json!([])), fields(json!({ "a": integer() }), json!(["a"])), Breaking, NEW, Refused),
