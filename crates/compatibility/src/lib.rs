@@ -12,7 +12,8 @@
 //! | subject | module |
 //! |---|---|
 //! | all rules, with their levels and reasons | `rules` |
-//! | CRDs: names, scope, versions, conversion, columns | `definition` |
+//! | CRDs: names, scope, versions, conversion | `definition` |
+//! | subresources, selectable fields and columns of versions | `version_parts` |
 //! | schemas, node by node | `schema` |
 //! | the search for objects | `witness` |
 //! | roles | `roles` |
@@ -28,6 +29,7 @@ mod path;
 mod roles;
 mod rules;
 mod schema;
+mod version_parts;
 mod webhooks;
 mod witness;
 
