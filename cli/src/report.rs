@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
-use rbuilder_generator::{Diagnostic, Severity, Sources};
+use rbuilder_generator::{Code, Diagnostic, Severity, Sources};
 use serde_json::{Value, json};
 
 /// Maximum length in bytes of the quoted source. Longer source, as in generated code, is not shown.
@@ -58,7 +58,8 @@ pub(crate) fn to_json(diagnostic: &Diagnostic, sources: &dyn Sources) -> Value {
     let (line, column) = place(&source, range.start);
     let (end_line, end_column) = place(&source, range.end);
     json!({
-        "severity": level(diagnostic),
+        "severity": level_name(diagnostic.severity),
+        "code": Code::of_message(&diagnostic.message).map(|code| code.id),
         "message": diagnostic.message,
         "help": diagnostic.help,
         "path": diagnostic.place.path,
@@ -88,7 +89,10 @@ pub(crate) fn to_json_line(diagnostic: &Diagnostic, sources: &dyn Sources) -> St
     let (line, column) = place(&source, range.start);
     let (end_line, end_column) = place(&source, range.end);
     let children: Vec<Value> = diagnostic.help.iter().map(|help| message("help", help)).collect();
-    let mut value = message(level(diagnostic), &diagnostic.message);
+    let mut value = message(level_name(diagnostic.severity), &diagnostic.message);
+    if let Some(code) = Code::of_message(&diagnostic.message) {
+        value["code"] = json!({ "code": code.id, "explanation": code.explanation() });
+    }
     value["spans"] = json!([{
         "file_name": diagnostic.place.path,
         "byte_start": range.start,
@@ -147,8 +151,9 @@ fn lines(source: &str, numbers: std::ops::RangeInclusive<usize>, start: usize, e
         .collect()
 }
 
-fn level(diagnostic: &Diagnostic) -> &'static str {
-    match diagnostic.severity {
+/// Returns the name of a severity.
+pub(crate) fn level_name(severity: Severity) -> &'static str {
+    match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
         Severity::Note => "note",

@@ -27,6 +27,7 @@ mod doctor;
 mod edit;
 mod edits;
 mod existing;
+mod explain;
 mod foreign_kinds;
 mod former;
 mod from_crd;

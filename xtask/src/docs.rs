@@ -14,7 +14,8 @@ use crate::committed::update_file;
 use crate::repo;
 
 const MARKERS_PAGE: &str = "docs/markers.md";
-const COMMANDS_PAGE: &str = "docs/commands.md";
+/// The pages that the command prints, by their names in `rbuilder reference`.
+const COMMAND_PAGES: [(&str, &str); 2] = [("commands", "docs/commands.md"), ("codes", "docs/codes.md")];
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -26,10 +27,14 @@ pub(crate) struct Args {
 /// Generates the pages, and writes or compares them.
 pub(crate) fn update_pages(args: &Args) -> Result<()> {
     update_file(MARKERS_PAGE, markers_page()?.as_bytes(), args.check, "docs")?;
-    let command = repo::rbuilder_command(&repo::build_rbuilder()?, repo::root(), "reference")?;
-    // `read` removes the trailing line feed.
-    let page = format!("{}\n", command.read()?.trim_end());
-    update_file(COMMANDS_PAGE, page.as_bytes(), args.check, "docs")
+    let rbuilder = repo::build_rbuilder()?;
+    for (name, path) in COMMAND_PAGES {
+        let command = repo::rbuilder_command(&rbuilder, repo::root(), &format!("reference {name}"))?;
+        // `read` removes the trailing line feed.
+        let page = format!("{}\n", command.read()?.trim_end());
+        update_file(path, page.as_bytes(), args.check, "docs")?;
+    }
+    Ok(())
 }
 
 fn markers_page() -> Result<String> {

@@ -19,6 +19,7 @@ mod edit;
 mod edits;
 #[cfg(feature = "control-plane")]
 mod envtest;
+mod explain;
 mod features;
 mod foreign_kind;
 mod generated_merge;

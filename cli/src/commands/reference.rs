@@ -1,12 +1,13 @@
 //! `rbuilder reference`: prints docs/commands.md, generated from the definition of the command
-//! line.
+//! line, or docs/codes.md, generated from the table of codes.
 
 use std::fmt::Write as _;
 
 use anyhow::Result;
 use clap::{Arg, Command};
 
-use crate::flags::{EXAMPLES, command};
+use super::explain;
+use crate::flags::{EXAMPLES, ReferencePage, command};
 use crate::shell::Shell;
 
 const INTRODUCTION: &str = "\
@@ -16,7 +17,16 @@ const INTRODUCTION: &str = "\
 `rbuilder <command> --help` prints the same. Boolean flags take a value after `=`: `--controller=false`.
 ";
 
-pub(super) fn run(shell: &mut Shell) -> Result<u8> {
+pub(super) fn run(page: ReferencePage, shell: &mut Shell) -> Result<u8> {
+    let page = match page {
+        ReferencePage::Commands => commands_page()?,
+        ReferencePage::Codes => explain::page(),
+    };
+    shell.out(&page);
+    Ok(0)
+}
+
+fn commands_page() -> Result<String> {
     let mut command = command();
     command.build();
     let mut page = INTRODUCTION.to_owned();
@@ -26,8 +36,7 @@ pub(super) fn run(shell: &mut Shell) -> Result<u8> {
         command.get_arguments().filter(|arg| arg.is_global_set()),
     )?;
     write_commands(&mut page, &command, "")?;
-    shell.out(&page);
-    Ok(0)
+    Ok(page)
 }
 
 /// Writes a section for each command without subcommands.

@@ -8,9 +8,9 @@ use rbuilder_templates::Archive;
 #[cfg(not(feature = "control-plane"))]
 use super::without_control_plane::{dev, envtest};
 use super::{
-    adopt, bundle, completion, create_api, create_webhook, delete, deploy, diff, docs, doctor, edit, grafana,
-    helm, import, init, install, library, man, manifests, reference, removal, run, run_update, scaffold,
-    types, validate, version,
+    adopt, bundle, completion, create_api, create_webhook, delete, deploy, diff, docs, doctor, edit, explain,
+    grafana, helm, import, init, install, library, man, manifests, reference, removal, run, run_update,
+    scaffold, types, validate, version,
 };
 #[cfg(feature = "control-plane")]
 use super::{dev, envtest};
@@ -96,6 +96,7 @@ impl Row {
             Command::Library(flags) => Row::new("library", PROJECT, flags.plan.output, move |at, shell| library::run(at.dir, &flags, shell)),
             Command::Update(flags) => Row::new("update", PROJECT, flags.plan.output, move |at, shell| run_update(at.dir, &flags, Archive::embedded(), shell)),
             Command::Doctor(flags) => Row::new("doctor", EXAMINED, flags.output, move |at, shell| doctor::run(at.dir, &flags, shell)),
+            Command::Explain(flags) => Row::new("explain", HERE, flags.output, move |_, shell| explain::run(&flags, shell)),
             Command::Validate(flags) => Row::new("validate", EXAMINED, flags.messages(), move |at, shell| validate::run(at.dir, at.typed_in, &flags, shell)),
             Command::Diff(flags) => Row::new("diff", EXAMINED, flags.messages(), move |at, shell| diff::run(at.dir, at.typed_in, &flags, shell)),
             Command::Manifests(flags) => Row::new("manifests", PACKAGE, flags.plan.output, move |at, shell| manifests::run(at.dir, &flags, shell)),
@@ -115,7 +116,7 @@ impl Row {
             Command::Completion { shell: kind } => Row::new("completion", HERE, Output::Text, move |_, shell| completion::run(kind, shell)),
             Command::Version => Row::new("version", HERE, Output::Text, move |_, shell| version::run(shell)),
             Command::Man { command } => Row::new("man", HERE, Output::Text, move |_, shell| man::run(&command, shell)),
-            Command::Reference => Row::new("reference", HERE, Output::Text, move |_, shell| reference::run(shell)),
+            Command::Reference { page } => Row::new("reference", HERE, Output::Text, move |_, shell| reference::run(page, shell)),
         }
     }
 

@@ -61,6 +61,11 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Check the tools and the project", "rbuilder doctor"),
         ("Print the findings as JSON", "rbuilder doctor --output json"),
     ]),
+    ("explain", &[
+        ("Explain a code", "rbuilder explain RB0201"),
+        ("Explain a message", "rbuilder explain 'unknown marker `minimun`'"),
+        ("List all codes", "rbuilder explain"),
+    ]),
     ("validate", &[
         ("Judge the samples of the project", "rbuilder validate"),
         ("Judge the objects in a directory by the CRDs in another", "rbuilder validate deploy/ --crds crds/"),

@@ -21,6 +21,12 @@ pub struct ManifestsFlags {
     /// without PROJECT]
     #[arg(long)]
     pub keep_going: bool,
+    /// Code of warnings and notes to make errors, such as `RB0306`, or `warnings` for all warnings
+    #[arg(long, value_delimiter = ',', value_name = "CODE")]
+    pub deny: Vec<String>,
+    /// Code of warnings and notes to leave out
+    #[arg(long, value_delimiter = ',', value_name = "CODE")]
+    pub allow: Vec<String>,
     /// Format of diagnostics
     #[arg(
         long,

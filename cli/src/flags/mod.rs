@@ -11,6 +11,7 @@ mod edit;
 #[cfg(feature = "control-plane")]
 mod envtest;
 mod examples;
+mod explain;
 mod import;
 mod library;
 mod manifests;
@@ -49,6 +50,7 @@ pub use envtest::{
 };
 pub(crate) use examples::find_examples;
 pub use examples::{EXAMPLES, command};
+pub use explain::{ExplainFlags, ReferencePage};
 pub use import::ImportFlags;
 pub use library::{InitLibraryFlags, LibraryFlags, LibraryForm};
 pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlags};
@@ -115,6 +117,8 @@ pub enum Command {
     Update(UpdateFlags),
     /// Check the tools on this machine and the state of the project
     Doctor(DoctorFlags),
+    /// Explain a code of a message, or list all codes
+    Explain(ExplainFlags),
     /// Judge objects as the API server would: the project's samples, or any files
     Validate(Box<ValidateFlags>),
     /// Compare CRDs, roles and webhook configurations with an older state, and report what breaks, with objects that show it
@@ -159,9 +163,13 @@ pub enum Command {
         /// Command, as typed: `create api`
         command: Vec<String>,
     },
-    /// Print the reference of all commands as Markdown
+    /// Print a page of the guide that is generated from the tables of the command
     #[command(hide = true)]
-    Reference,
+    Reference {
+        /// Page
+        #[arg(value_enum, default_value = "commands")]
+        page: ReferencePage,
+    },
 }
 
 /// When to use color.

@@ -17,6 +17,7 @@
 
 mod advice;
 mod cargo;
+pub mod codes;
 mod collect;
 mod crd;
 mod csv;
@@ -48,6 +49,7 @@ pub mod yaml;
 use std::ops::Range;
 
 pub use cargo::{FETCH, Membership, PackageSummary, find_membership, summarize_package};
+pub use codes::{Code, Levels};
 pub use fields::{FieldPath, FieldPlace, find_fields};
 pub use kinds::{KindOutcome, KindSummary};
 pub use kubernetes_kinds::{KubernetesKind, explain_unknown_kind, find_kubernetes_kind, is_kubernetes_group};
@@ -131,6 +133,8 @@ pub struct Options {
     pub csv: bool,
     /// The packages whose calls are compared with the roles.
     pub calls: Calls,
+    /// Which warnings are errors, and which are left out.
+    pub levels: Levels,
 }
 
 /// The packages whose calls are followed to find the permissions that they need.
@@ -165,6 +169,7 @@ impl Default for Options {
             kubernetes: None,
             csv: false,
             calls: Calls::default(),
+            levels: Levels::default(),
         }
     }
 }
@@ -250,7 +255,7 @@ pub fn generate(sources: &dyn Sources, options: &Options) -> Generated {
 /// A later error makes the manifests passed so far invalid. With [`Options::keep_going`], only
 /// manifests that no error affects are passed.
 pub fn generate_each(sources: &dyn Sources, options: &Options, each: &mut dyn FnMut(OutputFile)) -> Findings {
-    let mut report = Report::default();
+    let mut report = Report::with_levels(options.levels.clone());
     let crd::CrdFindings { kinds, csv } = manifests(sources, options, &mut report, each).unwrap_or_default();
     let held_back = [
         (Product::Roles, Concern::Roles),

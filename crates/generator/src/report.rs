@@ -10,6 +10,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use crate::codes::Levels;
 use crate::kube_release::KubeRelease;
 use crate::place::{FileId, Files, Place};
 use crate::sources::is_within;
@@ -66,6 +67,7 @@ pub(crate) struct Report {
     held_back: BTreeSet<Concern>,
     /// The version of kube that help is written for; `None` for the newest.
     kube: Option<KubeRelease>,
+    levels: Levels,
 }
 
 impl Default for Report {
@@ -78,11 +80,20 @@ impl Default for Report {
             log: Vec::new(),
             held_back: BTreeSet::new(),
             kube: None,
+            levels: Levels::default(),
         }
     }
 }
 
 impl Report {
+    /// Creates a report that applies levels to its diagnostics.
+    pub(crate) fn with_levels(levels: Levels) -> Report {
+        Report {
+            levels,
+            ..Report::default()
+        }
+    }
+
     /// Marks a directory as not editable. Help for errors there refers to the field that uses the
     /// package.
     pub(crate) fn seal(&mut self, folder: &str) {
@@ -100,6 +111,9 @@ impl Report {
     }
 
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
+        let Some(diagnostic) = self.levels.apply(diagnostic) else {
+            return;
+        };
         let help = self
             .find_sealed(&diagnostic.place.path)
             .map(advice::for_published);

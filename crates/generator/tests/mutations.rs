@@ -21,7 +21,7 @@ use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 use std::thread;
 
-use rbuilder_generator::{Diagnostic, Severity};
+use rbuilder_generator::{Code, Diagnostic, Severity};
 use serde_json::Value;
 
 use corpus::{Case, Sent, made};
@@ -239,5 +239,20 @@ fn tables_match_generated_objects() {
         wrong.is_empty(),
         "{} manifests are others: {wrong:#?}",
         wrong.len()
+    );
+}
+
+#[test]
+fn every_message_has_a_code() {
+    let messages = MADE.iter().flat_map(|(case, (_, said))| {
+        said.iter()
+            .map(|said| (case.slug.as_str(), said.message.as_str()))
+    });
+    let without: Vec<_> = messages
+        .filter(|(_, message)| Code::of_message(message).is_none())
+        .collect();
+    assert!(
+        without.is_empty(),
+        "add these to a row of crates/generator/src/codes/: {without:#?}"
     );
 }

@@ -6,6 +6,7 @@ mod advice;
 mod behind_feature;
 mod bombs;
 mod cases;
+mod codes;
 mod constants;
 mod container_keys;
 mod csv;

@@ -24,7 +24,8 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::{
-    CsvMarkers, Diagnostic, Findings, Options, OutputFile, Product, ProjectKinds, Sources, generate_each,
+    CsvMarkers, Diagnostic, Findings, Levels, Options, OutputFile, Product, ProjectKinds, Sources,
+    generate_each,
 };
 use serde_json::{Value, json};
 
@@ -123,6 +124,7 @@ impl Request {
                 .retain(|product| flags.only.contains(&only(*product)));
         }
         options.keep_going = flags.keep_going;
+        options.levels = read_levels(flags)?;
         options.role_name.clone_from(&target.role_name);
         options.max_description_length = target.max_description_length;
         options.embedded_object_meta = target.embedded_object_meta;
@@ -193,6 +195,9 @@ impl Request {
             Some(keep_going) => keep_going,
             None => self.keeps_going_without_scaffold && !has_scaffold(tree)?,
         };
+        let mut levels = settings.levels.clone();
+        levels.extend(&request.options.levels);
+        request.options.levels = levels;
         let project = tree.read(FILE).ok().flatten();
         let project = project.and_then(|text| Project::parse(&text).ok());
         let is_deployed = self.deploys || project.is_some_and(|project| project.is_scaffolded());
@@ -387,6 +392,13 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         if is_refused {
             return Err(source_errors(&found, &sources, request));
         }
+        // The generator has applied the levels to its own.
+        let levels = &request.options.levels;
+        let diagnostics = std::mem::take(&mut found.diagnostics);
+        found.diagnostics = diagnostics
+            .into_iter()
+            .filter_map(|said| levels.apply(said))
+            .collect();
     }
     render_findings(&found, &sources, request)
 }
@@ -497,6 +509,22 @@ fn read(
         found.diagnostics.extend(said);
     }
     render_findings(&found, sources, request)
+}
+
+/// Reads the levels in flags.
+fn read_levels(flags: &ManifestsFlags) -> Result<Levels> {
+    let mut levels = Levels::default();
+    for word in &flags.allow {
+        levels
+            .allow(word)
+            .map_err(|reason| anyhow!("`--allow`: {reason}"))?;
+    }
+    for word in &flags.deny {
+        levels
+            .deny(word)
+            .map_err(|reason| anyhow!("`--deny`: {reason}"))?;
+    }
+    Ok(levels)
 }
 
 /// Returns the options of the generator, including those from Cargo's configuration and PROJECT.

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, bail};
-use rbuilder_generator::Sources;
+use anyhow::{Context, Result, anyhow, bail};
+use rbuilder_generator::{Levels, Sources};
 use toml_edit::{Document, Item, TableLike};
 
 use crate::tree::{Tree, check_relative};
 use crate::yaml_stream::is_yaml;
 
 /// Keys of the table in a workspace. The generator checks the keys in a package.
-const KEYS: [&str; 4] = ["crd-dir", "crd-file", "crd-files", "keep-going"];
+const KEYS: [&str; 6] = ["crd-dir", "crd-file", "crd-files", "keep-going", "deny", "allow"];
 
 /// The output settings in a `Cargo.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(in crate::commands) struct Settings {
     pub(in crate::commands) crd_files: BTreeMap<String, String>,
     /// True if an error only blocks the manifests that it affects. Defaults depend on the project.
     pub(in crate::commands) keep_going: Option<bool>,
+    /// Which warnings are errors, and which are left out.
+    pub(in crate::commands) levels: Levels,
 }
 
 /// The default file name pattern of CRDs.
@@ -147,8 +149,27 @@ impl Settings {
             };
             self.keep_going = Some(keep_going);
         }
+        let mut levels = Levels::default();
+        for word in strings(own, "allow")? {
+            levels
+                .allow(word)
+                .map_err(|reason| anyhow!("`allow`: {reason}"))?;
+        }
+        for word in strings(own, "deny")? {
+            levels.deny(word).map_err(|reason| anyhow!("`deny`: {reason}"))?;
+        }
+        self.levels.extend(&levels);
         Ok(())
     }
+}
+
+fn strings<'a>(own: &'a dyn TableLike, key: &str) -> Result<Vec<&'a str>> {
+    let Some(item) = own.get(key) else {
+        return Ok(Vec::new());
+    };
+    let list = item.as_array();
+    let list = list.and_then(|list| list.iter().map(|word| word.as_str()).collect::<Option<Vec<_>>>());
+    list.ok_or_else(|| anyhow!("`{key}` must be a list of strings"))
 }
 
 fn string<'a>(item: &'a Item, key: &str) -> Result<&'a str> {
@@ -189,6 +210,9 @@ mod tests {
             ("crd-files = { a = \"../a.yaml\" }", "within the project"),
             ("crd-files = { a = \"a.rs\" }", ".yaml"),
             ("keep-going = 1", "`true` or `false`"),
+            ("deny = \"warnings\"", "`deny` must be a list of strings"),
+            ("allow = [1]", "`allow` must be a list of strings"),
+            ("allow = [\"RB9999\"]", "unknown code `RB9999`"),
             ("only = []", "unknown key `only`"),
         ] {
             let error = read(&format!("[workspace.metadata.rbuilder]\n{line}\n")).expect_err(line);

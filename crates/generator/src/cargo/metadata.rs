@@ -17,6 +17,8 @@ const KEYS: &[&str] = &[
     "crd-file",
     "crd-files",
     "keep-going",
+    "deny",
+    "allow",
 ];
 
 /// The settings in `[package.metadata.rbuilder]`.

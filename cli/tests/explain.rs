@@ -1,0 +1,131 @@
+//! Codes of messages: `rbuilder explain`, codes in JSON, and levels.
+
+use crate::support::Folder;
+
+use serde_json::Value;
+
+fn project() -> Folder {
+    let folder = Folder::new();
+    folder.run("init --domain example.com --project-name shop").ok();
+    folder
+        .run("create api --group cache --version v1 --kind Cup")
+        .ok();
+    folder
+}
+
+/// A project with a warning: a format that the API server does not know.
+fn project_with_warning() -> Folder {
+    let folder = project();
+    let types = folder
+        .tree()
+        .into_iter()
+        .find(|(_, text)| text.contains("max_length = 63"));
+    let (path, text) = types.expect("the types of the kind");
+    folder.write(
+        &path,
+        &text.replacen("max_length = 63", "max_length = 63, format = \"e-mail\"", 1),
+    );
+    folder
+}
+
+#[test]
+fn codes_and_messages_are_explained() {
+    let folder = Folder::new();
+    let ran = folder.run("explain rb0306").ok();
+    for part in ["RB0306: Unknown format (warning)\n", "Wrong:", "Right:", "e-mail"] {
+        assert!(ran.out.contains(part), "{part}\n{}", ran.out);
+    }
+    let of_message = folder.run("explain warning: unknown format `x`").ok();
+    assert_eq!(of_message.out, ran.out);
+    let list = folder.run("explain").ok().out;
+    assert!(
+        list.starts_with("RB0101 error   The source does not parse\n"),
+        "{list}"
+    );
+    let ran = folder.run("explain RB0306 --output json").ok();
+    let answer: Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!(answer["codes"][0]["severity"], "warning");
+    let ran = folder.run("explain RB9999");
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("no code or message `RB9999`"), "{}", ran.err);
+}
+
+#[test]
+fn json_has_the_code() {
+    let folder = project_with_warning();
+    let ran = folder.run("manifests --message-format json").ok();
+    let line = ran
+        .err
+        .lines()
+        .chain(ran.out.lines())
+        .find(|line| line.contains("unknown format"));
+    let message: Value = serde_json::from_str(line.expect("a diagnostic")).expect("JSON");
+    assert_eq!(message["code"]["code"], "RB0306");
+    let explanation = message["code"]["explanation"].as_str().expect("a text");
+    assert!(explanation.contains("Right:"), "{explanation}");
+    let ran = folder.run("manifests --stdout --output json").ok();
+    let answer: Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!(answer["diagnostics"][0]["code"], "RB0306");
+}
+
+#[test]
+fn denied_warnings_write_nothing() {
+    let folder = project_with_warning();
+    let before = folder.tree();
+    for deny in ["warnings", "RB0306", "RB0201,rb0306"] {
+        let ran = folder.run(&format!("manifests --deny {deny}"));
+        assert_eq!(ran.code, 1);
+        assert!(ran.err.contains("error: unknown format `e-mail`"), "{}", ran.err);
+        assert_eq!(folder.tree(), before);
+    }
+    let ran = folder.run("manifests --deny RB0201").ok();
+    assert!(
+        ran.err.contains("warning: unknown format `e-mail`"),
+        "{}",
+        ran.err
+    );
+    let ran = folder.run("manifests --allow RB0306 --deny warnings").ok();
+    assert_eq!(ran.err, "");
+    let ran = folder.run("manifests --allow RB0666");
+    assert!(
+        ran.err.contains("`--allow`: unknown code `RB0666`"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn levels_of_the_project_apply_to_all_commands() {
+    let folder = project_with_warning();
+    let manifest = folder.tree()["Cargo.toml"].clone();
+    let set = |line: &str| {
+        folder.write(
+            "Cargo.toml",
+            &format!("{manifest}\n[package.metadata.rbuilder]\n{line}\n"),
+        )
+    };
+    set("deny = [\"RB0306\"]");
+    let ran = folder.run("manifests");
+    assert!(ran.err.contains("error: unknown format `e-mail`"), "{}", ran.err);
+    assert_eq!(folder.run("manifests --allow RB0306").ok().err, "");
+    set("allow = [\"RB0306\"]");
+    assert_eq!(folder.run("manifests").ok().err, "");
+    assert_eq!(folder.run("manifests --deny RB0306").code, 1);
+    set("allow = [\"RB0666\"]");
+    let ran = folder.run("manifests");
+    assert!(ran.err.contains("unknown code `RB0666`"), "{}", ran.err);
+}
+
+/// A sample that its CRD refuses is a warning of the command and not of the generator.
+#[test]
+fn denied_warnings_include_samples() {
+    let folder = project_with_warning();
+    folder.replace("config/samples/cache_v1_cup.yaml", "spec:", "spek: 1\nspec:");
+    let ran = folder.run("manifests --allow RB0306 --deny warnings");
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.err.contains("error: this sample is not a valid `Cup`"),
+        "{}",
+        ran.err
+    );
+}

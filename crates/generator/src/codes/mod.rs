@@ -1,0 +1,295 @@
+//! The codes of errors, warnings and notes: stable names that do not change with the words.
+//!
+//! A [`Code`] stands for a class of mistakes that are corrected in the same way. Its row lists the
+//! messages that it covers, with `{}` for the parts that differ, because a message is a complete
+//! statement of what is wrong: crates report it without knowing about codes, and a derive that
+//! compiles in every build of an operator does not carry the table. If several rows fit a message,
+//! the one with the most letters counts.
+//!
+//! `rbuilder explain` and `docs/codes.md` show the rows. Tests generate manifests from each example,
+//! and look up each message of the other tests, so that a new message needs a row.
+//!
+//! To add a code, add a row with the next number to the table of its subject. A number is never used
+//! for anything else again.
+
+mod kinds;
+mod levels;
+mod markers;
+mod roles;
+mod rules;
+mod schemas;
+mod source;
+mod webhooks;
+
+pub use levels::Levels;
+
+use crate::Severity;
+
+/// A class of mistakes.
+#[derive(Clone, Copy, Debug)]
+pub struct Code {
+    /// The name, such as `RB0201`.
+    pub id: &'static str,
+    /// What is wrong, as a heading.
+    pub title: &'static str,
+    /// The severity of most of its messages.
+    pub level: Severity,
+    /// Where the examples belong.
+    pub place: ExamplePlace,
+    /// Source with the mistake.
+    pub wrong: &'static str,
+    /// The same source without it.
+    pub right: &'static str,
+    /// Why it is a mistake, and what to do.
+    pub reason: &'static str,
+    /// What the API server answers to a manifest with the mistake. Empty if the mistake does not
+    /// reach the server, or if the server accepts it.
+    pub server: &'static str,
+    /// The messages, with `{}` for any text.
+    pub messages: &'static [&'static str],
+}
+
+/// The part of a package that an example shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExamplePlace {
+    /// Fields of the spec of a kind.
+    Field,
+    /// Arguments of `#[kube(…)]` on a kind.
+    Keys,
+    /// The spec of a kind, and types that it uses.
+    Types,
+    /// Items beside a kind.
+    Items,
+    /// The manifest of the package, `Cargo.toml`.
+    Manifest,
+}
+
+/// The codes of a subject.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// The heading.
+    pub title: &'static str,
+    /// The codes, in the order of their numbers.
+    pub codes: &'static [Code],
+}
+
+/// All codes, by subject.
+pub const SUBJECTS: &[Subject] = &[
+    Subject {
+        title: "Source",
+        codes: source::CODES,
+    },
+    Subject {
+        title: "Markers",
+        codes: markers::CODES,
+    },
+    Subject {
+        title: "Schemas",
+        codes: schemas::CODES,
+    },
+    Subject {
+        title: "CEL rules",
+        codes: rules::CODES,
+    },
+    Subject {
+        title: "Kinds",
+        codes: kinds::CODES,
+    },
+    Subject {
+        title: "Roles",
+        codes: roles::CODES,
+    },
+    Subject {
+        title: "Webhooks",
+        codes: webhooks::CODES,
+    },
+];
+
+impl Code {
+    /// Returns all codes.
+    pub fn all() -> impl Iterator<Item = &'static Code> {
+        SUBJECTS.iter().flat_map(|subject| subject.codes)
+    }
+
+    /// Returns the code with a name. Upper and lower case are equal.
+    pub fn of_id(id: &str) -> Option<&'static Code> {
+        Code::all().find(|code| code.id.eq_ignore_ascii_case(id))
+    }
+
+    /// Returns the code of a message. `None` if no code covers it.
+    pub fn of_message(message: &str) -> Option<&'static Code> {
+        let message = without_rule(message);
+        let fitting = Code::all().filter_map(|code| {
+            let fitting = code.messages.iter().filter(|pattern| fits(pattern, message));
+            let letters = fitting.map(|pattern| pattern.replace("{}", "").len()).max()?;
+            Some((letters, code))
+        });
+        fitting.max_by_key(|(letters, _)| *letters).map(|(_, code)| code)
+    }
+
+    /// Returns the explanation as Markdown: the reason, the examples, and the words of the server.
+    pub fn explanation(&self) -> String {
+        let language = match self.place {
+            ExamplePlace::Manifest => "toml",
+            _ => "rust",
+        };
+        let block =
+            |title: &str, text: &str| format!("\n{title}\n\n```{language}\n{}\n```\n", self.shown(text));
+        let mut text = format!("{}\n", self.reason);
+        text.push_str(&block("Wrong:", self.wrong));
+        text.push_str(&block("Right:", self.right));
+        if !self.server.is_empty() {
+            text.push_str(&format!("\nThe API server:\n\n```text\n{}\n```\n", self.server));
+        }
+        text
+    }
+
+    /// Returns an example with as much around it as a reader needs.
+    fn shown(&self, example: &str) -> String {
+        match self.place {
+            ExamplePlace::Keys => format!("#[kube({example})]"),
+            _ => example.to_owned(),
+        }
+    }
+
+    /// Returns the files of a package with an example, as path and text: the manifest and the
+    /// library.
+    pub fn package(&self, example: &str) -> [(&'static str, String); 2] {
+        let manifest = match self.place {
+            ExamplePlace::Manifest => example,
+            _ => MANIFEST,
+        };
+        let keys = match self.place {
+            ExamplePlace::Keys => format!(",\n    {example}"),
+            _ => String::new(),
+        };
+        let spec = match self.place {
+            ExamplePlace::Types => example.to_owned(),
+            ExamplePlace::Field => format!(
+                "pub struct WidgetSpec {{\n    {}\n}}\n",
+                example.replace('\n', "\n    ")
+            ),
+            _ => "pub struct WidgetSpec {\n    pub size: i32,\n}\n".to_owned(),
+        };
+        let items = match self.place {
+            ExamplePlace::Items => example,
+            _ => "",
+        };
+        let library = format!("{IMPORTS}{KIND_START}{keys}{KIND_END}{spec}{STATUS}{items}");
+        [("Cargo.toml", manifest.to_owned()), ("src/lib.rs", library)]
+    }
+}
+
+/// The manifest of the packages of examples.
+const MANIFEST: &str = r#"[package]
+name = "widgets"
+version = "0.1.0"
+edition = "2024"
+
+[dependencies]
+k8s-openapi = { version = "0.29", features = ["v1_37"] }
+kube = "5"
+rbuilder = "0.1"
+serde = "1"
+serde_json = "1"
+"#;
+
+const IMPORTS: &str = "\
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::CustomResource;
+use rbuilder::{CrdSchema, rbac, webhook};
+use serde::{Deserialize, Serialize};
+
+";
+
+const KIND_START: &str = r#"#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[kube(
+    group = "example.com",
+    version = "v1",
+    kind = "Widget",
+    namespaced,
+    status = "WidgetStatus""#;
+
+const KIND_END: &str = "\n)]\n#[serde(rename_all = \"camelCase\")]\n";
+
+const STATUS: &str = "
+#[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+pub struct WidgetStatus {
+    pub ready: bool,
+}
+
+";
+
+/// Removes the note about which rule a message concerns.
+fn without_rule(message: &str) -> &str {
+    match message.rsplit_once(" (in a rule on ") {
+        Some((message, rest)) if rest.ends_with(')') => message,
+        _ => message,
+    }
+}
+
+/// Returns whether a message is an instance of a pattern.
+fn fits(pattern: &str, message: &str) -> bool {
+    let mut parts = pattern.split("{}");
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = message.strip_prefix(first) else {
+        return false;
+    };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_fit_whole_messages() {
+        for (pattern, message, expected) in [
+            ("unknown marker `{}`", "unknown marker `minimun`", true),
+            ("unknown marker `{}`", "unknown marker", false),
+            ("`{}` is greater than `{}`", "`a` is greater than `b`", true),
+            ("`{}` is greater than `{}`", "`a` is greater than b", false),
+            ("`{}` is greater than `{}`", "so `a` is greater than `b`", false),
+            ("a rule", "a rule", true),
+            ("a rule", "a rule of two", false),
+            ("syntax error{}", "syntax error", true),
+        ] {
+            assert_eq!(fits(pattern, message), expected, "{pattern}: {message}");
+        }
+    }
+
+    #[test]
+    fn ids_are_unique_and_in_order() {
+        let ids: Vec<&str> = Code::all().map(|code| code.id).collect();
+        assert!(ids.is_sorted_by(|one, two| one < two), "{ids:?}");
+        assert_eq!(Code::of_id("rb0201").map(|code| code.id), Some("RB0201"));
+        assert!(Code::of_id("RB9999").is_none());
+    }
+
+    #[test]
+    fn the_most_specific_pattern_counts() {
+        let id = |message: &str| Code::of_message(message).map(|code| code.id);
+        assert_eq!(id("syntax error: unclosed delimiter `{`"), Some("RB0101"));
+        assert_eq!(
+            id("syntax error at `)`: expected an expression (in a rule on `.spec.size`)"),
+            Some("RB0401")
+        );
+        assert_eq!(id("no such message"), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! The codes of messages: each example has the diagnostic that it is about, and each message of the
+//! golden cases has a code.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use rbuilder_generator::codes::Code;
+use rbuilder_generator::{Diagnostic, Options, SourceSet, generate};
+
+fn diagnostics(code: &Code, example: &str) -> Vec<Diagnostic> {
+    let mut sources = SourceSet::default();
+    for (path, text) in code.package(example) {
+        sources.insert(path, text);
+    }
+    generate(&sources, &Options::default()).diagnostics
+}
+
+#[test]
+fn wrong_examples_have_exactly_their_code() {
+    let mut unexpected = Vec::new();
+    for code in Code::all() {
+        let found = diagnostics(code, code.wrong);
+        let codes: BTreeSet<Option<&str>> = found
+            .iter()
+            .map(|said| Code::of_message(&said.message).map(|code| code.id))
+            .collect();
+        let has_level = found.iter().all(|said| said.severity == code.level);
+        if codes != BTreeSet::from([Some(code.id)]) || !has_level {
+            unexpected.push((code.id, found));
+        }
+    }
+    assert!(unexpected.is_empty(), "{unexpected:#?}");
+}
+
+#[test]
+fn right_examples_are_clean() {
+    let unexpected: Vec<_> = Code::all()
+        .map(|code| (code.id, diagnostics(code, code.right)))
+        .filter(|(_, found)| !found.is_empty())
+        .collect();
+    assert!(unexpected.is_empty(), "{unexpected:#?}");
+}
+
+/// The first line of each diagnostic in the golden cases is its severity and its message.
+#[test]
+fn every_message_of_the_golden_cases_has_a_code() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let mut without = Vec::new();
+    let mut count = 0;
+    for case in fs::read_dir(cases).expect("the cases") {
+        let text = fs::read_to_string(case.expect("a case").path().join("stderr")).unwrap_or_default();
+        for line in text.lines() {
+            let severities = ["error: ", "warning: ", "note: "];
+            let Some(message) = severities.iter().find_map(|severity| line.strip_prefix(severity)) else {
+                continue;
+            };
+            count += 1;
+            if Code::of_message(message).is_none() {
+                without.push(message.to_owned());
+            }
+        }
+    }
+    assert!(count > 200, "{count} messages");
+    assert!(
+        without.is_empty(),
+        "add these to a row of crates/generator/src/codes/: {without:#?}"
+    );
+}
