@@ -7,6 +7,8 @@ use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use rbuilder_generator::{Code, Diagnostic, Severity, Sources};
 use serde_json::{Value, json};
 
+use crate::replacement::{Replacement, find_replacement};
+
 /// Maximum length in bytes of the quoted source. Longer source, as in generated code, is not shown.
 const LONGEST: usize = 20_000;
 
@@ -65,6 +67,17 @@ pub(crate) fn to_json(diagnostic: &Diagnostic, sources: &dyn Sources) -> Value {
         "path": diagnostic.place.path,
         "start": { "line": line, "column": column },
         "end": { "line": end_line, "column": end_column },
+        "replacement": find_replacement(diagnostic, &source).map(|found| replacement_to_json(&found, &source)),
+    })
+}
+
+fn replacement_to_json(replacement: &Replacement, source: &str) -> Value {
+    let (line, column) = place(source, replacement.range.start);
+    let (end_line, end_column) = place(source, replacement.range.end);
+    json!({
+        "text": replacement.text,
+        "start": { "line": line, "column": column },
+        "end": { "line": end_line, "column": end_column },
     })
 }
 
@@ -86,15 +99,39 @@ fn text_of(diagnostic: &Diagnostic, sources: &dyn Sources) -> Arc<str> {
 pub(crate) fn to_json_line(diagnostic: &Diagnostic, sources: &dyn Sources) -> String {
     let source = text_of(diagnostic, sources);
     let range = within(&source, &diagnostic.place.range);
-    let (line, column) = place(&source, range.start);
-    let (end_line, end_column) = place(&source, range.end);
-    let children: Vec<Value> = diagnostic.help.iter().map(|help| message("help", help)).collect();
+    let path = &diagnostic.place.path;
     let mut value = message(level_name(diagnostic.severity), &diagnostic.message);
     if let Some(code) = Code::of_message(&diagnostic.message) {
         value["code"] = json!({ "code": code.id, "explanation": code.explanation() });
     }
-    value["spans"] = json!([{
-        "file_name": diagnostic.place.path,
+    value["spans"] = json!([span(path, &source, &range)]);
+    let replacement = find_replacement(diagnostic, &source);
+    let children: Vec<Value> = diagnostic
+        .help
+        .iter()
+        .map(|help| {
+            let mut help = message("help", help);
+            if let Some(Replacement { range, text }) = &replacement {
+                let mut span = span(path, &source, range);
+                span["suggested_replacement"] = text.as_str().into();
+                span["suggestion_applicability"] = "MaybeIncorrect".into();
+                help["spans"] = json!([span]);
+            }
+            help
+        })
+        .collect();
+    value["children"] = children.into();
+    value["rendered"] = render_snippet(diagnostic, sources, false).into();
+    value["$message_type"] = "diagnostic".into();
+    format!("{value}\n")
+}
+
+/// Returns a part of a file in rustc's format.
+fn span(path: &str, source: &str, range: &std::ops::Range<usize>) -> Value {
+    let (line, column) = place(source, range.start);
+    let (end_line, end_column) = place(source, range.end);
+    json!({
+        "file_name": path,
         "byte_start": range.start,
         "byte_end": range.end,
         "line_start": line,
@@ -102,16 +139,12 @@ pub(crate) fn to_json_line(diagnostic: &Diagnostic, sources: &dyn Sources) -> St
         "column_start": column,
         "column_end": end_column,
         "is_primary": true,
-        "text": lines(&source, line..=end_line, column, end_column),
+        "text": lines(source, line..=end_line, column, end_column),
         "label": null,
         "suggested_replacement": null,
         "suggestion_applicability": null,
         "expansion": null,
-    }]);
-    value["children"] = children.into();
-    value["rendered"] = render_snippet(diagnostic, sources, false).into();
-    value["$message_type"] = "diagnostic".into();
-    format!("{value}\n")
+    })
 }
 
 /// Returns a message without a location as a line of JSON. `level` is `error` or `warning`.

@@ -13,17 +13,21 @@ fn project() -> Folder {
     folder
 }
 
+/// Returns the file with the types of the kind, and its text.
+fn types(folder: &Folder) -> (String, String) {
+    let is_types =
+        |(path, text): &(String, String)| path.ends_with(".rs") && text.contains("max_length = 63");
+    let found = folder.tree().into_iter().find(is_types);
+    found.expect("the types of the kind")
+}
+
 /// A project with a warning: a format that the API server does not know.
 fn project_with_warning() -> Folder {
     let folder = project();
-    let types = folder
-        .tree()
-        .into_iter()
-        .find(|(_, text)| text.contains("max_length = 63"));
-    let (path, text) = types.expect("the types of the kind");
+    let (path, text) = types(&folder);
     folder.write(
         &path,
-        &text.replacen("max_length = 63", "max_length = 63, format = \"e-mail\"", 1),
+        &text.replacen("max_length = 63", "max_length = 63, format = \"phone\"", 1),
     );
     folder
 }
@@ -32,7 +36,7 @@ fn project_with_warning() -> Folder {
 fn codes_and_messages_are_explained() {
     let folder = Folder::new();
     let ran = folder.run("explain rb0306").ok();
-    for part in ["RB0306: Unknown format (warning)\n", "Wrong:", "Right:", "e-mail"] {
+    for part in ["RB0306: Unknown format (warning)\n", "Wrong:", "Right:", "phone"] {
         assert!(ran.out.contains(part), "{part}\n{}", ran.out);
     }
     let of_message = folder.run("explain warning: unknown format `x`").ok();
@@ -75,12 +79,12 @@ fn denied_warnings_write_nothing() {
     for deny in ["warnings", "RB0306", "RB0201,rb0306"] {
         let ran = folder.run(&format!("manifests --deny {deny}"));
         assert_eq!(ran.code, 1);
-        assert!(ran.err.contains("error: unknown format `e-mail`"), "{}", ran.err);
+        assert!(ran.err.contains("error: unknown format `phone`"), "{}", ran.err);
         assert_eq!(folder.tree(), before);
     }
     let ran = folder.run("manifests --deny RB0201").ok();
     assert!(
-        ran.err.contains("warning: unknown format `e-mail`"),
+        ran.err.contains("warning: unknown format `phone`"),
         "{}",
         ran.err
     );
@@ -106,7 +110,7 @@ fn levels_of_the_project_apply_to_all_commands() {
     };
     set("deny = [\"RB0306\"]");
     let ran = folder.run("manifests");
-    assert!(ran.err.contains("error: unknown format `e-mail`"), "{}", ran.err);
+    assert!(ran.err.contains("error: unknown format `phone`"), "{}", ran.err);
     assert_eq!(folder.run("manifests --allow RB0306").ok().err, "");
     set("allow = [\"RB0306\"]");
     assert_eq!(folder.run("manifests").ok().err, "");
@@ -128,4 +132,45 @@ fn denied_warnings_include_samples() {
         "{}",
         ran.err
     );
+}
+
+/// The replacements are in JSON for editors, and `--fix` applies them.
+#[test]
+fn proposed_names_replace_wrong_ones() {
+    let folder = project();
+    folder.run("manifests").ok();
+    let (path, text) = types(&folder);
+    let wrong = text.replacen("max_length = 63", "max_lenght = 63", 1);
+    folder.write(&path, &wrong);
+    let ran = folder.run("manifests --message-format json");
+    let line = ran
+        .err
+        .lines()
+        .chain(ran.out.lines())
+        .find(|line| line.contains("max_lenght"));
+    let message: Value = serde_json::from_str(line.expect("a diagnostic")).expect("JSON");
+    let span = &message["children"][0]["spans"][0];
+    assert_eq!(span["suggested_replacement"], "max_length");
+    let at = |key: &str| usize::try_from(span[key].as_u64().expect("a number")).expect("a position");
+    assert_eq!(&wrong[at("byte_start")..at("byte_end")], "max_lenght");
+    folder.run("manifests --fix --dry-run").ok();
+    assert_eq!(folder.tree()[&path], wrong);
+    folder.run("manifests --fix").ok();
+    assert_eq!(folder.tree()[&path], text);
+    folder.run("manifests --check").ok();
+}
+
+#[test]
+fn nothing_is_fixed_while_other_errors_remain() {
+    let folder = project();
+    let (path, text) = types(&folder);
+    folder.write(
+        &path,
+        &text.replacen("max_length = 63", "max_lenght = 63, pattern = \"(\"", 1),
+    );
+    let before = folder.tree();
+    let ran = folder.run("manifests --fix");
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("no files were written"), "{}", ran.err);
+    assert_eq!(folder.tree(), before);
 }

@@ -828,14 +828,21 @@ fn checks_samples_as_complete_objects() {
         &with("  labels:\n", "  labels:\n    a: 1\n"),
         Some("cannot unmarshal number into Go struct field ObjectMeta.labels of type string"),
     );
-    let status = format!("{sample}status:\n  nothing: 1\n");
+    // The server knows the fields of a status that it does not keep.
+    let unknown = format!("{sample}status:\n  nothing: 1\n");
+    check(
+        &crd,
+        &unknown,
+        Some("strict decoding error: unknown field \"status.nothing\""),
+    );
+    let status = format!("{sample}status:\n  conditions: 1\n");
     check(&crd, &status, None);
     let alone = crd.replace("    subresources:\n      status: {}\n", "");
     assert_ne!(alone, crd);
     check(
         &alone,
         &status,
-        Some("strict decoding error: unknown field \"status.nothing\""),
+        Some("status.conditions in body must be of type array: \"integer\""),
     );
     let counted = crd.replace(
         "      openAPIV3Schema:\n",

@@ -21,6 +21,9 @@ pub struct ManifestsFlags {
     /// without PROJECT]
     #[arg(long)]
     pub keep_going: bool,
+    /// Replace each wrong name in the source for which the help proposes exactly one other name
+    #[arg(long, conflicts_with_all = ["check", "stdout"])]
+    pub fix: bool,
     /// Code of warnings and notes to make errors, such as `RB0306`, or `warnings` for all warnings
     #[arg(long, value_delimiter = ',', value_name = "CODE")]
     pub deny: Vec<String>,

@@ -2,6 +2,7 @@
 
 mod crd_place;
 mod definition;
+mod fix;
 mod held_back;
 mod kept;
 mod layout;
@@ -244,6 +245,9 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
     }
     let make = &mut |tree: &Tree| {
         let mut plan = Plan::default();
+        if flags.fix {
+            fix::add_fixes(&mut plan, tree, &request)?;
+        }
         let found = add_to_plan(&mut plan, tree, &request)?;
         Ok(found.into_outcome(plan))
     };

@@ -110,8 +110,8 @@ pub(super) const CODES: &[Code] = &[
         title: "A subresource does not fit the schema",
         level: Severity::Warning,
         place: ExamplePlace::Keys,
-        wrong: "scale(spec_replicas_path = \".spec.size\", status_replicas_path = \".status.replicas\")",
-        right: "selectable = \".spec.size\"",
+        wrong: "scale(spec_replicas_path = \".spec.size\", status_replicas_path = \".status.replica\")",
+        right: "scale(spec_replicas_path = \".spec.size\", status_replicas_path = \".status.replicas\")",
         reason: "The scale subresource reads and writes numbers at paths in spec and status. The fields must exist, as integers.",
         server: "",
         messages: &[

@@ -219,6 +219,7 @@ const STATUS: &str = "
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct WidgetStatus {
     pub ready: bool,
+    pub replicas: i32,
 }
 
 ";

@@ -88,7 +88,7 @@ pub(super) const CODES: &[Code] = &[
         title: "Unknown format",
         level: Severity::Warning,
         place: ExamplePlace::Field,
-        wrong: "#[kube(validation(format = \"e-mail\"))]\npub address: String,",
+        wrong: "#[kube(validation(format = \"phone\"))]\npub number: String,",
         right: "#[kube(validation(format = \"email\"))]\npub address: String,",
         reason: "The API server ignores a format that it does not know, and accepts any string.",
         server: "",
