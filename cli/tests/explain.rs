@@ -83,11 +83,7 @@ fn denied_warnings_write_nothing() {
         assert_eq!(folder.tree(), before);
     }
     let ran = folder.run("manifests --deny RB0201").ok();
-    assert!(
-        ran.err.contains("warning: unknown format `phone`"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("warning: unknown format `phone`"), "{}", ran.err);
     let ran = folder.run("manifests --allow RB0306 --deny warnings").ok();
     assert_eq!(ran.err, "");
     let ran = folder.run("manifests --allow RB0666");

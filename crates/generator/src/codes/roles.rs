@@ -99,4 +99,21 @@ pub(super) const CODES: &[Code] = &[
         server: "",
         messages: &["invalid role name `{}`", "invalid object name `{}`"],
     },
+    Code {
+        id: "RB0607",
+        title: "The role does not fit the code",
+        level: Severity::Warning,
+        place: ExamplePlace::Items,
+        wrong: "#[rbac(groups = \"\", resources = \"pods\", verbs = \"get\")]\nasync fn remove(pods: kube::Api<Pod>) {\n    pods.get(\"a\").await;\n    pods.delete(\"a\", &Default::default()).await;\n}",
+        right: "#[rbac(groups = \"\", resources = \"pods\", verbs = \"get;delete\")]\nasync fn remove(pods: kube::Api<Pod>) {\n    pods.get(\"a\").await;\n    pods.delete(\"a\", &Default::default()).await;\n}",
+        reason: "The calls in the source show which permissions the program needs. A missing one is an error of the API server (403) in a cluster, and one that nothing needs is a risk.",
+        server: "",
+        messages: &[
+            "the role does not allow `{}` on `{}`, which `{}` needs",
+            "nothing in the source needs `{}` on `{}`",
+            "cannot tell the kind for which `{}` needs `{}`, so {}",
+            "the kind for which `{}` needs `{}` is known only at run time, so {}",
+            "`{}` needs `{}` on the resource of `{}`, which another crate declares, so {}",
+        ],
+    },
 ];
