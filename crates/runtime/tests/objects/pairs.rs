@@ -14,7 +14,7 @@ use crate::server::Server;
 use crate::{MOST_SHOWN, RANDOM, RANDOM_MESSAGE, answer_all};
 
 /// Number of random writes, unless `RBUILDER_WRITES` is set.
-const WRITES: usize = 1000;
+const WRITES: usize = 480;
 
 /// Number of the first kind: the kinds of the record have smaller ones.
 const FIRST: usize = 100_000;

@@ -248,8 +248,8 @@ fn pointer(path: &str) -> String {
 pub(super) enum Source {
     /// A custom resource. Its rules are compiled with the first write.
     Judged {
-        definition: rbuilder_judge::Definition,
-        judge: OnceLock<Judge>,
+        definition: Box<rbuilder_judge::Definition>,
+        judge: OnceLock<Box<Judge>>,
         schema: OnceLock<Schema>,
     },
     /// From the catalogue. Decoded on first use, because decoding all schemas for every server
@@ -260,7 +260,7 @@ pub(super) enum Source {
 impl Source {
     fn judged(definition: rbuilder_judge::Definition) -> Self {
         Self::Judged {
-            definition,
+            definition: Box::new(definition),
             judge: OnceLock::new(),
             schema: OnceLock::new(),
         }
@@ -291,7 +291,9 @@ impl Version {
         match &*self.source {
             Source::Judged {
                 definition, judge, ..
-            } => Some(judge.get_or_init(|| Judge::new(definition.clone()))),
+            } => Some(
+                judge.get_or_init(|| Box::new(Judge::new(rbuilder_judge::Definition::clone(definition)))),
+            ),
             Source::Catalogue { .. } => None,
         }
     }

@@ -24,6 +24,9 @@ fn visit(value: &Value, schema: Option<&Schema>, path: &str, found: &mut Vec<Str
     let mut refuse = |why: String| found.push(format!("{path}: {why}"));
     // How Go prints a value of structured-merge-diff.
     let shown = || go::plain(value);
+    // structured-merge-diff accepts any scalar for a text with a format other than `byte`.
+    let has_format = schema.format.as_deref().is_some_and(|format| format != "byte");
+    let is_no_scalar = has_format && (value.is_object() || value.is_array());
     match schema.schema_type {
         Some(SchemaType::Object) => match value {
             Value::Object(_) => visit_fields(value, schema, path, found),
@@ -33,13 +36,10 @@ fn visit(value: &Value, schema: Option<&Schema>, path: &str, found: &mut Vec<Str
             Value::Array(items) => visit_items(items, schema, path, found),
             _ => refuse(format!("expected list, got &{{{}}}", shown())),
         },
-        // structured-merge-diff knows no other formats, and takes their values for any scalar.
-        Some(SchemaType::String) if schema.format.as_deref().is_some_and(|format| format != "byte") => {
-            if value.is_object() || value.is_array() {
-                refuse(format!("expected any scalar, got &{{{}}}", shown()));
-            }
+        Some(SchemaType::String) if is_no_scalar => {
+            refuse(format!("expected any scalar, got &{{{}}}", shown()));
         }
-        Some(SchemaType::String) if !value.is_string() => {
+        Some(SchemaType::String) if !value.is_string() && !has_format => {
             let shown = match value {
                 Value::String(text) => go::quote(text),
                 Value::Object(_) | Value::Array(_) => go_syntax(value),
