@@ -1,8 +1,19 @@
 //! The table of templates and their destinations. Each command has a directory in `files/`.
 //!
-//! To add a file, add a template and a row. The condition of the row is `NewPackage` if an adopted
-//! package has such a file of its own. `rbuilder delete` finds the file in this table. Names in the
-//! table must not change, because templates of older releases are recorded with them.
+//! `rbuilder delete` finds the files to remove in this table. Names in the table must not change,
+//! because templates of older releases are recorded with them.
+//!
+//! # Adding a file
+//!
+//! 1. Add a template and a row. The condition of the row is `NewPackage` if an adopted package has
+//!    such a file of its own. A new condition is a variant of [`When`] and an arm of its `holds`.
+//! 2. Add the names of types that its Rust code uses to `names.rs`.
+//! 3. If a kustomization must list it: for a file of `init`, add the entry to the
+//!    `kustomization.yaml.tera` next to it; for a file of a kind, add a line in
+//!    `crates/project/src/render/lines.rs`.
+//! 4. Look at the tests that compare whole projects: `cli/tests/{member,adopted,kustomize}.rs`.
+//!    docs/adopting.md describes what adopted packages get. A workflow also belongs in `WORKFLOWS`
+//!    in `xtask/src/workflows.rs`, if it runs without a cluster.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,20 @@
 //! The command line: parses commands and flags. The commands turn the flags into requests.
+//!
+//! # Adding a subcommand
+//!
+//! 1. Add a variant of [`Command`] with its flags, in a file of their own if there are several, and
+//!    its examples to `examples.rs`.
+//! 2. Add a file to `cli/src/commands/`, its `mod` to `mod.rs` and a row to `table.rs` there. If
+//!    the command needs the feature `control-plane`, both directories have a
+//!    `without_control_plane.rs` for builds without it.
+//! 3. Add a row to `cli/src/peers/table.rs` (a test requires the command in
+//!    docs/from-kubebuilder.md, which has these rows) and run `SNAPSHOTS=overwrite cargo test -p
+//!    rbuilder-cli --test suite from_kubebuilder::`.
+//! 4. Test it: a case in `cli/tests/commands.rs`, or a file with its `mod` in `cli/tests/suite.rs`.
+//!    No test reports that the command is missing from these lists: `CHANGING` in
+//!    `cli/tests/update.rs` (commands that change files), `COMMANDS` in `cli/tests/fuzz_trees.rs`,
+//!    the commands in `cli/tests/line_ends.rs`, and `PRINTS` in `cli/tests/hostile/output.rs`.
+//! 5. Run `cargo xtask docs`.
 
 mod adopt;
 mod bundle;

@@ -3,28 +3,37 @@
 //! Scaffolding, documentation and checks use these constants. Files that cannot use them
 //! (manifests, documents) contain copies: `cargo xtask versions` updates the copies, and
 //! `cargo xtask tidy` reports unknown ones.
-
-// The next Kubernetes minor
-//
-// When k8s-openapi supports it:
-//
-// 1. Raise `KUBE` and `K8S_OPENAPI`, add a release to `RELEASES`, raise `Minor::LATEST`, and add a
-//    line to `compiled.rs`. Adapt the expected `latest` in the tests of `minor.rs` and of
-//    `crates/generator/src/cargo/`.
-// 2. Run `cargo xtask catalogue`, which downloads the published documents.
-//
-// To build projects and tests for it:
-//
-// 1. Raise `KUBERNETES` and run `cargo xtask versions`.
-// 2. Change by hand: the feature of k8s-openapi in tests (`git grep "v1_[0-9]"`) and in
-//    `examples/plain-kube-rs/Cargo.toml`, and kube-openapi in `tools/formats/go.mod`. Run `go mod
-//    tidy` in each folder of tools/. A test of `xtask/src/assets.rs` reports versions that differ
-//    from those of kube-apiserver.
-// 3. Record again what the API server says, and read the differences: `cargo xtask cel`,
-//    `formats` and `mutations`. Follow new rules in `rbuilder-cel` and `rbuilder-schema`. Do the
-//    same for controller-gen: the modules of `testdata/oracle/go`, and `cargo xtask oracle`.
-// 4. Refresh the goldens of the command, run `cargo xtask examples`, and describe what changes for
-//    users in docs/upgrading.md.
+//!
+//! # The next Kubernetes minor
+//!
+//! When k8s-openapi supports it (here 1.38):
+//!
+//! 1. Raise [`KUBE`] and [`K8S_OPENAPI`], add a release to [`RELEASES`], and raise
+//!    `Minor::LATEST`. In `compiled.rs`, turn `k8s_if_ge_1_37` into `k8s_if_1_37`, add a line for
+//!    the new minor and raise the number in the assertion.
+//! 2. Adapt the expected minors in the tests of this file and of `minor.rs` (the first unknown
+//!    feature, the nearest minor), in `crates/generator/src/cargo/{manifest,tests}.rs` and
+//!    `crates/generator/tests/kubernetes_minor.rs`. Refresh the golden
+//!    `crates/generator/tests/cases/warning_kubernetes/stderr`.
+//! 3. Run `cargo xtask catalogue`, which downloads the published documents, and `cargo xtask
+//!    versions`.
+//!
+//! To build projects and tests for it:
+//!
+//! 1. Raise [`KUBERNETES`], and `ETCD` in `xtask/src/versions.rs`. Run `cargo xtask versions`.
+//! 2. Change by hand: the feature of k8s-openapi in tests (`git grep "v1_[0-9]"`) and in
+//!    `examples/plain-kube-rs/Cargo.toml`, kube-openapi in `tools/formats/go.mod`, the modules in
+//!    `tools/health/go.mod`, and the version of Kubernetes in `xtask/src/peers.rs`. Run `go mod
+//!    tidy` in each directory of tools/. A test of `xtask/src/assets.rs` reports versions that
+//!    differ from those of kube-apiserver.
+//! 3. Record again what the API server says, and read the differences: `cargo xtask cel`,
+//!    `formats`, `patterns`, `mutations`, `objects` and `health`. No task records
+//!    `crates/schema/tests/defaults.jsonl`: `cargo test --workspace --test twin recorded_default`
+//!    with the new server reports the lines to change. Follow new rules in `rbuilder-cel`,
+//!    `rbuilder-schema` and `rbuilder-judge`. Do the same for controller-gen: the modules of
+//!    `testdata/oracle/go`, and `cargo xtask oracle`.
+//! 4. Refresh the goldens of the command, run `cargo xtask examples`, and describe what changes for
+//!    users in docs/upgrading.md.
 
 use crate::Minor;
 

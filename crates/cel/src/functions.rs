@@ -3,6 +3,18 @@
 //!
 //! Each signature is one line. `contains: string.(string) -> bool` is called as `a.contains(b)`,
 //! and `size: (string) -> int` as `size(a)`. Single capital letters are type parameters.
+//!
+//! # Adding a function
+//!
+//! 1. Add its signatures to the list below. A new type also needs a variant of `Value` in
+//!    `evaluate/value.rs` and, unless it is opaque to the checker, one of `Type` in `types.rs`.
+//! 2. If a call costs anything but 1, add its estimate to `cost/price.rs` and its cost at run time
+//!    to `evaluate/cost.rs`.
+//! 3. Implement it in `evaluate/standard.rs`, `strings.rs`, `lists.rs` or `kubernetes.rs` there.
+//!    `evaluate/call.rs` asks each of them in turn; no list names the functions again.
+//! 4. Add its name to those that `tests/random_rules.rs` draws.
+//! 5. Add rules to `tests/recorded.jsonl`, `tests/evaluated/cases.json` and
+//!    `crates/generator/tests/mutations/tables/cel.tsv`, and run `cargo xtask cel` and `mutations`.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

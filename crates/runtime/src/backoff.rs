@@ -1,6 +1,10 @@
 //! Exponential back-off.
 //!
-//! `queue/model.rs` tests it as part of the queue.
+//! # Changing the delays
+//!
+//! `controller/settings.rs` and `rate_limiter.rs` let users set them. A test below lists the texts
+//! that state the defaults. `queue/model.rs` and `queue/tests.rs` test them as part of the queue,
+//! and `examples/foo-operator/tests/sample_controller/main.rs` counts the tries of a controller.
 
 use std::time::Duration;
 

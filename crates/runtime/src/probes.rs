@@ -3,6 +3,19 @@
 //! Paths, parameters and responses match controller-runtime's. `/healthz` and `/readyz` return 200
 //! `ok`, or 500 when a check fails; `?verbose` lists the checks, `?exclude=<name>` excludes one,
 //! and `/healthz/<name>` runs a single one.
+//!
+//! # Adding a check
+//!
+//! 1. `manager/run.rs` adds the checks that every manager has, and `webhook/server/` implements
+//!    the check `webhook`. Users add theirs with `Manager::healthz_check` and `readyz_check`
+//!    (`manager/components.rs`), whose documentation lists the built-in ones.
+//! 2. Test it: `tests/controllers/{reconciling,cache_health}.rs` for caches,
+//!    `tests/webhook_certificates/main.rs` and `tests/webhooks/permissions.rs` for webhooks,
+//!    `tests/process.rs` and `tests/guarantees/starting.rs` for starting. A guarantee is a row in
+//!    the header of `tests/guarantees/main.rs`.
+//! 3. Describe it in docs/operations.md, docs/webhooks.md, docs/controllers.md or
+//!    docs/from-kubebuilder.md. Only a new path or port concerns the scaffold:
+//!    `templates/files/init/config/manager/manager.yaml.tera`.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -14,10 +14,14 @@
 //! | in `root_schema`, which users write for whole objects | `ROOT_SCHEMA_KEYS` in `crates/syntax/src/marker/raw.rs` |
 //! | merging flattened structs and the variants of enums | `object.rs`, `enumeration/` |
 //! | validating values | `validate/`, `satisfy.rs` |
-//! | validating and generating objects in tests | `crates/testing/src/fake/validate.rs`, `crates/testing/src/values.rs` |
+//! | judging objects | `values/`, `prune.rs`, `lists.rs`, `correlate.rs` and `embedded.rs` in `crates/judge/src/` |
+//! | generating objects in tests | `crates/testing/src/values.rs`, `crates/testing/src/objects.rs` |
+//! | server-side apply on the fake server, for keys of lists, maps and unknown fields | `crates/testing/src/fake/fields.rs`, `crates/testing/src/fake/typed.rs` |
+//! | classifying changes | `schema/`, `rules.rs`, `witness/edges.rs` and `witness/make.rs` in `crates/compatibility/src/` |
 //! | bounds on sizes, for the cost of CEL rules | `crates/cel/src/types.rs`, `crates/cel/src/rules.rs`, `crates/cel/src/bounds.rs` |
+//! | reading values in CEL, for keys of lists and unknown fields | `crates/cel/src/evaluate/json.rs` |
 //! | importing it from CRDs | `crates/importer/src/fit.rs`, `crates/importer/src/classes.rs`, `crates/importer/src/sample.rs` |
-//! | API references | `crates/products/src/api_docs/facts.rs` |
+//! | API references | `facts.rs` in `crates/products/src/api_docs/`; if it is not a constraint, also `html/field.rs` and `markdown.rs` |
 //! | comparing CRDs in `rbuilder adopt` | `cli/src/commands/adopt/compare/schema.rs` |
 //! | Kubernetes' own types, if they have it | `crates/catalogue/src/{format,catalogue,write}.rs`, `xtask/src/catalogue/openapi.rs` |
 //!

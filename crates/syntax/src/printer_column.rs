@@ -5,9 +5,17 @@
 //! mismatched type leaves the column empty. A path that cannot be parsed also drops the columns
 //! after it.
 //!
-//! `custom_resource/column.rs` parses the arguments of a column, and `json_path.rs` its path. The
-//! tests are in `crates/generator/tests/container_keys.rs`, and the messages in
-//! `crates/generator/tests/cases/{error_schema,warning_columns}/`.
+//! `custom_resource/column.rs` parses the arguments of a column, and `json_path.rs` its path.
+//! `crates/generator/src/crd/check.rs` calls the checks that need the schema.
+//!
+//! # Adding a check
+//!
+//! Add a case to `crates/generator/tests/container_keys.rs`, the message to
+//! `crates/generator/tests/cases/{error_schema,warning_columns}/` and a row to
+//! `crates/generator/tests/mutations/tables/key.tsv` (`versions.tsv` if versions differ), which
+//! `cargo xtask mutations` sends to kube-apiserver. If the check needs no schema, the derive
+//! reports it too: add a case to `derive/tests/ui/`. Every message has a code: see
+//! `crates/generator/src/codes/mod.rs`.
 
 use std::sync::LazyLock;
 

@@ -3,6 +3,9 @@
 //!
 //! People edit these files as well, so a line is added to a text and removed from it by syntax. A
 //! scaffold consists of whole files and of such lines.
+//!
+//! `create` adds these lines and `delete` removes them. A manifest that `init` writes needs none:
+//! the template of the kustomization next to it (`kustomization.yaml.tera`) lists it.
 
 use anyhow::Result;
 use rbuilder_templates::{ApiContext, Rendered, WebhookContext};

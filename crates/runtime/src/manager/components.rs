@@ -1,4 +1,6 @@
 //! What a manager runs: controllers, other clusters, tasks, webhooks, checks and handlers.
+//!
+//! To add a check to `/healthz` or `/readyz` of every manager, see `probes.rs`.
 
 use std::path::PathBuf;
 

@@ -7,21 +7,27 @@
 //! # Adding a marker
 //!
 //! 1. Add a row and its parser to a family. A key of `validation(…)` is a row of [`CONSTRAINTS`].
-//!    Markers that contradict each other are reported in `check`.
-//! 2. Add its value to `crates/schema/src/markers.rs`, and its effect to `crates/schema/src/apply/` (constraints:
-//!    `constrain.rs` and `parts.rs`) or, for presence and one-of rules, to `crates/schema/src/object.rs`.
-//!    A marker that writes a new key of schemas needs the key first: see `crates/schema/src/schema.rs`.
+//!    Markers that contradict each other are reported in `check`. A marker with arguments, such as
+//!    `cel(…)`, has a table of them and a function `describe_…_args`: re-export the function below,
+//!    and list the marker in `crates/syntax/src/nested_args.rs` for the reference.
+//! 2. Add its value to `crates/schema/src/markers.rs`, and its effect to
+//!    `crates/schema/src/apply/` (constraints: `constrain.rs` and `parts.rs`) or, for presence and
+//!    one-of rules, to `crates/schema/src/object.rs`. A marker that writes a new key of schemas
+//!    needs the key first: see `crates/schema/src/schema.rs`.
 //! 3. If it sets a key that is invalid for some whole objects, add it to
 //!    `custom_resource/whole_object.rs`, so that an error about a kind with `no_spec` points to the
 //!    marker.
 //! 4. For the import of CRDs, set it in `crates/importer/src/fit.rs` and print it in
 //!    `crates/importer/src/print/markers.rs`.
-//! 5. If Go or schemars has an equivalent, add advice: `kubebuilder/` and `schemars` (next to this
-//!    file), `crates/generator/tests/advice/go_markers.rs` and docs/from-kubebuilder.md.
-//! 6. Test it: a field in `crates/generator/tests/cases/markers/in/src/lib.rs` and one in
-//!    `crates/runtime/tests/twin/markers.rs` (a test fails if one is missing), a mistake in
-//!    `derive/tests/ui/`, and rows in `crates/generator/tests/mutations/tables/`.
-//! 7. Run `cargo xtask docs`.
+//! 5. If schemars, validator, garde or kube's `x_kube` has an equivalent, translate it: `schemars`
+//!    and `x_kube`, next to this file.
+//! 6. If Go has an equivalent, add advice: `crates/syntax/src/kubebuilder/mod.rs`, `schemars.rs`
+//!    there for types with `derive(JsonSchema)`, `crates/generator/tests/advice/go_markers.rs` and
+//!    docs/from-kubebuilder.md.
+//! 7. Test it: a field in `crates/runtime/tests/twin/markers.rs` (`kinds_use_every_marker` in
+//!    `twin.rs` fails without one) and one in `crates/generator/tests/cases/markers/in/src/lib.rs`,
+//!    a mistake in `derive/tests/ui/`, and rows in `crates/generator/tests/mutations/tables/`.
+//! 8. Run `cargo xtask docs`.
 
 mod about;
 mod cel;
