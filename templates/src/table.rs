@@ -224,6 +224,7 @@ templates! {
     Init Always Shared "init/config/samples/kustomization.yaml.tera" => "config/samples/kustomization.yaml",
     Init Always Owned "init/dockerignore.tera" => "{% if project.member %}Dockerfile{% endif %}.dockerignore",
     Init NewPackage Owned "init/github/dependabot.yml.tera" => ".github/dependabot.yml",
+    Init Always Owned "init/github/workflows/api.yml.tera" => ".github/workflows/api.yml",
     Init Always Owned "init/github/workflows/lint.yml.tera" => ".github/workflows/lint.yml",
     Init Always Owned "init/github/workflows/release.yml.tera" => ".github/workflows/release.yml",
     Init Always Owned "init/github/workflows/test-e2e.yml.tera" => ".github/workflows/test-e2e.yml",

@@ -14,7 +14,9 @@ use crate::sh::{Cmd, write_program};
 use crate::{assets, repo};
 
 /// The workflows that only need the clone.
-const WORKFLOWS: &[&str] = &["lint.yml", "test.yml"];
+const WORKFLOWS: &[&str] = &["api.yml", "lint.yml", "test.yml"];
+/// The branch of the project.
+const BRANCH: &str = "main";
 
 /// Runs the steps of all workflows.
 pub(crate) fn run_steps() -> Result<()> {
@@ -23,6 +25,10 @@ pub(crate) fn run_steps() -> Result<()> {
     let project = folder.path().join("memcached-operator");
     commit_scaffold(&project, &bin)?;
     let clone = folder.path().join("clone");
+    Cmd::new("git branch --quiet --move")
+        .arg(BRANCH)
+        .dir(&project)
+        .run()?;
     Cmd::new("git clone --quiet").arg(&project).arg(&clone).run()?;
     let runner = Runner::new(folder.path(), &clone, &bin)?;
     for workflow in WORKFLOWS {
@@ -36,6 +42,11 @@ pub(crate) fn run_steps() -> Result<()> {
                 .with_context(|| format!("a step of {workflow} failed"))?;
         }
     }
+    let summary = fs_err::read_to_string(runner.summary())?;
+    ensure!(
+        summary.contains("No changes of CRDs"),
+        "the job summary is:\n{summary}"
+    );
     let changed = Cmd::new("git status --porcelain").dir(&clone).read()?;
     ensure!(changed.is_empty(), "the steps changed the clone:\n{changed}");
     Ok(())
@@ -90,6 +101,11 @@ impl Runner {
         Cmd::new("cp -RL").arg(assets).arg(store.join(name)).run()
     }
 
+    /// Returns the file with the summary of the job.
+    fn summary(&self) -> PathBuf {
+        self.programs.join("summary")
+    }
+
     /// Runs a script as a step, which stops at the first failing command.
     fn run(&self, script: &str) -> Result<()> {
         let step = self.programs.join("step");
@@ -98,7 +114,9 @@ impl Runner {
             .arg(&step)
             .path_first(&self.programs)?
             .env("CI", "true")
+            .env("GITHUB_BASE_REF", BRANCH)
             .env("GITHUB_ENV", &self.variables)
+            .env("GITHUB_STEP_SUMMARY", self.summary())
             .env("XDG_DATA_HOME", &self.data)
             .without("KUBEBUILDER_ASSETS")
             .without("CARGO");
