@@ -179,7 +179,7 @@ fn keeps_and_lists_files_of_the_package() {
     let ran = folder.run(ADOPT).ok();
     for line in [
         "Kept as they are: .dockerignore, Dockerfile, LICENSE, Makefile, README.md, config/crd/kustomization.yaml, config/rbac/kustomization.yaml, config/rbac/role.yaml\n",
-        "Not added: .github/workflows/lint.yml, ",
+        "Not added: .github/workflows/api.yml, ",
     ] {
         assert!(ran.err.contains(line), "{}", ran.err);
     }
@@ -223,7 +223,7 @@ fn existing_ci_configuration_is_kept() {
         let ran = folder.run(ADOPT).ok();
         assert!(
             ran.err
-                .contains("Not added: .github/workflows/lint.yml, .github/workflows/release.yml, "),
+                .contains("Not added: .github/workflows/api.yml, .github/workflows/lint.yml, "),
             "{}",
             ran.err
         );

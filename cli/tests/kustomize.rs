@@ -165,7 +165,9 @@ fn roles_in_other_namespaces_keep_their_bindings() {
         !said.contains("moves Role") && !said.contains("`manager-role-infra`"),
         "{said}"
     );
-    assert_eq!(folder.run("manifests --check").ok().err, "");
+    // Nothing in the source uses the roles of this test, which a note says.
+    let said = folder.run("manifests --check").ok().err;
+    assert!(!said.contains("warning"), "{said}");
     write_overlay(&folder);
     change(
         &folder,
