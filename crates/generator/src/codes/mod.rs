@@ -23,6 +23,8 @@ mod webhooks;
 
 pub use levels::Levels;
 
+use rbuilder_catalogue::versions;
+
 use crate::Severity;
 
 /// A class of mistakes.
@@ -156,8 +158,8 @@ impl Code {
     /// library.
     pub fn package(&self, example: &str) -> [(&'static str, String); 2] {
         let manifest = match self.place {
-            ExamplePlace::Manifest => example,
-            _ => MANIFEST,
+            ExamplePlace::Manifest => example.to_owned(),
+            _ => example_manifest(),
         };
         let keys = match self.place {
             ExamplePlace::Keys => format!(",\n    {example}"),
@@ -176,20 +178,30 @@ impl Code {
             _ => "",
         };
         let library = format!("{IMPORTS}{KIND_START}{keys}{KIND_END}{spec}{STATUS}{items}");
-        [("Cargo.toml", manifest.to_owned()), ("src/lib.rs", library)]
+        [("Cargo.toml", manifest), ("src/lib.rs", library)]
     }
 }
 
-/// The manifest of the packages of examples.
-const MANIFEST: &str = r#"[package]
+/// Returns the manifest of the packages of examples.
+fn example_manifest() -> String {
+    let kubernetes = format!(
+        "k8s-openapi = {{ version = \"{}\", features = [\"{}\"] }}\nkube = \"{}\"\n",
+        versions::K8S_OPENAPI,
+        versions::k8s_openapi_feature(versions::KUBERNETES),
+        versions::KUBE,
+    );
+    format!("{MANIFEST_START}{kubernetes}{MANIFEST_END}")
+}
+
+const MANIFEST_START: &str = r#"[package]
 name = "widgets"
 version = "0.1.0"
 edition = "2024"
 
 [dependencies]
-k8s-openapi = { version = "0.29", features = ["v1_37"] }
-kube = "5"
-rbuilder = "0.1"
+"#;
+
+const MANIFEST_END: &str = r#"rbuilder = "0.1"
 serde = "1"
 serde_json = "1"
 "#;
