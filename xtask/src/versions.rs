@@ -95,6 +95,8 @@ You need Rust ", " or newer", || versions::RUST.into()),
     place("docs/adopting.md", "features = [\"v1_", "\"", || versions::KUBERNETES.number().to_string()),
     place("docs/adopting.md", "\nkube = { version = \"", "\"", || versions::KUBE.into()),
     place("docs/types.md", "`Cargo.toml` (`", "`)", feature),
+    place("crates/generator/src/codes/source.rs", "k8s-openapi = { version = \\\"", "\\\"", || versions::K8S_OPENAPI.into()),
+    place("crates/generator/src/codes/source.rs", "features = [\\\"", "\\\"", feature),
 ];
 
 /// Files that contain versions on purpose, because they are generated or record which versions were
@@ -103,6 +105,7 @@ const EXEMPT: &[&str] = &[
     "CHANGELOG.md",
     "crates/catalogue/data/README.md",
     "crates/catalogue/src/versions.rs",
+    "docs/codes.md",
     "docs/performance.md",
     "crates/re2/src/tables.rs",
 ];

@@ -54,7 +54,6 @@ const COMMAND_ROWS: &[Row] = &[
     Row::new("none", "[`rbuilder types`](types-from-crds.md): Rust types from the CRDs of a project in Go, from which `rbuilder manifests` generates the same CRDs"),
     Row::new("none", "`rbuilder explain`: what an error or warning means, with [a wrong and a right example](codes.md)"),
     Row::new("none", "`rbuilder doctor`: checks tools, versions, manifests and scaffolded files"),
-    Row::new("none", "`rbuilder explain`: the meaning of a [code](codes.md) in a message"),
     Row::new("`kubectl-validate`, `kubeconform`", "[`rbuilder validate`](testing.md#objects-without-a-server), with the verdicts and messages of the API server"),
     Row::new("`crdify`", "[`rbuilder diff`](compatibility.md), with an object that shows each change"),
     Row::new("`crd-ref-docs`", "[`rbuilder docs`](api-reference.md)"),
