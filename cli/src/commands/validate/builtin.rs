@@ -142,7 +142,7 @@ pub(super) fn drop_zero_values(value: &mut Value, schema: &Schema) {
             };
             fields.retain(|name, value| {
                 let is_enumerated = || inner(name).is_some_and(|inner| !inner.enumeration.is_empty());
-                !value.is_null() && !(*value == "" && is_enumerated())
+                !(value.is_null() || *value == "" && is_enumerated())
             });
             for (name, value) in fields {
                 if let Some(inner) = inner(name) {
