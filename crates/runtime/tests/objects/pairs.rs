@@ -101,7 +101,6 @@ fn report(count: usize, least: usize, differences: &[String]) {
         differences.len(),
         shown.join("\n")
     );
-    println!("{count} answers are the same");
 }
 
 /// Part of the message about a rule that met a text without the format that its schema declares. The
