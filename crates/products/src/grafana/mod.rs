@@ -1,8 +1,8 @@
 //! Grafana dashboards and Prometheus rules for an operator, as files.
 //!
-//! The panels and rules are tables ([`panels`], [`rules`]) over the library's metrics, which are
+//! The panels and rules are tables (`panels`, `rules`) over the library's metrics, which are
 //! listed in docs/metrics.md. Tests check both the tables and the library against that page. Panels
-//! for the operator's own metrics come from a file written by the user ([`custom`]). This module
+//! for the operator's own metrics come from a file written by the user (`custom`). This module
 //! does not read existing dashboards; `commands/grafana` merges with them.
 
 mod custom;

@@ -13,7 +13,7 @@ const LARGEST: u64 = 1 << 30;
 /// Checks that git does not track a file, given by its path in the project.
 ///
 /// # Errors
-/// Fails for the same reasons as [`check_untracked`].
+/// Fails for the same reasons as `check_untracked`.
 pub fn check_path_untracked(root: &Path, path: &str) -> Result<(), String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     check_untracked(&root.join(folder), name)
