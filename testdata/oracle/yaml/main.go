@@ -1,7 +1,7 @@
 // Command yaml records how sigs.k8s.io/yaml, with which controller-gen and kubectl print YAML,
 // writes awkward values.
 //
-//	go run . > ../../../generator/tests/yaml/vectors.json
+//	go run . > ../../../crates/generator/tests/yaml/vectors.json
 //
 // The output is a JSON list of {"input": any JSON, "yaml": what Go prints}.
 // `generator/tests/yaml.rs` compares rbuilder's printer with it.
