@@ -149,6 +149,7 @@ fn reconcile(folder: &Path) -> Result<()> {
     fs_err::write(examples.join("reconcile_sample.rs"), RECONCILE_SAMPLE)?;
     show(folder, "examples/reconcile_sample.rs")?;
     println!();
+    add_yaml(&folder.join("Cargo.toml"))?;
     let run = "cargo run --example reconcile_sample";
     let command = match std::env::var_os("RBUILDER_SCAFFOLD_BUILD_DIR") {
         Some(_) => {
@@ -161,6 +162,22 @@ fn reconcile(folder: &Path) -> Result<()> {
         None => Cmd::new(run).dir(folder).without(repo::KUBERNETES),
     };
     command.echo().run()
+}
+
+/// Adds the dependency with which the example prints YAML, as `cargo add --dev serde-saphyr` does.
+fn add_yaml(manifest: &Path) -> Result<()> {
+    const TABLE: &str = "[dev-dependencies]\n";
+    let text = fs_err::read_to_string(manifest)?;
+    ensure!(
+        text.contains(TABLE),
+        "{} has no dev-dependencies",
+        manifest.display()
+    );
+    fs_err::write(
+        manifest,
+        text.replacen(TABLE, &format!("{TABLE}serde-saphyr = \"2\"\n"), 1),
+    )?;
+    Ok(())
 }
 
 fn rbuilder(bin: &Path, folder: &Path, line: &str) -> Result<Cmd> {
