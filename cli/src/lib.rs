@@ -27,7 +27,6 @@ use rbuilder_products::{api_docs, bundle, chart, grafana};
 use rbuilder_project::{
     color, count, disk, edit, library, line_ends, paths, plan, posix, programs, project, render, tree,
 };
-use rbuilder_yaml as yaml_stream;
 
 use crate::commands::{Row, SourceErrors};
 use crate::flags::{Cli, Output};

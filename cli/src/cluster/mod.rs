@@ -16,15 +16,13 @@ pub(crate) use process::{POLL_INTERVAL, Reach, terminate, wait_for};
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::yaml_stream;
-
 /// Parses the documents that kustomize rendered.
 ///
 /// # Errors
 /// Fails if the text is not YAML.
 pub(crate) fn parse_documents(text: &str) -> Result<Vec<Value>> {
-    yaml_stream::parse_documents(text)
-        .map_err(|error| yaml_stream::describe_failure("the output of `kubectl kustomize`", text, &error))
+    rbuilder_yaml::parse_documents(text)
+        .map_err(|error| rbuilder_yaml::describe_failure("the output of `kubectl kustomize`", text, &error))
 }
 
 /// Returns the objects as a single List document for kubectl.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use rbuilder_generator::{CsvMarkers, Diagnostic, Product as Manifests};
+use rbuilder_yaml::read_documents;
 use semver::Version;
 use serde_json::Value;
 
@@ -20,7 +21,6 @@ use crate::plan::Plan;
 use crate::render;
 use crate::shell::Shell;
 use crate::tree::{Tree, typed_path};
-use crate::yaml_stream::read_documents;
 
 /// The manager's image in a scaffold.
 const PLACEHOLDER: &str = "controller:latest";

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use rbuilder_yaml::describe_failure;
 use serde_json::Value;
 
 use super::generated_merge::{GeneratedMerge, Product, check_product};
@@ -15,7 +16,6 @@ use crate::plan::Plan;
 use crate::render;
 use crate::shell::Shell;
 use crate::tree::Tree;
-use crate::yaml_stream::describe_failure;
 
 pub(super) const CHART: Product = Product {
     noun: "chart",
@@ -84,7 +84,7 @@ fn read_yaml(plan: &Plan, tree: &Tree, merge: &GeneratedMerge, path: &str) -> Re
     if merge.has_conflict(path) || text.trim().is_empty() {
         return Ok(Value::Null);
     }
-    crate::yaml_stream::parse(&text).map_err(|error| describe_failure(path, &text, &error))
+    rbuilder_yaml::parse(&text).map_err(|error| describe_failure(path, &text, &error))
 }
 
 /// Checks a JSON file of the chart as it will be after `plan`, unless it has conflicts.

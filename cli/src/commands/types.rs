@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
 use rbuilder_importer::{Definitions, Diagnostic, Imported, ModuleFolder, is_definition};
+use rbuilder_yaml::{describe_cause, describe_failure, list_items};
 use serde_json::{Value, json};
 
 use super::edits::edit_file;
@@ -17,7 +18,6 @@ use crate::project::Project;
 use crate::render::project_context;
 use crate::shell::Shell;
 use crate::tree::{Tree, check_relative, read_inputs, typed_path};
-use crate::yaml_stream::{describe_cause, describe_failure, list_items};
 
 pub(super) fn run(dir: &Path, flags: &TypesFlags, shell: &mut Shell) -> Result<u8> {
     let mut warnings = Vec::new();
@@ -144,7 +144,7 @@ fn for_each_definition(
             if !file.text.contains("CustomResourceDefinition") {
                 continue;
             }
-            match crate::yaml_stream::parse_values(&file.text) {
+            match rbuilder_yaml::parse_values(&file.text) {
                 Ok(documents) => {
                     let items = documents.into_iter().flat_map(list_items);
                     for definition in items.filter(is_definition) {

@@ -55,7 +55,7 @@ pub(super) fn update_kustomization(plan: &mut Plan, tree: &Tree, config: &str, i
 /// Returns whether a file contains only webhook configurations, printed exactly like the generator
 /// does. A file in another form or with comments belongs to the user.
 fn is_generated(text: &str) -> bool {
-    let Ok(documents) = crate::yaml_stream::parse_values(text) else {
+    let Ok(documents) = rbuilder_yaml::parse_values(text) else {
         return false;
     };
     let is_configuration = |document: &Value| {

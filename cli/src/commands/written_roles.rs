@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use rbuilder_generator::OutputFile;
+use rbuilder_yaml::parse_documents;
 use serde_json::Value;
 
 use super::import::permissions::{MarkedRule, Permission, Rule, is_granted, is_role, permissions_of};
 use crate::crd_file::{FILLED_IN, without_template};
 use crate::paths::folder_of;
 use crate::tree::Tree;
-use crate::yaml_stream::parse_documents;
 
 /// Directories of test files.
 const TESTS: [&str; 5] = ["test", "tests", "testdata", "e2e", "fixtures"];

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::line_ends::unify;
 use crate::tree::Tree;
-use crate::yaml_stream::{is_blank, is_marker, split_texts};
+use rbuilder_yaml::{is_blank, is_marker, split_texts};
 pub(crate) use template::FILLED_IN;
 use template::{escape, find_spec, has_expressions, is_template, strip_template};
 
@@ -246,7 +246,7 @@ impl Document {
             true => Cow::Owned(strip_template(&text)),
             false => Cow::Borrowed(text.as_str()),
         };
-        let content = match crate::yaml_stream::parse::<Value>(&yaml) {
+        let content = match rbuilder_yaml::parse::<Value>(&yaml) {
             _ if is_blank(&yaml) => Content::Nothing,
             Ok(Value::Null) => Content::Nothing,
             Ok(Value::Object(mut keys)) if keys.get("kind").is_some_and(|kind| kind == "List") => {
@@ -333,7 +333,7 @@ impl Document {
 
 /// Returns a label or annotation of a generated CRD that `head` lacks, as field name and line.
 fn find_missing_metadata(head: &str, crd: &str) -> Option<(&'static str, String)> {
-    let crd: Value = crate::yaml_stream::parse(crd).ok()?;
+    let crd: Value = rbuilder_yaml::parse(crd).ok()?;
     ["labels", "annotations"].into_iter().find_map(|key| {
         let lines = crd["metadata"][key].as_object()?;
         let (name, value) = lines

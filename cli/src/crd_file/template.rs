@@ -20,7 +20,7 @@ pub(super) fn is_template(text: &str) -> bool {
     if !text.contains("{{") {
         return false;
     }
-    match crate::yaml_stream::parse_all::<Value>(text) {
+    match rbuilder_yaml::parse_all::<Value>(text) {
         Ok(documents) => documents.iter().any(has_braces_outside_of_schemas),
         Err(_) => true,
     }

@@ -46,7 +46,7 @@ impl Index {
     /// # Errors
     /// Fails if the text is not an index, or if an archive in it has no sha512 checksum.
     pub(crate) fn parse(text: &str) -> Result<Index> {
-        let file: File = crate::yaml_stream::parse(text).context(
+        let file: File = rbuilder_yaml::parse(text).context(
             "expected a YAML mapping `releases` of versions to archives with `hash` and `selfLink`",
         )?;
         let mut index = Index::default();

@@ -2,11 +2,11 @@
 //! no project name and no layout, and only the name of each kind.
 
 use anyhow::Result;
+use rbuilder_yaml::describe_failure;
 use serde_json::{Value, json};
 
 use super::read_repo;
 use crate::tree::Tree;
-use crate::yaml_stream::describe_failure;
 
 /// Converts PROJECT from version 2 to version 3. Returns `None` for other versions.
 ///
@@ -14,7 +14,7 @@ use crate::yaml_stream::describe_failure;
 /// Returns an error if the text is not YAML.
 pub(super) fn to_format_3(text: &str, tree: &Tree) -> Result<Option<String>> {
     let path = crate::project::FILE;
-    let old: Value = crate::yaml_stream::parse(text).map_err(|error| describe_failure(path, text, &error))?;
+    let old: Value = rbuilder_yaml::parse(text).map_err(|error| describe_failure(path, text, &error))?;
     if old["version"] != "2" && old["version"] != 2 {
         return Ok(None);
     }

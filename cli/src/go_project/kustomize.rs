@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use rbuilder_yaml::is_yaml;
 use serde_json::Value;
 
 use crate::edit::kustomization::{FILE_NAMES, resolve_entry};
-use crate::yaml_stream::is_yaml;
 
 /// The maximum number of files and directories to follow.
 const MOST: usize = 2_000;

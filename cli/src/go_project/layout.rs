@@ -7,13 +7,13 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use rbuilder_yaml::is_yaml;
 use serde_json::Value;
 
 use super::kustomize::follow_kustomizations;
 use super::{GoProject, Manifests};
 use crate::project::{Api, Resource, strip_domain};
 use crate::tree::Tree;
-use crate::yaml_stream::is_yaml;
 
 /// The directories that kubebuilder scaffolds, and the names that projects use for them.
 const FOLDERS: [(&str, &[&str]); 4] = [

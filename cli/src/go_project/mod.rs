@@ -16,11 +16,11 @@ mod program;
 
 use anyhow::{Result, bail};
 use rbuilder_importer::convert_definition;
+use rbuilder_yaml::{describe_cause, describe_failure, is_yaml, parse_documents};
 use serde_json::Value;
 
 use crate::project::{FILE, Project};
 use crate::tree::Tree;
-use crate::yaml_stream::{describe_cause, describe_failure, is_yaml, parse_documents};
 
 pub(crate) use builder::{Builder, OtherCall};
 pub(crate) use file::{GoFile, Setting, TypeRef};
@@ -219,7 +219,7 @@ fn is_generated_or_test(path: &str) -> bool {
 /// Returns the Go module of a project. Prefers `go.mod`, which imports agree with: PROJECT is not
 /// updated when a project moves.
 fn read_repo(tree: &Tree, text: &str) -> Result<String> {
-    let all: Value = crate::yaml_stream::parse(text).map_err(|error| describe_failure(FILE, text, &error))?;
+    let all: Value = rbuilder_yaml::parse(text).map_err(|error| describe_failure(FILE, text, &error))?;
     let module = tree.read("go.mod").ok().flatten().unwrap_or_default();
     let module = module.lines().find_map(|line| line.strip_prefix("module "));
     let module = module.map(|line| line.split("//").next().unwrap_or_default().trim());

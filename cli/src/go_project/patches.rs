@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use rbuilder_yaml::parse_documents;
 use serde_json::{Value, json};
 
 use super::json_patch::apply_json_patch;
@@ -14,7 +15,6 @@ use super::{GoProject, Manifests};
 use crate::chart::strategic;
 use crate::edit::kustomization::resolve_entry;
 use crate::project::{Resource, Webhooks};
-use crate::yaml_stream::parse_documents;
 
 const DEFINITION: &str = "CustomResourceDefinition";
 const DEPLOYMENT: &str = "Deployment";

@@ -37,4 +37,3 @@ pub mod programs;
 pub mod project;
 pub mod render;
 pub mod tree;
-use rbuilder_yaml as yaml_stream;

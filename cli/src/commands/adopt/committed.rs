@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use rbuilder_yaml::is_yaml;
 use serde_json::Value;
 
 use crate::crd_file::{CrdEntry, CrdFile, is_rendered};
 use crate::posix::quote_word;
 use crate::tree::{Tree, find_repository, resolve_path};
-use crate::yaml_stream::is_yaml;
 
 /// A CRD in a file of the repository.
 #[derive(Debug)]

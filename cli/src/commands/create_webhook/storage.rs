@@ -227,7 +227,7 @@ fn find_released(tree: &Tree, project: &Project, wanted: &Resource) -> Result<Op
 
 /// Returns the storage version of a CRD.
 fn find_stored(crd: &str) -> Option<String> {
-    let crd: Value = crate::yaml_stream::parse(crd).ok()?;
+    let crd: Value = rbuilder_yaml::parse(crd).ok()?;
     let mut versions = crd["spec"]["versions"].as_array()?.iter();
     let stored = versions.find(|version| version["storage"] == true)?;
     Some(stored["name"].as_str()?.to_owned())

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use rbuilder_yaml::is_yaml;
 
 use crate::programs::{Answer, LIMIT, ask_for, find_program, neutral_folder};
 use crate::tree::{LARGEST, resolve_path, with_slashes};
-use crate::yaml_stream::is_yaml;
 
 /// The branches that others branch off from.
 const MAIN: [&str; 5] = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];

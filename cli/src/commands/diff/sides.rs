@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use rbuilder_compatibility::is_compared;
+use rbuilder_yaml::{describe_failure, list_items, parse_values};
 use serde_json::Value;
 
 use super::cluster::read_definitions;
@@ -16,7 +17,6 @@ use crate::crd_file::without_template;
 use crate::flags::DiffFlags;
 use crate::shell::Shell;
 use crate::tree::{read_inputs, resolve_path, with_slashes};
-use crate::yaml_stream::{describe_failure, list_items, parse_values};
 
 /// The word for the cluster as base.
 const CLUSTER: &str = "cluster";

@@ -3,6 +3,7 @@
 //! kustomize only reports the first of them, and only when the operator is deployed.
 
 use anyhow::Result;
+use rbuilder_yaml::describe_failure;
 use serde_json::Value;
 
 use super::Finding;
@@ -11,7 +12,6 @@ use crate::paths::folder_of;
 use crate::project::Project;
 use crate::render::Scaffold;
 use crate::tree::Tree;
-use crate::yaml_stream::describe_failure;
 
 /// Name of the check.
 const CHECK: &str = "config";
@@ -64,7 +64,7 @@ fn examine_kustomization(tree: &Tree, path: &str, scaffold: Option<&Scaffold>) -
     let Some(text) = tree.read(path)? else {
         return Ok(Vec::new());
     };
-    let kustomization: Value = match crate::yaml_stream::parse(&text) {
+    let kustomization: Value = match rbuilder_yaml::parse(&text) {
         Ok(value) => value,
         Err(error) => {
             let message = format!("{:#}", describe_failure(path, &text, &error));

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::{OnExists, Rendered};
+use rbuilder_yaml::is_yaml;
 
 use crate::commands::Outcome;
 use crate::commands::scaffold_merge::Relocated;
@@ -21,7 +22,6 @@ use crate::plan::FileMove;
 use crate::project::{FILE, Project, ScaffoldedFiles};
 use crate::render::{self, ApiPlaces, Scaffold, webhook_context};
 use crate::tree::Tree;
-use crate::yaml_stream::is_yaml;
 
 /// Files by path.
 type Files = BTreeMap<String, String>;

@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use rbuilder_yaml::is_yaml;
 
 use crate::commands::scaffold_merge::{Relocated, Written};
 use crate::project::Project;
 use crate::render;
 use crate::tree::Tree;
-use crate::yaml_stream::is_yaml;
 
 /// Directories with Rust code and with manifests that users edit.
 const FOLDERS: [&str; 5] = ["src", "tests", "examples", "benches", "config"];

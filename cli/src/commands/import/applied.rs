@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use rbuilder_yaml::{list_items, parse_documents};
 use serde_json::{Value, json};
 
 use crate::edit::kustomization::resolve_entry;
 use crate::go_project::{Reached, follow_kustomizations};
-use crate::yaml_stream::{list_items, parse_documents};
 
 /// Objects by kind and name.
 pub(super) type Objects = BTreeMap<(String, String), AppliedObject>;

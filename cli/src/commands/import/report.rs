@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
+use rbuilder_yaml::parse_documents;
 use serde_json::{Value, json};
 
 use super::compose::Composed;
@@ -15,7 +16,6 @@ use crate::commands::adopt::{Comparison, Verdict};
 use crate::go_project::GoProject;
 use crate::plan::Plan;
 use crate::tree::Tree;
-use crate::yaml_stream::parse_documents;
 
 /// The number of details in a text row. MIGRATION.md and JSON list all of them.
 const MOST_SHOWN: usize = 3;

@@ -1,13 +1,13 @@
 //! Ports the samples of the original.
 
 use anyhow::Result;
+use rbuilder_yaml::read_documents;
 use serde_json::Value;
 
 use super::compose::Composed;
 use super::kinds::Leftover;
 use crate::edit::kustomization;
 use crate::go_project::{GoProject, Manifests};
-use crate::yaml_stream::read_documents;
 
 const FOLDER: &str = "config/samples/";
 const LIST: &str = "config/samples/kustomization.yaml";

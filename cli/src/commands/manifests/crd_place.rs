@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use memchr::memmem;
+use rbuilder_yaml::{is_yaml, split_documents};
 
 use super::settings::{DEFAULT_FILE, Settings};
 use crate::tree::Tree;
-use crate::yaml_stream::{is_yaml, split_documents};
 
 /// Where CRDs are written.
 #[derive(Clone, Debug)]

@@ -1,13 +1,13 @@
 //! The CRDs that a run changes, before and after. Several warnings compare them.
 
 use rbuilder_generator::{FileRange, KindSummary};
+use rbuilder_yaml::parse_documents;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::layout::Layout;
 use crate::crd_file::without_template;
 use crate::plan::{Change, Plan};
-use crate::yaml_stream::parse_documents;
 
 /// The parts of a CRD's `spec` that are compared.
 #[derive(Debug, Default, Deserialize)]

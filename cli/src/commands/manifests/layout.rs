@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, anyhow};
 use rbuilder_generator::{OutputFile, Product};
+use rbuilder_yaml::is_yaml;
 use serde_json::json;
 
 use super::Request;
@@ -18,7 +19,6 @@ use crate::line_ends::is_same_text;
 use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::{Tree, check_relative, typed_path};
-use crate::yaml_stream::is_yaml;
 
 /// Output directories, relative to the project directory.
 #[derive(Clone)]
@@ -377,7 +377,7 @@ fn update_crd_kustomization(
 
 /// Returns whether a file is formatted exactly like the generator's output.
 fn is_printed(text: &str) -> bool {
-    let Ok(documents) = crate::yaml_stream::parse_values(text) else {
+    let Ok(documents) = rbuilder_yaml::parse_values(text) else {
         return false;
     };
     let print = |document| format!("---\n{}", rbuilder_generator::yaml::to_string(document));

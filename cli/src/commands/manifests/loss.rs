@@ -130,7 +130,7 @@ fn lost_from(path: &str, change: &Change, layout: &Layout) -> Vec<Lost> {
 
 /// Parses the documents of a manifest. Returns an empty list if rbuilder cannot have written it.
 fn documents(text: &str) -> Vec<Document> {
-    crate::yaml_stream::parse_all(&without_template(text)).unwrap_or_default()
+    rbuilder_yaml::parse_all(&without_template(text)).unwrap_or_default()
 }
 
 fn lost_versions(before: &str, after: &str) -> Vec<LostPart> {

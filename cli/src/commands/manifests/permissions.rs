@@ -78,7 +78,7 @@ struct Rule {
 /// Returns the rules of all roles in a manifest. Returns an empty list if rbuilder cannot have
 /// written it.
 fn granted(text: &str) -> Vec<Granted> {
-    let roles: Vec<Role> = crate::yaml_stream::parse_all(text).unwrap_or_default();
+    let roles: Vec<Role> = rbuilder_yaml::parse_all(text).unwrap_or_default();
     let mut granted = Vec::new();
     for Role { metadata, rules } in roles {
         granted.extend(rules.into_iter().map(|rule| Granted {

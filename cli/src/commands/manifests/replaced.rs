@@ -41,7 +41,7 @@ pub(super) fn check_replaced(plan: &Plan, path: &str, manifest: &str) -> Result<
 
 /// Finds content in a file that its manifest would not contain.
 fn find_other(text: &str, manifest: &str) -> Option<String> {
-    let Ok(documents) = crate::yaml_stream::parse_values(text) else {
+    let Ok(documents) = rbuilder_yaml::parse_values(text) else {
         return Some("something other than YAML".into());
     };
     let file = manifest.rsplit('/').next().unwrap_or(manifest);

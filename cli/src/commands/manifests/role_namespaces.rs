@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 use rbuilder_generator::{Diagnostic, FileRange, Sources, yaml};
+use rbuilder_yaml::parse_documents;
 use serde_json::{Value, json};
 
 use super::layout::Layout;
@@ -21,7 +22,6 @@ use crate::edit::kustomization::{self, TRANSFORMERS};
 use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::Tree;
-use crate::yaml_stream::parse_documents;
 
 /// The entry for the transformers in [`DEPLOYMENT`].
 pub(super) const ENTRY: &str = "../rbac/namespaces";

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use rbuilder_generator::{Diagnostic, Minor, Severity};
 use rbuilder_judge::FieldValidation;
+use rbuilder_yaml::{is_yaml, parse_documents};
 use serde_json::Value;
 
 use super::Request;
@@ -19,7 +20,6 @@ use crate::commands::validate::{Judges, Object, describe_verdict, judge_object, 
 use crate::plan::Plan;
 use crate::project::Project;
 use crate::tree::Tree;
-use crate::yaml_stream::{is_yaml, parse_documents};
 
 /// The directory of samples.
 const SAMPLES: &str = "config/samples";

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, anyhow, bail};
 use rbuilder_generator::{Levels, Sources};
+use rbuilder_yaml::is_yaml;
 use toml_edit::{Document, Item, TableLike};
 
 use crate::tree::{Tree, check_relative};
-use crate::yaml_stream::is_yaml;
 
 /// Keys of the table in a workspace. The generator checks the keys in a package.
 const KEYS: [&str; 6] = ["crd-dir", "crd-file", "crd-files", "keep-going", "deny", "allow"];

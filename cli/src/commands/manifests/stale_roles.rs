@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use anyhow::Result;
 use rbuilder_generator::{Diagnostic, FileRange};
+use rbuilder_yaml::{Document, is_yaml, read_documents};
 use serde_json::Value;
 
 use super::Request;
@@ -18,7 +19,6 @@ use super::layout::Layout;
 use crate::plan::Plan;
 use crate::project::Project;
 use crate::tree::Tree;
-use crate::yaml_stream::{Document, is_yaml, read_documents};
 
 /// The directories of scaffolded roles.
 const FOLDERS: [&str; 2] = ["config/rbac", "config/webhook"];

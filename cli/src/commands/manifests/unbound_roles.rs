@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use rbuilder_generator::{Diagnostic, FileRange};
+use rbuilder_yaml::{is_yaml, parse_documents};
 use serde_json::Value;
 
 use super::Request;
@@ -20,7 +21,6 @@ use crate::edit::kustomization::DEPLOYMENT;
 use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::Tree;
-use crate::yaml_stream::{is_yaml, parse_documents};
 
 /// The namespace in scaffolded objects, which kustomize replaces.
 pub(super) const PLACEHOLDER: &str = "system";

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
+use rbuilder_yaml::is_yaml;
 
 use super::layout::Layout;
 use super::{Request, add_to_plan};
 use crate::flags::SourceFlags;
 use crate::plan::Plan;
 use crate::tree::Tree;
-use crate::yaml_stream::is_yaml;
 
 /// Manifests, and the places that they are in.
 pub(in crate::commands) struct Written {

@@ -8,13 +8,12 @@ use anyhow::{Result, bail};
 use rbuilder_generator::{FileRange, Minor, SourceSet};
 use rbuilder_importer::is_definition;
 use rbuilder_judge::{Definition, Judge};
+use rbuilder_yaml::{Node, describe_failure, list_items, parse_nodes, parse_values};
 use serde_json::Value;
 
 use super::builtin::Builtin;
 use super::rendered::read_texts;
 use crate::tree::read_inputs;
-use crate::yaml_stream::{describe_failure, list_items, parse_values};
-use rbuilder_yaml::{Node, parse_nodes};
 
 /// An object in a file.
 pub(in crate::commands) struct Object {

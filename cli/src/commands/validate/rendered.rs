@@ -4,13 +4,13 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, anyhow, bail};
+use rbuilder_yaml::parse_documents;
 use serde_json::Value;
 
 use crate::commands::find_kubectl;
 use crate::flags::ClusterFlags;
 use crate::programs::{LIMIT, LONGEST, ask, find_program, neutral_folder};
 use crate::tree::{InputFile, read_inputs};
-use crate::yaml_stream::parse_documents;
 
 /// The names of the file that makes a directory a kustomization.
 const KUSTOMIZATIONS: &[&str] = &["kustomization.yaml", "kustomization.yml", "Kustomization"];

@@ -278,7 +278,7 @@ fn parses(path: &str, text: &str) -> bool {
         "rs" => rust::parse_file(text).is_ok(),
         "toml" => text.parse::<toml_edit::DocumentMut>().is_ok(),
         "json" => serde_json::from_str::<serde_json::Value>(text).is_ok(),
-        "yaml" | "yml" => crate::yaml_stream::parse_values(text).is_ok(),
+        "yaml" | "yml" => rbuilder_yaml::parse_values(text).is_ok(),
         _ => true,
     }
 }

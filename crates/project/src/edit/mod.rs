@@ -97,7 +97,7 @@ pub fn verify_edit(path: &str, before: &str, after: &str) -> Result<(), String> 
     match extension {
         _ if name == FILE => Project::parse(after).map(drop).map_err(|error| error.to_string()),
         "rs" => rust::verify_rust_edit(before, after),
-        "yaml" | "yml" => crate::yaml_stream::parse_values(after)
+        "yaml" | "yml" => rbuilder_yaml::parse_values(after)
             .map(drop)
             .map_err(|error| error.to_string()),
         "toml" => after

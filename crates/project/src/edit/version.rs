@@ -246,7 +246,7 @@ impl<'a> Definition<'a> {
 /// Fails with the reason if the file is not a single object of the kind in version `from`.
 pub fn copy_sample(text: &str, kind: &str, from: &str, to: &str) -> Result<(String, String), String> {
     let object: serde_json::Value =
-        crate::yaml_stream::parse(text).map_err(|_| "it is not a single YAML document".to_owned())?;
+        rbuilder_yaml::parse(text).map_err(|_| "it is not a single YAML document".to_owned())?;
     let name = object["metadata"]["name"].as_str();
     let (Some(name), true) = (name, object["kind"] == kind && object["apiVersion"] == from) else {
         return Err(format!("it is not a named `{kind}` in {from}"));
@@ -289,7 +289,7 @@ fn rename_object(text: &str, name: &str, new: &str) -> Result<String, String> {
     let place = at + line.rfind(name).ok_or_else(unusual)?;
     let mut renamed = text.to_owned();
     renamed.replace_range(place..place + name.len(), new);
-    let object = |text: &str| crate::yaml_stream::parse::<serde_json::Value>(text).unwrap_or_default();
+    let object = |text: &str| rbuilder_yaml::parse::<serde_json::Value>(text).unwrap_or_default();
     let mut expected = object(text);
     expected["metadata"]["name"] = new.into();
     if object(&renamed) == expected {

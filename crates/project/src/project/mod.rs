@@ -16,13 +16,13 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use rbuilder_templates::Release;
+use rbuilder_yaml::describe_failure;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::conflict::find_conflict;
 use crate::library::Library;
 use crate::tree::Tree;
-use crate::yaml_stream::describe_failure;
 
 pub use crate::tree::FILE;
 pub use base::{BASE, ScaffoldBase};
@@ -165,8 +165,8 @@ impl Project {
     pub fn parse(text: &str) -> Result<Project> {
         check_conflict(text)?;
         let problem = |error: serde_saphyr::Error| describe_failure(FILE, text, &error);
-        let known: Known = crate::yaml_stream::parse(text).map_err(problem)?;
-        let all: Map<String, Value> = crate::yaml_stream::parse(text).map_err(problem)?;
+        let known: Known = rbuilder_yaml::parse(text).map_err(problem)?;
+        let all: Map<String, Value> = rbuilder_yaml::parse(text).map_err(problem)?;
         if known.version != "3" {
             bail!("unsupported version `{}` of {FILE}: expected `3`", known.version);
         }

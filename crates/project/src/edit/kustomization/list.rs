@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 pub(super) fn read(text: &str) -> Result<Value, String> {
-    crate::yaml_stream::parse::<Value>(text).map_err(|_| "it is not a single valid YAML document".into())
+    rbuilder_yaml::parse::<Value>(text).map_err(|_| "it is not a single valid YAML document".into())
 }
 
 /// Returns the entries of a list according to the YAML parser; none if the value is not a list.
