@@ -55,6 +55,29 @@ pub fn neutral_folder(program: &Path) -> &Path {
     program.ancestors().last().unwrap_or(program)
 }
 
+/// Returns a command of git that obeys none of the variables that hooks and other tools set, starts
+/// no file system monitor, takes no locks and asks nothing.
+pub fn git_command(git: &Path) -> Command {
+    let mut command = Command::new(git);
+    command.args(["-c", "core.fsmonitor=false"]);
+    for name in [
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_COMMON_DIR",
+        "GIT_PREFIX",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_NAMESPACE",
+    ] {
+        command.env_remove(name);
+    }
+    command
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_TERMINAL_PROMPT", "0");
+    command
+}
+
 /// Runs a program without input and returns its output.
 ///
 /// # Errors

@@ -6,28 +6,15 @@
 //! which a partial clone fetches missing objects, and no transport is allowed.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use rbuilder_yaml::is_yaml;
 
-use crate::programs::{Answer, LIMIT, ask_for, find_program, neutral_folder};
+use crate::programs::{Answer, LIMIT, ask_for, find_program, git_command, neutral_folder};
 use crate::tree::{LARGEST, resolve_path, with_slashes};
 
-/// The branches that others branch off from.
+/// Names of main branches, in the order in which they are looked up.
 const MAIN: [&str; 5] = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];
-
-/// Variables that hooks and other tools set for git.
-const VARIABLES: [&str; 8] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_COMMON_DIR",
-    "GIT_PREFIX",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_NAMESPACE",
-];
 
 /// A git repository.
 pub(super) struct Repository {
@@ -119,7 +106,7 @@ impl Repository {
             let Some((facts, path)) = entry.split_once('\t') else {
                 continue;
             };
-            // Links have another mode.
+            // A symbolic link has the mode 120000.
             let is_file = facts.starts_with("100644 blob ") || facts.starts_with("100755 blob ");
             if let Some(id) = facts.split(' ').nth(2).filter(|_| is_file && is_yaml(path)) {
                 files.push((path.to_owned(), self.read(&["cat-file", "blob", id])?));
@@ -152,21 +139,15 @@ impl Repository {
     }
 
     fn run(&self, arguments: &[&str]) -> Result<Answer> {
-        let mut git = Command::new(&self.git);
+        let mut git = git_command(&self.git);
         git.current_dir(neutral_folder(&self.git))
             .arg("--no-pager")
             .arg("--git-dir")
             .arg(self.top.join(".git"))
-            .args(["-c", "core.fsmonitor=false"])
-            .args(arguments);
-        for name in VARIABLES {
-            git.env_remove(name);
-        }
-        git.env("GIT_ALLOW_PROTOCOL", "")
+            .args(arguments)
+            .env("GIT_ALLOW_PROTOCOL", "")
             .env("GIT_NO_LAZY_FETCH", "1")
-            .env("GIT_NO_REPLACE_OBJECTS", "1")
-            .env("GIT_OPTIONAL_LOCKS", "0")
-            .env("GIT_TERMINAL_PROMPT", "0");
+            .env("GIT_NO_REPLACE_OBJECTS", "1");
         ask_for(&mut git, LIMIT, LARGEST).context("cannot run git")
     }
 }

@@ -21,7 +21,7 @@ use crate::tree::{read_inputs, resolve_path, with_slashes};
 /// The word for the cluster as base.
 const CLUSTER: &str = "cluster";
 
-/// Words that every manifest has that is compared.
+/// A text without any of these words contains no manifest to compare.
 const KINDS: [&str; 3] = ["CustomResourceDefinition", "Role", "WebhookConfiguration"];
 
 /// The older and the newer state.

@@ -1,14 +1,14 @@
 //! Asks git about the checkout that this command was built from. The build script also compiles
 //! this module, so its only dependency in this crate is [`crate::programs`].
 //!
-//! rbuilder never runs git in a project, because the project's configuration can make git run other
-//! programs (see `plan/git.rs`). In this checkout it can: building the command has already run the
+//! In a project, whose configuration can make git run other programs, rbuilder does not run these
+//! commands (see `plan/git.rs`). In this checkout it can: building the command has already run the
 //! build scripts in it, and git itself refuses repositories of other users.
 
 use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 
-use crate::programs::{LIMIT, ask as ask_program, find_program};
+use crate::programs::{LIMIT, ask as ask_program, find_program, git_command};
 
 /// Returns the commit that is checked out; `None` if the directory is not the root of a work tree,
 /// or if git is missing.
@@ -77,21 +77,8 @@ fn ask(folder: &Path, words: &[&str]) -> Option<String> {
 }
 
 fn run(folder: &Path, words: &[&str]) -> Option<(ExitStatus, String)> {
-    let mut git = Command::new(find_program("git")?);
-    git.current_dir(folder)
-        .args(["-c", "core.fsmonitor=false"])
-        .args(words);
-    // git sets these for hooks, and so do tools that start builds from hooks.
-    for name in [
-        "GIT_DIR",
-        "GIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_COMMON_DIR",
-        "GIT_PREFIX",
-    ] {
-        git.env_remove(name);
-    }
-    git.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0");
+    let mut git = git_command(&find_program("git")?);
+    git.current_dir(folder).args(words);
     let answer = ask_program(&mut git, LIMIT).ok()?;
     let text = String::from_utf8(answer.out).ok()?;
     Some((answer.status, text.trim().to_owned()))
