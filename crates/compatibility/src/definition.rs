@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rbuilder_judge::{Definition, Judge};
 use serde_json::Value;
 
-use crate::change::{Change, Level, Party};
+use crate::change::{Change, Effect, Level, Party};
 use crate::objects::{Place, list, text};
 use crate::path::Path;
 use crate::schema::{Difference, Probe, compare_schemas};
@@ -276,14 +276,10 @@ fn lossy_pair(crd: &Value, from: &str, to: &str) -> Result<Option<(Pair, Vec<Dif
 
 /// Returns the definition of a version, whether it is served or not.
 fn definition(crd: &Value, name: &str) -> Result<Option<Definition>, String> {
-    let mut crd = crd.clone();
-    if let Some(versions) = crd["spec"]["versions"].as_array_mut() {
-        versions.retain(|version| version["name"] == name);
-        versions
-            .iter_mut()
-            .for_each(|version| version["served"] = true.into());
-    }
-    Ok(Definition::of_crd(&crd)?.into_iter().next())
+    let version = versions(crd).into_iter().find(|version| version["name"] == name);
+    version
+        .map(|version| Definition::of_version(crd, version))
+        .transpose()
 }
 
 fn compare_version_schemas(
@@ -381,7 +377,6 @@ fn search(pair: &Pair, difference: &Difference) -> Outcome {
 
 /// Sets the level of a change by the result of the search.
 fn settle(change: &mut Change, outcome: Outcome) {
-    use crate::change::Effect;
     change.level = match &outcome.witness {
         Some(witness) if matches!(witness.effect, Effect::Refused(_)) => Level::Breaking,
         Some(_) => change.rule.level,

@@ -4,8 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// The key of the map entry, and the position of the list item, that generated objects have on a
-/// path.
+/// The key of the only map entry on a path in generated objects. In lists, that is the first item.
 pub(crate) const KEY: &str = "key";
 
 /// One step into a value.

@@ -22,11 +22,9 @@ pub(crate) fn compare_webhooks(old: Option<&Value>, new: Option<&Value>, place: 
         list(&old.unwrap_or(&none)["webhooks"]),
         list(&new.unwrap_or(&none)["webhooks"]),
     );
-    let find = |webhooks: &[&Value], name: &Value| {
-        webhooks.iter().find(|webhook| webhook["name"] == *name).is_some()
-    };
+    let is_new = |webhook: &Value| !before.iter().any(|before| before["name"] == webhook["name"]);
     let mut changes = Vec::new();
-    for webhook in after.iter().filter(|webhook| !find(&before, &webhook["name"])) {
+    for webhook in after.iter().filter(|webhook| is_new(webhook)) {
         let message = format!(
             "new, with failure policy {}",
             value_of(webhook, "failurePolicy", "Fail")

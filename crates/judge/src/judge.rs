@@ -353,31 +353,20 @@ impl Judge {
 
     /// Checks what the server checks of the updates of all kinds.
     fn check_common(&self, new: &Value, old: &Value, findings: &mut Findings) {
-        let (new, old, field) = (
-            Metadata::of(new),
-            Metadata::of(old),
-            Path::root().child("metadata"),
-        );
-        let is_namespaced = self.definition.is_namespaced;
         findings.errors.extend(metadata::check_new(
-            new,
-            is_namespaced,
+            Metadata::of(new),
+            self.definition.is_namespaced,
             NameRule::PathSegment,
-            &field,
+            &Path::root().child("metadata"),
         ));
-        findings.errors.extend(check_changed_metadata(new, old, &field));
+        findings.errors.extend(check_changed_metadata(new, old));
     }
 
     fn check_updated(&self, new: &Value, old: &Value, findings: &mut Findings) {
         let schema = &self.definition.schema;
         let errors = self.check_type_meta(new);
         if errors.is_empty() {
-            let field = Path::root().child("metadata");
-            findings.errors.extend(check_changed_metadata(
-                Metadata::of(new),
-                Metadata::of(old),
-                &field,
-            ));
+            findings.errors.extend(check_changed_metadata(new, old));
             let correlated = Correlated::new(new, old, schema);
             let mut checker = Checker::new(Path::root(), &mut findings.undecided);
             findings
@@ -395,12 +384,7 @@ impl Judge {
         let schema = &self.definition.schema;
         let errors = self.check_type_meta(new);
         if errors.is_empty() {
-            let field = Path::root().child("metadata");
-            findings.errors.extend(check_changed_metadata(
-                Metadata::of(new),
-                Metadata::of(old),
-                &field,
-            ));
+            findings.errors.extend(check_changed_metadata(new, old));
             if let (Some(status), Some(inner)) = (new.get("status"), schema.properties.get("status")) {
                 let correlated = Correlated::new(new, old, schema).key("status");
                 let mut checker = Checker::new(Path::root().child("status"), &mut findings.undecided);
@@ -506,8 +490,9 @@ fn refuse(failure: Failure, findings: Findings) -> Verdict {
 }
 
 /// Checks changed metadata. An old object that comes from no server has no resource version.
-fn check_changed_metadata(new: Metadata<'_>, old: Metadata<'_>, field: &Path) -> Vec<FieldError> {
-    let mut errors = metadata::check_changed(new, old, field);
+fn check_changed_metadata(new: &Value, old: &Value) -> Vec<FieldError> {
+    let (new, old) = (Metadata::of(new), Metadata::of(old));
+    let mut errors = metadata::check_changed(new, old, &Path::root().child("metadata"));
     if old.text("resourceVersion").is_empty() {
         errors.retain(|error| error.field != "metadata.resourceVersion");
     }

@@ -261,7 +261,7 @@ fn describe_change(before: &str, after: &str) -> String {
 
 /// Returns the value validations under a key, without what the API server ignores in them.
 fn alternatives(schema: &Schema, key: &str) -> Value {
-    // The alternatives of an integer or a string are implied.
+    // `x-kubernetes-int-or-string` implies these alternatives.
     if schema.int_or_string && key == "anyOf" {
         return Value::Null;
     }

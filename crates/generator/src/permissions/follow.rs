@@ -98,17 +98,7 @@ impl Follower<'_, '_> {
     /// Follows `pattern: Type = value else { … }`.
     fn binding(&mut self, cursor: &mut Cursor<'_>) {
         let pattern = *cursor;
-        let mut declared = Ty::Unknown;
-        while !cursor.is_end() && !cursor.is_punct(b'=') && !cursor.is_punct(b';') {
-            if cursor.is_punct(b':') && !cursor.is_pair(b':', b':') {
-                cursor.skip();
-                if let Ok(ty) = TypeRef::read(cursor) {
-                    declared = self.read_type(&ty);
-                }
-            } else if !cursor.eat_pair(b':', b':') {
-                cursor.skip();
-            }
-        }
+        let declared = self.annotation(cursor, [b'=', b';']).unwrap_or_default();
         let mut value = Ty::Unknown;
         if cursor.eat(b'=') {
             let outer = std::mem::replace(&mut self.expected, declared.clone());
@@ -122,6 +112,22 @@ impl Follower<'_, '_> {
         }
         let ty = declared.or(|| value);
         self.bind_pattern(&mut pattern.clone(), &ty, is_end_of_let);
+    }
+
+    /// Skips a pattern up to one of two signs. Returns the type after it, if one is written.
+    fn annotation(&self, cursor: &mut Cursor<'_>, ends: [u8; 2]) -> Option<Ty> {
+        let mut ty = None;
+        while !cursor.is_end() && !ends.iter().any(|end| cursor.is_punct(*end)) {
+            if cursor.is_punct(b':') && !cursor.is_pair(b':', b':') {
+                cursor.skip();
+                if let Ok(written) = TypeRef::read(cursor) {
+                    ty = Some(self.read_type(&written));
+                }
+            } else if !cursor.eat_pair(b':', b':') {
+                cursor.skip();
+            }
+        }
+        ty
     }
 
     /// Follows an expression, up to a comma, a semicolon, an arrow or the end.
@@ -269,17 +275,8 @@ impl Follower<'_, '_> {
             cursor.eat(b'|');
             while !cursor.is_end() && !cursor.eat(b'|') {
                 let mut pattern = *cursor;
-                let mut ty = std::mem::take(&mut hint);
-                while !cursor.is_end() && !cursor.is_punct(b',') && !cursor.is_punct(b'|') {
-                    if cursor.is_punct(b':') && !cursor.is_pair(b':', b':') {
-                        cursor.skip();
-                        if let Ok(written) = TypeRef::read(cursor) {
-                            ty = self.read_type(&written);
-                        }
-                    } else if !cursor.eat_pair(b':', b':') {
-                        cursor.skip();
-                    }
-                }
+                let hint = std::mem::take(&mut hint);
+                let ty = self.annotation(cursor, [b',', b'|']).unwrap_or(hint);
                 self.bind_pattern(&mut pattern, &ty, is_end_of_parameter);
                 parameters.push(ty);
                 cursor.eat(b',');
@@ -390,7 +387,7 @@ impl Follower<'_, '_> {
         value
     }
 
-    /// Follows the next part of something that is no plain expression, such as the body of a macro.
+    /// Follows the next part of the body of a macro or of a guard, which may not be an expression.
     fn part(&mut self, cursor: &mut Cursor<'_>) {
         let is_sign = cursor.eat(b';') || cursor.eat(b',') || cursor.eat_pair(b'=', b'>');
         if !is_sign {

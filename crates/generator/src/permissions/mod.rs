@@ -15,7 +15,7 @@ mod ty;
 use crate::place::Place;
 
 pub(crate) use functions::find_needs;
-pub(crate) use table::Strength;
+pub(crate) use table::{ALL as REQUEST_VERBS, Strength};
 
 /// A resource of the API server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

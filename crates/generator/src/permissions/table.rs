@@ -122,7 +122,8 @@ const SEND_EVENTS: Ask = ask(EVENTS, &["create", "patch"]);
 const WATCH: &[&str] = &["list", "watch"];
 const APPLY: &[&str] = &["create", "patch"];
 const WRITE: &[&str] = &["get", "create", "patch"];
-const ALL: &[&str] = &[
+/// The verbs of requests.
+pub(crate) const ALL: &[&str] = &[
     "get",
     "list",
     "watch",

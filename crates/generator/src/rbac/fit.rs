@@ -11,7 +11,7 @@ use rbuilder_syntax::RbacRule;
 use super::marker::{Permission, find_namespace, write_marker};
 use crate::gap::GapSort;
 use crate::package::{Package, PlacedRule};
-use crate::permissions::{Need, Needs, Strength, Unseen, Why};
+use crate::permissions::{Need, Needs, REQUEST_VERBS, Strength, Unseen, Why};
 use crate::place::Place;
 use crate::report::Report;
 
@@ -150,11 +150,7 @@ fn grants_permissions(needs: &Needs) -> bool {
 /// Returns true if the code needs a permission, or if it is unknown whether it does.
 fn is_needed(needs: &Needs, group: &str, resource: &str, verb: &str) -> bool {
     // Wildcards and verbs that are no requests cannot be compared.
-    let is_request = matches!(
-        verb,
-        "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection"
-    );
-    if !is_request || group == "*" || resource.contains('*') {
+    if !REQUEST_VERBS.contains(&verb) || group == "*" || resource.contains('*') {
         return true;
     }
     let group = if group == "core" { "" } else { group };

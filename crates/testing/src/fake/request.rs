@@ -103,16 +103,34 @@ pub struct Request {
 
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.verb, self.id())?;
-        if let Some(subresource) = &self.subresource {
-            write!(f, "/{subresource}")?;
-        }
-        match (&self.namespace, &self.name) {
-            (Some(namespace), Some(name)) => write!(f, " {namespace}/{name}"),
-            (Some(namespace), None) => write!(f, " in {namespace}"),
-            (None, Some(name)) => write!(f, " {name}"),
-            (None, None) => Ok(()),
-        }
+        let Request {
+            subresource,
+            namespace,
+            name,
+            ..
+        } = self;
+        write_target(f, self.verb, &self.id(), subresource, namespace, name)
+    }
+}
+
+/// Writes what a request is about as one line.
+pub(super) fn write_target(
+    f: &mut fmt::Formatter<'_>,
+    verb: Verb,
+    id: &ResourceId,
+    subresource: &Option<String>,
+    namespace: &Option<String>,
+    name: &Option<String>,
+) -> fmt::Result {
+    write!(f, "{verb} {id}")?;
+    if let Some(subresource) = subresource {
+        write!(f, "/{subresource}")?;
+    }
+    match (namespace, name) {
+        (Some(namespace), Some(name)) => write!(f, " {namespace}/{name}"),
+        (Some(namespace), None) => write!(f, " in {namespace}"),
+        (None, Some(name)) => write!(f, " {name}"),
+        (None, None) => Ok(()),
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::kinds::{ResourceId, string_at};
-use super::request::{Request, Verb};
+use super::request::{Request, Verb, write_target};
 use crate::manifests::read_documents;
 
 /// kustomize's placeholder for the namespace of the operator.
@@ -102,21 +102,14 @@ impl Permission {
 
 impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} {}",
-            self.verb,
-            ResourceId::new(&*self.group, &*self.resource)
-        )?;
-        if let Some(subresource) = &self.subresource {
-            write!(f, "/{subresource}")?;
-        }
-        match (&self.namespace, &self.name) {
-            (Some(namespace), Some(name)) => write!(f, " {namespace}/{name}"),
-            (Some(namespace), None) => write!(f, " in {namespace}"),
-            (None, Some(name)) => write!(f, " {name}"),
-            (None, None) => Ok(()),
-        }
+        let Permission {
+            subresource,
+            namespace,
+            name,
+            ..
+        } = self;
+        let id = ResourceId::new(&*self.group, &*self.resource);
+        write_target(f, self.verb, &id, subresource, namespace, name)
     }
 }
 
