@@ -89,10 +89,9 @@ fn path() -> PathBuf {
 async fn answer_all(server: &Server, kind: &Kind, writes: Vec<Write>) -> Vec<Recorded> {
     let answers = futures::stream::iter(writes.into_iter().enumerate().map(|(index, write)| async move {
         let answer = server.answer(kind, &write, index).await;
-        answer.map(|answer| Recorded { write, answer })
+        Recorded { write, answer }
     }));
-    let answers: Vec<Option<Recorded>> = answers.buffered(AT_ONCE).collect().await;
-    answers.into_iter().flatten().collect()
+    answers.buffered(AT_ONCE).collect().await
 }
 
 fn format_record(kinds: &[(Kind, Vec<Recorded>)]) -> String {

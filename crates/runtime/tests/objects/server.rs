@@ -60,8 +60,8 @@ impl Server {
         Ok(())
     }
 
-    /// Sends a write as a dry run. `None` if the old object cannot be stored.
-    pub(crate) async fn answer(&self, kind: &Kind, write: &Write, index: usize) -> Option<Answer> {
+    /// Sends a write as a dry run.
+    pub(crate) async fn answer(&self, kind: &Kind, write: &Write, index: usize) -> Answer {
         let name = name_of(index);
         let new = complete(&write.new, kind.number, &name, "v1");
         let path = collection(kind, "v1");
@@ -76,9 +76,9 @@ impl Server {
                 _ => new.to_string(),
             };
             let request = Request::post(format!("{path}?dryRun=All&fieldValidation={fields}"));
-            return Some(answer_of(self.send(request, body).await, &name));
+            return answer_of(self.send(request, body).await, &name);
         };
-        let stored = self.store(kind, old, &name).await?;
+        let stored = self.store(kind, old, &name).await;
         let (part, body) = match write.how.as_str() {
             "status" => ("/status", with_version(new, &stored)),
             "scale" => {
@@ -91,20 +91,35 @@ impl Server {
         };
         let request = Request::put(format!("{path}/{name}{part}?dryRun=All"));
         let response = self.send(request, body.to_string()).await;
-        Some(answer_of(response, &name))
+        answer_of(response, &name)
     }
 
     /// Stores an object with the version that accepts everything.
-    async fn store(&self, kind: &Kind, old: &Value, name: &str) -> Option<Value> {
+    async fn store(&self, kind: &Kind, old: &Value, name: &str) -> Value {
         let path = collection(kind, "v0");
         let body = complete(old, kind.number, name, "v0").to_string();
-        let response = self.send(Request::post(path), body).await;
-        (response.code == 201).then_some(response.body)
+        let response = self.send(Request::post(&path), body).await;
+        assert_eq!(response.code, 201, "{}", response.body);
+        response.body
     }
 
+    /// Sends a request until the server serves the kind. While it replaces the handlers of a kind
+    /// whose CRD has just changed, it answers 503 "apiserver is shutting down".
     async fn send(&self, request: http::request::Builder, body: String) -> Response {
         let request = request.header("content-type", "application/json");
-        let request = request.body(body.into_bytes().into()).expect("a request");
+        let request = request.body(body).expect("a request");
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let response = self.send_once(request.clone()).await;
+            if response.code != 503 || Instant::now() > deadline {
+                return response;
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    async fn send_once(&self, request: Request<String>) -> Response {
+        let request = request.map(|body| body.into_bytes().into());
         let response = self.client.send(request).await.expect("an answer");
         let code = response.status().as_u16();
         let warnings = response.headers().get_all("warning").iter();
