@@ -30,28 +30,31 @@ fn the_crd_matches_the_types() {
 
 #[tokio::test]
 async fn the_sample_is_reconciled_on_a_fake_server() {
-    let server = ApiServer::new();
+    // The manager has the permissions of the generated role, and the test has all permissions.
+    let server = ApiServer::new().role_from("config/rbac");
     server.install_crds("config/crd/bases").unwrap();
-    reconcile_sample(server.client(), &server.namespace("test")).await;
+    let namespace = server.namespace("test");
+    reconcile_sample(server.client(), server.admin(), &namespace).await;
+    server.assert_role_fits();
 }
 
 #[rbuilder::envtest::test]
 async fn the_sample_is_reconciled_on_a_real_server(env: Environment) {
     env.install_crds("config/crd/bases").await.unwrap();
     let namespace = env.namespace("test").await.unwrap();
-    reconcile_sample(env.client(), &namespace).await;
+    reconcile_sample(env.client(), env.client(), &namespace).await;
 }
 
 /// Creates the sample while the manager runs, follows its Deployment until it is available, and deletes it.
-async fn reconcile_sample(client: Client, namespace: &str) {
+async fn reconcile_sample(operator: Client, admin: Client, namespace: &str) {
     let mut args = ManagerArgs::for_tests();
     args.watch_namespace = namespace.to_owned();
-    let manager = Manager::with_client("test", client.clone(), args);
+    let manager = Manager::with_client("test", operator, args);
     let controller = controller::memcached::controller();
     let running = run(manager.controller(controller));
 
-    let objects: Api<Memcached> = Api::namespaced(client.clone(), namespace);
-    let deployments: Api<Deployment> = Api::namespaced(client, namespace);
+    let objects: Api<Memcached> = Api::namespaced(admin.clone(), namespace);
+    let deployments: Api<Deployment> = Api::namespaced(admin, namespace);
     let sample: Memcached = sample();
     let name = sample.name_any();
     objects

@@ -21,33 +21,36 @@ fn the_crd_matches_the_types() {
 
 #[tokio::test]
 async fn the_sample_is_reconciled_on_a_fake_server() {
-    let server = ApiServer::new();
+    // The manager has the permissions of the generated role, and the test has all permissions.
+    let server = ApiServer::new().role_from("config/rbac");
     server.install_crds("config/crd/bases").unwrap();
-    reconcile_sample(server.client(), &server.namespace("test")).await;
+    let namespace = server.namespace("test");
+    reconcile_sample(server.client(), server.admin(), &namespace).await;
+    server.assert_role_fits();
 }
 
 #[rbuilder::envtest::test]
 async fn the_sample_is_reconciled_on_a_real_server(env: Environment) {
     env.install_crds("config/crd/bases").await.unwrap();
     let namespace = env.namespace("test").await.unwrap();
-    reconcile_sample(env.client(), &namespace).await;
+    reconcile_sample(env.client(), env.client(), &namespace).await;
 }
 
 /// Creates the sample while the manager runs, and waits for its Deployment. The status of a Foo has no generation.
-async fn reconcile_sample(client: Client, namespace: &str) {
+async fn reconcile_sample(operator: Client, admin: Client, namespace: &str) {
     let mut args = ManagerArgs::for_tests();
     args.watch_namespace = namespace.to_owned();
-    let manager = Manager::with_client("test", client.clone(), args);
+    let manager = Manager::with_client("test", operator, args);
     let controller = controller::foo::controller();
     let running = run(manager.controller(controller));
 
-    let objects: Api<Foo> = Api::namespaced(client.clone(), namespace);
+    let objects: Api<Foo> = Api::namespaced(admin.clone(), namespace);
     let sample: Foo = sample();
     objects
         .create(&PostParams::default(), &sample)
         .await
         .unwrap();
-    let deployments: Api<Deployment> = Api::namespaced(client, namespace);
+    let deployments: Api<Deployment> = Api::namespaced(admin, namespace);
     let name = sample.name_any();
     eventually(Duration::from_secs(20), || deployments.get(&name)).await;
 

@@ -20,7 +20,9 @@ async fn an_object_is_reconciled_on_a_fake_server() {
     let mut object = ReplicaSet::default();
     object.metadata.name = Some("example".to_owned());
     object.metadata.namespace = Some("default".to_owned());
-    let server = ApiServer::new().object(&object);
+    // The manager has the permissions of the generated role, and `server.admin()` all permissions.
+    let server = ApiServer::new().role_from("config/rbac");
+    let server = server.object(&object);
     let args = ManagerArgs::for_tests();
     let manager = Manager::with_client("test", server.client(), args);
     let metrics = manager.metrics().clone();
@@ -37,4 +39,5 @@ async fn an_object_is_reconciled_on_a_fake_server() {
     // Check what the controller has written here.
 
     running.stop().await;
+    server.assert_role_fits();
 }

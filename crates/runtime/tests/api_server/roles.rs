@@ -1,7 +1,10 @@
 //! Requests of a client with the permissions of roles.
 
+use std::process::Command;
+
 use kube::Client;
 use kube::api::Patch;
+use kube::client::Body;
 use rbuilder::fake::{ApiServer, Verb};
 use serde_json::{Value, json};
 
@@ -44,9 +47,7 @@ async fn operator(place: &Place) -> Client {
     // The authorizer learns of the roles from a watch.
     rbuilder::testing::eventually(std::time::Duration::from_secs(20), || async {
         let leases = format!("{LEASES}/default/leases");
-        let request = http::Request::get(leases)
-            .body(kube::client::Body::empty())
-            .unwrap();
+        let request = http::Request::get(leases).body(Body::empty()).unwrap();
         client.send(request).await.unwrap().status() == 200
     })
     .await;
@@ -268,7 +269,29 @@ async fn used_permissions_are_compared_with_the_roles() {
 )]
 async fn missing_permission_is_reported_with_its_marker() {
     let server = ApiServer::new().role_from(ROLES);
-    let request = http::Request::get("/api/v1/secrets").body(kube::client::Body::empty());
+    let request = http::Request::get("/api/v1/secrets").body(Body::empty());
     server.client().send(request.unwrap()).await.unwrap();
     server.assert_role_fits();
+}
+
+/// The test fails while it waits, before it compares the permissions, so it runs in a process of its own.
+#[tokio::test]
+async fn failing_test_prints_missing_permissions_once() {
+    const FAILS: &str = "RBUILDER_TEST_LACKS_A_PERMISSION";
+    if std::env::var_os(FAILS).is_some() {
+        let server = ApiServer::new().role_from(ROLES);
+        let request = http::Request::get("/api/v1/secrets").body(Body::empty());
+        server.client().send(request.unwrap()).await.unwrap();
+        panic!("the object was not reconciled");
+    }
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "roles::failing_test_prints_missing_permissions_once"])
+        .env(FAILS, "1")
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let expected = "\nthe roles lack permissions that the operator used:\n  list secrets\n    \
+                    #[rbac(groups = \"\", resources = \"secrets\", verbs = [\"list\"])]\n";
+    assert!(!output.status.success());
+    assert_eq!(printed.matches(expected).count(), 1, "{printed}");
 }

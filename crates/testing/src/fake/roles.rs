@@ -121,6 +121,8 @@ pub(super) struct Roles {
     /// `None` if the operator may do everything.
     grants: Option<Vec<Grant>>,
     pub(super) asked: BTreeSet<Permission>,
+    /// Whether the missing permissions have been reported.
+    pub(super) is_reported: bool,
 }
 
 /// A rule of a role, and where the role is bound.
@@ -199,6 +201,7 @@ impl Roles {
             user: format!("system:serviceaccount:{OWN_NAMESPACE}:{account}"),
             grants: Some(grants),
             asked: BTreeSet::new(),
+            is_reported: false,
         })
     }
 
@@ -248,10 +251,15 @@ impl Roles {
         json!({ "allowed": permission.is_none_or(|permission| self.permits(&permission)) })
     }
 
-    /// Returns the permissions that were asked for and are not in the roles.
-    pub(super) fn missing(&self) -> Vec<&Permission> {
-        let asked = self.asked.iter();
-        asked.filter(|permission| !self.permits(permission)).collect()
+    /// Describes the permissions that were asked for and are not in the roles, each with the marker that
+    /// grants it. Returns `None` if there are none.
+    pub(super) fn describe_missing(&self) -> Option<String> {
+        let missing = self.asked.iter().filter(|permission| !self.permits(permission));
+        let lines: Vec<String> = missing
+            .map(|permission| format!("\n  {permission}\n    {}", permission.marker()))
+            .collect();
+        let said = "the roles lack permissions that the operator used:";
+        (!lines.is_empty()).then(|| format!("{said}{}", lines.concat()))
     }
 
     /// Returns the verbs and resources in the roles that nothing has asked for.

@@ -64,6 +64,16 @@ impl Default for ApiServer {
     }
 }
 
+/// A test whose operator lacks a permission usually fails while it waits for something else, and does
+/// not reach [`ApiServer::assert_role_fits`].
+impl Drop for ApiServer {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.report_missing_permissions();
+        }
+    }
+}
+
 impl ApiServer {
     /// Creates a server with the built-in kinds of Kubernetes and the namespaces `default`,
     /// `kube-node-lease`, `kube-public` and `kube-system`.
@@ -213,6 +223,9 @@ impl ApiServer {
     /// of the operator, stands for `default`, the namespace of the clients. The test itself uses a client
     /// of [`admin`](Self::admin).
     ///
+    /// If the test fails, missing permissions are printed like those of
+    /// [`assert_role_fits`](Self::assert_role_fits), because they may be the reason.
+    ///
     /// # Panics
     /// Panics if the manifests cannot be read or have no role, or if a role that is bound is absent.
     #[must_use]
@@ -268,26 +281,32 @@ impl ApiServer {
     /// Panics with the missing permissions, each with the marker to add.
     #[track_caller]
     pub fn assert_role_fits(&self) -> Vec<String> {
-        let state = self.shared.state();
+        let mut state = self.shared.state();
         assert!(
             state.roles.user().is_some(),
             "the server has no roles: add them with `.role_from(\"config/rbac\")`"
         );
-        let missing: Vec<String> = state
-            .roles
-            .missing()
-            .into_iter()
-            .map(|permission| format!("\n  {permission}\n    {}", permission.marker()))
-            .collect();
+        state.roles.is_reported = true;
+        let missing = state.roles.describe_missing();
         let unused = state.roles.unused();
         // A panic must not poison the lock.
         drop(state);
-        assert!(
-            missing.is_empty(),
-            "the roles lack permissions that the operator used:{}",
-            missing.concat()
-        );
+        if let Some(missing) = missing {
+            panic!("{missing}");
+        }
         unused
+    }
+
+    /// Prints the missing permissions, once.
+    fn report_missing_permissions(&self) {
+        let mut state = self.shared.state();
+        if state.roles.is_reported {
+            return;
+        }
+        state.roles.is_reported = true;
+        if let Some(missing) = state.roles.describe_missing() {
+            eprintln!("{missing}");
+        }
     }
 
     /// Creates a namespace with a generated name, `<prefix>-<suffix>`, and returns its name.
