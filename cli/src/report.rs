@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
-use rbuilder_generator::{Code, Diagnostic, Severity, Sources};
+use rbuilder_generator::{Code, Diagnostic, FileRange, Severity, Sources};
 use serde_json::{Value, json};
 
 use crate::replacement::{Replacement, find_replacement};
@@ -83,15 +83,23 @@ fn replacement_to_json(replacement: &Replacement, source: &str) -> Value {
 
 /// Returns the location of a diagnostic as `path:line:column`.
 pub(crate) fn locate(diagnostic: &Diagnostic, sources: &dyn Sources) -> String {
-    let source = text_of(diagnostic, sources);
-    let range = within(&source, &diagnostic.place.range);
-    let (line, column) = place(&source, range.start);
+    let (line, column) = find_start(&diagnostic.place, sources);
     format!("{}:{line}:{column}", diagnostic.place.path)
+}
+
+/// Returns the line and the column at which a range of a file starts, counted from 1.
+pub(crate) fn find_start(at: &FileRange, sources: &dyn Sources) -> (usize, usize) {
+    let source = text_at(&at.path, sources);
+    place(&source, within(&source, &at.range).start)
 }
 
 /// Returns the source text that a diagnostic refers to. Empty if it cannot be read.
 fn text_of(diagnostic: &Diagnostic, sources: &dyn Sources) -> Arc<str> {
-    let text = sources.text(&diagnostic.place.path);
+    text_at(&diagnostic.place.path, sources)
+}
+
+fn text_at(path: &str, sources: &dyn Sources) -> Arc<str> {
+    let text = sources.text(path);
     text.ok().flatten().unwrap_or_else(|| Arc::from(""))
 }
 

@@ -65,6 +65,55 @@ fn equivalent_markers_are_suggested_until_the_source_has_them() {
     assert_eq!(offered(&folder), [Value::Null; 0]);
 }
 
+/// A program whose calls need other permissions than `ROLE` grants.
+const CALLS: &str = "use k8s_openapi::api::core::v1::{ConfigMap, Secret};\nuse kube::{Api, Client};\n\nasync fn read(client: Client) {\n    let cups: Api<Cup> = Api::all(client.clone());\n    cups.list(&p).await;\n    let secrets: Api<Secret> = Api::all(client.clone());\n    secrets.get(\"a\").await;\n    let maps: Api<ConfigMap> = Api::all(client.clone());\n    maps.get(\"a\").await;\n    maps.get(\"b\").await;\n    elsewhere::sweep(client);\n}\n";
+
+#[test]
+fn role_is_drafted_from_calls_and_compared_with_the_one_by_hand() {
+    let folder = package(&[
+        ("deploy/rbac.yaml", &format!("{ROLE}---\n{BINDING}")),
+        ("src/main.rs", &format!("{MAIN}{CALLS}")),
+    ]);
+    folder.replace(
+        "Cargo.toml",
+        "kube = \"3\"\n",
+        "kube = \"3\"\nk8s-openapi = \"0.27\"\n",
+    );
+    let before = folder.tree();
+    let said = folder.run("adopt --role").ok().out;
+    let expected = "\
+the calls in the source need these permissions; write the markers above the reconcile function, with `use rbuilder::rbac;`
+    #[rbac(groups = \"\", resources = \"configmaps\", verbs = [\"get\"])]
+        // `get` at src/main.rs:19:10 and 1 more place
+    #[rbac(groups = \"\", resources = \"secrets\", verbs = [\"get\"])]
+        // `get` at src/main.rs:17:13
+    #[rbac(groups = \"shop.example.com\", resources = \"cups\", verbs = [\"list\"])]
+        // `list` at src/main.rs:15:10
+
+not followed, so permissions may be missing above:
+    src/main.rs:21:16: `sweep` receives a client and is not followed
+
+ClusterRole `cafe` in deploy/rbac.yaml does not grant:
+    get: configmaps
+
+ClusterRole `cafe` in deploy/rbac.yaml grants without a call for it:
+    patch, watch: cups.shop.example.com
+    get, list, patch, watch: cups.shop.example.com/status
+";
+    assert_eq!(said, expected);
+    assert_eq!(folder.tree(), before, "files were written");
+    let ran = folder.run("adopt --role --output json").ok();
+    let answer: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let first = &answer["markers"][0];
+    assert_eq!(first["resource"], "configmaps");
+    assert_eq!(
+        first["calls"][1],
+        serde_json::json!({ "name": "get", "place": { "path": "src/main.rs", "line": 20, "column": 10 } })
+    );
+    assert_eq!(answer["notFollowed"][0]["place"]["line"], 21);
+    assert_eq!(answer["notGranted"], serde_json::json!({ "configmaps": ["get"] }));
+}
+
 #[test]
 fn only_roles_of_the_operator_get_suggestions() {
     let check = |files: &[(&str, String)], expected: &[&str]| {

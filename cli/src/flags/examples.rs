@@ -86,6 +86,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("adopt", &[
         ("Show which kinds of a repository can be generated, and what would be written to Cargo.toml", "rbuilder adopt --dry-run"),
         ("Print the table as JSON", "rbuilder adopt --dry-run --output json"),
+        ("Draft the role from the calls of kube in the source, and compare it with the one written by hand", "rbuilder adopt --role"),
     ]),
     ("manifests", &[
         ("Generate the manifests of a project", "rbuilder manifests"),

@@ -182,6 +182,10 @@ fn permissions_are_read_from_types() {
         (format!("{reconcile} {{ let api: Api<Pod> = Api::namespaced(ctx.client(), \"a\"); api.list(&p).await?; Ok(()) }}"), &[pods]),
         (format!("{reconcile} {{ let api = Api::<Pod>::all(ctx.client()); read(&api).await }} async fn read(api: &Api<Pod>) -> Result<()> {{ api.list(&p).await?; Ok(()) }}"), &[pods]),
         ("struct Reader { pods: Api<Pod> } impl Reader { async fn read(&self) { self.pods.list(&p).await; } }".into(), &[pods]),
+        // What a type dereferences to has the fields and the methods.
+        ("struct Inner { pods: Api<Pod> } struct Outer { inner: Inner } impl std::ops::Deref for Outer { type Target = Inner; fn deref(&self) -> &Self::Target { &self.inner } } async fn f(outer: Outer) { outer.pods.list(&p).await; }".into(), &[pods]),
+        ("struct Pods { api: Api<Pod> } impl std::ops::Deref for Pods { type Target = Api<Pod>; fn deref(&self) -> &Api<Pod> { &self.api } } async fn f(of: Pods) { of.list(&p).await; }".into(), &[pods]),
+        ("struct A { b: B } struct B { a: Box<A> } impl std::ops::Deref for A { type Target = B; fn deref(&self) -> &B { &self.b } } impl std::ops::Deref for B { type Target = A; fn deref(&self) -> &A { &self.a } } async fn f(a: A) { a.pods.list(&p).await; a.read().await; }".into(), &[]),
         ("async fn evict(pods: Api<Pod>) { pods.evict(\"a\", &p).await; pods.get_subresource(\"resize\", \"a\").await; }".into(), &["missing create on pods/eviction", "missing get on pods/resize"]),
         // Generic functions, once for each type that they are called with.
         ("async fn read<K: Resource>(api: &Api<K>) { api.list(&p).await; } async fn f(pods: Api<Pod>, nodes: Api<Node>) { read(&pods).await; read(&nodes).await; }".into(), &["missing list on nodes", pods]),
@@ -284,4 +288,126 @@ fn derived_marker_grants_what_the_code_needs() {
         said[0].starts_with("Error: `derived` and `verbs` exclude each other"),
         "{said:?}"
     );
+}
+
+/// A project that uses kube and not the library.
+const KUBE_PROJECT: &str = "use std::sync::Arc;\n\
+use k8s_openapi::api::apps::v1::Deployment;\n\
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};\n\
+use kube::api::{Patch, PatchParams};\n\
+use kube::runtime::events::{Recorder, Reporter};\n\
+use kube::runtime::{Controller, watcher};\n\
+use kube::{Api, Client};\n\
+#[derive(kube::CustomResource, schemars::JsonSchema, serde::Serialize, serde::Deserialize, Clone, Debug)]\n\
+#[kube(group = \"shop.example.com\", version = \"v1\", kind = \"Cup\", namespaced, status = \"CupStatus\")]\n\
+pub struct CupSpec { pub size: i32 }\n\
+#[derive(schemars::JsonSchema, serde::Serialize, serde::Deserialize, Clone, Debug)]\n\
+pub struct CupStatus { pub size: i32 }\n";
+
+fn draft(source: &str) -> rbuilder_generator::rbac::DraftedRole {
+    let mut sources = SourceSet::default();
+    sources.insert(
+        "Cargo.toml",
+        "[package]\nname = \"cafe\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\nkube = \"3\"\nk8s-openapi = \"0.27\"\nschemars = \"1\"\nserde = \"1\"\nelsewhere = \"1\"\n",
+    );
+    sources.insert("src/main.rs", format!("{KUBE_PROJECT}{source}"));
+    rbuilder_generator::rbac::draft_role(&sources, &Options::default())
+}
+
+#[track_caller]
+fn check_draft(source: &str, markers: &[&str], unfollowed: &[&str]) {
+    let drafted = draft(source);
+    let found: Vec<String> = drafted
+        .markers
+        .iter()
+        .map(|marker| format!("{} {}/{}", marker.verbs.join(","), marker.group, marker.resource))
+        .collect();
+    assert_eq!(found, markers, "{source}");
+    let messages: Vec<&str> = drafted
+        .unfollowed
+        .iter()
+        .map(|unfollowed| unfollowed.message.as_str())
+        .collect();
+    assert_eq!(messages, unfollowed, "{source}");
+}
+
+#[test]
+fn role_is_drafted_without_the_library() {
+    check_draft(
+        "struct Data { client: Client }\n\
+         async fn reconcile(cup: Arc<Cup>, data: Arc<Data>) -> Result<(), kube::Error> {\n\
+             let deployments: Api<Deployment> = Api::namespaced(data.client.clone(), \"a\");\n\
+             deployments.patch(\"a\", &p, &Patch::Apply(make(&cup))).await?;\n\
+             let secrets = Api::<Secret>::namespaced(data.client.clone(), \"a\");\n\
+             secrets.get_opt(\"a\").await?;\n\
+             let nodes: Api<Node> = Api::all(data.client.clone());\n\
+             nodes.patch(\"a\", &p, &Patch::Merge(make(&cup))).await?;\n\
+             let cups: Api<Cup> = Api::namespaced(data.client.clone(), \"a\");\n\
+             cups.patch_status(\"a\", &p, &Patch::Merge(status)).await?;\n\
+             Ok(())\n\
+         }\n\
+         #[tokio::main]\n\
+         async fn main() {\n\
+             let client = Client::try_default().await.unwrap();\n\
+             Controller::new(Api::<Cup>::all(client.clone()), watcher::Config::default())\n\
+                 .owns(Api::<Deployment>::all(client.clone()), watcher::Config::default())\n\
+                 .run(reconcile, error_policy, Arc::new(Data { client }));\n\
+         }\n",
+        &[
+            "patch /nodes",
+            "get /secrets",
+            "list,watch,create,patch apps/deployments",
+            "list,watch shop.example.com/cups",
+            "patch shop.example.com/cups/status",
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn draft_says_what_is_not_followed() {
+    check_draft(
+        "async fn f(client: Client, api: Api<kube::api::DynamicObject>, secrets: Api<Secret>) {\n\
+             api.delete(\"a\", &p).await;\n\
+             elsewhere::sweep(client.clone()).await;\n\
+             elsewhere::rotate(&secrets).await;\n\
+             unknown_to_us(client).list(&p).await;\n\
+             Api::<elsewhere::Saucer>::all(client).list(&p).await;\n\
+         }\n",
+        &[],
+        &[
+            "the kind for which `delete` needs `delete` is known only at run time",
+            "`sweep` receives a client and is not followed",
+            "`rotate` receives an `Api` of `secrets` and is not followed",
+            "`unknown_to_us` receives a client and is not followed",
+            "`list` needs `list` on the resource of `elsewhere::Saucer`, which another crate declares",
+        ],
+    );
+    check_draft(
+        "mod broken { fn f( }\n",
+        &[],
+        &["syntax error: mismatched closing delimiter `}` for `(`"],
+    );
+}
+
+#[test]
+fn draft_has_only_what_no_marker_grants() {
+    let source = "async fn f(secrets: Api<Secret>, maps: Api<ConfigMap>) { secrets.get(\"a\").await; maps.get(\"a\").await; maps.list(&p).await; }\n";
+    check_draft(
+        &format!(
+            "#[rbuilder::rbac(groups = \"\", resources = \"secrets;configmaps\", verbs = \"get\")]\n{source}"
+        ),
+        &["list /configmaps"],
+        &[],
+    );
+    let drafted = draft(source);
+    let [maps, secrets] = drafted.markers.as_slice() else {
+        panic!("two markers: {drafted:?}");
+    };
+    assert_eq!(
+        secrets.text,
+        "#[rbac(groups = \"\", resources = \"secrets\", verbs = [\"get\"])]"
+    );
+    let calls: Vec<&str> = maps.calls.iter().map(|call| call.name.as_str()).collect();
+    assert_eq!(calls, ["get", "list"]);
 }

@@ -2,6 +2,8 @@
 //! from the committed ones, and adds the settings with which `rbuilder manifests` updates these in
 //! place.
 //!
+//! With `--role`, it [drafts a role](role) from the calls in the source instead.
+//!
 //! It writes no manifests. It only adds to the settings in `Cargo.toml`, except that it updates the
 //! files of CRDs that have moved and removes the items of `skip` that it has added itself. A
 //! committed CRD is never generated in a second place, except in `config/crd/bases` of a project,
@@ -12,6 +14,7 @@ mod compare;
 mod features;
 mod placement;
 mod reconsider;
+mod role;
 mod survey;
 mod table;
 
@@ -41,6 +44,9 @@ use survey::{KindState, KnownPlaces, Survey, SurveyedKind, examine, is_deployed}
 const MANIFEST: &str = "Cargo.toml";
 
 pub(super) fn run(dir: &Path, flags: &AdoptFlags, shell: &mut Shell) -> Result<u8> {
+    if flags.role {
+        return role::run(dir, flags, shell);
+    }
     let mut survey = None;
     let make = &mut |tree: &Tree| {
         let (plan, found) = plan_adopt(tree)?;

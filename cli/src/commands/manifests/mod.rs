@@ -532,7 +532,10 @@ fn read_levels(flags: &ManifestsFlags) -> Result<Levels> {
 }
 
 /// Returns the options of the generator, including those from Cargo's configuration and PROJECT.
-fn options(sources: &TreeSources, request: &Request) -> Result<Options> {
+///
+/// # Errors
+/// Returns an error if Cargo's configuration selects a version of Kubernetes that does not exist.
+pub(super) fn options(sources: &TreeSources, request: &Request) -> Result<Options> {
     let mut options = request.options.clone();
     if options.kubernetes.is_none() {
         options.kubernetes = kubernetes::find_configured_version(sources)?;

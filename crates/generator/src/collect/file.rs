@@ -13,6 +13,7 @@ use super::renamed::RenamedDerives;
 use super::seen_marks::SeenMarks;
 use super::wrapped::Wrapped;
 use super::{Collector, Content, OpenFile, attributes, constants, functions, include, merges, patches};
+use crate::Calls;
 use crate::gap::{Gap, GapId, GapSort};
 use crate::package::{ModuleId, Name};
 use crate::place::FileId;
@@ -79,6 +80,8 @@ impl Collector<'_> {
         let cfg = self.cfg_of(open.module);
         let is_foreign = self.package.module(open.module).is_foreign;
         let follows_calls = !is_foreign && self.follows_calls(open.module);
+        let may_send =
+            follows_calls && (self.calls == Some(Calls::All) || functions::may_send(tokens.text()));
         let first_inner = self.package.modules.len();
         let mut reader = FileReader {
             collector: self,
@@ -91,7 +94,7 @@ impl Collector<'_> {
             seen_marks: SeenMarks::new(if is_foreign { &[] } else { tokens.marks() }),
             may_patch: !is_foreign && patches::may_patch(tokens.text()),
             follows_calls,
-            may_send: follows_calls && functions::may_send(tokens.text()),
+            may_send,
             renamed: RenamedDerives::find(tokens),
             wrapped: None,
             macros: Vec::new(),

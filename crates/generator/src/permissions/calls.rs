@@ -116,6 +116,14 @@ impl Follower<'_, '_> {
         if segments.len() == 1 && matches!(name.text, "Some" | "Ok") {
             return first;
         }
+        if let [.., owner, variant] = segments
+            && owner == "Patch"
+        {
+            return match variant.as_str() {
+                "Merge" | "Strategic" | "Json" => Ty::Change,
+                _ => Ty::Unknown,
+            };
+        }
         let target = find_function(package, self.scope.module, segments);
         let path = match target {
             Some(FunctionTarget::Function(id)) => return self.functions.call(id, generic, &args),
@@ -252,17 +260,15 @@ impl Follower<'_, '_> {
     }
 
     fn own_method(&mut self, receiver: &Ty, name: Ident<'_>, generic: &[Ty], args: Vec<Ty>) -> Ty {
-        let Ty::Own(owner) = receiver else {
-            return Ty::Unknown;
-        };
-        match self.functions.of_type(owner, name.text) {
-            Some(id) => {
-                let mut all = vec![receiver.clone()];
+        match self.find_method(receiver, name.text) {
+            (found, Some(id)) => {
+                let mut all = vec![found];
                 all.extend(args);
                 self.functions.call(id, generic, &all)
             }
-            None if PASSING.contains(&name.text) => receiver.clone(),
-            None => {
+            (_, None) if PASSING.contains(&name.text) => receiver.clone(),
+            (Ty::Known(on, known), None) => self.known_call(on, &known, name, generic, &args),
+            _ => {
                 self.note_passed(&args, name.span, name.text);
                 Ty::Unknown
             }
@@ -360,6 +366,10 @@ impl Follower<'_, '_> {
     }
 
     fn ask(&mut self, ask: &Ask, call: &Call<'_>, is_remote: bool) {
+        // Only an apply creates objects.
+        if call.on == "Api" && ask.verbs == ["create"] && call.args.contains(&Ty::Change) {
+            return;
+        }
         let strength = if is_remote {
             Strength::Possible
         } else {

@@ -10,11 +10,14 @@ use rbuilder_reader::token::{Cursor, Delimiter, Ident, Kind, LiteralKind, text_v
 use super::functions::Functions;
 use super::ty::{Scope, Ty, read_path, read_type};
 use super::{Need, Unseen};
-use crate::package::FunctionItem;
+use crate::package::{FunctionId, FunctionItem};
 use crate::resolve::{FunctionTarget, Owner, find_function};
 
 /// Maximum depth of expressions without delimiters, such as closures in closures.
 const MAX_DEPTH: usize = 200;
+
+/// Maximum number of types that a value dereferences to in turn.
+const MAX_DEREFERENCES: usize = 8;
 
 /// Follows one body.
 pub(super) struct Follower<'f, 'a> {
@@ -466,37 +469,71 @@ impl Follower<'_, '_> {
         read_type(self.functions.package, ty, self.scope)
     }
 
-    /// Returns the type of a field.
+    /// Returns the type of a field, of the value or of what it dereferences to.
     pub(super) fn field_type(&self, value: &Ty, name: &str) -> Ty {
-        let package = self.functions.package;
         let owner = match value {
             Ty::Own(owner) => owner,
             Ty::Known("Ctx", known) => return self.field_type(&known.state, name),
             Ty::Object(_) | Ty::Dynamic if name == "items" => return value.clone(),
             _ => return Ty::Unknown,
         };
+        let mut owner = owner.clone();
+        for _ in 0..MAX_DEREFERENCES {
+            if let Some(found) = self.own_field(&owner, name) {
+                return found;
+            }
+            match self.dereferenced(&owner) {
+                Some(Ty::Own(inner)) => owner = inner,
+                _ => break,
+            }
+        }
+        Ty::Unknown
+    }
+
+    /// Returns the type of a field of a type of the package.
+    fn own_field(&self, owner: &Owner, name: &str) -> Option<Ty> {
+        let package = self.functions.package;
         let (module, of) = match owner {
             Owner::Type(id) => {
                 let item = package.item(*id);
-                let Some(model) = &item.model else {
-                    return Ty::Unknown;
-                };
-                (item.module, model.ident.clone())
+                (item.module, item.model.as_ref()?.ident.clone())
             }
             Owner::Opaque(module, of) => (*module, of.clone()),
-            Owner::Root(_) => return Ty::Unknown,
+            Owner::Root(_) => return None,
         };
-        let fields = package.fields.get(&(module, of));
-        let field = fields.and_then(|fields| fields.iter().find(|(field, _)| field == name));
+        let mut fields = package.fields.get(&(module, of))?.iter();
+        let (_, ty) = fields.find(|(field, _)| field == name)?;
         let bindings = super::ty::Bindings::new();
-        field.map_or(Ty::Unknown, |(_, ty)| {
-            let scope = Scope {
-                module,
-                self_type: None,
-                bindings: &bindings,
-            };
-            read_type(package, ty, scope)
-        })
+        let scope = Scope {
+            module,
+            self_type: None,
+            bindings: &bindings,
+        };
+        Some(read_type(package, ty, scope))
+    }
+
+    /// Returns the type to which a type dereferences, if its `deref` returns one of its fields.
+    fn dereferenced(&self, owner: &Owner) -> Option<Ty> {
+        let id = self.functions.of_type(owner, "deref")?;
+        let body = self.functions.item(id).body.trim();
+        let field = body.strip_prefix('&')?.trim_start().strip_prefix("self.")?;
+        self.own_field(owner, field)
+    }
+
+    /// Returns the function of a type, or of what it dereferences to, and the receiver.
+    pub(super) fn find_method(&self, receiver: &Ty, name: &str) -> (Ty, Option<FunctionId>) {
+        let mut found = receiver.clone();
+        for _ in 0..MAX_DEREFERENCES {
+            let Ty::Own(owner) = &found else { break };
+            if let Some(id) = self.functions.of_type(owner, name) {
+                return (found, Some(id));
+            }
+            match self.dereferenced(owner) {
+                Some(inner) => found = inner,
+                None => break,
+            }
+        }
+        (found, None)
     }
 
     /// Follows a path, and the call, macro or struct that it starts.

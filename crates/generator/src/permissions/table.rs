@@ -256,7 +256,7 @@ pub(crate) const CALLS: &[Row] = &[
     row("Api", "create", &[ask(Receiver, &["create"])], Value(Receiver)),
     row("Api", "delete", &[ask(Receiver, &["delete"])], Nothing),
     row("Api", "delete_collection", &[ask(Receiver, &["deletecollection"])], Nothing),
-    // Whether the patch is an apply, which creates objects, depends on the value of an argument.
+    // An apply creates objects. Other patches do not, which `Ty::Change` shows.
     row("Api", "patch", &[ask(Receiver, &["patch"]), weak(Strength::Optional, ask(Receiver, &["create"]))], Value(Receiver)),
     row("Api", "patch_metadata", &[ask(Receiver, &["patch"]), weak(Strength::Optional, ask(Receiver, &["create"]))], Value(Receiver)),
     row("Api", "replace", &[ask(Receiver, &["update"])], Value(Receiver)),

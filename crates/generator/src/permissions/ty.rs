@@ -28,6 +28,8 @@ pub(super) enum Ty {
     Tuple(Vec<Ty>),
     /// A string literal.
     Text(String),
+    /// A patch of kube that changes objects and creates none.
+    Change,
     /// A closure: the types of its parameters and of its result.
     Closure(Vec<Ty>, Box<Ty>),
     Function(FunctionId),

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rbuilder_syntax::RbacRule;
 
 use super::marker::{Permission, find_namespace, write_marker};
-use crate::gap::GapSort;
+use crate::gap::{Gap, GapSort};
 use crate::package::{Package, PlacedRule};
 use crate::permissions::{Need, Needs, REQUEST_VERBS, Strength, Unseen, Why};
 use crate::place::Place;
@@ -130,10 +130,13 @@ fn report_unneeded(package: &Package, needs: &Needs, report: &mut Report) {
 
 /// Returns true if part of the source is unknown that may call the API server.
 fn may_hide_calls(package: &Package) -> bool {
-    package.gaps.iter().any(|gap| {
-        matches!(gap.sort, GapSort::Unread | GapSort::Built)
-            || ["Api", "Client", "Ctx"].iter().any(|name| gap.mentions(name))
-    })
+    package.gaps.iter().any(hides_calls)
+}
+
+/// Returns true if a part of the source that is unknown may call the API server.
+pub(super) fn hides_calls(gap: &Gap) -> bool {
+    matches!(gap.sort, GapSort::Unread | GapSort::Built)
+        || ["Api", "Client", "Ctx"].iter().any(|name| gap.mentions(name))
 }
 
 /// Returns true if the program writes roles. It then needs whatever it grants.
@@ -172,7 +175,7 @@ fn is_needed(needs: &Needs, group: &str, resource: &str, verb: &str) -> bool {
 }
 
 /// Returns whether a rule allows a verb. Names of objects and namespaces are not compared.
-fn allows(rule: &RbacRule, permission: &Permission, verb: &str) -> bool {
+pub(super) fn allows(rule: &RbacRule, permission: &Permission, verb: &str) -> bool {
     let group = |group: &String| {
         group == "*" || *group == permission.group || group == "core" && permission.group.is_empty()
     };

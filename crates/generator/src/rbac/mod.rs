@@ -5,6 +5,7 @@
 
 mod check;
 mod derived;
+mod draft;
 mod fit;
 mod marker;
 mod normalize;
@@ -20,6 +21,7 @@ use crate::permissions;
 use crate::report::Report;
 use crate::{Options, OutputFile, yaml};
 
+pub use draft::{DraftedCall, DraftedMarker, DraftedRole, Unfollowed, draft_role};
 pub use normalize::{PolicyRule, normalize};
 
 /// The role that a rule belongs to. Sorts in output order, ClusterRoles first.

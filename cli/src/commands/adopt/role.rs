@@ -1,0 +1,227 @@
+//! `rbuilder adopt --role`: markers for the permissions that the calls in the source need, compared
+//! with the role that is written by hand.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use anyhow::Result;
+use rbuilder_generator::rbac::{DraftedCall, DraftedMarker, DraftedRole, Unfollowed, draft_role};
+use rbuilder_generator::{FileRange, Sources};
+use serde_json::{Value, json};
+
+use crate::commands::import::permissions::{Permission, Rule, is_granted};
+use crate::commands::manifests::{self, Request};
+use crate::commands::written_roles::{WrittenRole, find_written_roles};
+use crate::count::counted;
+use crate::flags::{AdoptFlags, Output};
+use crate::plan::Plan;
+use crate::report::find_start;
+use crate::shell::Shell;
+use crate::tree::Tree;
+
+/// The drafted role and its differences from the roles that are written by hand.
+struct Draft {
+    role: DraftedRole,
+    written: Vec<WrittenRole>,
+    /// Permissions that calls need and no hand-written role grants, as verbs by resource.
+    not_granted: BTreeMap<String, Vec<String>>,
+    /// Permissions of the hand-written roles for which no call was found, as verbs by resource.
+    without_call: BTreeMap<String, Vec<String>>,
+}
+
+/// Prints the draft. Writes no files.
+///
+/// # Errors
+/// Returns an error if there is no `Cargo.toml`, or if a directory cannot be read.
+pub(super) fn run(dir: &Path, flags: &AdoptFlags, shell: &mut Shell) -> Result<u8> {
+    let tree = Tree::new(dir);
+    let (request, _) = Request::of_everything(&tree)?;
+    let plan = Plan::default();
+    let (sources, found) = manifests::generate_in_memory(&plan, &tree, &request, &mut drop)?;
+    let groups = found.kinds.iter().map(|kind| kind.group.clone());
+    let written = find_written_roles(&tree, &groups.filter(|group| !group.is_empty()).collect(), "")?;
+    let role = draft_role(&sources, &manifests::options(&sources, &request)?);
+    let draft = Draft::new(role, written);
+    if flags.plan.output == Output::Json {
+        shell.out(&format!("{:#}\n", draft.to_json(&sources)));
+        return Ok(0);
+    }
+    shell.report(&draft.render(&sources));
+    Ok(0)
+}
+
+impl Draft {
+    fn new(role: DraftedRole, written: Vec<WrittenRole>) -> Draft {
+        let drafted: BTreeSet<Permission> = role.markers.iter().flat_map(permissions_of_marker).collect();
+        let granted: BTreeSet<Permission> = written.iter().flat_map(permissions_anywhere).collect();
+        let missing = drafted
+            .iter()
+            .filter(|permission| !is_granted(permission, &granted));
+        let without_call = granted
+            .iter()
+            .filter(|permission| !is_called(permission, &drafted));
+        Draft {
+            not_granted: by_resource(missing),
+            without_call: by_resource(without_call),
+            role,
+            written,
+        }
+    }
+
+    fn render(&self, sources: &dyn Sources) -> String {
+        let mut text = String::new();
+        let DraftedRole { markers, unfollowed } = &self.role;
+        if markers.is_empty() {
+            text.push_str("no call in the source needs a permission that no marker grants\n");
+        } else {
+            text.push_str(
+                "the calls in the source need these permissions; write the markers above the reconcile function, with `use rbuilder::rbac;`\n",
+            );
+        }
+        for marker in markers {
+            text.push_str(&format!("    {}\n", marker.text));
+            text.push_str(&format!("        // {}\n", list_calls(&marker.calls, sources)));
+        }
+        if !unfollowed.is_empty() {
+            text.push_str("\nnot followed, so permissions may be missing above:\n");
+        }
+        for Unfollowed { place, message } in unfollowed {
+            text.push_str(&format!("    {}: {message}\n", locate(place, sources)));
+        }
+        text.push_str(&self.render_comparison());
+        text
+    }
+
+    fn render_comparison(&self) -> String {
+        if self.written.is_empty() {
+            return String::new();
+        }
+        let roles: Vec<String> = self.written.iter().map(WrittenRole::describe).collect();
+        let roles = roles.join(", ");
+        let mut text = String::new();
+        for (title, permissions) in [
+            ("does not grant", &self.not_granted),
+            ("grants without a call for it", &self.without_call),
+        ] {
+            if !permissions.is_empty() {
+                text.push_str(&format!("\n{roles} {title}:\n"));
+            }
+            for (resource, verbs) in permissions {
+                text.push_str(&format!("    {}: {resource}\n", verbs.join(", ")));
+            }
+        }
+        if text.is_empty() {
+            text = format!("\n{roles} grants the same permissions\n");
+        }
+        text
+    }
+
+    fn to_json(&self, sources: &dyn Sources) -> Value {
+        let at = |place: &FileRange| {
+            let (line, column) = find_start(place, sources);
+            json!({ "path": place.path, "line": line, "column": column })
+        };
+        let markers = self.role.markers.iter().map(|marker| {
+            let calls = marker
+                .calls
+                .iter()
+                .map(|call| json!({ "name": call.name, "place": at(&call.place) }));
+            json!({
+                "marker": marker.text,
+                "group": marker.group,
+                "resource": marker.resource,
+                "verbs": marker.verbs,
+                "calls": calls.collect::<Vec<_>>(),
+            })
+        });
+        let unfollowed = self.role.unfollowed.iter();
+        let unfollowed = unfollowed
+            .map(|unfollowed| json!({ "message": unfollowed.message, "place": at(&unfollowed.place) }));
+        let written = self.written.iter();
+        let written = written.map(|role| json!({ "path": role.path, "kind": role.kind, "name": role.name }));
+        json!({
+            "command": "adopt",
+            "markers": markers.collect::<Vec<_>>(),
+            "notFollowed": unfollowed.collect::<Vec<_>>(),
+            "roles": written.collect::<Vec<_>>(),
+            "notGranted": self.not_granted,
+            "withoutCall": self.without_call,
+        })
+    }
+}
+
+/// Returns the calls by name: `` `get` at src/main.rs:3:1 and 2 more, `list` at … ``.
+fn list_calls(calls: &[DraftedCall], sources: &dyn Sources) -> String {
+    let mut by_name: BTreeMap<&str, Vec<&FileRange>> = BTreeMap::new();
+    for call in calls {
+        by_name.entry(&call.name).or_default().push(&call.place);
+    }
+    let listed = by_name.into_iter().filter_map(|(name, places)| {
+        let (first, rest) = places.split_first()?;
+        let more = match rest.len() {
+            0 => String::new(),
+            more => format!(" and {}", counted(more, "more place")),
+        };
+        Some(format!("`{name}` at {}{more}", locate(first, sources)))
+    });
+    listed.collect::<Vec<_>>().join(", ")
+}
+
+fn locate(place: &FileRange, sources: &dyn Sources) -> String {
+    let (line, column) = find_start(place, sources);
+    format!("{}:{line}:{column}", place.path)
+}
+
+fn permissions_of_marker(marker: &DraftedMarker) -> Vec<Permission> {
+    let word = |word: &str| word.to_owned();
+    let permission = |verb: &&'static str| {
+        (
+            String::new(),
+            word(&marker.group),
+            word(&marker.resource),
+            String::new(),
+            word(verb),
+        )
+    };
+    marker.verbs.iter().map(permission).collect()
+}
+
+/// Returns the permissions of a role on resources, as if it granted them in all namespaces and on
+/// all names: which objects a call concerns is not known.
+fn permissions_anywhere(role: &WrittenRole) -> BTreeSet<Permission> {
+    let rules = Rule::of_role(&json!({ "rules": role.rules() }));
+    let permissions = rules.iter().filter(|rule| rule.urls.is_empty()).flat_map(|rule| {
+        let mut rule = rule.clone();
+        rule.names.clear();
+        rule.permissions()
+    });
+    permissions.collect()
+}
+
+/// Returns whether a permission of a role covers one that a call needs.
+fn is_called(permission: &Permission, drafted: &BTreeSet<Permission>) -> bool {
+    let alone = BTreeSet::from([permission.clone()]);
+    let (_, group, resource, _, verb) = permission;
+    drafted.iter().any(|needed| {
+        // Whoever may list or watch objects can read each.
+        let is_read = verb == "get"
+            && needed.1 == *group
+            && needed.2 == *resource
+            && matches!(needed.4.as_str(), "list" | "watch");
+        is_read || is_granted(needed, &alone)
+    })
+}
+
+/// Groups permissions: verbs by `resource.group`.
+fn by_resource<'p>(permissions: impl Iterator<Item = &'p Permission>) -> BTreeMap<String, Vec<String>> {
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (_, group, resource, _, verb) in permissions {
+        let name = match (group.as_str(), resource.split_once('/')) {
+            ("", _) => resource.clone(),
+            (group, Some((plural, part))) => format!("{plural}.{group}/{part}"),
+            (group, None) => format!("{resource}.{group}"),
+        };
+        found.entry(name).or_default().push(verb.clone());
+    }
+    found
+}
