@@ -62,7 +62,7 @@ pub fn new(type_: impl Into<String>, status: impl Into<Status>, reason: impl Int
         status: status.into().as_str().to_owned(),
         reason: reason.into(),
         message: String::new(),
-        last_transition_time: Time(k8s_openapi::jiff::Timestamp::now()),
+        last_transition_time: Time(crate::clock::now()),
         observed_generation: None,
     })
 }

@@ -5,7 +5,6 @@
 //! A kind that the API server no longer serves is forgotten, because its CRD may come back with a
 //! different scope or plural.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kube::Client;
@@ -13,6 +12,7 @@ use kube::api::TypeMeta;
 use kube::core::GroupVersionKind;
 
 use crate::error::Error;
+use crate::hash::HashMap;
 use crate::object::DynamicKind;
 
 /// The kinds that a manager has resolved, shared by all clones.

@@ -101,7 +101,7 @@
 //! | run the operator | [`Manager`], [`ManagerArgs`] with kubebuilder's flags, [`ManagerError`] |
 //! | run other tasks in the same process | [`Task`], [`Controller::on_every_replica`] |
 //! | expose metrics | [`metrics`]: built-in metrics, and metrics of the operator's own |
-//! | test the operator | behind features of the same names: `testing` for running a manager in a test and for checks without a cluster; `fake` for an API server in the test process; `envtest` for etcd and kube-apiserver |
+//! | test the operator | behind features of the same names: `testing` for running a manager in a test and for checks without a cluster; `fake` for an API server in the test process; `envtest` for etcd and kube-apiserver; `simulation` for histories of faults |
 //!
 //! # Features
 //! | feature | default | adds |
@@ -111,7 +111,7 @@
 //! | `http2` | no | HTTP/2 on the webhook and metrics servers |
 //! | `opentelemetry` | no | traces of reconciles, their requests and webhooks, for the tracer provider that the operator installs |
 //! | `profiling` | no | CPU profiles at `/debug/pprof/profile` of the metrics server, with `--enable-debug-endpoints`; on Linux and macOS |
-//! | `testing`, `fake`, `envtest` | no | the test kit, for `[dev-dependencies]` |
+//! | `testing`, `fake`, `envtest`, `simulation` | no | the test kit, for `[dev-dependencies]` |
 //!
 //! # Failures and shutdown
 //! - When a reconcile fails or panics, the failure is logged in one line and counted, and the object is requeued with
@@ -128,6 +128,7 @@ mod args;
 mod backoff;
 mod cache;
 mod client;
+mod clock;
 mod cluster;
 pub mod conditions;
 mod controller;
@@ -136,6 +137,7 @@ mod deadline;
 mod debug;
 mod error;
 mod events;
+mod hash;
 mod kinds;
 mod leader_election;
 mod list_watch;
@@ -161,6 +163,8 @@ mod request;
 mod server;
 mod shutdown;
 mod signals;
+#[cfg(feature = "simulation")]
+pub mod simulation;
 mod task;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -4,8 +4,13 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
 /// Returns a random number. The standard library seeds hashers from the operating system's random
-/// numbers and gives each a different seed, which is sufficient here.
+/// numbers and gives each a different seed, which is sufficient here. In a simulation, the seed of
+/// the history determines the numbers.
 pub(crate) fn random_u64() -> u64 {
+    #[cfg(feature = "simulation")]
+    if let Some(number) = rbuilder_simulation::random() {
+        return number;
+    }
     RandomState::new().hash_one(0)
 }
 

@@ -30,7 +30,6 @@
 //! let controller = Controller::new(reconcile, ()).rate_limiter(limiter);
 //! ```
 
-use std::collections::HashMap;
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -40,6 +39,7 @@ use kube::runtime::reflector::ObjectRef;
 use tokio::time::Instant;
 
 use crate::backoff::Backoff;
+use crate::hash::HashMap;
 use crate::object::{Key, Kind, Watchable};
 use crate::token_bucket;
 

@@ -346,7 +346,7 @@ const QUIET: &[(&str, &[&str])] = &[
         "Ctx",
         &[
             "new", "set_watches", "watches", "unwatch", "discover", "cached_dynamic", "cached_dynamic_selection",
-            "caching", "caching_dynamic", "indexing", "indexing_dynamic", "cluster", "controller",
+            "caching", "caching_dynamic", "indexing", "indexing_dynamic", "cluster", "controller", "now", "random",
         ],
     ),
     ("ApplySet", &["new", "owner_of"]),

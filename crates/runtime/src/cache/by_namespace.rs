@@ -1,7 +1,6 @@
 //! A map by key that can iterate over a single namespace without visiting the others.
 
-use std::collections::HashMap;
-
+use crate::hash::HashMap;
 use crate::object::Key;
 
 /// Values by namespace and name. Cluster-scoped objects have the namespace `None`.
@@ -15,7 +14,7 @@ pub(super) struct ByNamespace<V> {
 impl<V> Default for ByNamespace<V> {
     fn default() -> Self {
         Self {
-            namespaces: HashMap::new(),
+            namespaces: HashMap::default(),
             len: 0,
         }
     }

@@ -1,6 +1,5 @@
 //! Drives a cache: applies the events of a [`ListWatch`] and explains its errors.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures::StreamExt;
@@ -12,6 +11,7 @@ use super::health::WatchHealth;
 use super::objects::resource_version;
 use super::{Cache, Trim, WatchId};
 use crate::client::{find_no_response, is_unreachable};
+use crate::hash::HashSet;
 use crate::list_watch::{ListWatch, WatchError};
 use crate::object::{Decoded, Key, Kind, Trimmed, Watchable};
 
@@ -30,12 +30,13 @@ impl<K: Watchable> Cache<K> {
         let mut restarted = self.restarted.subscribe();
         loop {
             let event = tokio::select! {
-                event = events.next() => event,
+                biased;
                 // The cache owns the sender, so the wait cannot fail.
                 _ = restarted.changed() => {
                     events = start_watch();
                     continue;
                 }
+                event = events.next() => event,
             };
             let Some(event) = event else { return };
             match event {
@@ -143,8 +144,8 @@ impl PartialList {
     fn new(watch: WatchId) -> Self {
         Self {
             watch,
-            undecodable: HashSet::new(),
-            expected: HashSet::new(),
+            undecodable: HashSet::default(),
+            expected: HashSet::default(),
         }
     }
 }

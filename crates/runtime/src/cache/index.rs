@@ -1,10 +1,11 @@
 //! Indexes, which find the objects of a cache by values that a function computes for each.
 
 use std::cell::Cell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::hash::HashMap;
 use crate::object::{Key, Watchable};
 
 /// The user's function that returns the values of an object.
@@ -58,8 +59,8 @@ impl IndexedKeys {
     pub(super) fn new(name: String) -> Self {
         Self {
             name,
-            keys: HashMap::new(),
-            values_by_key: HashMap::new(),
+            keys: HashMap::default(),
+            values_by_key: HashMap::default(),
         }
     }
 

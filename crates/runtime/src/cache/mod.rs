@@ -26,13 +26,13 @@ mod tests;
 mod unseen;
 mod writer;
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use kube::core::ObjectMeta;
 use tokio::sync::watch;
 
+use crate::hash::HashSet;
 use crate::list_watch::ListLimit;
 use crate::object::{Key, Kind, Undecodable, Watchable};
 

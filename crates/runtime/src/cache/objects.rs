@@ -56,7 +56,6 @@
 //! different one. From step 1 to step 3, `deleted` holds `u`, and an object with this UID stays
 //! hidden unless a list contains it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -67,6 +66,7 @@ use super::copies::Copies;
 use super::health::WatchHealth;
 use super::index::IndexedKeys;
 use super::stored::{Form, Stored};
+use crate::hash::HashMap;
 use crate::object::{Key, Undecodable, Watchable};
 
 /// The objects and their indexes, which are updated together.
@@ -183,10 +183,10 @@ impl<K> Default for Objects<K> {
         Self {
             by_key: ByNamespace::default(),
             bytes: 0,
-            undecodable: HashMap::new(),
+            undecodable: HashMap::default(),
             indexes: Vec::new(),
-            delivered: HashMap::new(),
-            deleted: HashMap::new(),
+            delivered: HashMap::default(),
+            deleted: HashMap::default(),
             watches: Vec::new(),
             lists: 0,
             now: Tick::default(),

@@ -1,7 +1,6 @@
 //! All caches of a manager and the watches that fill them.
 
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -18,6 +17,7 @@ use super::objects::WriteStart;
 use super::own_writes::ToJson;
 use super::{Cache, CacheOptions, CacheStats, Need, PendingWrite, Selection, WatchStatus};
 use crate::error::Error;
+use crate::hash::HashMap;
 use crate::object::{Key, Kind, Watchable};
 
 /// A watch that fills a cache, with its name for messages.
@@ -70,6 +70,7 @@ impl<K: Watchable> Cache<K> {
     async fn until_stopped(self: Arc<Self>, watch: impl Future<Output = ()> + Send) -> Result<(), Error> {
         let mut stopped = self.stopped.subscribe();
         tokio::select! {
+            biased;
             () = watch => Err(Error::new("the watch has ended")),
             // The cache owns the sender, so the wait cannot fail.
             _ = stopped.wait_for(|stopped| *stopped) => Ok(()),
@@ -269,6 +270,15 @@ struct State {
     closed: bool,
 }
 
+impl State {
+    /// Returns all caches by API version and plural, so that they start in the same order each time.
+    fn in_order(&self) -> Vec<Arc<dyn AnyCache>> {
+        let mut caches: Vec<_> = self.caches.iter().collect();
+        caches.sort_by(|(one, _), (other, _)| one.resource.cmp(&other.resource));
+        caches.into_iter().map(|(_, cache)| Arc::clone(cache)).collect()
+    }
+}
+
 impl Caches {
     /// Creates the caches for these namespaces (all if empty), and a receiver of the watches to run
     /// once [started](Self::start).
@@ -449,8 +459,8 @@ impl Caches {
         if std::mem::replace(&mut state.started, true) {
             return;
         }
-        for cache in state.caches.values() {
-            self.0.run(Arc::clone(cache));
+        for cache in state.in_order() {
+            self.0.run(cache);
         }
     }
 
@@ -477,7 +487,7 @@ impl Caches {
     }
 
     pub(super) fn all(&self) -> Vec<Arc<dyn AnyCache>> {
-        self.lock().caches.values().cloned().collect()
+        self.lock().in_order()
     }
 
     /// Returns the name of the cluster, or `None` for the manager's own.

@@ -101,10 +101,10 @@ fn relist_only_deletes_missing_objects_of_its_namespace() {
     log.lock().unwrap().clear();
     let watch = begin_list(&cache);
     cache.apply(Some(watch), object("a", "y", "1"), false);
-    cache.delete_unlisted(watch, Some("a"), &HashSet::new(), HashSet::new());
+    cache.delete_unlisted(watch, Some("a"), &HashSet::default(), HashSet::default());
     assert_eq!(*log.lock().unwrap(), ["a/x 1>-"]);
     cache.write().begin_list(watch);
-    cache.delete_unlisted(watch, None, &HashSet::new(), HashSet::new());
+    cache.delete_unlisted(watch, None, &HashSet::default(), HashSet::default());
     assert!(cache.keys().is_empty());
 }
 
@@ -131,9 +131,9 @@ fn object_created_and_deleted_within_a_watch_gap_is_delivered_as_deleted() {
     cache.apply(Some(watch), object("a", "listed", "1"), false);
     log.lock().unwrap().clear();
 
-    cache.delete_unlisted(watch, Some("a"), &HashSet::new(), expected);
+    cache.delete_unlisted(watch, Some("a"), &HashSet::default(), expected);
     assert_eq!(*log.lock().unwrap(), ["a/gone 4>-"]);
-    cache.delete_unlisted(watch, Some("a"), &HashSet::new(), cache.unseen.keys());
+    cache.delete_unlisted(watch, Some("a"), &HashSet::default(), cache.unseen.keys());
     assert_eq!(*log.lock().unwrap(), ["a/gone 4>-", "a/late 1>-"]);
 }
 
@@ -280,9 +280,9 @@ fn the_deletion_of_an_undecodable_object_is_delivered() {
     }
     log.lock().unwrap().clear();
     cache.delete(None, &Key::of(&object("a", "watched", "2")), Some(2));
-    let listed = HashSet::from([Key::of(&object("a", "listed", "1"))]);
+    let listed = HashSet::from_iter([Key::of(&object("a", "listed", "1"))]);
     let watch = begin_list(&cache);
-    cache.delete_unlisted(watch, None, &listed, HashSet::new());
+    cache.delete_unlisted(watch, None, &listed, HashSet::default());
     let expected = ["a/watched undecodable 1>-", "a/unlisted undecodable 1>-"];
     assert_eq!(*log.lock().unwrap(), expected);
 }
@@ -405,7 +405,7 @@ fn list_overrides_finished_and_pending_own_writes() {
     cache.put_own_write(before_list, object("a", "late", "10"));
     let during_list = cache.read().begin_write();
     cache.apply(watch, object("a", "x", "6"), false);
-    cache.delete_unlisted(watch.unwrap(), None, &HashSet::new(), HashSet::new());
+    cache.delete_unlisted(watch.unwrap(), None, &HashSet::default(), HashSet::default());
     cache.write().end_list(watch.unwrap());
     cache.put_own_write(before_list, object("a", "late", "10"));
     // It may have been deleted before the list was taken, and the watch only delivers later events.
@@ -514,7 +514,7 @@ fn list_settles_own_deletions() {
             // The list is older than the deletion.
             cache.apply(watch, object_with_uid("x", "7", "one"), false);
         }
-        cache.delete_unlisted(watch.unwrap(), None, &HashSet::new(), HashSet::new());
+        cache.delete_unlisted(watch.unwrap(), None, &HashSet::default(), HashSet::default());
         // The request may have been sent before the list and answered afterwards.
         let during = cache.read().begin_write();
         cache.write().end_list(watch.unwrap());

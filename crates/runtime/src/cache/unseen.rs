@@ -21,9 +21,9 @@
 //! that was requested after the creation decides as well. Objects in namespaces that are not
 //! watched are not recorded at all.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::hash::{HashMap, HashSet};
 use crate::object::Key;
 
 /// Created objects that the watch has not delivered yet, by key.

@@ -1,7 +1,6 @@
 //! The handle of a cluster that all its users share.
 
 use std::any::Any;
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -16,6 +15,7 @@ use super::connection::{Connection, State};
 use super::set::{ClusterPart, ClusterServices};
 use crate::cache::{Cached, Caches, Index, NamedWatch, Selection};
 use crate::error::Error;
+use crate::hash::HashMap;
 use crate::kinds::Kinds;
 use crate::object::{DynamicKind, Kind, Object};
 

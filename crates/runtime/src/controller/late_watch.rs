@@ -2,7 +2,6 @@
 //!
 //! These methods of [`Ctx`] are here because the module `ctx` does not depend on `controller`.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,6 +11,7 @@ use super::watch::Watch;
 use crate::cache::{Cache, CacheId, Cached};
 use crate::ctx::{ActiveWatch, Ctx, LateWatch, LateWatchesById};
 use crate::error::Error;
+use crate::hash::HashSet;
 use crate::object::Watchable;
 
 impl<S: Send + Sync + 'static> Ctx<S> {
@@ -84,7 +84,7 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     pub fn set_watches(&self, watches: Watches<S>) -> Result<(), Error> {
         self.check_may_change_watches("add")?;
         let mut late_watches = self.lock_late_watches();
-        let mut wanted = HashSet::new();
+        let mut wanted = HashSet::default();
         for add in watches.add {
             wanted.insert(add(self, &mut late_watches)?);
         }

@@ -7,7 +7,6 @@
 //! [`Unselected`]. A list of the kind at startup finds the objects that left while the process was
 //! not running.
 
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,6 +20,7 @@ use super::worker::Worker;
 use crate::action::Action;
 use crate::cache::{CacheEvent, Change};
 use crate::error::Error;
+use crate::hash::HashSet;
 use crate::object::{Key, Watchable};
 use crate::queue::LOW;
 

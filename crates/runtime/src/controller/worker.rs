@@ -1,7 +1,6 @@
 //! The worker loop: takes keys from the queue, reconciles each, and requeues it according to the outcome.
 
 use std::collections::hash_map::RandomState;
-use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::hash::BuildHasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,6 +22,7 @@ use crate::action::Action;
 use crate::cache::{Cache, UndecodableEntry, dynamic_to_json};
 use crate::ctx::{Ctx, to_test_conflict};
 use crate::error::Error;
+use crate::hash::{HashMap, HashSet};
 use crate::leader_election::Fence;
 use crate::metrics::{ControllerMetrics, ReconcileResult};
 use crate::object::{Key, Watchable};

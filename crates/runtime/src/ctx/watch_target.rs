@@ -4,12 +4,12 @@
 //! depends on `ctx` and not vice versa.
 
 use std::any::Any;
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use crate::cache::CacheId;
+use crate::hash::HashMap;
 use crate::object::{Key, Kind, Watchable};
 use crate::queue::Workqueue;
 

@@ -89,6 +89,7 @@ impl WaitingEvents {
         let mut stop = std::pin::pin!(stop.fuse());
         loop {
             let next = tokio::select! {
+                biased;
                 next = waiting.recv() => next,
                 () = &mut stop => {
                     // Accept no new events, but keep sending the queued ones.

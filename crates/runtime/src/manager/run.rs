@@ -144,6 +144,7 @@ impl Phases {
     async fn failed(&mut self) -> ManagerError {
         loop {
             tokio::select! {
+                biased;
                 failure = self.recorders.failed() => return failure,
                 failure = self.servers.failed() => return failure,
                 failure = self.events.failed() => return failure,
@@ -313,6 +314,7 @@ impl Run {
         }
         let lost = self.leadership.as_ref().map(Leadership::lost);
         tokio::select! {
+            biased;
             failure = self.phases.failed() => failure,
             Some(lost) = async { Some(lost?.await) } => ManagerError::LeaderElectionLost(lost.to_string()),
         }
@@ -345,6 +347,7 @@ impl Run {
         }
         let reachability = &self.client_settings.reachability;
         tokio::select! {
+            biased;
             checked = reachability.check(&self.client) => checked.map_err(ManagerError::Unreachable),
             failure = self.phases.failed() => Err(failure),
         }
@@ -377,6 +380,7 @@ impl Run {
         let leadership = self.leadership.insert(leadership.map_err(failed)?);
         let leads = self.metrics.leader(&self.id);
         tokio::select! {
+            biased;
             acquired = leadership.acquired() => {
                 acquired.map_err(|lost| ManagerError::LeaderElectionLost(lost.to_string()))?;
                 leads.set(1.0);
@@ -454,6 +458,7 @@ impl Run {
         };
         let stopped = self.servers_stopped.clone();
         let started = tokio::select! {
+            biased;
             started = webhook::server::start_server(routes, setup, &self.webhook_readiness, stopped) => started?,
             failure = self.phases.failed() => return Err(failure),
         };
@@ -462,6 +467,7 @@ impl Run {
             .servers
             .spawn(webhook::server::NAME, started.serving.map(Ok));
         tokio::select! {
+            biased;
             injected = injected => injected,
             failure = self.phases.failed() => Err(failure),
         }
@@ -480,6 +486,7 @@ impl Run {
             self.clusters.required_synced().await;
         };
         tokio::select! {
+            biased;
             synced = tokio::time::timeout(timeout, all) => synced.map_err(|_| self.describe_unsynced()),
             failure = self.phases.failed() => Err(failure),
         }
@@ -603,6 +610,7 @@ impl Run {
     async fn drain_work(&mut self, deadline: Instant, grace: Duration) -> Result<(), ManagerError> {
         let lost = self.leadership.as_ref().map(Leadership::lost);
         tokio::select! {
+            biased;
             drained = self.phases.work.finish(deadline, grace) => drained,
             Some(lost) = async { Some(lost?.await) } => {
                 self.phases.work.abort().await;

@@ -96,6 +96,7 @@ impl Manager {
         let grace = self.grace;
         let mut run = Run::prepare(self, on_loss);
         let ended = tokio::select! {
+            biased;
             failure = run.run_until_failure() => Err(failure),
             () = stop => Ok(()),
         };

@@ -39,7 +39,7 @@
 
 mod snapshot;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,6 +50,7 @@ use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 use crate::deadline::deadline_after;
+use crate::hash::HashMap;
 use crate::metrics::QueueMetrics;
 use crate::rate_limiter::RateLimiter;
 
@@ -163,8 +164,8 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
             state: Mutex::new(State {
                 ready: BTreeMap::new(),
                 waiting: BTreeMap::new(),
-                keys: HashMap::new(),
-                failures: HashMap::new(),
+                keys: HashMap::default(),
+                failures: HashMap::default(),
                 next_seq: 0,
                 closed: false,
                 metrics,
@@ -294,6 +295,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
             };
             match due {
                 Some(at) => tokio::select! {
+                    biased;
                     () = changed => {}
                     () = tokio::time::sleep_until(at) => {}
                 },

@@ -71,6 +71,7 @@ mod discovery;
 mod failure;
 mod fault;
 mod fields;
+mod inspect;
 mod kinds;
 mod managers;
 mod patch;
@@ -91,8 +92,9 @@ mod watch;
 mod write;
 
 pub use fault::Fault;
+pub use inspect::StoredObject;
 pub use request::{Request, Verb};
 pub use roles::Permission;
-pub use server::ApiServer;
+pub use server::{ApiServer, ResponseBody};
 
 use server::Shared;

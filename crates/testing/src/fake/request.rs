@@ -140,6 +140,12 @@ impl Request {
         self.group == K::group(&()) && self.resource == K::plural(&())
     }
 
+    /// Returns the request for an HTTP method, path and query, without a body. `None` if the path is
+    /// not that of a resource, such as for discovery.
+    pub fn parse(method: &Method, path: &str, query: &str) -> Option<Self> {
+        Self::read(method, path, query)
+    }
+
     pub(super) fn id(&self) -> ResourceId {
         ResourceId::new(&*self.group, &*self.resource)
     }

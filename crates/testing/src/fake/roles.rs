@@ -83,7 +83,8 @@ impl Permission {
     }
 
     /// Returns the marker that grants the permission.
-    pub(super) fn marker(&self) -> String {
+    #[must_use]
+    pub fn marker(&self) -> String {
         format!(
             "#[rbac(groups = \"{}\", resources = \"{}\", verbs = [\"{}\"])]",
             self.group,
@@ -114,7 +115,7 @@ impl fmt::Display for Permission {
 }
 
 /// The permissions of the operator, and those that it has asked for.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Roles {
     /// The user of the operator, such as `system:serviceaccount:default:controller-manager`.
     user: String,
@@ -126,7 +127,7 @@ pub(super) struct Roles {
 }
 
 /// A rule of a role, and where the role is bound.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Grant {
     /// The kind and name of the role.
     role: String,
@@ -251,11 +252,16 @@ impl Roles {
         json!({ "allowed": permission.is_none_or(|permission| self.permits(&permission)) })
     }
 
+    /// Returns the permissions that were asked for and are not in the roles.
+    pub(super) fn missing(&self) -> impl Iterator<Item = &Permission> {
+        self.asked.iter().filter(|permission| !self.permits(permission))
+    }
+
     /// Describes the permissions that were asked for and are not in the roles, each with the marker that
     /// grants it. Returns `None` if there are none.
     pub(super) fn describe_missing(&self) -> Option<String> {
-        let missing = self.asked.iter().filter(|permission| !self.permits(permission));
-        let lines: Vec<String> = missing
+        let lines: Vec<String> = self
+            .missing()
             .map(|permission| format!("\n  {permission}\n    {}", permission.marker()))
             .collect();
         let said = "the roles lack permissions that the operator used:";

@@ -31,8 +31,8 @@ use super::store::State;
 use super::warnings::Warnings;
 use crate::manifests::read_documents;
 
-/// The body type of responses.
-type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
+/// The body of a response. The frames of a watch are lines with one event each.
+pub type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
 
 /// An API server in the test process. Clones share the same server. See [the module](super).
 #[derive(Clone, Debug)]
@@ -49,6 +49,13 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    pub(super) fn new(state: State) -> Self {
+        Self {
+            state: Mutex::new(state),
+            changed: watch::Sender::new(0),
+        }
+    }
+
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -79,13 +86,17 @@ impl ApiServer {
     /// `kube-node-lease`, `kube-public` and `kube-system`.
     #[must_use]
     pub fn new() -> Self {
-        let shared = Shared {
-            state: Mutex::new(State::new(builtin::builtin_definitions())),
-            changed: watch::Sender::new(0),
-        };
+        Self::with_shared(Shared::new(State::new(builtin::builtin_definitions())))
+    }
+
+    pub(super) fn with_shared(shared: Shared) -> Self {
         Self {
             shared: Arc::new(shared),
         }
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// Serves the kind of a CRD, such as `Memcached::crd()`.
@@ -261,7 +272,7 @@ impl ApiServer {
         let server = self.clone();
         let service = tower::service_fn(move |request: http::Request<Body>| {
             let server = server.clone();
-            async move { server.respond(request, by_admin).await }
+            async move { server.call(request, by_admin).await }
         });
         Client::new(service, OWN_NAMESPACE)
     }
@@ -307,6 +318,13 @@ impl ApiServer {
         if let Some(missing) = state.roles.describe_missing() {
             eprintln!("{missing}");
         }
+    }
+
+    /// Returns the permissions that the operator has asked for and that the roles of
+    /// [`role_from`](Self::role_from) lack. Empty without roles.
+    #[must_use]
+    pub fn missing_permissions(&self) -> Vec<Permission> {
+        self.shared.state().roles.missing().cloned().collect()
     }
 
     /// Creates a namespace with a generated name, `<prefix>-<suffix>`, and returns its name.
@@ -374,7 +392,13 @@ impl ApiServer {
         self.shared.state().requests.forget();
     }
 
-    async fn respond(
+    /// Answers an HTTP request, as the service behind [`client`](Self::client) does, or behind
+    /// [`admin`](Self::admin) with `by_admin`.
+    ///
+    /// # Errors
+    /// Returns an error if a [fault](Self::inject) breaks the connection, or the request's body cannot
+    /// be read.
+    pub async fn call(
         &self,
         request: http::Request<Body>,
         by_admin: bool,

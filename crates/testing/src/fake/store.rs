@@ -1,6 +1,6 @@
 //! The stored state: kinds, objects, and the history of changes with their resource versions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -37,7 +37,7 @@ pub(super) struct Change {
 #[derive(Debug)]
 pub(super) struct State {
     kinds: BTreeMap<ResourceId, Arc<Definition>>,
-    objects: HashMap<ResourceId, Objects>,
+    objects: BTreeMap<ResourceId, Objects>,
     changes: Vec<Change>,
     version: u64,
     /// Changes up to this version have been discarded.
@@ -49,6 +49,8 @@ pub(super) struct State {
     pub(super) roles: Roles,
     /// The garbage collector, if enabled.
     pub(super) collector: Option<Collector>,
+    /// The version of which watches from any version receive the objects, instead of the latest.
+    pub(super) past: Option<u64>,
     names: u64,
     clock: Clock,
 }
@@ -106,7 +108,7 @@ impl State {
         let kinds = kinds.map(|kind| (kind.id.clone(), kind));
         let mut state = Self {
             kinds: kinds.collect(),
-            objects: HashMap::new(),
+            objects: BTreeMap::new(),
             changes: Vec::new(),
             version: 1,
             compacted: 1,
@@ -115,6 +117,7 @@ impl State {
             requests: Requests::default(),
             roles: Roles::default(),
             collector: None,
+            past: None,
             names: 0,
             clock: Clock {
                 wall: Timestamp::now(),
@@ -137,6 +140,34 @@ impl State {
             );
         }
         state
+    }
+
+    /// Returns a state with the same kinds, objects and roles.
+    pub(super) fn copy(&self) -> Self {
+        Self {
+            kinds: self.kinds.clone(),
+            objects: self.objects.clone(),
+            changes: self.changes.clone(),
+            version: self.version,
+            compacted: self.compacted,
+            epoch: self.epoch,
+            faults: Vec::new(),
+            requests: Requests::default(),
+            roles: self.roles.clone(),
+            collector: self.collector.is_some().then(Collector::default),
+            past: None,
+            names: self.names,
+            clock: Clock {
+                wall: self.clock.now(),
+                start: Instant::now(),
+            },
+        }
+    }
+
+    /// Restarts the clock at a time.
+    pub(super) fn start_clock(&mut self, wall: Timestamp) {
+        let start = Instant::now();
+        self.clock = Clock { wall, start };
     }
 
     pub(super) fn kinds(&self) -> impl Iterator<Item = &Arc<Definition>> {
@@ -169,6 +200,11 @@ impl State {
 
     pub(super) fn objects(&self, id: &ResourceId) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
         self.objects.get(id).into_iter().flatten()
+    }
+
+    /// Returns a copy of the objects of a kind.
+    pub(super) fn all(&self, id: &ResourceId) -> Objects {
+        self.objects.get(id).cloned().unwrap_or_default()
     }
 
     /// Returns all objects of all kinds.

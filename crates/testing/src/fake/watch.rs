@@ -81,8 +81,15 @@ impl Watch {
         let from = super::read::version_parameter(request.parameter("resourceVersion"))?.unwrap_or(0);
         let initial = request.is_set("sendInitialEvents");
         if from == 0 || initial {
-            for (_, object) in state
-                .objects(&self.id)
+            let objects = match state.past.filter(|past| *past >= from) {
+                Some(past) => {
+                    self.version = past;
+                    state.at(&self.id, past)?
+                }
+                None => state.all(&self.id),
+            };
+            for (_, object) in objects
+                .iter()
                 .filter(|(key, object)| self.selector.matches(key, object))
             {
                 self.lines.push_back(line("ADDED", &self.view.object(object)));
@@ -168,6 +175,7 @@ impl Watch {
         };
         let next_collection = self.shared.state().next_collection();
         tokio::select! {
+            biased;
             changed = self.changed.changed() => self.ended = changed.is_err(),
             () = sleep_until(self.end) => self.ended = true,
             // Wake up to collect changes, which runs the collector.

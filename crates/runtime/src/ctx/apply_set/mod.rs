@@ -32,7 +32,6 @@ mod readiness;
 mod record;
 
 use std::any::Any;
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,6 +45,7 @@ use super::Ctx;
 use crate::action::Action;
 use crate::cache::{KnownObject, to_json};
 use crate::error::{Error, OwnershipError};
+use crate::hash::HashSet;
 use crate::object::{AnyObject, Kind, Object, describe_object};
 
 use claim::SetOwner;
@@ -286,7 +286,7 @@ impl<S> Ctx<S> {
         }
         if result.waiting_for.is_none() {
             let wanted: HashSet<&Entry> = wanted.iter().collect();
-            let mut gone = HashSet::new();
+            let mut gone = HashSet::default();
             for (entry, uid) in recorded.not_in(&wanted) {
                 match self.prune(&state.owner, &entry, uid).await {
                     Ok(true) => result.leaving.push(entry.to_string()),
@@ -324,7 +324,7 @@ impl<S> Ctx<S> {
             waiting_for: None,
             leaving: Vec::new(),
         };
-        for (entry, uid) in state.record.not_in(&HashSet::new()) {
+        for (entry, uid) in state.record.not_in(&HashSet::default()) {
             let is_owned = state.owner.can_own(entry.namespace());
             if !is_owned && self.prune(&state.owner, &entry, uid).await? {
                 result.leaving.push(entry.to_string());
@@ -404,7 +404,7 @@ impl SetState {
         members: &mut [Box<dyn Member>],
     ) -> Result<Vec<Entry>, Error> {
         let mut entries = Vec::new();
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         let mut needs_finalizer = None;
         for member in members {
             let entry = member.prepare(ctx, &self.owner).await?;

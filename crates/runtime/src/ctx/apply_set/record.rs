@@ -1,6 +1,5 @@
 //! The record of a set, stored in an annotation of its owner.
 
-use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use kube::core::ObjectMeta;
@@ -8,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::claim::SetOwner;
 use crate::error::Error;
+use crate::hash::{HashMap, HashSet};
 
 /// Maximum size of the record in bytes. All annotations of an object together may have 256 KiB.
 const MAX_BYTES: usize = 240 << 10;

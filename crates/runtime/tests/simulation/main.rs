@@ -1,0 +1,123 @@
+//! Simulations of small operators.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use kube::api::PostParams;
+use kube::{Api, CustomResource, CustomResourceExt, ResourceExt};
+use rbuilder::simulation::{Oracle, Simulation};
+use rbuilder::{Action, Controller, CrdSchema, Ctx, Manager, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// WidgetSpec defines the desired state of Widget.
+#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[kube(group = "example.com", version = "v1", kind = "Widget", namespaced)]
+struct WidgetSpec {
+    /// size is the number of parts.
+    size: i32,
+}
+
+fn widget() -> serde_json::Value {
+    json!({ "apiVersion": "example.com/v1", "kind": "Widget", "metadata": { "name": "a" }, "spec": { "size": 1 } })
+}
+
+fn simulate(register: fn(Manager) -> Manager) -> Simulation {
+    Simulation::new(register)
+        .crd(Widget::crd())
+        .declare(&widget())
+        .histories(200)
+}
+
+fn map_of(widget: &Widget) -> ConfigMap {
+    let mut map = ConfigMap::default();
+    map.metadata.name = Some(widget.name_any());
+    map.data = Some(BTreeMap::from([(
+        "size".to_owned(),
+        widget.spec.size.to_string(),
+    )]));
+    map
+}
+
+fn service_of(widget: &Widget) -> Result<Service> {
+    let name = widget.name_any();
+    Ok(serde_json::from_value(json!({
+        "metadata": { "name": name },
+        "spec": { "selector": { "app": name }, "ports": [{ "port": 80 }] },
+    }))?)
+}
+
+async fn applies_both(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
+    ctx.apply_owned(&*widget, map_of(&widget)).await?;
+    ctx.apply_owned(&*widget, service_of(&widget)?).await?;
+    Ok(Action::await_change())
+}
+
+fn register_correct(manager: Manager) -> Manager {
+    manager.controller(
+        Controller::new(applies_both, ())
+            .owns::<ConfigMap>()
+            .owns::<Service>(),
+    )
+}
+
+/// Returns early if the first object exists.
+async fn stops_when_first_exists(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
+    let maps: Api<ConfigMap> = Api::namespaced(ctx.client(), "default");
+    if maps.get_opt(&widget.name_any()).await?.is_some() {
+        return Ok(Action::await_change());
+    }
+    applies_both(widget, ctx).await
+}
+
+fn register_early_return(manager: Manager) -> Manager {
+    let controller = Controller::new(stops_when_first_exists, ());
+    manager.controller(controller.owns::<ConfigMap>().owns::<Service>())
+}
+
+/// Creates a child that nothing deletes.
+async fn forgets_owner(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
+    let maps: Api<ConfigMap> = Api::namespaced(ctx.client(), "default");
+    if maps.get_opt(&widget.name_any()).await?.is_none() {
+        maps.create(&PostParams::default(), &map_of(&widget)).await?;
+    }
+    Ok(Action::await_change())
+}
+
+fn register_orphan(manager: Manager) -> Manager {
+    manager.controller(Controller::new(forgets_owner, ()))
+}
+
+#[test]
+fn correct_operator_has_no_failures() {
+    let report = simulate(register_correct).run();
+    assert!(report.failures.is_empty(), "{report}");
+    assert!(report.histories == 200, "{report}");
+}
+
+#[test]
+fn early_return_is_found_by_a_crash_between_two_writes() {
+    let report = simulate(register_early_return).run();
+    let mut failures = report.failures.iter();
+    let failure = failures.find(|failure| failure.oracle == Oracle::EndState);
+    let failure = failure.unwrap_or_else(|| panic!("{report}"));
+    assert_eq!(
+        failure.message,
+        "after step 1, the state is another:\n    services default/a is missing"
+    );
+    let [perturbation] = &failure.history.perturbations[..] else {
+        panic!("{report}")
+    };
+    assert_eq!(
+        perturbation.to_string(),
+        "the operator dies after `patch configmaps default/a #1`"
+    );
+}
+
+#[test]
+fn child_without_owner_remains() {
+    let report = simulate(register_orphan).run();
+    let failure = report.failures.first().expect("a failure");
+    assert_eq!(failure.oracle, Oracle::Deletion, "{report}");
+}

@@ -1,0 +1,192 @@
+//! What operators depend on in a cluster: controllers of workloads, volumes and addresses.
+
+mod storage;
+mod workloads;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rbuilder_testing::fake::StoredObject;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::history::Pace;
+use crate::network::Network;
+use crate::timeline::Actor;
+use crate::world::ObjectName;
+
+/// How long a step takes if the environment is slow.
+const SLOW: Duration = Duration::from_secs(20);
+
+/// The objects of the cluster.
+#[derive(Debug)]
+pub struct World {
+    objects: Vec<StoredObject>,
+}
+
+impl World {
+    pub(crate) fn new(objects: Vec<StoredObject>) -> Self {
+        Self { objects }
+    }
+
+    /// Returns all objects except those that every cluster has, sorted by kind and name.
+    #[must_use]
+    pub fn objects(&self) -> &[StoredObject] {
+        &self.objects
+    }
+
+    /// Returns the objects of a kind, such as `deployments` of the group `apps`.
+    pub fn of<'w>(&'w self, group: &'w str, plural: &'w str) -> impl Iterator<Item = &'w StoredObject> {
+        let objects = self.objects.iter();
+        objects.filter(move |stored| stored.group == group && stored.resource == plural)
+    }
+}
+
+/// What a [`Behavior`] does to an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Act {
+    object: ObjectName,
+    subresource: &'static str,
+    patch: Value,
+}
+
+impl Act {
+    /// Changes the status of an object by a merge patch, such as `{"phase": "Bound"}`.
+    #[must_use]
+    pub fn status(stored: &StoredObject, status: Value) -> Self {
+        Self {
+            object: ObjectName::of(stored),
+            subresource: "/status",
+            patch: serde_json::json!({ "status": status }),
+        }
+    }
+
+    /// Changes an object by a merge patch.
+    #[must_use]
+    pub fn merge(stored: &StoredObject, patch: Value) -> Self {
+        Self {
+            object: ObjectName::of(stored),
+            subresource: "",
+            patch,
+        }
+    }
+}
+
+/// A controller of the simulated cluster. It is level-triggered: after each change, it is given the
+/// whole state and returns what it wants to do next.
+///
+/// ```
+/// use rbuilder_simulation::{Act, Behavior, Pace, World};
+/// use serde_json::json;
+///
+/// /// Issues certificates, or never does.
+/// struct Issuer;
+///
+/// impl Behavior for Issuer {
+///     fn next(&self, world: &World, pace: Pace) -> Vec<Act> {
+///         let certificates = world.of("cert-manager.io", "certificates");
+///         let pending = certificates.filter(|certificate| certificate.value()["status"]["revision"].is_null());
+///         match pace {
+///             Pace::Failing => Vec::new(),
+///             _ => pending.map(|certificate| Act::status(certificate, json!({ "revision": 1 }))).collect(),
+///         }
+///     }
+/// }
+/// ```
+pub trait Behavior: Send + Sync {
+    /// Returns the changes to make. Acts that change nothing must not be returned.
+    fn next(&self, world: &World, pace: Pace) -> Vec<Act>;
+}
+
+/// The behaviors of an environment, and what they plan to do.
+pub(crate) struct Environment {
+    behaviors: Vec<Arc<dyn Behavior>>,
+    pace: Pace,
+    planned: Vec<(Act, Instant)>,
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment")
+            .field("pace", &self.pace)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns the behaviors of a cluster.
+pub(crate) fn of_cluster() -> Vec<Arc<dyn Behavior>> {
+    vec![
+        Arc::new(workloads::Workloads),
+        Arc::new(workloads::Jobs),
+        Arc::new(workloads::Pods),
+        Arc::new(storage::Volumes),
+        Arc::new(storage::LoadBalancers),
+    ]
+}
+
+impl Environment {
+    pub(crate) fn new(behaviors: Vec<Arc<dyn Behavior>>, pace: Pace) -> Self {
+        Self {
+            behaviors,
+            pace,
+            planned: Vec::new(),
+        }
+    }
+
+    /// Returns when the next act is due.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        self.planned.iter().map(|(_, due)| *due).min()
+    }
+
+    /// Plans acts, and does those that are due.
+    pub(crate) async fn step(&mut self, network: &Network) {
+        let world = World::new(network.server.objects());
+        let delay = if self.pace == Pace::Slow {
+            SLOW
+        } else {
+            Duration::ZERO
+        };
+        let now = Instant::now();
+        let known = std::mem::take(&mut self.planned);
+        for behavior in &self.behaviors {
+            for act in behavior.next(&world, self.pace) {
+                let due = known.iter().find(|(planned, _)| *planned == act);
+                let due = due.map_or(now + delay, |(_, due)| *due);
+                self.planned.push((act, due));
+            }
+        }
+        let (due, later) = std::mem::take(&mut self.planned)
+            .into_iter()
+            .partition(|(_, due)| *due <= now);
+        self.planned = later;
+        let due: Vec<(Act, Instant)> = due;
+        for (act, _) in due {
+            let path = format!("{}{}", act.object.path(), act.subresource);
+            let kind = "application/merge-patch+json";
+            network
+                .send(Actor::Environment, "PATCH", &path, kind, &act.patch)
+                .await;
+        }
+    }
+}
+
+/// Returns whether a value contains all fields of another.
+pub(crate) fn contains(value: &Value, wanted: &Value) -> bool {
+    match (value, wanted) {
+        (Value::Object(fields), Value::Object(wanted)) => wanted
+            .iter()
+            .all(|(name, wanted)| contains(fields.get(name).unwrap_or(&Value::Null), wanted)),
+        _ => value == wanted,
+    }
+}
+
+/// Returns the act that brings a status to the wanted one, if it differs.
+fn status_act(stored: &StoredObject, wanted: Value) -> Option<Act> {
+    (!contains(&stored.value()["status"], &wanted)).then(|| Act::status(stored, wanted))
+}
+
+/// Returns whether an object is being deleted.
+fn is_going(stored: &StoredObject) -> bool {
+    !stored.metadata("deletionTimestamp").is_empty()
+}

@@ -1,0 +1,50 @@
+//! Volumes and load balancers.
+
+use serde_json::json;
+
+use super::{Act, Behavior, World, is_going, status_act};
+use crate::history::Pace;
+
+pub(super) struct Volumes;
+
+impl Behavior for Volumes {
+    /// Claims are bound with the size that they request, or stay pending.
+    fn next(&self, world: &World, pace: Pace) -> Vec<Act> {
+        let claims = world.of("", "persistentvolumeclaims");
+        claims
+            .filter(|stored| !is_going(stored))
+            .filter_map(|stored| {
+                let spec = &stored.value()["spec"];
+                let status = match pace {
+                    Pace::Failing => json!({ "phase": "Pending" }),
+                    _ => json!({
+                        "phase": "Bound", "accessModes": spec["accessModes"],
+                        "capacity": spec["resources"]["requests"],
+                    }),
+                };
+                status_act(stored, status)
+            })
+            .collect()
+    }
+}
+
+pub(super) struct LoadBalancers;
+
+impl Behavior for LoadBalancers {
+    /// Services of type LoadBalancer and Ingresses get an address, or never do.
+    fn next(&self, world: &World, pace: Pace) -> Vec<Act> {
+        if pace == Pace::Failing {
+            return Vec::new();
+        }
+        let services = world.of("", "services");
+        let services = services.filter(|stored| stored.value()["spec"]["type"] == "LoadBalancer");
+        services
+            .chain(world.of("networking.k8s.io", "ingresses"))
+            .filter(|stored| !is_going(stored))
+            .filter_map(|stored| {
+                let status = json!({ "loadBalancer": { "ingress": [{ "ip": "192.0.2.1" }] } });
+                status_act(stored, status)
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,142 @@
+//! Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs and Pods.
+//!
+//! Workloads report the replicas that they would have; no Pods are created for them.
+
+use rbuilder_testing::fake::StoredObject;
+use serde_json::{Value, json};
+
+use super::{Act, Behavior, World, is_going, status_act};
+use crate::history::Pace;
+
+/// Time of conditions: they are compared without it.
+const SOME_TIME: &str = "2030-01-01T00:00:00Z";
+
+pub(super) struct Workloads;
+
+impl Behavior for Workloads {
+    fn next(&self, world: &World, pace: Pace) -> Vec<Act> {
+        let kinds = ["deployments", "statefulsets", "daemonsets", "replicasets"];
+        let all = kinds.iter().flat_map(|kind| world.of("apps", kind));
+        all.filter(|stored| !is_going(stored))
+            .filter_map(|stored| status_act(stored, status(stored, pace)))
+            .collect()
+    }
+}
+
+/// Returns the next status of a workload. A slow one has one more ready replica each time.
+fn status(stored: &StoredObject, pace: Pace) -> Value {
+    let object = stored.value();
+    let generation = object["metadata"]["generation"].clone();
+    let wanted = object["spec"]["replicas"].as_i64().unwrap_or(1);
+    let is_rolled_out = object["status"]["updatedReplicas"].as_i64() == Some(wanted)
+        && object["status"]["observedGeneration"] == generation;
+    let before = match is_rolled_out {
+        true => object["status"]["readyReplicas"].as_i64().unwrap_or(0),
+        false => 0,
+    };
+    let ready = match pace {
+        Pace::Prompt => wanted,
+        Pace::Slow if !is_rolled_out => 0,
+        Pace::Slow => (before + 1).min(wanted),
+        Pace::Failing => 0,
+    };
+    if stored.resource == "daemonsets" {
+        let ready = i64::from(ready > 0);
+        return json!({
+            "observedGeneration": generation, "desiredNumberScheduled": 1, "currentNumberScheduled": 1,
+            "updatedNumberScheduled": 1, "numberReady": ready, "numberAvailable": ready, "numberMisscheduled": 0,
+        });
+    }
+    let mut status = json!({
+        "observedGeneration": generation, "replicas": wanted, "updatedReplicas": wanted,
+        "readyReplicas": ready, "availableReplicas": ready,
+    });
+    match stored.resource.as_str() {
+        "deployments" => {
+            let is_available = ready >= wanted;
+            let failed = pace == Pace::Failing && wanted > 0;
+            status["conditions"] = json!([
+                condition(
+                    "Available",
+                    is_available,
+                    "MinimumReplicasAvailable",
+                    "MinimumReplicasUnavailable"
+                ),
+                condition(
+                    "Progressing",
+                    !failed,
+                    "NewReplicaSetAvailable",
+                    "ProgressDeadlineExceeded"
+                ),
+            ]);
+        }
+        "statefulsets" => status["currentReplicas"] = wanted.into(),
+        "replicasets" => {
+            status
+                .as_object_mut()
+                .map(|status| status.remove("updatedReplicas"));
+        }
+        _ => {}
+    }
+    status
+}
+
+fn condition(kind: &str, holds: bool, reason: &str, otherwise: &str) -> Value {
+    let (status, reason) = if holds {
+        ("True", reason)
+    } else {
+        ("False", otherwise)
+    };
+    json!({
+        "type": kind, "status": status, "reason": reason, "message": "",
+        "lastUpdateTime": SOME_TIME, "lastTransitionTime": SOME_TIME,
+    })
+}
+
+pub(super) struct Jobs;
+
+impl Behavior for Jobs {
+    /// Jobs succeed, or fail if the environment does.
+    fn next(&self, world: &World, pace: Pace) -> Vec<Act> {
+        let jobs = world.of("batch", "jobs").filter(|stored| !is_going(stored));
+        jobs.filter(|stored| stored.value()["spec"]["suspend"] != true)
+            .filter_map(|stored| {
+                let completions = stored.value()["spec"]["completions"].as_i64().unwrap_or(1);
+                let (kind, counts) = match pace {
+                    Pace::Failing => ("Failed", json!({ "failed": 1 })),
+                    _ => ("Complete", json!({ "succeeded": completions, "completionTime": SOME_TIME })),
+                };
+                let mut status = counts;
+                status["startTime"] = SOME_TIME.into();
+                status["conditions"] = json!([{
+                    "type": kind, "status": "True", "lastProbeTime": SOME_TIME, "lastTransitionTime": SOME_TIME,
+                    "reason": if kind == "Failed" { "BackoffLimitExceeded" } else { "CompletionsReached" },
+                    "message": "",
+                }]);
+                status_act(stored, status)
+            })
+            .collect()
+    }
+}
+
+pub(super) struct Pods;
+
+impl Behavior for Pods {
+    /// Pods run and are ready, or crash.
+    fn next(&self, world: &World, pace: Pace) -> Vec<Act> {
+        let pods = world.of("", "pods").filter(|stored| !is_going(stored));
+        pods.filter_map(|stored| {
+            let is_ready = pace != Pace::Failing;
+            let condition = |kind: &str| {
+                let status = if is_ready { "True" } else { "False" };
+                json!({ "type": kind, "status": status, "lastTransitionTime": SOME_TIME })
+            };
+            let status = json!({
+                "phase": "Running", "podIP": "10.0.0.1", "startTime": SOME_TIME,
+                "conditions": [condition("Ready"), condition("ContainersReady")],
+            });
+            status_act(stored, status)
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,56 @@
+//! Simulates operators: finds the histories in which an operator goes wrong.
+//!
+//! An operator, the Kubernetes API server of `rbuilder::fake` and what depends on it run in one thread
+//! with a paused clock. A run is repeated with crashes between two writes, lost answers, errors, late or
+//! lost events, edits by others and other declarations. Each of these histories must settle in the state
+//! of the run without them. A history is a value: it can be run again, byte for byte.
+//!
+//! Operators use this crate as `rbuilder::simulation`. [`Simulation::of_client`] runs operators without
+//! the library:
+//!
+//! ```
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kube::api::PostParams;
+//! use kube::{Api, Client};
+//! use rbuilder_simulation::Simulation;
+//!
+//! /// Creates a ConfigMap, and does not mind if it exists.
+//! async fn operate(client: Client) {
+//!     let maps: Api<ConfigMap> = Api::default_namespaced(client);
+//!     let mut map = ConfigMap::default();
+//!     map.metadata.name = Some("settings".to_owned());
+//!     while maps.get_opt("settings").await.is_ok_and(|found| found.is_none()) {
+//!         let _ = maps.create(&PostParams::default(), &map).await;
+//!     }
+//!     std::future::pending::<()>().await
+//! }
+//!
+//! let secret = serde_json::json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "a" } });
+//! let report = Simulation::of_client(operate).declare(&secret).histories(50).run();
+//! // Nothing deletes the ConfigMap with the Secret.
+//! assert!(report.to_string().contains("configmaps default/settings should not exist"));
+//! ```
+
+mod context;
+mod declaration;
+mod environment;
+mod history;
+mod network;
+mod oracle;
+mod random;
+mod report;
+mod run;
+mod search;
+mod simulation;
+mod timeline;
+mod world;
+
+pub use context::{now, random};
+pub use environment::{Act, Behavior, World};
+pub use history::{Disturbance, History, Pace, Perturbation, Step};
+pub use oracle::Oracle;
+pub use report::Report;
+pub use search::Failure;
+pub use simulation::{Operator, Simulation};
+pub use timeline::{Actor, Event};
+pub use world::ObjectName;

@@ -1,0 +1,489 @@
+//! The connection between an operator's process and the API server: it records requests, and disturbs
+//! them as the history says.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt;
+use http::Response;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Bytes, Frame};
+use kube::Client;
+use kube::client::Body;
+use rbuilder_testing::fake::{ApiServer, Request, ResponseBody, Verb};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tower::BoxError;
+
+use crate::history::{Disturbance, Perturbation};
+use crate::oracle::Claims;
+use crate::timeline::{Actor, Timeline};
+use crate::world::{self, ObjectName};
+
+/// How long a permission is taken.
+const OUTAGE: Duration = Duration::from_secs(30);
+/// How long the operator does not see that an object was deleted and declared again.
+const UNSEEN: Duration = Duration::from_millis(500);
+/// How late events are.
+const DELAY: Duration = Duration::from_secs(2);
+
+/// A request of the operator, as perturbations name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Moment {
+    /// Such as `create pods default/a #1`.
+    pub(crate) name: String,
+    pub(crate) is_write: bool,
+    /// Whether the server has changed something.
+    pub(crate) changed: bool,
+    /// The status code of the answer.
+    pub(crate) code: u16,
+    /// Number of the step of the history.
+    pub(crate) step: usize,
+}
+
+/// A deletion by the operator.
+#[derive(Clone, Debug)]
+pub(crate) struct Deletion {
+    pub(crate) object: Arc<Value>,
+    pub(crate) name: ObjectName,
+    /// Whether an owner of the object, or a custom resource if it has none, exists and stays.
+    pub(crate) owner_lives: bool,
+}
+
+/// The state that all connections of a run share.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    counts: BTreeMap<String, usize>,
+    waiting: Vec<Perturbation>,
+    pub(crate) moments: Vec<Moment>,
+    pub(crate) deletions: Vec<Deletion>,
+    pub(crate) claims: Claims,
+    step: usize,
+    delayed: BTreeMap<String, Instant>,
+    forbidden: Vec<(String, Instant)>,
+    /// The version that the caches of the next process begin with.
+    past: Option<u64>,
+    /// Objects that the user has deleted and must declare again.
+    pub(crate) to_redeclare: bool,
+    pub(crate) timeline: Timeline,
+}
+
+/// A network between operators and the server.
+#[derive(Clone, Debug)]
+pub(crate) struct Network {
+    pub(crate) server: ApiServer,
+    traffic: Arc<Mutex<Traffic>>,
+    /// Notified when a process has crashed.
+    pub(crate) crashed: Arc<Notify>,
+}
+
+/// The connection of one process.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    network: Network,
+    is_dead: Arc<AtomicBool>,
+}
+
+impl Network {
+    pub(crate) fn new(server: ApiServer, perturbations: Vec<Perturbation>) -> Self {
+        let traffic = Traffic {
+            waiting: perturbations,
+            ..Traffic::default()
+        };
+        Self {
+            server,
+            traffic: Arc::new(Mutex::new(traffic)),
+            crashed: Arc::new(Notify::new()),
+        }
+    }
+
+    pub(crate) fn traffic(&self) -> MutexGuard<'_, Traffic> {
+        self.traffic.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the connection of a new process.
+    pub(crate) fn connect(&self) -> Connection {
+        let past = self.traffic().past.take();
+        self.server.serve_past(past);
+        Connection {
+            network: self.clone(),
+            is_dead: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    /// Sends a request of another actor and records it. Returns the answer's status and body.
+    pub(crate) async fn send(
+        &self,
+        actor: Actor,
+        method: &str,
+        path: &str,
+        content_type: &str,
+        body: &Value,
+    ) -> (u16, Value) {
+        let request = http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", content_type);
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        let Ok(request) = request.body(Body::from(body.into_bytes())) else {
+            return (0, Value::Null);
+        };
+        let before = self.server.version();
+        let (code, body) = match self.server.call(request, true).await {
+            Ok(response) => {
+                let code = response.status().as_u16();
+                let bytes = response
+                    .into_body()
+                    .collect()
+                    .await
+                    .map(http_body_util::Collected::to_bytes);
+                let bytes = bytes.unwrap_or_default();
+                (code, serde_json::from_slice(&bytes).unwrap_or_default())
+            }
+            Err(_) => (0, Value::Null),
+        };
+        let changed = self.server.version() != before;
+        let (path, _) = path.split_once('?').unwrap_or((path, ""));
+        let name = Request::parse(&parse_method(method), path, "");
+        let name = name.map_or_else(|| path.to_owned(), |request| request.to_string());
+        self.traffic().timeline.request(actor, name, code, changed);
+        (code, body)
+    }
+
+    /// Deletes an object as another actor.
+    pub(crate) async fn delete(&self, actor: Actor, object: &ObjectName) -> u16 {
+        self.send(actor, "DELETE", &object.path(), "application/json", &Value::Null)
+            .await
+            .0
+    }
+}
+
+fn parse_method(method: &str) -> http::Method {
+    method.parse().unwrap_or_default()
+}
+
+impl Connection {
+    /// Returns the client of the process.
+    pub(crate) fn client(&self) -> Client {
+        let connection = self.clone();
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let connection = connection.clone();
+            async move { connection.respond(request).await }
+        });
+        Client::new(service, "default")
+    }
+
+    /// Ends all requests and watches of the process: none of them returns.
+    pub(crate) fn kill(&self) {
+        self.is_dead.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_dead(&self) -> bool {
+        self.is_dead.load(Ordering::Relaxed)
+    }
+
+    async fn respond(&self, request: http::Request<Body>) -> Result<Response<ResponseBody>, BoxError> {
+        self.check_alive().await;
+        let (parts, body) = request.into_parts();
+        let (path, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
+        let parsed = Request::parse(&parts.method, path, query);
+        let bytes = body.collect_bytes().await?;
+        let rebuilt = http::Request::from_parts(parts, Body::from(bytes.to_vec()));
+        match parsed {
+            Some(request) if request.verb == Verb::Watch => self.watch(&request, rebuilt).await,
+            Some(request) => self.answer(&request, &bytes, rebuilt).await,
+            // Discovery.
+            None => self.network.server.call(rebuilt, false).await,
+        }
+    }
+
+    /// Never returns if the process is dead.
+    async fn check_alive(&self) {
+        if self.is_dead() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Opens a watch whose events can be late.
+    async fn watch(
+        &self,
+        request: &Request,
+        http: http::Request<Body>,
+    ) -> Result<Response<ResponseBody>, BoxError> {
+        let response = self.network.server.call(http, false).await?;
+        let (parts, body) = response.into_parts();
+        let kind = world::resource_of(&request.group, &request.resource);
+        let connection = self.clone();
+        let frames = futures::stream::unfold(body, move |mut body| {
+            let (connection, kind) = (connection.clone(), kind.clone());
+            async move {
+                let frame = body.frame().await?;
+                connection.check_alive().await;
+                connection.await_delay(&kind).await;
+                connection.check_alive().await;
+                Some((frame, body))
+            }
+        });
+        let frames = frames.map(|frame: Result<Frame<Bytes>, Infallible>| frame);
+        Ok(Response::from_parts(
+            parts,
+            StreamBody::new(frames).boxed_unsync(),
+        ))
+    }
+
+    async fn await_delay(&self, kind: &str) {
+        loop {
+            let until = self.network.traffic().delayed.get(kind).copied();
+            match until {
+                Some(until) if until > Instant::now() => tokio::time::sleep_until(until).await,
+                _ => return,
+            }
+        }
+    }
+
+    async fn answer(
+        &self,
+        request: &Request,
+        body: &Bytes,
+        http: http::Request<Body>,
+    ) -> Result<Response<ResponseBody>, BoxError> {
+        let kind = kind_of_request(request, body);
+        let (name, actions) = self.network.traffic().next_moment(&kind);
+        let moment = Moment {
+            name: name.clone(),
+            is_write: !matches!(request.verb, Verb::Get | Verb::List | Verb::Watch),
+            changed: false,
+            code: 0,
+            step: self.network.traffic().step,
+        };
+        if let Some(refused) = self.disturb_before(&actions, &kind, &moment).await {
+            return refused;
+        }
+        let before = self.network.server.version();
+        let target = ObjectName::of_request(request, body);
+        let old = (request.verb == Verb::Delete).then(|| world::find(&self.network.server, &target));
+        let response = self.network.server.call(http, false).await?;
+        let code = response.status().as_u16();
+        let changed = self.network.server.version() != before;
+        {
+            let mut traffic = self.network.traffic();
+            traffic.timeline.request(Actor::Operator, name, code, changed);
+            if changed {
+                traffic.claims.observe(&self.network.server.objects());
+            }
+            if let Some(object) = old.flatten().filter(|_| changed) {
+                let owner_lives = world::owner_lives(&self.network.server, &object);
+                traffic.deletions.push(Deletion {
+                    object,
+                    name: target,
+                    owner_lives,
+                });
+            }
+            traffic.moments.push(Moment {
+                changed,
+                code,
+                ..moment
+            });
+        }
+        self.disturb_after(&actions, before).await?;
+        self.check_alive().await;
+        Ok(response)
+    }
+
+    /// Does what the history says before a request. Returns the answer if the server does not see it.
+    async fn disturb_before(
+        &self,
+        actions: &[Perturbation],
+        kind: &str,
+        moment: &Moment,
+    ) -> Option<Result<Response<ResponseBody>, BoxError>> {
+        for perturbation in actions {
+            self.network.note(perturbation);
+            match &perturbation.action {
+                Disturbance::CrashBefore => {
+                    self.crash();
+                    self.check_alive().await;
+                }
+                Disturbance::Refuse(code) => {
+                    self.network.record(moment, *code);
+                    return Some(Ok(refusal(*code, "the simulation asked for a failure")));
+                }
+                Disturbance::Forbid => {
+                    let until = Instant::now() + OUTAGE;
+                    self.network.traffic().forbidden.push((kind.to_owned(), until));
+                }
+                Disturbance::DelayEvents(kind) => {
+                    let until = Instant::now() + DELAY;
+                    self.network.traffic().delayed.insert(kind.clone(), until);
+                }
+                _ => {}
+            }
+        }
+        if self.network.traffic().is_forbidden(kind) {
+            self.network.record(moment, 403);
+            return Some(Ok(refusal(403, "the simulation took this permission")));
+        }
+        None
+    }
+
+    /// Does what the history says after a request.
+    async fn disturb_after(&self, actions: &[Perturbation], before: u64) -> Result<(), BoxError> {
+        let network = &self.network;
+        for perturbation in actions {
+            match &perturbation.action {
+                Disturbance::CrashAfter => self.crash(),
+                Disturbance::CrashIntoPast => {
+                    network.traffic().past = Some(before);
+                    self.crash();
+                }
+                Disturbance::LoseAnswer => return Err("the simulation lost the answer".into()),
+                Disturbance::EndWatches => network.server.drop_watches(),
+                Disturbance::ExpireWatches => network.server.expire_watches(),
+                Disturbance::Remove(object) => {
+                    if let Some(object) = ObjectName::parse(object) {
+                        network.delete(Actor::Other, &object).await;
+                    }
+                }
+                Disturbance::Edit(object) => {
+                    if let Some(object) = ObjectName::parse(object) {
+                        network.edit(&object).await;
+                    }
+                }
+                Disturbance::Redeclare(object) => {
+                    if let Some(object) = ObjectName::parse(object) {
+                        let kind = object.resource();
+                        let until = Instant::now() + UNSEEN;
+                        network.traffic().delayed.insert(kind, until);
+                        network.delete(Actor::User, &object).await;
+                        network.traffic().to_redeclare = true;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The process dies now.
+    fn crash(&self) {
+        self.kill();
+        self.network.crashed.notify_one();
+    }
+}
+
+impl Network {
+    fn note(&self, perturbation: &Perturbation) {
+        let mut traffic = self.traffic();
+        traffic.timeline.note(Actor::Fault, perturbation.to_string());
+    }
+
+    fn record(&self, moment: &Moment, code: u16) {
+        let mut traffic = self.traffic();
+        let name = moment.name.clone();
+        traffic.timeline.request(Actor::Operator, name, code, false);
+        traffic.moments.push(Moment {
+            code,
+            ..moment.clone()
+        });
+    }
+
+    /// Changes a field that the operator has set, as another actor. Does nothing if there is none.
+    async fn edit(&self, name: &ObjectName) {
+        let Some(object) = world::find(&self.server, name) else {
+            return;
+        };
+        if let Some(patch) = world::foreign_change(&object) {
+            let (path, kind) = (name.path(), "application/merge-patch+json");
+            self.send(Actor::Other, "PATCH", &path, kind, &patch).await;
+        }
+    }
+}
+
+impl Traffic {
+    /// Begins a step of the history.
+    pub(crate) fn begin_step(&mut self, number: usize) {
+        self.step = number;
+        self.claims.forget();
+    }
+
+    /// Counts a request. Returns its name, and what the history says about it.
+    fn next_moment(&mut self, kind: &str) -> (String, Vec<Perturbation>) {
+        let count = self.counts.entry(kind.to_owned()).or_default();
+        *count += 1;
+        let name = format!("{kind} #{count}");
+        let (now, later) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition(|perturbation| perturbation.at == name);
+        self.waiting = later;
+        (name, now)
+    }
+
+    fn is_forbidden(&self, kind: &str) -> bool {
+        let now = Instant::now();
+        let mut forbidden = self.forbidden.iter();
+        forbidden.any(|(wanted, until)| wanted == kind && *until > now)
+    }
+
+    /// Returns the perturbations that have not happened.
+    pub(crate) fn unused(&self) -> &[Perturbation] {
+        &self.waiting
+    }
+}
+
+/// Returns the name of the request without its number. Created objects are named by their body, with
+/// `*` in place of the generated part of a name.
+fn kind_of_request(request: &Request, body: &Bytes) -> String {
+    let text = request.to_string();
+    if request.verb != Verb::Create || request.name.is_some() {
+        return text;
+    }
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let metadata = &body["metadata"];
+    let name = match (metadata["name"].as_str(), metadata["generateName"].as_str()) {
+        (Some(name), _) => name.to_owned(),
+        (None, Some(prefix)) => format!("{prefix}*"),
+        (None, None) => return text,
+    };
+    match text.split_once(" in ") {
+        Some((start, namespace)) => format!("{start} {namespace}/{name}"),
+        None => format!("{text} {name}"),
+    }
+}
+
+/// Returns an answer with an error, in the form of the API server.
+fn refusal(code: u16, message: &str) -> Response<ResponseBody> {
+    let reason = match code {
+        403 => "Forbidden",
+        404 => "NotFound",
+        409 => "Conflict",
+        410 => "Expired",
+        422 => "Invalid",
+        429 => "TooManyRequests",
+        500 => "InternalError",
+        503 => "ServiceUnavailable",
+        504 => "Timeout",
+        _ => "",
+    };
+    let status = json!({
+        "apiVersion": "v1", "kind": "Status", "status": "Failure",
+        "message": message, "reason": reason, "code": code,
+    });
+    let mut response = Response::new(Full::from(status.to_string()).boxed_unsync());
+    *response.status_mut() =
+        http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+    let json = http::HeaderValue::from_static("application/json");
+    response.headers_mut().insert(http::header::CONTENT_TYPE, json);
+    if code == 429 {
+        let second = http::HeaderValue::from_static("1");
+        response.headers_mut().insert(http::header::RETRY_AFTER, second);
+    }
+    response
+}

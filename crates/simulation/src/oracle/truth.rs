@@ -1,0 +1,150 @@
+//! A status does not claim more than what is so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rbuilder_testing::fake::StoredObject;
+use serde_json::Value;
+
+use super::{Oracle, Violation};
+use crate::world::ObjectName;
+
+/// Conditions that say that an object works.
+const WORKING: [&str; 2] = ["Available", "Ready"];
+
+/// Claims of statuses during a step.
+#[derive(Debug, Default)]
+pub(crate) struct Claims {
+    /// The generation for which an object claims to be ready, by uid.
+    ready: BTreeMap<String, i64>,
+    /// Generations of workloads, by uid.
+    workloads: BTreeMap<String, i64>,
+    pub(crate) violations: Vec<Violation>,
+}
+
+impl Claims {
+    /// Forgets all claims, because something else than the operator has changed the cluster.
+    pub(crate) fn forget(&mut self) {
+        self.ready.clear();
+    }
+
+    /// Looks at the objects after a write. A workload must not change after its owner has claimed to be
+    /// ready in the same generation.
+    pub(crate) fn observe(&mut self, objects: &[StoredObject]) {
+        let by_uid: BTreeMap<&str, &StoredObject> = objects
+            .iter()
+            .map(|stored| (stored.metadata("uid"), stored))
+            .collect();
+        for stored in objects.iter().filter(|stored| is_workload(stored)) {
+            let (uid, generation) = (stored.metadata("uid"), generation(stored));
+            let before = self.workloads.insert(uid.to_owned(), generation);
+            if before.is_none_or(|before| before >= generation) {
+                continue;
+            }
+            for owner in owners(stored).filter_map(|uid| by_uid.get(uid)) {
+                let claimed = self.ready.get(owner.metadata("uid"));
+                if claimed == Some(&self::generation(owner)) {
+                    let (owner, child) = (ObjectName::of(owner), ObjectName::of(stored));
+                    self.violations.push(Violation::new(
+                        Oracle::Truth,
+                        format!("{owner} says that it is ready, and {child} is changed for the same generation afterwards"),
+                    ));
+                }
+            }
+        }
+        for stored in objects.iter().filter(|stored| claims_ready(stored)) {
+            self.ready
+                .insert(stored.metadata("uid").to_owned(), generation(stored));
+        }
+    }
+}
+
+/// Returns the claims in a settled state that are false: objects that say that they are ready while a
+/// workload of theirs is not, or whose status describes an earlier generation.
+pub(crate) fn false_claims(objects: &[StoredObject]) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for stored in objects.iter().filter(|stored| !is_workload(stored)) {
+        let (name, status) = (ObjectName::of(stored), &stored.value()["status"]);
+        let observed = status["observedGeneration"].as_i64();
+        if observed.is_some_and(|observed| observed < generation(stored)) {
+            violations.push(Violation::new(
+                Oracle::Truth,
+                format!(
+                    "{name}: the status still describes generation {}",
+                    observed.unwrap_or_default()
+                ),
+            ));
+        }
+        if !claims_ready(stored) {
+            continue;
+        }
+        let family = descendants(stored, objects);
+        let unready = family.iter().find(|child| is_workload(child) && !is_ready(child));
+        if let Some(child) = unready {
+            let child = ObjectName::of(child);
+            let message = format!("{name} says that it is ready, but {child} is not");
+            violations.push(Violation::new(Oracle::Truth, message));
+        }
+    }
+    violations
+}
+
+fn generation(stored: &StoredObject) -> i64 {
+    stored.value()["metadata"]["generation"].as_i64().unwrap_or(0)
+}
+
+fn is_workload(stored: &StoredObject) -> bool {
+    stored.group == "apps"
+        && matches!(
+            stored.resource.as_str(),
+            "deployments" | "statefulsets" | "daemonsets"
+        )
+}
+
+fn is_ready(stored: &StoredObject) -> bool {
+    let object = stored.value();
+    let (spec, status) = (&object["spec"], &object["status"]);
+    if stored.resource == "daemonsets" {
+        return status["numberReady"] == status["desiredNumberScheduled"];
+    }
+    let wanted = spec["replicas"].as_i64().unwrap_or(1);
+    status["observedGeneration"].as_i64() >= Some(generation(stored))
+        && status["readyReplicas"].as_i64().unwrap_or(0) >= wanted
+}
+
+/// Returns whether a custom resource says that its current generation works.
+fn claims_ready(stored: &StoredObject) -> bool {
+    if !stored.group.contains('.') || stored.group.ends_with(".k8s.io") {
+        return false;
+    }
+    let status = &stored.value()["status"];
+    let conditions = status["conditions"].as_array();
+    conditions.into_iter().flatten().any(|condition| {
+        let observed = condition["observedGeneration"].as_i64();
+        let observed = observed.or_else(|| status["observedGeneration"].as_i64());
+        WORKING.iter().any(|kind| condition["type"] == **kind)
+            && condition["status"] == "True"
+            && observed.is_none_or(|observed| observed >= generation(stored))
+    })
+}
+
+fn owners(stored: &StoredObject) -> impl Iterator<Item = &str> {
+    let owners: Option<&Vec<Value>> = stored.value()["metadata"]["ownerReferences"].as_array();
+    owners
+        .into_iter()
+        .flatten()
+        .filter_map(|owner| owner["uid"].as_str())
+}
+
+/// Returns all objects that an object owns, directly or indirectly.
+fn descendants<'o>(root: &StoredObject, objects: &'o [StoredObject]) -> Vec<&'o StoredObject> {
+    let mut known = BTreeSet::from([root.metadata("uid")]);
+    let mut found: Vec<&StoredObject> = Vec::new();
+    loop {
+        let next = objects.iter().find(|stored| {
+            !known.contains(stored.metadata("uid")) && owners(stored).any(|uid| known.contains(uid))
+        });
+        let Some(next) = next else { return found };
+        known.insert(next.metadata("uid"));
+        found.push(next);
+    }
+}

@@ -1,0 +1,82 @@
+//! The report of a simulation.
+
+use std::fmt;
+
+use crate::search::{Failure, Found};
+
+/// The number of events at the start and at the end of a timeline that a report shows.
+const MOST_EVENTS: usize = 40;
+
+/// What a simulation has found. Formatted as text for a terminal.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// The histories in which the operator was wrong, at most one for each oracle.
+    pub failures: Vec<Failure>,
+    /// Number of histories that were run.
+    pub histories: usize,
+    /// Number of requests of the first history that were disturbed.
+    pub disturbed: usize,
+    /// Number of requests that the operator makes in the first history.
+    pub requests: usize,
+    /// Fields of the declarations that change nothing, as `<object> <JSON pointer>`.
+    pub unused_fields: Vec<String>,
+    /// Fields that differ between two runs without perturbations, and that are not compared.
+    pub masked: Vec<String>,
+}
+
+impl Report {
+    pub(crate) fn new(found: Found) -> Self {
+        Self {
+            failures: found.failures,
+            histories: found.histories,
+            disturbed: found.disturbed,
+            requests: found.requests,
+            unused_fields: found.unused_fields,
+            masked: found.masked,
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for failure in &self.failures {
+            write!(f, "{failure}\n\n")?;
+        }
+        write!(
+            f,
+            "{} histories, {} of {} requests disturbed",
+            self.histories, self.disturbed, self.requests
+        )?;
+        for field in &self.unused_fields {
+            write!(f, "\nnote: {field} changes nothing")?;
+        }
+        for field in &self.masked {
+            write!(f, "\nnote: {field} differs from run to run and is not compared")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.oracle, self.message)?;
+        for perturbation in &self.history.perturbations {
+            writeln!(f, "  when {perturbation}")?;
+        }
+        writeln!(f)?;
+        let count = self.events.len();
+        for (number, event) in self.events.iter().enumerate() {
+            if count <= 2 * MOST_EVENTS || number < MOST_EVENTS || number >= count - MOST_EVENTS {
+                writeln!(f, "{event}")?;
+            } else if number == MOST_EVENTS {
+                writeln!(f, "            … {} more events …", count - 2 * MOST_EVENTS)?;
+            }
+        }
+        write!(
+            f,
+            "\nTo run it again: RBUILDER_SIMULATION='{}' cargo test",
+            self.history
+        )
+    }
+}

@@ -1,0 +1,371 @@
+//! One run of a history: the operator, the API server and the environment on one thread.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use kube::Client;
+use rbuilder_testing::fake::ApiServer;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::context;
+use crate::declaration::Declaration;
+use crate::environment::{Behavior, Environment, World};
+use crate::history::{History, Pace, Step};
+use crate::network::{Connection, Moment, Network};
+use crate::oracle::{Oracle, Violation, false_claims, lost_data};
+use crate::timeline::{Actor, Event};
+use crate::world::{Difference, Mask, SEED, Snapshot, compare};
+
+/// The state is settled if nothing has changed for this long.
+const QUIET: Duration = Duration::from_secs(75);
+/// How long the operator may take to reach the state without perturbations.
+const PATIENCE: Duration = Duration::from_secs(30 * 60);
+/// The largest number of requests in a step: more are a loop.
+const MOST_REQUESTS: usize = 2000;
+/// The largest number of requests while nothing changes.
+const MOST_IDLE_REQUESTS: usize = 300;
+/// How long a crashed operator takes to start again.
+const RESTART: Duration = Duration::from_secs(1);
+/// How often the operator may end by itself because of a perturbation.
+const MOST_ENDS: usize = 5;
+/// Number of writes that a report about a loop names.
+const LAST_WRITES: usize = 6;
+
+/// Starts an operator with a client. The future runs until it is dropped.
+pub(crate) type Program = Arc<dyn Fn(Client) -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+
+/// A rule of the test about the whole state.
+pub(crate) type Invariant = Arc<dyn Fn(&World) -> Result<(), String> + Send + Sync>;
+
+/// What does not change between runs.
+pub(crate) struct Setting {
+    pub(crate) program: Program,
+    pub(crate) server: ApiServer,
+    pub(crate) declarations: Vec<Declaration>,
+    pub(crate) behaviors: Vec<Arc<dyn Behavior>>,
+    pub(crate) invariants: Vec<Invariant>,
+}
+
+/// The states in which a history must settle. `None` where any state is right.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Expected {
+    pub(crate) steps: Vec<Option<Snapshot>>,
+    pub(crate) mask: Mask,
+    /// The oracle that reports a difference.
+    pub(crate) oracle: Option<Oracle>,
+}
+
+/// What a run has shown.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) settled: Vec<Snapshot>,
+    pub(crate) moments: Vec<Moment>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) violations: Vec<Violation>,
+    /// Number of perturbations that did not happen, because their request was not made.
+    pub(crate) unused: usize,
+}
+
+/// A running operator.
+struct Process {
+    connection: Connection,
+    task: JoinHandle<Result<(), String>>,
+}
+
+/// Runs a history on a runtime of its own.
+pub(crate) fn run(setting: &Setting, history: &History, expected: &Expected) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build();
+    let runtime = runtime.expect("a runtime without I/O can be made");
+    runtime.block_on(async { Run::start(setting, history, expected).finish().await })
+}
+
+struct Run<'r> {
+    setting: &'r Setting,
+    history: &'r History,
+    expected: &'r Expected,
+    network: Network,
+    environment: Environment,
+    notifications: watch::Receiver<u64>,
+    process: Process,
+    outcome: Outcome,
+    ends: usize,
+    /// The declared objects, which the user restores if someone deletes them unseen.
+    declared: Vec<(usize, Value)>,
+    _context: context::Entered,
+}
+
+/// How a step ended.
+enum Settled {
+    AsExpected,
+    Otherwise(Vec<Difference>),
+    Never,
+}
+
+impl<'r> Run<'r> {
+    fn start(setting: &'r Setting, history: &'r History, expected: &'r Expected) -> Self {
+        let wall = Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(24 * 365 * 60);
+        let context = context::enter(wall, history.seed);
+        let server = setting.server.copy().starting_at(wall);
+        // Another seed must lead to other uids and resource versions.
+        for _ in 0..history.seed % 7 {
+            let _ = server.namespace(SEED.trim_end_matches('-'));
+        }
+        let network = Network::new(server, history.perturbations.clone());
+        let notifications = network.server.notifications();
+        let process = Process::start(setting, &network);
+        Self {
+            setting,
+            history,
+            expected,
+            environment: Environment::new(setting.behaviors.clone(), history.environment),
+            notifications,
+            process,
+            network,
+            outcome: Outcome::default(),
+            ends: 0,
+            declared: Vec::new(),
+            _context: context,
+        }
+    }
+
+    async fn finish(mut self) -> Outcome {
+        // The user declares objects when the operator is installed, not while it starts.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        for (number, step) in self.history.steps.iter().enumerate() {
+            self.network.traffic().begin_step(number);
+            self.take(step).await;
+            let expected = self.expected.steps.get(number).cloned().flatten();
+            let settled = self.settle(expected.as_ref()).await;
+            self.judge(number, step, settled);
+            if !self.outcome.violations.is_empty() {
+                break;
+            }
+        }
+        self.process.stop();
+        self.judge_run();
+        let mut traffic = self.network.traffic();
+        self.outcome.unused = traffic.unused().len();
+        self.outcome.moments = std::mem::take(&mut traffic.moments);
+        self.outcome.events = std::mem::take(&mut traffic.timeline.events);
+        drop(traffic);
+        self.outcome
+    }
+
+    async fn take(&mut self, step: &Step) {
+        let declaration = &self.setting.declarations[step.declaration()];
+        self.declared.retain(|(number, _)| *number != step.declaration());
+        match step {
+            Step::Apply(number) => self.declared.push((*number, declaration.object.clone())),
+            Step::ApplyWith(number, changes) => self.declared.push((*number, declaration.with(changes))),
+            Step::Delete(_) => {
+                self.network.delete(Actor::User, &declaration.name).await;
+                return;
+            }
+        }
+        self.declare().await;
+    }
+
+    /// Applies all declared objects.
+    async fn declare(&mut self) {
+        for (number, object) in &self.declared {
+            let path = self.setting.declarations[*number].name.path();
+            let path = format!("{path}?fieldManager=user&force=true");
+            let kind = "application/apply-patch+yaml";
+            let (code, body) = self.network.send(Actor::User, "PATCH", &path, kind, object).await;
+            if code >= 400 {
+                let message = format!("the server rejects the declaration: {}", body["message"]);
+                self.outcome.violations.push(Violation::new(Oracle::End, message));
+            }
+        }
+    }
+
+    /// Waits until nothing changes any more. If the state is not the expected one then, waits longer.
+    async fn settle(&mut self, expected: Option<&Snapshot>) -> Settled {
+        let begin = Instant::now();
+        let (mut changed, mut version) = (begin, 0);
+        let first = self.network.traffic().moments.len();
+        let mut idle_from = first;
+        loop {
+            self.environment.step(&self.network).await;
+            self.restore_declared().await;
+            let count = self.network.traffic().moments.len();
+            if self.network.server.version() != version {
+                version = self.network.server.version();
+                (changed, idle_from) = (Instant::now(), count);
+                self.check_invariants();
+            }
+            let now = Instant::now();
+            if count - first > MOST_REQUESTS || now > begin + 2 * PATIENCE {
+                return Settled::Never;
+            }
+            if now >= changed + QUIET {
+                if count - idle_from > MOST_IDLE_REQUESTS {
+                    return Settled::Never;
+                }
+                let state = Snapshot::take(&self.network.server);
+                let differences = expected.map(|expected| compare(expected, &state, &self.expected.mask));
+                match differences.filter(|differences| !differences.is_empty()) {
+                    None => return Settled::AsExpected,
+                    Some(differences) if now > begin + PATIENCE => return Settled::Otherwise(differences),
+                    // The operator may ask for a later reconcile.
+                    Some(_) => (changed, idle_from) = (now, count),
+                }
+            }
+            self.wait(changed + QUIET).await;
+        }
+    }
+
+    /// Waits until something happens.
+    async fn wait(&mut self, until: Instant) {
+        let due = [self.environment.next_due(), self.network.server.next_collection()];
+        let until = due.into_iter().flatten().fold(until, Instant::min);
+        let crashed = Arc::clone(&self.network.crashed);
+        tokio::select! {
+            biased;
+            () = crashed.notified() => self.restart(RESTART).await,
+            ended = &mut self.process.task => self.note_end(ended.ok()).await,
+            _ = self.notifications.changed() => {}
+            () = tokio::time::sleep_until(until) => {}
+        }
+    }
+
+    async fn restart(&mut self, pause: Duration) {
+        self.process.stop();
+        tokio::time::sleep(pause).await;
+        let started = "the operator starts again".to_owned();
+        self.network.traffic().timeline.note(Actor::Operator, started);
+        self.process = Process::start(self.setting, &self.network);
+    }
+
+    async fn note_end(&mut self, ended: Option<Result<(), String>>) {
+        let why = match ended {
+            Some(Ok(())) => "without an error".to_owned(),
+            Some(Err(error)) => format!("with an error: {error}"),
+            None => "with a panic".to_owned(),
+        };
+        let text = format!("the operator ends {why}");
+        self.network
+            .traffic()
+            .timeline
+            .note(Actor::Operator, text.clone());
+        self.ends += 1;
+        if self.history.perturbations.is_empty() || self.ends > MOST_ENDS {
+            self.outcome.violations.push(Violation::new(Oracle::End, text));
+        }
+        self.restart(10 * RESTART).await;
+    }
+
+    /// Declares objects again that were deleted unseen.
+    async fn restore_declared(&mut self) {
+        if !self.network.traffic().to_redeclare {
+            return;
+        }
+        let declarations = &self.setting.declarations;
+        let is_there =
+            |number: usize| crate::world::find(&self.network.server, &declarations[number].name).is_some();
+        if self.declared.iter().all(|(number, _)| !is_there(*number)) {
+            self.network.traffic().to_redeclare = false;
+            self.declare().await;
+            self.network.server.expire_watches();
+        }
+    }
+
+    fn check_invariants(&mut self) {
+        if self.setting.invariants.is_empty() {
+            return;
+        }
+        let world = World::new(self.network.server.objects());
+        for invariant in &self.setting.invariants {
+            if let Err(why) = invariant(&world) {
+                self.outcome
+                    .violations
+                    .push(Violation::new(Oracle::Invariant, why));
+            }
+        }
+    }
+
+    fn judge(&mut self, number: usize, step: &Step, settled: Settled) {
+        let state = Snapshot::take(&self.network.server);
+        match settled {
+            Settled::AsExpected => {}
+            Settled::Never => {
+                let message = format!("the operator does not become quiet{}", self.last_writes());
+                self.outcome
+                    .violations
+                    .push(Violation::new(Oracle::Quiet, message));
+            }
+            Settled::Otherwise(differences) => {
+                let oracle = match step {
+                    Step::Delete(_) => Oracle::Deletion,
+                    _ => self.expected.oracle.unwrap_or(Oracle::EndState),
+                };
+                let lines: Vec<String> = differences
+                    .iter()
+                    .take(6)
+                    .map(|one| format!("\n    {one}"))
+                    .collect();
+                let message = format!(
+                    "after step {}, the state is another:{}",
+                    number + 1,
+                    lines.concat()
+                );
+                self.outcome.violations.push(Violation::new(oracle, message));
+            }
+        }
+        let claims = false_claims(&self.network.server.objects());
+        self.outcome.violations.extend(claims);
+        self.outcome.settled.push(state);
+    }
+
+    /// Names the last writes of the operator.
+    fn last_writes(&self) -> String {
+        let traffic = self.network.traffic();
+        let writes = traffic.timeline.events.iter().rev();
+        let writes = writes
+            .filter(|event| event.actor != Actor::Fault)
+            .take(LAST_WRITES);
+        let mut lines: Vec<String> = writes.map(|event| format!("\n    {event}")).collect();
+        lines.reverse();
+        lines.concat()
+    }
+
+    /// Judges what concerns the whole run.
+    fn judge_run(&mut self) {
+        let violations = &mut self.outcome.violations;
+        let mut traffic = self.network.traffic();
+        violations.extend(lost_data(&self.network.server, &traffic.deletions));
+        if self.history.perturbations.is_empty() && self.history.environment != Pace::Failing {
+            violations.append(&mut traffic.claims.violations);
+        }
+        drop(traffic);
+        let panics = context::panics();
+        if let Some(first) = panics.first() {
+            violations.push(Violation::new(Oracle::Panic, first.clone()));
+        }
+        if let Some(missing) = self.network.server.missing_permissions().first() {
+            let message = format!("the role lacks a permission: {missing}\n    {}", missing.marker());
+            violations.push(Violation::new(Oracle::Role, message));
+        }
+    }
+}
+
+impl Process {
+    fn start(setting: &Setting, network: &Network) -> Self {
+        let connection = network.connect();
+        let task = tokio::spawn((setting.program)(connection.client()));
+        Self { connection, task }
+    }
+
+    fn stop(&self) {
+        self.connection.kill();
+        self.task.abort();
+    }
+}

@@ -1,0 +1,521 @@
+//! The search for a history in which the operator is wrong.
+//!
+//! The first runs have no perturbations. They show which requests the operator makes, and in which
+//! states it settles. Each later run disturbs one of these requests or declares something else, and
+//! must settle in the same states. The last runs disturb two requests.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::history::{Disturbance, History, Pace, Perturbation, Step};
+use crate::network::Moment;
+use crate::oracle::{Oracle, Violation};
+use crate::random::Random;
+use crate::run::{Expected, Outcome, Setting, run};
+use crate::timeline::Event;
+use crate::world::{Snapshot, compare, mask_of};
+
+/// Failures after which the search ends.
+const MOST_FAILURES: usize = 3;
+/// The largest number of variants of a declaration.
+const MOST_VARIANTS: usize = 24;
+/// Status codes of failures that are injected into writes.
+const CODES: [u16; 5] = [409, 429, 500, 503, 504];
+
+/// A history in which the operator is wrong.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Failure {
+    /// What is violated.
+    pub oracle: Oracle,
+    /// What was found.
+    pub message: String,
+    /// The shortest history that was found.
+    pub history: History,
+    /// What happened.
+    pub events: Vec<Event>,
+}
+
+/// The result of a search.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) failures: Vec<Failure>,
+    pub(crate) histories: usize,
+    /// Number of requests that were disturbed, of those that the operator makes.
+    pub(crate) disturbed: usize,
+    pub(crate) requests: usize,
+    /// Fields of the declarations that change nothing.
+    pub(crate) unused_fields: Vec<String>,
+    /// Fields that differ between two runs, and that are not compared.
+    pub(crate) masked: Vec<String>,
+}
+
+pub(crate) struct Search<'s> {
+    setting: &'s Setting,
+    /// The largest number of histories.
+    budget: usize,
+    found: Found,
+}
+
+/// A history without perturbations, and what it has shown.
+struct Base {
+    /// Names of the declared objects.
+    declared: Vec<String>,
+    history: History,
+    outcome: Outcome,
+    expected: Expected,
+}
+
+impl<'s> Search<'s> {
+    pub(crate) fn new(setting: &'s Setting, budget: usize) -> Self {
+        Self {
+            setting,
+            budget,
+            found: Found::default(),
+        }
+    }
+
+    pub(crate) fn search(mut self) -> Found {
+        let Some(base) = self.base() else {
+            return self.found;
+        };
+        self.paces(&base);
+        self.orders(&base);
+        let mut bases = self.variants(&base);
+        bases.insert(0, base);
+        let mut singles = Vec::new();
+        for base in &bases {
+            singles.push(perturbations(base));
+        }
+        self.found.requests = names(&bases[0].outcome.moments).len();
+        let mut disturbed = BTreeSet::new();
+        for (base, perturbations) in bases.iter().zip(&singles) {
+            for perturbation in perturbations {
+                if self.is_done() {
+                    break;
+                }
+                disturbed.insert(perturbation.at.clone());
+                self.disturb(base, vec![perturbation.clone()]);
+            }
+        }
+        self.found.disturbed = disturbed.len().min(self.found.requests);
+        self.pairs(&bases, &singles);
+        self.found
+    }
+
+    /// Runs one history. It must settle in the states of the same history without perturbations, and
+    /// steps that change a declaration in the states of the declaration from nothing.
+    pub(crate) fn replay(mut self, history: &History) -> Found {
+        let Some(base) = self.base() else {
+            return self.found;
+        };
+        let mut expected = base.expected.clone();
+        expected.steps.clear();
+        let count = self.setting.declarations.len();
+        let mut applied = BTreeSet::new();
+        for step in &history.steps {
+            match step {
+                Step::Delete(number) => applied.remove(number),
+                step => applied.insert(step.declaration()),
+            };
+            let state = match step {
+                _ if applied.len() < count => None,
+                Step::Apply(_) => base.expected.steps[count - 1].clone(),
+                Step::ApplyWith(number, changes) => {
+                    let mut fresh = base.history.clone();
+                    fresh.steps[*number] = Step::ApplyWith(*number, changes.clone());
+                    let alone = self.run(&fresh, &Expected::default());
+                    alone.settled.get(count - 1).cloned()
+                }
+                Step::Delete(_) => None,
+            };
+            expected.steps.push(state);
+        }
+        if let Some(last) = expected.steps.last_mut().filter(|last| last.is_none()) {
+            *last = base.expected.steps.last().cloned().flatten();
+        }
+        if history.perturbations.is_empty() {
+            expected.oracle = Some(Oracle::Path);
+        }
+        self.try_history(history, &expected);
+        self.found
+    }
+
+    fn declared(&self) -> Vec<String> {
+        let declarations = self.setting.declarations.iter();
+        declarations
+            .map(|declaration| declaration.name.to_string())
+            .collect()
+    }
+
+    fn is_done(&self) -> bool {
+        self.found.histories >= self.budget || self.found.failures.len() >= MOST_FAILURES
+    }
+
+    fn run(&mut self, history: &History, expected: &Expected) -> Outcome {
+        self.found.histories += 1;
+        run(self.setting, history, expected)
+    }
+
+    /// Runs the history that declares everything and deletes it again. `None` if it fails.
+    fn base(&mut self) -> Option<Base> {
+        let numbers = 0..self.setting.declarations.len();
+        let applied = numbers.clone().map(Step::Apply);
+        let steps: Vec<Step> = applied.chain(numbers.rev().map(Step::Delete)).collect();
+        let history = History {
+            steps,
+            ..History::default()
+        };
+        // After the last deletion, nothing must be left.
+        let mut steps = vec![None; history.steps.len() - 1];
+        steps.push(Some(Snapshot::take(&self.setting.server)));
+        let mut expected = Expected {
+            steps,
+            ..Expected::default()
+        };
+        let outcome = self.run(&history, &expected);
+        if self.report(&history, &expected, &outcome) {
+            return None;
+        }
+        let again = self.run(&history, &expected);
+        if let Some(difference) = first_difference(&outcome.events, &again.events) {
+            self.fail(Oracle::Determinism, difference, history, again.events);
+            return None;
+        }
+        let other = History {
+            seed: 1,
+            ..history.clone()
+        };
+        let other = self.run(&other, &expected);
+        for (expected_state, state) in outcome.settled.iter().zip(&other.settled) {
+            let differences = compare(expected_state, state, &expected.mask);
+            expected.mask.extend(mask_of(&differences));
+        }
+        self.found.masked = expected.mask.iter().cloned().collect();
+        expected.steps = outcome.settled.iter().cloned().map(Some).collect();
+        Some(Base {
+            declared: self.declared(),
+            history,
+            outcome,
+            expected,
+        })
+    }
+
+    /// Lets the environment be slow, and fail.
+    fn paces(&mut self, base: &Base) {
+        let slow = History {
+            environment: Pace::Slow,
+            ..base.history.clone()
+        };
+        self.try_history(&slow, &base.expected);
+        let failing = History {
+            environment: Pace::Failing,
+            ..base.history.clone()
+        };
+        let mut expected = base.expected.clone();
+        let last = expected.steps.len() - 1;
+        expected.steps[..last].fill(None);
+        self.try_history(&failing, &expected);
+    }
+
+    /// Declares several objects in the opposite order.
+    fn orders(&mut self, base: &Base) {
+        let count = self.setting.declarations.len();
+        if count < 2 {
+            return;
+        }
+        let mut history = base.history.clone();
+        history.steps[..count].reverse();
+        let mut expected = base.expected.clone();
+        let last = expected.steps.len() - 1;
+        for (number, state) in expected.steps.iter_mut().enumerate() {
+            if number != count - 1 && number != last {
+                *state = None;
+            }
+        }
+        self.try_history(&history, &expected);
+    }
+
+    /// Declares variants, from nothing and instead of the declaration. Returns the histories that change
+    /// a declaration.
+    fn variants(&mut self, base: &Base) -> Vec<Base> {
+        let mut bases = Vec::new();
+        let count = self.setting.declarations.len();
+        for number in 0..count {
+            let declaration = &self.setting.declarations[number];
+            let variants = declaration.variants().into_iter().take(MOST_VARIANTS);
+            for changes in variants.collect::<Vec<_>>() {
+                if self.is_done() {
+                    return bases;
+                }
+                if self.setting.is_rejected(number, &changes) {
+                    continue;
+                }
+                bases.extend(self.variant(base, number, changes));
+            }
+        }
+        bases
+    }
+
+    fn variant(&mut self, base: &Base, number: usize, changes: BTreeMap<String, Value>) -> Option<Base> {
+        let count = self.setting.declarations.len();
+        let mut fresh = base.history.clone();
+        fresh.steps[number] = Step::ApplyWith(number, changes.clone());
+        let mut steps = vec![None; fresh.steps.len() - 1];
+        steps.push(base.expected.steps.last().cloned().flatten());
+        let mut expected = Expected {
+            steps,
+            mask: base.expected.mask.clone(),
+            oracle: Some(Oracle::Path),
+        };
+        let alone = self.run(&fresh, &expected);
+        if self.report(&fresh, &expected, &alone) {
+            return None;
+        }
+        let target = alone.settled[count - 1].clone();
+        self.note_unused(base, number, &changes, &target);
+        let mut path = base.history.clone();
+        path.steps.insert(count, Step::ApplyWith(number, changes));
+        path.steps.insert(count + 1, Step::Apply(number));
+        expected.steps = base.expected.steps.clone();
+        expected.steps.insert(count, Some(target));
+        expected
+            .steps
+            .insert(count + 1, base.expected.steps[count - 1].clone());
+        let outcome = self.run(&path, &expected);
+        if self.report(&path, &expected, &outcome) {
+            return None;
+        }
+        expected.oracle = None;
+        Some(Base {
+            declared: self.declared(),
+            history: path,
+            outcome,
+            expected,
+        })
+    }
+
+    /// Notes a field that changes nothing but the object itself.
+    fn note_unused(
+        &mut self,
+        base: &Base,
+        number: usize,
+        changes: &BTreeMap<String, Value>,
+        state: &Snapshot,
+    ) {
+        let own = self.setting.declarations[number].name.to_string();
+        let without = |state: &Snapshot| {
+            let mut state = state.clone();
+            if let Some(object) = state.0.get_mut(&own).and_then(Value::as_object_mut) {
+                object.remove("spec");
+            }
+            state
+        };
+        let count = self.setting.declarations.len();
+        let before = base.expected.steps[count - 1].clone().unwrap_or_default();
+        let is_unused = compare(&without(&before), &without(state), &base.expected.mask).is_empty();
+        for pointer in changes.keys() {
+            let field = format!("{own} {pointer}");
+            let is_known = self.found.unused_fields.contains(&field);
+            match is_unused {
+                true if !is_known => self.found.unused_fields.push(field),
+                false => self.found.unused_fields.retain(|known| known != &field),
+                true => {}
+            }
+        }
+    }
+
+    fn disturb(&mut self, base: &Base, perturbations: Vec<Perturbation>) {
+        let history = History {
+            perturbations,
+            ..base.history.clone()
+        };
+        self.try_history(&history, &base.expected);
+    }
+
+    /// Disturbs two requests until the budget ends.
+    fn pairs(&mut self, bases: &[Base], singles: &[Vec<Perturbation>]) {
+        let mut random = Random::new(1);
+        if singles.iter().all(Vec::is_empty) {
+            return;
+        }
+        while !self.is_done() {
+            let number = match random.below(2) {
+                0 => 0,
+                _ => random.below(bases.len()),
+            };
+            let (base, singles) = (&bases[number], &singles[number]);
+            if singles.len() < 2 {
+                self.found.histories += 1;
+                continue;
+            }
+            let mut pair = vec![singles[random.below(singles.len())].clone()];
+            pair.push(singles[random.below(singles.len())].clone());
+            self.disturb(base, pair);
+        }
+    }
+
+    fn try_history(&mut self, history: &History, expected: &Expected) {
+        if self.is_done() {
+            return;
+        }
+        let outcome = self.run(history, expected);
+        self.report(history, expected, &outcome);
+    }
+
+    /// Adds the failure of a run. Returns whether there is one.
+    fn report(&mut self, history: &History, expected: &Expected, outcome: &Outcome) -> bool {
+        let Some(violation) = outcome.violations.first() else {
+            return false;
+        };
+        let oracle = violation.oracle;
+        if self.found.failures.iter().any(|failure| failure.oracle == oracle) {
+            return true;
+        }
+        let (history, violation, events) = self.shrink(history, expected, violation, outcome);
+        let again = run(self.setting, &history, expected);
+        if let Some(difference) = first_difference(&events, &again.events) {
+            self.fail(Oracle::Determinism, difference, history, again.events);
+            return true;
+        }
+        self.fail(oracle, violation.message, history, events);
+        true
+    }
+
+    fn fail(&mut self, oracle: Oracle, message: String, history: History, events: Vec<Event>) {
+        self.found.failures.push(Failure {
+            oracle,
+            message,
+            history,
+            events,
+        });
+    }
+
+    /// Removes perturbations as long as the same oracle reports the history.
+    fn shrink(
+        &mut self,
+        history: &History,
+        expected: &Expected,
+        violation: &Violation,
+        outcome: &Outcome,
+    ) -> (History, Violation, Vec<Event>) {
+        let mut best = (history.clone(), violation.clone(), outcome.events.clone());
+        let mut number = 0;
+        while number < best.0.perturbations.len() && best.0.perturbations.len() > 1 {
+            let mut smaller = best.0.clone();
+            smaller.perturbations.remove(number);
+            let outcome = self.run(&smaller, expected);
+            match outcome.violations.into_iter().next() {
+                Some(found) if found.oracle == violation.oracle => best = (smaller, found, outcome.events),
+                _ => number += 1,
+            }
+        }
+        best
+    }
+}
+
+/// Returns a description of the first event that differs between two runs.
+fn first_difference(expected: &[Event], found: &[Event]) -> Option<String> {
+    let position = expected.iter().zip(found).position(|(one, other)| one != other);
+    let position = match position {
+        Some(position) => position,
+        None if expected.len() == found.len() => return None,
+        None => expected.len().min(found.len()),
+    };
+    let show = |events: &[Event]| {
+        events
+            .get(position)
+            .map_or("nothing".to_owned(), ToString::to_string)
+    };
+    Some(format!(
+        "two runs of the same history differ: the operator uses the system's clock, random numbers, threads, or the \
+         order of a HashMap\n    first: {}\n    then:  {}",
+        show(expected),
+        show(found)
+    ))
+}
+
+/// Returns the moments by name.
+fn names(moments: &[Moment]) -> BTreeMap<&str, &Moment> {
+    moments
+        .iter()
+        .map(|moment| (moment.name.as_str(), moment))
+        .collect()
+}
+
+/// Returns the perturbations to try with a history, the ones that most operators fail at first.
+fn perturbations(base: &Base) -> Vec<Perturbation> {
+    let last_apply = base
+        .history
+        .steps
+        .iter()
+        .rposition(|step| !matches!(step, Step::Delete(_)));
+    let state = last_apply.and_then(|number| base.outcome.settled.get(number));
+    let objects: Vec<&String> = state.into_iter().flat_map(|state| state.0.keys()).collect();
+    let children: Vec<&String> = objects
+        .iter()
+        .filter(|name| !base.declared.contains(name) && !name.contains('<'))
+        .copied()
+        .collect();
+    let kinds: BTreeSet<&str> = objects
+        .iter()
+        .filter_map(|name| Some(name.split_once(' ')?.0))
+        .collect();
+    // Disturb the steps of a path that differ from the base.
+    let first_step = base
+        .history
+        .steps
+        .iter()
+        .position(|step| matches!(step, Step::ApplyWith(..)))
+        .unwrap_or(0);
+    let moments: Vec<&Moment> = base
+        .outcome
+        .moments
+        .iter()
+        .filter(|moment| moment.step >= first_step)
+        .collect();
+    let changing: Vec<&Moment> = moments.iter().filter(|moment| moment.changed).copied().collect();
+    let mut list = Vec::new();
+    for action in [
+        Disturbance::CrashAfter,
+        Disturbance::CrashBefore,
+        Disturbance::LoseAnswer,
+        Disturbance::CrashIntoPast,
+    ] {
+        list.extend(at_each(&changing, &action));
+    }
+    let first = list.len();
+    let mut add = |moments: &[&Moment], action: &Disturbance| list.extend(at_each(moments, action));
+    for name in &base.declared {
+        add(&changing, &Disturbance::Redeclare(name.clone()));
+    }
+    for child in children {
+        add(&changing, &Disturbance::Remove(child.clone()));
+        add(&changing, &Disturbance::Edit(child.clone()));
+    }
+    for kind in kinds {
+        add(&changing, &Disturbance::DelayEvents(kind.to_owned()));
+    }
+    for code in CODES {
+        add(&moments, &Disturbance::Refuse(code));
+    }
+    for action in [
+        Disturbance::Forbid,
+        Disturbance::ExpireWatches,
+        Disturbance::EndWatches,
+    ] {
+        add(&moments, &action);
+    }
+    // A small budget must not leave out whole kinds of perturbations.
+    Random::new(2).shuffle(&mut list[first..]);
+    list
+}
+
+/// Returns a perturbation for each moment.
+fn at_each<'m>(moments: &'m [&Moment], action: &'m Disturbance) -> impl Iterator<Item = Perturbation> + 'm {
+    moments.iter().map(|moment| Perturbation {
+        at: moment.name.clone(),
+        action: action.clone(),
+    })
+}

@@ -1,0 +1,286 @@
+//! The builder of simulations.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::client::Body;
+use kube::{Client, Resource};
+use rbuilder_testing::fake::ApiServer;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::declaration::Declaration;
+use crate::environment::{self, Behavior, World};
+use crate::history::{History, VARIABLE};
+use crate::report::Report;
+use crate::run::{Invariant, Program, Setting};
+use crate::search::Search;
+use crate::world::ObjectName;
+
+/// Number of histories by default.
+const HISTORIES: usize = 300;
+
+/// A library that runs operators. Implemented by `rbuilder::Manager`.
+pub trait Operator: Sized + 'static {
+    /// Runs the operator until the future is dropped. `register` adds its controllers.
+    fn run(
+        client: Client,
+        register: impl FnOnce(Self) -> Self + Send + 'static,
+    ) -> BoxFuture<'static, Result<(), String>>;
+}
+
+/// A simulation of an operator. See [the crate](crate).
+pub struct Simulation {
+    program: Program,
+    server: ApiServer,
+    declarations: Vec<Value>,
+    behaviors: Vec<Arc<dyn Behavior>>,
+    invariants: Vec<Invariant>,
+    histories: usize,
+}
+
+impl std::fmt::Debug for Simulation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Simulation")
+            .field("declarations", &self.declarations)
+            .field("histories", &self.histories)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Simulation {
+    /// Creates a simulation of the controllers that a function registers.
+    #[must_use]
+    pub fn new<O: Operator>(register: impl Fn(O) -> O + Send + Sync + 'static) -> Self {
+        let register = Arc::new(register);
+        Self::of_program(Arc::new(move |client| {
+            let register = Arc::clone(&register);
+            O::run(client, move |operator| register(operator))
+        }))
+    }
+
+    /// Creates a simulation of any program that uses a [`kube::Client`], such as one with `Controller` of
+    /// kube-rs. The future runs until it is dropped.
+    #[must_use]
+    pub fn of_client<F: Future<Output = ()> + Send + 'static>(
+        program: impl Fn(Client) -> F + Send + Sync + 'static,
+    ) -> Self {
+        Self::of_program(Arc::new(move |client| {
+            let running = program(client);
+            Box::pin(async move {
+                running.await;
+                Ok(())
+            })
+        }))
+    }
+
+    fn of_program(program: Program) -> Self {
+        Self {
+            program,
+            server: ApiServer::new().collecting_garbage(),
+            declarations: Vec::new(),
+            behaviors: environment::of_cluster(),
+            invariants: Vec::new(),
+            histories: HISTORIES,
+        }
+    }
+
+    /// Installs the CRDs and the role of the operator from its folder of manifests: `crd/bases` and, if it
+    /// exists, `rbac`.
+    ///
+    /// # Panics
+    /// Panics if the manifests cannot be read.
+    #[must_use]
+    #[track_caller]
+    pub fn install(mut self, folder: impl AsRef<Path>) -> Self {
+        let folder = folder.as_ref();
+        if let Err(error) = self.server.install_crds(folder.join("crd/bases")) {
+            panic!("cannot install the CRDs: {error}");
+        }
+        let roles = folder.join("rbac");
+        if roles.exists() {
+            self.server = self.server.role_from(roles);
+        }
+        self
+    }
+
+    /// Serves the kind of a CRD, such as `Memcached::crd()`.
+    ///
+    /// # Panics
+    /// Panics if the CRD is not valid.
+    #[must_use]
+    pub fn crd(mut self, crd: CustomResourceDefinition) -> Self {
+        self.server = self.server.crd(crd);
+        self
+    }
+
+    /// Gives the operator the permissions of the roles in a folder. See [`ApiServer::role_from`].
+    ///
+    /// # Panics
+    /// Panics if the roles cannot be read.
+    #[must_use]
+    #[track_caller]
+    pub fn role_from(mut self, folder: impl AsRef<Path>) -> Self {
+        self.server = self.server.role_from(folder);
+        self
+    }
+
+    /// Declares the sample of a kind in `config/samples`.
+    ///
+    /// # Panics
+    /// Panics if there is no sample of the kind or it cannot be read.
+    #[must_use]
+    #[track_caller]
+    pub fn samples<K: Resource<DynamicType = ()> + DeserializeOwned + Serialize>(self) -> Self {
+        self.declare(&rbuilder_testing::sample::<K>())
+    }
+
+    /// Declares an object. The histories apply all declared objects in order and delete them in the
+    /// opposite order.
+    ///
+    /// # Panics
+    /// Panics if the object cannot be serialized.
+    #[must_use]
+    #[track_caller]
+    pub fn declare(mut self, object: &impl Serialize) -> Self {
+        match serde_json::to_value(object) {
+            Ok(object) => self.declarations.push(object),
+            Err(error) => panic!("cannot serialize a declared object: {error}"),
+        }
+        self
+    }
+
+    /// Adds a controller of the cluster that the operator depends on.
+    #[must_use]
+    pub fn behavior(mut self, behavior: impl Behavior + 'static) -> Self {
+        self.behaviors.push(Arc::new(behavior));
+        self
+    }
+
+    /// Adds a rule about the whole state, which is checked after each change.
+    #[must_use]
+    pub fn invariant(mut self, rule: impl Fn(&World) -> Result<(), String> + Send + Sync + 'static) -> Self {
+        self.invariants.push(Arc::new(rule));
+        self
+    }
+
+    /// Sets the largest number of histories. Defaults to 300.
+    #[must_use]
+    pub fn histories(mut self, count: usize) -> Self {
+        self.histories = count;
+        self
+    }
+
+    /// Runs the histories and panics with a report if the operator was wrong in one.
+    ///
+    /// # Panics
+    /// Panics if a history fails, or as [`run`](Self::run) does.
+    #[track_caller]
+    pub fn check(self) {
+        let report = self.run();
+        assert!(report.failures.is_empty(), "\n{report}");
+    }
+
+    /// Runs the histories and returns what was found. With the environment variable
+    /// `RBUILDER_SIMULATION`, only runs the history in it.
+    ///
+    /// # Panics
+    /// Panics if nothing is declared, a declared object has no name or is of a kind that is not served, or
+    /// the history in the variable cannot be parsed.
+    #[must_use]
+    #[track_caller]
+    pub fn run(self) -> Report {
+        assert!(
+            !self.declarations.is_empty(),
+            "nothing is declared: add `.samples::<Kind>()` or `.declare(&object)`"
+        );
+        let only = std::env::var(VARIABLE)
+            .ok()
+            .map(|text| match text.parse::<History>() {
+                Ok(history) => history,
+                Err(error) => panic!("cannot read {VARIABLE}: {error}"),
+            });
+        let histories = self.histories;
+        let setting = self.setting();
+        // Histories have runtimes of their own, which cannot start inside of the test's.
+        let thread = std::thread::Builder::new().name("simulation".to_owned());
+        let running = thread.spawn(move || match only {
+            Some(history) => Search::new(&setting, histories).replay(&history),
+            None => Search::new(&setting, histories).search(),
+        });
+        match running.map(std::thread::JoinHandle::join) {
+            Ok(Ok(found)) => Report::new(found),
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(error) => panic!("cannot start a thread: {error}"),
+        }
+    }
+
+    #[track_caller]
+    fn setting(self) -> Setting {
+        let declarations = self.declarations.into_iter();
+        Setting {
+            declarations: declarations
+                .map(|object| declaration(&self.server, object))
+                .collect(),
+            program: self.program,
+            server: self.server,
+            behaviors: self.behaviors,
+            invariants: self.invariants,
+        }
+    }
+}
+
+/// Completes a declared object: namespaced objects are in `default` unless they say otherwise.
+#[track_caller]
+fn declaration(server: &ApiServer, mut object: Value) -> Declaration {
+    let text = |pointer: &str| {
+        let found = object.pointer(pointer).and_then(Value::as_str);
+        found.unwrap_or_default().to_owned()
+    };
+    let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
+    assert!(!name.is_empty(), "a declared object needs `metadata.name`");
+    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+    let Some((plural, is_namespaced)) = server.resource_of(group, &kind) else {
+        panic!("the server does not know {kind} of {api_version}: add its CRD with `.install(\"config\")`");
+    };
+    let namespace = match (is_namespaced, text("/metadata/namespace")) {
+        (false, _) => String::new(),
+        (true, namespace) if namespace.is_empty() => "default".to_owned(),
+        (true, namespace) => namespace,
+    };
+    if is_namespaced {
+        object["metadata"]["namespace"] = namespace.clone().into();
+    }
+    if let Some(fields) = object.as_object_mut() {
+        fields.remove("status");
+    }
+    let name = ObjectName {
+        group: group.to_owned(),
+        plural,
+        version: version.to_owned(),
+        namespace,
+        name,
+    };
+    Declaration { object, name }
+}
+
+impl Setting {
+    /// Returns whether the server rejects a variant of a declaration.
+    pub(crate) fn is_rejected(&self, number: usize, changes: &BTreeMap<String, Value>) -> bool {
+        let declaration = &self.declarations[number];
+        let path = declaration.name.path();
+        let request = http::Request::patch(format!("{path}?fieldManager=user&force=true&dryRun=All"));
+        let request = request.header("content-type", "application/apply-patch+yaml");
+        let body = declaration.with(changes).to_string();
+        let Ok(request) = request.body(Body::from(body.into_bytes())) else {
+            return true;
+        };
+        // The server answers without waiting for anything.
+        let answer = futures::FutureExt::now_or_never(self.server.call(request, true));
+        !matches!(answer, Some(Ok(response)) if response.status().is_success())
+    }
+}

@@ -1,0 +1,380 @@
+//! Objects of the cluster: their names, and states that can be compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use hyper::body::Bytes;
+use jiff::Timestamp;
+use rbuilder_testing::fake::{ApiServer, Request, StoredObject};
+use serde_json::{Map, Value, json};
+
+/// Kinds that no state contains: they record what happened.
+const RECORDS: [&str; 3] = ["events", "events.events.k8s.io", "leases.coordination.k8s.io"];
+
+/// Fields of the metadata that differ from run to run, or that the server maintains.
+const VOLATILE: [&str; 6] = [
+    "creationTimestamp",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// The start of the names of namespaces that make uids and resource versions differ between seeds.
+pub(crate) const SEED: &str = "seed-";
+
+/// The start of the uids of the simulated API server.
+const UID: &str = "00000000-0000-4000-8000-";
+
+/// Kind, namespace and name of an object. Formatted as `deployments.apps default/sample`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectName {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The plural name of the kind.
+    pub plural: String,
+    /// An API version that serves the object.
+    pub version: String,
+    /// The namespace; empty for cluster-scoped kinds.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl fmt::Display for ObjectName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.resource())?;
+        if !self.namespace.is_empty() {
+            write!(f, "{}/", self.namespace)?;
+        }
+        f.write_str(&self.name)?;
+        if !matches!(self.version.as_str(), "" | "v1") {
+            write!(f, " ({})", self.version)?;
+        }
+        Ok(())
+    }
+}
+
+impl ObjectName {
+    /// Parses the text that the name is formatted as.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (text, version) = match text.strip_suffix(')').and_then(|text| text.rsplit_once(" (")) {
+            Some((text, version)) => (text, version),
+            None => (text, "v1"),
+        };
+        let (resource, name) = text.split_once(' ')?;
+        let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
+        let (namespace, name) = name.split_once('/').unwrap_or(("", name));
+        let [group, plural, version, namespace, name] =
+            [group, plural, version, namespace, name].map(str::to_owned);
+        Some(Self {
+            group,
+            plural,
+            version,
+            namespace,
+            name,
+        })
+    }
+
+    pub(crate) fn of(stored: &StoredObject) -> Self {
+        let api_version = stored.object["apiVersion"].as_str().unwrap_or_default();
+        let (_, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        Self {
+            group: stored.group.clone(),
+            plural: stored.resource.clone(),
+            version: version.to_owned(),
+            namespace: stored.metadata("namespace").to_owned(),
+            name: stored.metadata("name").to_owned(),
+        }
+    }
+
+    pub(crate) fn of_request(request: &Request, body: &Bytes) -> Self {
+        let name = request.name.clone().unwrap_or_else(|| {
+            let body: Value = serde_json::from_slice(body).unwrap_or_default();
+            body["metadata"]["name"].as_str().unwrap_or_default().to_owned()
+        });
+        Self {
+            group: request.group.clone(),
+            plural: request.resource.clone(),
+            version: request.version.clone(),
+            namespace: request.namespace.clone().unwrap_or_default(),
+            name,
+        }
+    }
+
+    /// Returns the plural and group, such as `deployments.apps`.
+    pub(crate) fn resource(&self) -> String {
+        resource_of(&self.group, &self.plural)
+    }
+
+    /// Returns the path of the object.
+    pub(crate) fn path(&self) -> String {
+        let Self {
+            group,
+            plural,
+            version,
+            namespace,
+            name,
+        } = self;
+        let start = match group.as_str() {
+            "" => format!("/api/{version}"),
+            group => format!("/apis/{group}/{version}"),
+        };
+        match namespace.as_str() {
+            "" => format!("{start}/{plural}/{name}"),
+            namespace => format!("{start}/namespaces/{namespace}/{plural}/{name}"),
+        }
+    }
+}
+
+pub(crate) fn resource_of(group: &str, plural: &str) -> String {
+    match group {
+        "" => plural.to_owned(),
+        group => format!("{plural}.{group}"),
+    }
+}
+
+/// Returns a stored object.
+pub(crate) fn find(server: &ApiServer, name: &ObjectName) -> Option<Arc<Value>> {
+    let objects = server.objects();
+    let found = objects.into_iter().find(|stored| {
+        stored.group == name.group
+            && stored.resource == name.plural
+            && stored.metadata("namespace") == name.namespace
+            && stored.metadata("name") == name.name
+    });
+    Some(found?.object)
+}
+
+/// Returns whether an owner of an object exists and is not being deleted. For an object without owners,
+/// whether any custom resource is.
+pub(crate) fn owner_lives(server: &ApiServer, object: &Value) -> bool {
+    let owners = object["metadata"]["ownerReferences"].as_array();
+    let uids: Vec<&str> = owners
+        .into_iter()
+        .flatten()
+        .filter_map(|owner| owner["uid"].as_str())
+        .collect();
+    server.objects().iter().any(|stored| {
+        let is_owner = match uids.is_empty() {
+            true => stored.group.contains('.') && !stored.group.ends_with(".k8s.io"),
+            false => uids.contains(&stored.metadata("uid")),
+        };
+        is_owner && stored.metadata("deletionTimestamp").is_empty()
+    })
+}
+
+/// Returns a merge patch that changes one field that some manager of the object has set, outside of its
+/// metadata and status. `None` if there is no such field with a simple value.
+pub(crate) fn foreign_change(object: &Value) -> Option<Value> {
+    let managers = object["metadata"]["managedFields"].as_array()?;
+    managers
+        .iter()
+        .filter(|manager| manager["subresource"].is_null())
+        .find_map(|manager| changed_field(&manager["fieldsV1"], object, true))
+}
+
+fn changed_field(fields: &Value, value: &Value, is_root: bool) -> Option<Value> {
+    fields.as_object()?.iter().find_map(|(name, inner)| {
+        let name = name.strip_prefix("f:")?;
+        if is_root && matches!(name, "metadata" | "status" | "apiVersion" | "kind") {
+            return None;
+        }
+        let value = value.get(name)?;
+        let changed = match value {
+            Value::Bool(value) => json!(!value),
+            Value::Number(number) => json!(number.as_i64()? + 1),
+            // Text of specs has mostly a form: only change free text, such as data of a ConfigMap.
+            Value::String(text) if !is_root => json!(format!("{text}x")),
+            Value::Object(_) => changed_field(inner, value, false)?,
+            _ => return None,
+        };
+        Some(json!({ name: changed }))
+    })
+}
+
+/// A comparable state of the cluster: objects by name, without what differs from run to run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Snapshot(pub(crate) BTreeMap<String, Value>);
+
+impl Snapshot {
+    pub(crate) fn take(server: &ApiServer) -> Self {
+        let mut objects: BTreeMap<String, Value> = BTreeMap::new();
+        for stored in server.objects() {
+            let name = ObjectName::of(&stored);
+            let is_seed = name.plural == "namespaces" && name.name.starts_with(SEED);
+            if is_seed || RECORDS.contains(&name.resource().as_str()) {
+                continue;
+            }
+            let value = normalize(&stored.object);
+            objects.insert(unique_name(&objects, &name, &stored.object), value);
+        }
+        Self(objects)
+    }
+}
+
+/// Returns the name of an object in a snapshot. Generated names are replaced by numbers.
+fn unique_name(known: &BTreeMap<String, Value>, name: &ObjectName, object: &Value) -> String {
+    let Some(prefix) = object["metadata"]["generateName"].as_str() else {
+        return name.to_string();
+    };
+    let start = name.to_string().replace(&name.name, prefix);
+    (1..)
+        .map(|number| format!("{start}<{number}>"))
+        .find(|name| !known.contains_key(name))
+        .unwrap_or_default()
+}
+
+fn normalize(object: &Value) -> Value {
+    let generation = object["metadata"]["generation"].as_i64();
+    let mut value = object.clone();
+    if let Some(metadata) = value["metadata"].as_object_mut() {
+        metadata.retain(|name, _| !VOLATILE.contains(&name.as_str()));
+        if metadata.contains_key("generateName") {
+            metadata.remove("name");
+        }
+        if metadata.contains_key("deletionTimestamp") {
+            metadata.insert("deletionTimestamp".to_owned(), "<time>".into());
+            metadata.remove("deletionGracePeriodSeconds");
+        }
+    }
+    normalize_values(&mut value, generation);
+    value
+}
+
+fn normalize_values(value: &mut Value, generation: Option<i64>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields.iter_mut() {
+                if name == "observedGeneration" && value.is_number() {
+                    let is_current = value.as_i64() == generation;
+                    *value = if is_current { "<current>" } else { "<outdated>" }.into();
+                }
+                normalize_values(value, generation);
+            }
+        }
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| normalize_values(item, generation)),
+        Value::String(text) => {
+            if text.parse::<Timestamp>().is_ok() {
+                *text = "<time>".to_owned();
+            }
+            while let Some(start) = text.find(UID) {
+                let end = (start + UID.len() + 12).min(text.len());
+                if !text.is_char_boundary(end) {
+                    break;
+                }
+                text.replace_range(start..end, "<uid>");
+            }
+        }
+        _ => {}
+    }
+}
+
+/// How two states differ in one object.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Difference {
+    /// An object is missing.
+    Missing(String),
+    /// An object is left over.
+    Extra(String),
+    /// A field of an object: the path, the expected and the found value.
+    Field(String, String, Value, Value),
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(name) => write!(f, "{name} is missing"),
+            Self::Extra(name) => write!(f, "{name} should not exist"),
+            Self::Field(name, path, expected, found) => {
+                let show = |value: &Value| match value {
+                    Value::Null => "nothing".to_owned(),
+                    value => shorten(&value.to_string()),
+                };
+                write!(
+                    f,
+                    "{name}: {path} is {}, expected {}",
+                    show(found),
+                    show(expected)
+                )
+            }
+        }
+    }
+}
+
+fn shorten(text: &str) -> String {
+    const MOST: usize = 120;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Fields that differ between two runs without perturbations, as `<object> <path>`.
+pub(crate) type Mask = BTreeSet<String>;
+
+/// Returns the differences between two states, except masked fields.
+pub(crate) fn compare(expected: &Snapshot, found: &Snapshot, mask: &Mask) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    for (name, value) in &expected.0 {
+        match found.0.get(name) {
+            None => differences.push(Difference::Missing(name.clone())),
+            Some(other) => compare_values(name, "", value, other, mask, &mut differences),
+        }
+    }
+    let extra = found.0.keys().filter(|name| !expected.0.contains_key(*name));
+    differences.extend(extra.map(|name| Difference::Extra(name.clone())));
+    differences.retain(|difference| match difference {
+        Difference::Missing(name) | Difference::Extra(name) => !mask.contains(name),
+        Difference::Field(..) => true,
+    });
+    differences
+}
+
+fn compare_values(
+    name: &str,
+    path: &str,
+    expected: &Value,
+    found: &Value,
+    mask: &Mask,
+    differences: &mut Vec<Difference>,
+) {
+    if expected == found || mask.contains(&format!("{name} {path}")) {
+        return;
+    }
+    match (expected, found) {
+        (Value::Object(expected), Value::Object(found)) => {
+            let names: BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
+            for field in names {
+                let get = |fields: &Map<String, Value>| fields.get(field).cloned().unwrap_or_default();
+                let path = format!("{path}.{field}");
+                compare_values(name, &path, &get(expected), &get(found), mask, differences);
+            }
+        }
+        (Value::Array(expected), Value::Array(found)) if expected.len() == found.len() => {
+            for (index, (expected, found)) in expected.iter().zip(found).enumerate() {
+                let path = format!("{path}[{index}]");
+                compare_values(name, &path, expected, found, mask, differences);
+            }
+        }
+        _ => differences.push(Difference::Field(
+            name.to_owned(),
+            path.to_owned(),
+            expected.clone(),
+            found.clone(),
+        )),
+    }
+}
+
+/// Returns what must be masked: all differences between two runs of the same history.
+pub(crate) fn mask_of(differences: &[Difference]) -> Mask {
+    let texts = differences.iter().map(|difference| match difference {
+        Difference::Missing(name) | Difference::Extra(name) => name.clone(),
+        Difference::Field(name, path, ..) => format!("{name} {path}"),
+    });
+    texts.collect()
+}

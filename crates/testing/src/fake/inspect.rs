@@ -1,0 +1,114 @@
+//! Access to the stored state for programs that drive the server step by step, such as a simulation.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::server::{ApiServer, Shared};
+
+/// An object that the server stores.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StoredObject {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The plural name of the kind.
+    pub resource: String,
+    /// The object, in its storage version.
+    pub object: Arc<Value>,
+}
+
+impl ApiServer {
+    /// Sets the time of the server, from which it continues with tokio's clock. By default, a server
+    /// starts at the current time.
+    #[must_use]
+    pub fn starting_at(self, time: Timestamp) -> Self {
+        self.shared().state().start_clock(time);
+        self
+    }
+
+    /// Returns a new server with the same kinds, objects and roles, which share memory until they
+    /// change. Faults, recorded requests and watches are not copied.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        let state = self.shared().state().copy();
+        Self::with_shared(Shared::new(state))
+    }
+
+    /// Returns a receiver that is notified after each request.
+    #[must_use]
+    pub fn notifications(&self) -> watch::Receiver<u64> {
+        self.shared().changed.subscribe()
+    }
+
+    /// Returns the latest resource version.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.shared().state().version()
+    }
+
+    /// Returns all stored objects except namespaces that every cluster has and CRDs, sorted by group,
+    /// resource, namespace and name.
+    ///
+    /// If the server [collects garbage](Self::collecting_garbage), it first takes the steps that are
+    /// due.
+    #[must_use]
+    pub fn objects(&self) -> Vec<StoredObject> {
+        let mut state = self.shared().state();
+        let ran = state.run_collector();
+        let all = state.everything().filter(|(id, key, _)| {
+            id.group != "apiextensions.k8s.io"
+                && !(id.plural == "namespaces" && (key.1 == "default" || key.1.starts_with("kube-")))
+        });
+        let objects = all
+            .map(|(id, _, object)| StoredObject {
+                group: id.group.clone(),
+                resource: id.plural.clone(),
+                object: object.clone(),
+            })
+            .collect();
+        drop(state);
+        if ran {
+            self.shared().wake();
+        }
+        objects
+    }
+
+    /// Returns the plural name of a served kind, and whether it is namespaced.
+    #[must_use]
+    pub fn resource_of(&self, group: &str, kind: &str) -> Option<(String, bool)> {
+        let state = self.shared().state();
+        let mut kinds = state.kinds();
+        let found = kinds.find(|definition| definition.id.group == group && definition.kind == kind)?;
+        Some((found.id.plural.clone(), found.namespaced))
+    }
+
+    /// Returns when the garbage collector takes its next step, if one is planned.
+    #[must_use]
+    pub fn next_collection(&self) -> Option<Instant> {
+        self.shared().state().next_collection()
+    }
+
+    /// Answers watches that accept any resource version with the objects of this version, as a server
+    /// whose cache is behind. They receive later changes afterwards. `None` ends it.
+    pub fn serve_past(&self, version: Option<u64>) {
+        self.shared().state().past = version;
+    }
+}
+
+impl StoredObject {
+    /// Returns a field of the metadata, or an empty text.
+    #[must_use]
+    pub fn metadata(&self, field: &str) -> &str {
+        self.object["metadata"][field].as_str().unwrap_or_default()
+    }
+
+    /// Returns the object as JSON.
+    #[must_use]
+    pub fn value(&self) -> &Value {
+        &self.object
+    }
+}
