@@ -20,7 +20,7 @@
 //! | the rules of a value on an object: messages, budgets | `rule_set` | `apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go` |
 //! | values and functions at run time, with their cost | `evaluate` | cel-go's `interpreter/` and `ext/`, `apiserver/pkg/cel/{common,library}` |
 //! | rules on defaults | `defaults` | `apiextensions-apiserver/pkg/apiserver/schema/defaulting` |
-//! | variables of match conditions | `admission` | `apiserver/pkg/admission/plugin/cel` |
+//! | match conditions of webhooks | `admission` | `apiserver/pkg/admission/plugin/cel` |
 //!
 //! `tests/recorded.jsonl` contains rules with the verdicts and costs of kube-apiserver's own code,
 //! which `cargo xtask cel` records and the unit tests compare. To add a function, add it to
@@ -55,7 +55,7 @@ mod unify;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use admission::check_match_condition;
+pub use admission::{MatchCondition, check_match_condition};
 pub use defaults::check_defaults;
 pub use rule_set::{Budget, RuleSet, Violation, ViolationKind};
 pub use rules::{RulePlace, check_rules};

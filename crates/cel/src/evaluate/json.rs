@@ -92,6 +92,25 @@ pub(super) fn read<'v>(json: &'v Json, schema: &'v Schema, is_object: bool) -> O
     }
 }
 
+/// Converts a value without a schema, such as an object in an admission request.
+pub(super) fn read_untyped(json: &Json) -> Value<'_> {
+    match json {
+        Json::Null => Value::Null,
+        Json::Bool(value) => Value::Bool(*value),
+        Json::Number(number) => match number.as_i64() {
+            Some(number) => Value::Int(number),
+            None => Value::Double(number.as_f64().unwrap_or_default()),
+        },
+        Json::String(text) => Value::string(text.as_str()),
+        Json::Array(items) => Value::list(items.iter().map(read_untyped).collect()),
+        Json::Object(fields) => {
+            let fields = fields.iter();
+            let entries = fields.map(|(name, value)| (Value::string(name.as_str()), read_untyped(value)));
+            Value::Map(Map::Made(entries.collect::<Vec<_>>().into()))
+        }
+    }
+}
+
 fn invalid<'v>(message: &str) -> Outcome<'v> {
     Err(Stop::error(message))
 }

@@ -64,6 +64,16 @@ pub(crate) enum Output {
     Other,
 }
 
+impl Output {
+    fn of(value: Value<'_>) -> Output {
+        match value {
+            Value::Bool(value) => Output::Bool(value),
+            Value::String(text) => Output::String(text.to_string()),
+            _ => Output::Other,
+        }
+    }
+}
+
 /// The result of one run, and its cost.
 pub(crate) struct Run {
     pub(crate) result: Result<Output, Stop>,
@@ -99,15 +109,33 @@ pub(crate) fn run(plan: &Plan, values: Values<'_>, is_optional: bool) -> Run {
     evaluator
         .scopes
         .extend(old.map(|old| ("oldSelf", Slot::Ready(old))));
-    let result = evaluator.evaluate(&plan.root).map(|value| match value {
-        Value::Bool(value) => Output::Bool(value),
-        Value::String(text) => Output::String(text.to_string()),
-        _ => Output::Other,
-    });
+    let result = evaluator.evaluate(&plan.root).map(Output::of);
     Run {
         result,
         cost: evaluator.cost,
     }
+}
+
+/// Evaluates an expression with variables that have no schema. There is no authorizer.
+pub(crate) fn run_with_variables<'v>(
+    plan: &Plan,
+    variables: &[(&'v str, &'v serde_json::Value)],
+) -> Result<Output, Stop> {
+    let variables = variables.iter();
+    let mut scopes: Vec<(&str, Slot<'_, '_>)> = variables
+        .map(|(name, json)| (*name, Slot::Ready(Ok(json::read_untyped(json)))))
+        .collect();
+    for name in ["authorizer", "authorizer.requestResource"] {
+        scopes.push((name, Slot::Ready(Err(Stop::Unsupported("the authorizer")))));
+    }
+    let mut evaluator = Evaluator {
+        plan,
+        scopes,
+        cost: 0,
+        steps: STEPS,
+        free: 0,
+    };
+    evaluator.evaluate(&plan.root).map(Output::of)
 }
 
 /// The value of a variable.

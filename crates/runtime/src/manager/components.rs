@@ -204,3 +204,17 @@ impl Manager {
         self
     }
 }
+
+#[cfg(feature = "fake")]
+impl crate::fake::Webhooks for Manager {
+    /// # Panics
+    /// Panics if two webhooks have the same path, or if a path or a conversion is not valid.
+    #[track_caller]
+    fn take_webhooks(&mut self) -> crate::fake::WebhookHandler {
+        let routes = std::mem::take(&mut self.routes);
+        if let Some(error) = routes.first_error() {
+            panic!("{error}");
+        }
+        webhook::handler_in_process(routes, &self.metrics, self.webhook_memory)
+    }
+}

@@ -4,24 +4,44 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+#[cfg(feature = "fake")]
+use http_body_util::Full;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
 use super::client_timer::{AwaitedBody, ClientTimer, Connection};
 
 /// The body of a request to a [`Server`](super::Server).
 pub(crate) struct RequestBody {
-    incoming: Incoming,
+    source: Source,
     timer: Arc<ClientTimer>,
     /// Set while the handler waits for the client. A handler that does not read the body never
     /// waits.
     awaited: Option<AwaitedBody>,
 }
 
+/// Where a body comes from.
+enum Source {
+    Connection(Incoming),
+    /// A request in this process.
+    #[cfg(feature = "fake")]
+    Process(Full<Bytes>),
+}
+
 impl RequestBody {
     pub(super) fn new(incoming: Incoming, timer: Arc<ClientTimer>) -> Self {
         Self {
-            incoming,
+            source: Source::Connection(incoming),
             timer,
+            awaited: None,
+        }
+    }
+
+    /// Returns the body of a request that does not come over a connection.
+    #[cfg(feature = "fake")]
+    pub(crate) fn in_process(body: Vec<u8>) -> Self {
+        Self {
+            source: Source::Process(Full::from(body)),
+            timer: Arc::new(ClientTimer::new(Arc::default())),
             awaited: None,
         }
     }
@@ -41,7 +61,11 @@ impl Body for RequestBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let this = &mut *self;
-        let polled = Pin::new(&mut this.incoming).poll_frame(cx);
+        let polled = match &mut this.source {
+            Source::Connection(incoming) => Pin::new(incoming).poll_frame(cx),
+            #[cfg(feature = "fake")]
+            Source::Process(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
+        };
         match polled {
             Poll::Pending => {
                 this.awaited.get_or_insert_with(|| this.timer.await_body());
@@ -52,10 +76,18 @@ impl Body for RequestBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream()
+        match &self.source {
+            Source::Connection(incoming) => incoming.is_end_stream(),
+            #[cfg(feature = "fake")]
+            Source::Process(body) => body.is_end_stream(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.incoming.size_hint()
+        match &self.source {
+            Source::Connection(incoming) => incoming.size_hint(),
+            #[cfg(feature = "fake")]
+            Source::Process(body) => body.size_hint(),
+        }
     }
 }

@@ -10,6 +10,8 @@ mod as_written;
 mod conversion;
 mod conversion_review;
 mod denied;
+#[cfg(feature = "fake")]
+mod in_process;
 mod items;
 mod json_size;
 mod managed;
@@ -31,6 +33,8 @@ use serde::Serialize;
 use crate::object::Object;
 
 pub use denied::Denied;
+#[cfg(feature = "fake")]
+pub(crate) use in_process::handler_in_process;
 /// The operation of an admission request. Re-exported from kube.
 pub use kube::core::admission::Operation;
 use managed::ConfigurationKind;

@@ -18,4 +18,5 @@ mod roles;
 mod schemas;
 mod subresources;
 mod watches;
+mod webhooks;
 mod writes;

@@ -37,6 +37,13 @@ impl State {
             .filter(|(key, object)| selector.matches(key, object))
             .map(|(_, object)| object.clone())
             .collect();
+        // Nothing is deleted before all reviews are there.
+        for object in &selected {
+            let reviewed = self.review_deletion(writer, object);
+            if writer.reviews.is_pending() {
+                reviewed?;
+            }
+        }
         for object in &selected {
             self.delete_object(writer, object)?;
         }
@@ -45,6 +52,7 @@ impl State {
 
     fn delete_object(&mut self, writer: Writer<'_>, object: &Arc<Value>) -> Result<Value, Failure> {
         check_preconditions(writer, object)?;
+        self.review_deletion(writer, object)?;
         let definition = writer.definition;
         let mut last = self.marked(object, &writer.request.body);
         let gone = is_released(&last);

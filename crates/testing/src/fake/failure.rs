@@ -35,6 +35,8 @@ pub(super) struct Failure {
     reason: &'static str,
     message: String,
     details: Option<Value>,
+    /// The reason, if it is not one of the server.
+    foreign_reason: Option<String>,
 }
 
 impl Failure {
@@ -44,7 +46,27 @@ impl Failure {
             reason,
             message: message.into(),
             details: None,
+            foreign_reason: None,
         }
+    }
+
+    /// Creates the failure for a status of a webhook, with another message.
+    pub(super) fn of_status(status: &Value, message: &str) -> Self {
+        let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+        let code = code.filter(|code| *code >= 400).unwrap_or(400);
+        let reason = status["reason"].as_str().unwrap_or_default();
+        let details = status.get("details").filter(|details| !details.is_null());
+        Self {
+            details: details.cloned(),
+            foreign_reason: Some(reason.to_owned()),
+            ..Self::new(code, "", message)
+        }
+    }
+
+    /// Creates the failure for an error inside of the server.
+    pub(super) fn internal(why: &str) -> Self {
+        Self::of_code(500, format!("Internal error occurred: {why}"))
+            .with(json!({ "causes": [{ "message": why }] }))
     }
 
     fn with(self, details: Value) -> Self {
@@ -202,7 +224,8 @@ impl Failure {
     pub(super) fn to_json(&self) -> Value {
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": self.message, "reason": self.reason, "code": self.code,
+            "message": self.message, "reason": self.foreign_reason.as_deref().unwrap_or(self.reason),
+            "code": self.code,
         });
         if let Some(details) = &self.details {
             status["details"] = details.clone();
@@ -218,6 +241,7 @@ impl From<rbuilder_judge::Failure> for Failure {
             reason: failure.reason(),
             message: failure.message(),
             details: failure.status().get_mut("details").map(Value::take),
+            foreign_reason: None,
         }
     }
 }

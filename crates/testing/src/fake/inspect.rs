@@ -30,8 +30,8 @@ impl ApiServer {
         self
     }
 
-    /// Returns a new server with the same kinds, objects and roles, which share memory until they
-    /// change. Faults, recorded requests and watches are not copied.
+    /// Returns a new server with the same kinds, objects, roles and webhooks, which share memory until
+    /// they change. Faults, recorded requests and watches are not copied.
     #[must_use]
     pub fn copy(&self) -> Self {
         let state = self.shared().state().copy();

@@ -35,6 +35,8 @@
 //!   list keys, CEL rules, transition rules and ratcheting, for each version by its own schema
 //! - the subresources `status` and `scale`
 //! - roles ([`ApiServer::role_from`]): requests outside of them are forbidden
+//! - admission webhooks of the operator, called in the process ([`ApiServer::install_webhooks`]): rules,
+//!   selectors, match conditions, match policies, failure policies, timeouts, dry runs, reinvocation
 //! - discovery
 //!
 //! The same test suite runs against this server and against kube-apiserver.
@@ -42,8 +44,10 @@
 //! # Not supported
 //! - For built-in kinds, only metadata and schemas are checked: the validation code of kube-apiserver is
 //!   missing, and only the most common defaults are set. CRDs are not validated.
-//! - Admission and conversion webhooks are not called. Versions are converted if the conversion
-//!   strategy is `None`.
+//! - Conversion webhooks are not called. Versions are converted if the conversion strategy is `None`.
+//! - Mutating webhooks are not called for the subresource `scale`, and no webhooks for evictions and for
+//!   what the garbage collector does. Match conditions have no `authorizer`. Admission policies are not
+//!   evaluated.
 //! - As with `envtest`, no controllers run: Deployments do not create Pods, and deleted namespaces
 //!   remain `Terminating`. Dependents of a deleted owner are kept, unless
 //!   [`ApiServer::collecting_garbage`] is called.
@@ -57,7 +61,8 @@
 // The server is a state and functions on it. A request is parsed (`request`), its kind is looked up
 // (`kinds`, `builtin`), and it is answered under one lock (`routes`, `read`, `write`, `patch`,
 // `delete`). Writes are decoded and judged by `rbuilder-judge` (`verdicts`, `typed` for applied
-// configurations). Changes are appended to a log, from which watches and lists of older versions read
+// configurations). Webhooks are called between two attempts to answer a request (`webhooks`). Changes are
+// appended to a log, from which watches and lists of older versions read
 // (`store`, `watch`). Ownership of fields is split into sets of fields (`fields`), the entries of
 // managers (`managers`) and the merge (`apply`). There are no tasks or timers except for those of
 // watches, so a paused clock only advances when all watches are idle.
@@ -89,6 +94,7 @@ mod verdicts;
 mod view;
 mod warnings;
 mod watch;
+mod webhooks;
 mod write;
 
 pub use fault::Fault;
@@ -96,5 +102,6 @@ pub use inspect::StoredObject;
 pub use request::{Request, Verb};
 pub use roles::Permission;
 pub use server::{ApiServer, ResponseBody};
+pub use webhooks::{WebhookHandler, Webhooks};
 
 use server::Shared;

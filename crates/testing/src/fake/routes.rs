@@ -11,6 +11,7 @@ use super::store::State;
 use super::view::View;
 use super::warnings::Warnings;
 use super::watch::Watch;
+use super::webhooks::Reviews;
 use super::write::Writer;
 use super::{Shared, scale};
 
@@ -38,6 +39,7 @@ pub(super) fn answer_request(
     request: &Request,
     headers: &Headers,
     warnings: &Warnings,
+    reviews: &Reviews,
 ) -> Result<Answer, Failure> {
     let Some(definition) = state.kind(&request.id()).cloned() else {
         return Ok(Answer::NoSuchPath);
@@ -75,6 +77,7 @@ pub(super) fn answer_request(
             version,
             manager,
             warnings,
+            reviews,
         },
     };
     call.answer(shared)

@@ -27,8 +27,9 @@ use super::kinds::{Definition, ResourceId, Version};
 use super::request::{Request, Verb};
 use super::roles::{OWN_NAMESPACE, Permission, Roles};
 use super::routes::{Answer, Headers, answer_request};
-use super::store::State;
+use super::store::{State, Taken};
 use super::warnings::Warnings;
+use super::webhooks::{Reviews, Webhooks};
 use crate::manifests::read_documents;
 
 /// The body of a response. The frames of a watch are lines with one event each.
@@ -138,17 +139,63 @@ impl ApiServer {
         )))
     }
 
+    /// Installs the webhook configurations from a file or folder, such as `config/webhook/manifests.yaml`,
+    /// and calls the webhooks of the operator in this process. Documents of other kinds are ignored.
+    ///
+    /// Takes the webhooks out of the operator, a `rbuilder::Manager`, so that it does not serve them itself;
+    /// it need not be started. Requests for which the configurations match wait for the webhooks, which are
+    /// found by the path in `clientConfig`. Configurations that the test or the operator creates later count
+    /// too. As with `envtest`, a webhook that is restricted to the namespace of the manager is called for
+    /// all namespaces.
+    ///
+    /// # Errors
+    /// Returns an error if the path cannot be read or contains no webhook configuration, or if a document is
+    /// not valid.
+    pub fn install_webhooks(
+        &self,
+        path: impl AsRef<Path>,
+        operator: &mut impl Webhooks,
+    ) -> std::io::Result<()> {
+        let path = path.as_ref();
+        let mut found = false;
+        for (file, mut document) in read_documents(path)? {
+            let plural = match document["kind"].as_str() {
+                Some("MutatingWebhookConfiguration") => "mutatingwebhookconfigurations",
+                Some("ValidatingWebhookConfiguration") => "validatingwebhookconfigurations",
+                _ => continue,
+            };
+            remove_restrictions(&mut document);
+            let id = ResourceId::new("admissionregistration.k8s.io", plural);
+            let refused = |why| std::io::Error::other(format!("cannot install {}: {why}", file.display()));
+            self.apply(&id, document).map_err(refused)?;
+            found = true;
+        }
+        if !found {
+            let path = path.display();
+            return Err(std::io::Error::other(format!(
+                "no webhook configuration in {path}: run `rbuilder manifests` to generate the project's"
+            )));
+        }
+        self.shared.state().webhooks = Some(operator.take_webhooks());
+        Ok(())
+    }
+
     fn install(&self, crd: &Value) -> Result<(), String> {
         let mut crd = crd.clone();
         crd["apiVersion"] = "apiextensions.k8s.io/v1".into();
         crd["kind"] = "CustomResourceDefinition".into();
-        let name = crd["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        let mut request = internal_request(Verb::Patch, &ResourceId::crds(), None, Some(&name));
+        self.apply(&ResourceId::crds(), crd)
+    }
+
+    /// Applies a cluster-scoped object of the version `v1` for the test.
+    fn apply(&self, id: &ResourceId, object: Value) -> Result<(), String> {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let mut request = internal_request(Verb::Patch, id, None, Some(&name));
         request
             .parameters
             .insert("fieldManager".to_owned(), "rbuilder-fake".to_owned());
         request.parameters.insert("force".to_owned(), "true".to_owned());
-        request.body = crd;
+        request.body = object;
         let headers = Headers {
             content_type: "application/apply-patch+yaml".to_owned(),
             ..Headers::default()
@@ -433,20 +480,14 @@ impl ApiServer {
             Some(Effect::Disconnect) => return Err("the test asked for a broken connection".into()),
             Some(Effect::Delay(_)) | None => {}
         }
-        let warnings = Warnings::default();
-        let answered = {
-            let mut state = self.shared.state();
-            state.run_collector();
-            let permitted = match request.by_admin {
-                true => Ok(()),
-                false => state.roles.check(Permission::of(request)),
-            };
-            let answered = permitted
-                .and_then(|()| answer_request(&self.shared, &mut state, request, headers, &warnings));
-            state.plan_collection();
-            answered
+        let mut reviews = Reviews::new(self.shared.state().webhooks.clone());
+        let mut taken = Taken::default();
+        let (answered, warnings) = loop {
+            let (answered, warnings) = self.attempt(request, headers, &reviews, &mut taken);
+            if !reviews.answer_pending().await {
+                break (answered, warnings);
+            }
         };
-        self.shared.wake();
         let mut response = match answered {
             Ok(Answer::Object(code, object)) => json_response(code, &object),
             Ok(Answer::NoSuchPath) => no_such_path(),
@@ -464,6 +505,31 @@ impl ApiServer {
         Ok(response)
     }
 
+    /// Processes a request with the reviews that are there. If it needs another one, nothing has changed.
+    fn attempt(
+        &self,
+        request: &Request,
+        headers: &Headers,
+        reviews: &Reviews,
+        taken: &mut Taken,
+    ) -> (Result<Answer, Failure>, Warnings) {
+        let warnings = Warnings::default();
+        let mut state = self.shared.state();
+        state.run_collector();
+        state.begin(std::mem::take(taken));
+        let permitted = match request.by_admin {
+            true => Ok(()),
+            false => state.roles.check(Permission::of(request)),
+        };
+        let answered = permitted
+            .and_then(|()| answer_request(&self.shared, &mut state, request, headers, &warnings, reviews));
+        *taken = state.end();
+        state.plan_collection();
+        drop(state);
+        self.shared.wake();
+        (answered, warnings)
+    }
+
     fn document(&self, path: &str, accept: &str) -> Response<ResponseBody> {
         if matches!(path, "/healthz" | "/livez" | "/readyz") {
             return response(200, Full::from("ok").boxed_unsync());
@@ -471,6 +537,20 @@ impl ApiServer {
         match self.shared.state().document(path, accept) {
             Some(document) => json_response(200, &document),
             None => no_such_path(),
+        }
+    }
+}
+
+/// Removes the match conditions that restrict webhooks to the namespace of the manager, in which a test
+/// creates no objects. A condition that excludes the namespace is kept.
+fn remove_restrictions(configuration: &mut Value) {
+    for webhook in configuration["webhooks"].as_array_mut().into_iter().flatten() {
+        let conditions = webhook.get_mut("matchConditions").and_then(Value::as_array_mut);
+        if let Some(conditions) = conditions {
+            conditions.retain(|condition| {
+                let expression = condition["expression"].as_str().unwrap_or_default();
+                condition["name"] != "manager-namespace" || expression.starts_with('!')
+            });
         }
     }
 }
@@ -501,6 +581,7 @@ fn answer_internal(shared: &Arc<Shared>, request: &Request, headers: &Headers) -
         request,
         headers,
         &Warnings::default(),
+        &Reviews::new(None),
     )
 }
 

@@ -13,6 +13,7 @@ use super::fault::Fault;
 use super::kinds::{Definition, ResourceId};
 use super::request::Request;
 use super::roles::Roles;
+use super::webhooks::WebhookHandler;
 
 /// Namespace and name of an object. The namespace is empty for cluster-scoped kinds.
 pub(super) type Key = (String, String);
@@ -51,8 +52,23 @@ pub(super) struct State {
     pub(super) collector: Option<Collector>,
     /// The version of which watches from any version receive the objects, instead of the latest.
     pub(super) past: Option<u64>,
+    /// Answers the reviews of webhooks, which are not called without it.
+    pub(super) webhooks: Option<WebhookHandler>,
     names: u64,
     clock: Clock,
+    /// What the current request has taken.
+    taken: Taken,
+}
+
+/// The time and the names that a request has taken from the state. A request that is processed several
+/// times, because it waits for webhooks, gets the same ones again.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    /// `None` outside of requests.
+    now: Option<Timestamp>,
+    names: Vec<u64>,
+    /// The number of names that the current attempt has used.
+    used: usize,
 }
 
 /// The recorded requests.
@@ -118,11 +134,13 @@ impl State {
             roles: Roles::default(),
             collector: None,
             past: None,
+            webhooks: None,
             names: 0,
             clock: Clock {
                 wall: Timestamp::now(),
                 start: Instant::now(),
             },
+            taken: Taken::default(),
         };
         for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
             let namespace = json!({
@@ -142,7 +160,7 @@ impl State {
         state
     }
 
-    /// Returns a state with the same kinds, objects and roles.
+    /// Returns a state with the same kinds, objects, roles and webhooks.
     pub(super) fn copy(&self) -> Self {
         Self {
             kinds: self.kinds.clone(),
@@ -156,11 +174,13 @@ impl State {
             roles: self.roles.clone(),
             collector: self.collector.is_some().then(Collector::default),
             past: None,
+            webhooks: self.webhooks.clone(),
             names: self.names,
             clock: Clock {
                 wall: self.clock.now(),
                 start: Instant::now(),
             },
+            taken: Taken::default(),
         }
     }
 
@@ -294,22 +314,47 @@ impl State {
 
     /// Returns the current time in the format of object metadata.
     pub(super) fn now(&self) -> String {
-        self.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+        let now = self.taken.now.unwrap_or_else(|| self.clock.now());
+        now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
     /// Returns a new uid in the format of a UUID. Uids are the same in every run.
     pub(super) fn uid(&mut self) -> String {
+        format!("00000000-0000-4000-8000-{:012x}", self.take_name())
+    }
+
+    /// Returns a number that no other name has.
+    fn take_name(&mut self) -> u64 {
+        if let Some(name) = self.taken.names.get(self.taken.used) {
+            self.taken.used += 1;
+            return *name;
+        }
         self.names += 1;
-        format!("00000000-0000-4000-8000-{:012x}", self.names)
+        if self.taken.now.is_some() {
+            self.taken.names.push(self.names);
+            self.taken.used += 1;
+        }
+        self.names
+    }
+
+    /// Begins an attempt to process a request, with what earlier attempts have taken.
+    pub(super) fn begin(&mut self, mut taken: Taken) {
+        taken.now.get_or_insert_with(|| self.clock.now());
+        taken.used = 0;
+        self.taken = taken;
+    }
+
+    /// Ends an attempt to process a request, and returns what it has taken.
+    pub(super) fn end(&mut self) -> Taken {
+        std::mem::take(&mut self.taken)
     }
 
     /// Returns a new five-character suffix for `generateName`. Suffixes are the same in every run.
     pub(super) fn suffix(&mut self) -> String {
         const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-        self.names += 1;
         // The factor is coprime to 27⁵, so all values are visited before one repeats, in a
         // scattered order.
-        let mut number = self.names.wrapping_mul(7_654_321) % 27u64.pow(5);
+        let mut number = self.take_name().wrapping_mul(7_654_321) % 27u64.pow(5);
         let mut suffix = String::new();
         for _ in 0..5 {
             suffix.push(char::from(LETTERS[(number % 27) as usize]));

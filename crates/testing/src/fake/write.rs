@@ -13,6 +13,7 @@ use super::request::{Request, Verb};
 use super::roles::Permission;
 use super::store::State;
 use super::warnings::Warnings;
+use super::webhooks::Reviews;
 use super::{builtin, crds};
 
 /// The context of a write: request, kind, version and field manager.
@@ -24,6 +25,7 @@ pub(super) struct Writer<'a> {
     /// Name of the field manager.
     pub(super) manager: &'a str,
     pub(super) warnings: &'a Warnings,
+    pub(super) reviews: &'a Reviews,
 }
 
 impl Writer<'_> {
@@ -120,11 +122,7 @@ impl Writer<'_> {
 impl State {
     /// Creates the object in the request body.
     pub(super) fn create(&mut self, writer: Writer<'_>) -> Result<Arc<Value>, Failure> {
-        let mut object = writer.decoded()?;
-        let prefix = string_at(&object, "/metadata/generateName").to_owned();
-        if string_at(&object, "/metadata/name").is_empty() && !prefix.is_empty() {
-            object["metadata"]["name"] = format!("{prefix}{}", self.suffix()).into();
-        }
+        let object = writer.decoded()?;
         self.save(writer, None, object, None)
     }
 
@@ -163,6 +161,7 @@ impl State {
         let old = stored
             .as_ref()
             .map(|stored| writer.definition.read(stored, writer.version));
+        let (new, managers) = self.admit(writer, old.as_deref(), new, managers)?;
         let mut new = match &old {
             Some(old) => update_object(writer, old, new)?,
             None => {
@@ -191,6 +190,10 @@ impl State {
         };
         count_generation(writer, old.as_deref(), &mut new);
         let changes_managers = self.note_managers(writer, old.as_deref(), &mut new, managers);
+        self.validate(writer, old.as_deref(), &new)?;
+        if old.is_none() {
+            self.check_absent(writer, &new)?;
+        }
         drop(old);
         let mut new = writer.definition.to_stored(new, writer.version);
         // Watches of the kind end when it is served in another way.
@@ -231,11 +234,48 @@ impl State {
         self.put(id, key, object)
     }
 
-    /// Judges a new object and sets its server-generated fields.
+    /// Lets the mutating webhooks change an object. The fields that they change belong to nobody, so the
+    /// managers are those of the object before.
+    fn admit(
+        &mut self,
+        writer: Writer<'_>,
+        old: Option<&Value>,
+        mut object: Value,
+        managers: Option<Vec<Manager>>,
+    ) -> Result<(Value, Option<Vec<Manager>>), Failure> {
+        if old.is_none() {
+            self.check_namespace(writer, string_at(&object, "/metadata/name"))?;
+        }
+        if !writer.is_reviewed() {
+            return Ok((object, managers));
+        }
+        let before = object.clone();
+        self.note_managers(writer, old, &mut object, managers.clone());
+        let noted = object.clone();
+        let object = self.mutate(writer, old, object)?;
+        if object == noted {
+            return Ok((before, managers));
+        }
+        let noted = managers::read_managers(&noted);
+        Ok((object, Some(managers.unwrap_or(noted))))
+    }
+
+    /// Returns a failure if an object with the name of a new one exists.
+    fn check_absent(&self, writer: Writer<'_>, object: &Value) -> Result<(), Failure> {
+        let name = string_at(object, "/metadata/name");
+        match self.get(writer.id(), &key_of(writer.request, name)) {
+            Some(_) => Err(Failure::already_exists(writer.id(), name)),
+            None => Ok(()),
+        }
+    }
+
+    /// Names and judges a new object, and sets its server-generated fields.
     fn complete_new(&mut self, writer: Writer<'_>, mut object: Value) -> Result<Value, Failure> {
-        let (definition, id) = (writer.definition, writer.id());
-        let name = string_at(&object, "/metadata/name").to_owned();
-        self.check_namespace(writer, &name)?;
+        let definition = writer.definition;
+        let prefix = string_at(&object, "/metadata/generateName").to_owned();
+        if string_at(&object, "/metadata/name").is_empty() && !prefix.is_empty() {
+            object["metadata"]["name"] = format!("{prefix}{}", self.suffix()).into();
+        }
         let is_versioned = !string_at(&object, "/metadata/resourceVersion").is_empty();
         if let Some(fields) = object
             .as_object_mut()
@@ -250,9 +290,6 @@ impl State {
         if is_versioned && writer.request.verb == Verb::Create {
             let message = "resourceVersion should not be set on objects to be created";
             return Err(Failure::new(500, "", message));
-        }
-        if self.get(id, &key_of(writer.request, &name)).is_some() {
-            return Err(Failure::already_exists(id, &name));
         }
         let (uid, now) = (self.uid(), self.now());
         if let Some(metadata) = object["metadata"].as_object_mut() {
@@ -296,7 +333,7 @@ impl State {
 
     /// Updates the managed fields. Returns true if they changed.
     fn note_managers(
-        &mut self,
+        &self,
         writer: Writer<'_>,
         old: Option<&Value>,
         new: &mut Value,

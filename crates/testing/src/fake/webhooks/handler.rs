@@ -1,0 +1,53 @@
+//! The webhooks of an operator as a function.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// An operator with webhooks. Implemented by `rbuilder::Manager`.
+pub trait Webhooks {
+    /// Takes the webhooks, so that the operator does not serve them itself.
+    fn take_webhooks(&mut self) -> WebhookHandler;
+}
+
+/// The status and the body of a response.
+type Reply = Pin<Box<dyn Future<Output = (u16, Vec<u8>)> + Send>>;
+
+/// Answers the reviews that the server would send to a webhook server.
+#[derive(Clone)]
+pub struct WebhookHandler {
+    handle: Arc<dyn Fn(String, Vec<u8>) -> Reply + Send + Sync>,
+    /// The number of reviews so far.
+    count: Arc<AtomicU64>,
+}
+
+impl WebhookHandler {
+    /// Creates a handler from a function of the path and the body of a request, which returns the HTTP
+    /// status and the body of the response.
+    pub fn new<F>(handle: impl Fn(String, Vec<u8>) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = (u16, Vec<u8>)> + Send + 'static,
+    {
+        Self {
+            handle: Arc::new(move |path, body| Box::pin(handle(path, body))),
+            count: Arc::default(),
+        }
+    }
+
+    pub(super) fn handle(&self, path: &str, body: Vec<u8>) -> Reply {
+        (self.handle)(path.to_owned(), body)
+    }
+
+    /// Returns the uid of a new review. Uids are the same in every run.
+    pub(super) fn uid(&self) -> String {
+        let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+        format!("00000000-0000-4000-9000-{number:012x}")
+    }
+}
+
+impl fmt::Debug for WebhookHandler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WebhookHandler").finish_non_exhaustive()
+    }
+}
