@@ -356,6 +356,10 @@ impl ApiServer {
     }
 
     /// Prints the missing permissions, once.
+    #[expect(
+        clippy::disallowed_macros,
+        reason = "the output of a failed test shows only what macros print"
+    )]
     fn report_missing_permissions(&self) {
         let mut state = self.shared.state();
         if state.roles.is_reported {
