@@ -81,6 +81,9 @@ pub struct Change {
     pub witness: Option<Witness>,
     /// Number of objects that the old schema accepts and the search tried; `None` without a search.
     pub tried: Option<usize>,
+    /// True if the search ended without an example because the [`Budget`](crate::Budget) was used
+    /// up. The level is then that of the rule.
+    pub is_cut_short: bool,
 }
 
 /// An object that the old schema accepts, and what became of it.

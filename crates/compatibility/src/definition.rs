@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rbuilder_judge::{Definition, Judge};
+use rbuilder_judge::Definition;
 use serde_json::Value;
 
 use crate::change::{Change, Effect, Level, Party};
@@ -10,22 +10,27 @@ use crate::objects::{Place, list, text};
 use crate::path::Path;
 use crate::schema::{Difference, Probe, compare_schemas};
 use crate::version_parts::{compare_columns, compare_subresources};
-use crate::witness::{Goal, Outcome, Pair, edges};
+use crate::witness::{Budget, Goal, Outcome, Pair, edges};
 
 /// Compares two states of a CRD.
 ///
 /// # Errors
 /// Returns a phrase if a CRD cannot be read.
-pub(crate) fn compare_definitions(old: &Value, new: &Value, place: &Place) -> Result<Vec<Change>, String> {
+pub(crate) fn compare_definitions(
+    old: &Value,
+    new: &Value,
+    place: &Place,
+    budget: &Budget,
+) -> Result<Vec<Change>, String> {
     let mut changes = compare_names(old, new, place);
     changes.extend(compare_versions(old, new, place));
-    changes.extend(compare_conversion(old, new, place)?);
+    changes.extend(compare_conversion(old, new, place, budget)?);
     for (before, after) in kept_versions(old, new) {
         let name = text(&before["name"]);
         let place = place.version(&name);
         changes.extend(compare_subresources(before, after, &place));
         changes.extend(compare_columns(before, after, &place));
-        changes.extend(compare_version_schemas(old, new, &name, &place)?);
+        changes.extend(compare_version_schemas(old, new, &name, &place, budget)?);
     }
     Ok(changes)
 }
@@ -182,12 +187,17 @@ fn strategy(crd: &Value) -> String {
     }
 }
 
-fn compare_conversion(old: &Value, new: &Value, place: &Place) -> Result<Vec<Change>, String> {
+fn compare_conversion(
+    old: &Value,
+    new: &Value,
+    place: &Place,
+    budget: &Budget,
+) -> Result<Vec<Change>, String> {
     let (before, after) = (strategy(old), strategy(new));
     let field = "spec.conversion";
     let change = |name: &str, message: String| vec![place.change(name, field, message)];
     Ok(match (before.as_str(), after.as_str()) {
-        ("None", "None") => find_missing_conversion(old, new, place)?,
+        ("None", "None") => find_missing_conversion(old, new, place, budget)?,
         (_, "None") => change("conversion-removed", format!("no conversion instead of {before}")),
         ("None", _) => change("conversion-added", format!("conversion by {after}")),
         _ if old["spec"]["conversion"] != new["spec"]["conversion"] => change(
@@ -200,7 +210,12 @@ fn compare_conversion(old: &Value, new: &Value, place: &Place) -> Result<Vec<Cha
 
 /// Returns a change for each pair of served versions between which fields get lost, if the former
 /// CRD does not have the same pair already with the same schemas.
-fn find_missing_conversion(old: &Value, new: &Value, place: &Place) -> Result<Vec<Change>, String> {
+fn find_missing_conversion(
+    old: &Value,
+    new: &Value,
+    place: &Place,
+    budget: &Budget,
+) -> Result<Vec<Change>, String> {
     let served: Vec<&Value> = versions(new)
         .into_iter()
         .filter(|version| is_served(version))
@@ -219,7 +234,7 @@ fn find_missing_conversion(old: &Value, new: &Value, place: &Place) -> Result<Ve
             continue;
         }
         let (name, stored) = (text(&version["name"]), text(&storage["name"]));
-        let Some((difference, outcome)) = find_loss(old, new, &name, &stored)? else {
+        let Some((difference, outcome)) = find_loss(old, new, &name, &stored, budget)? else {
             continue;
         };
         let message = format!(
@@ -242,12 +257,13 @@ fn find_loss(
     new: &Value,
     from: &str,
     to: &str,
+    budget: &Budget,
 ) -> Result<Option<(Difference, Outcome)>, String> {
-    let known: Vec<Path> = match lossy_pair(old, from, to)? {
+    let known: Vec<Path> = match lossy_pair(old, from, to, budget)? {
         Some((_, losses)) => losses.into_iter().map(|loss| loss.path).collect(),
         None => Vec::new(),
     };
-    let Some((pair, losses)) = lossy_pair(new, from, to)? else {
+    let Some((pair, losses)) = lossy_pair(new, from, to, budget)? else {
         return Ok(None);
     };
     for loss in losses.into_iter().filter(|loss| !known.contains(&loss.path)) {
@@ -260,17 +276,19 @@ fn find_loss(
 }
 
 /// Returns the judges of two versions of a CRD, and the fields that the second one does not have.
-fn lossy_pair(crd: &Value, from: &str, to: &str) -> Result<Option<(Pair, Vec<Difference>)>, String> {
+fn lossy_pair<'b>(
+    crd: &Value,
+    from: &str,
+    to: &str,
+    budget: &'b Budget,
+) -> Result<Option<(Pair<'b>, Vec<Difference>)>, String> {
     let (Some(old), Some(mut new)) = (definition(crd, from)?, definition(crd, to)?) else {
         return Ok(None);
     };
     new.version.clone_from(&old.version);
     let mut differences = compare_schemas(&old.schema, &new.schema);
     differences.retain(|found| found.rule.name == "field-removed");
-    let pair = Pair {
-        old: Judge::new(old),
-        new: Judge::new(new),
-    };
+    let pair = Pair::new(old, new, budget);
     Ok(Some((pair, differences)))
 }
 
@@ -287,6 +305,7 @@ fn compare_version_schemas(
     new: &Value,
     name: &str,
     place: &Place,
+    budget: &Budget,
 ) -> Result<Vec<Change>, String> {
     let (Some(mut before), Some(mut after)) = (definition(old, name)?, definition(new, name)?) else {
         return Ok(Vec::new());
@@ -301,19 +320,13 @@ fn compare_version_schemas(
     }
     let mut changes = Vec::new();
     if gains_status {
-        let pair = Pair {
-            old: Judge::new(before.clone()),
-            new: Judge::new(after.clone()),
-        };
+        let pair = Pair::new(before.clone(), after.clone(), budget);
         changes.push(describe_status(&pair, &before, place));
     }
     // The subresource is a change of its own.
     before.has_status |= after.has_status;
     after.has_status = before.has_status;
-    let pair = Pair {
-        old: Judge::new(before),
-        new: Judge::new(after),
-    };
+    let pair = Pair::new(before, after, budget);
     for difference in differences {
         let outcome = search(&pair, &difference);
         let mut change = place.change(
@@ -333,7 +346,7 @@ fn compare_version_schemas(
 }
 
 /// Describes a new `status` subresource: writes of the object no longer change `status`.
-fn describe_status(pair: &Pair, old: &Definition, place: &Place) -> Change {
+fn describe_status(pair: &Pair<'_>, old: &Definition, place: &Place) -> Change {
     let mut change = place.change(
         "status-subresource-added",
         "subresources.status",
@@ -350,7 +363,7 @@ fn describe_status(pair: &Pair, old: &Definition, place: &Place) -> Change {
     change
 }
 
-fn search(pair: &Pair, difference: &Difference) -> Outcome {
+fn search(pair: &Pair<'_>, difference: &Difference) -> Outcome {
     match &difference.probe {
         Probe::Nothing => Outcome::default(),
         Probe::Values {
@@ -364,12 +377,16 @@ fn search(pair: &Pair, difference: &Difference) -> Outcome {
                 ..Goal::new(&difference.path, false)
             };
             let outcome = pair.search_rule(&goal, rule, node);
-            match outcome.witness {
-                Some(_) => outcome,
-                // Another change may hide the rule: the server runs none after other errors.
-                None => pair
-                    .with_rule_alone(&difference.path, rule)
-                    .search_rule(&goal, rule, node),
+            if outcome.witness.is_some() || outcome.is_cut_short {
+                return outcome;
+            }
+            // Another change may hide the rule: the server runs none after other errors.
+            match pair.with_rule_alone(&difference.path, rule) {
+                Some(alone) => alone.search_rule(&goal, rule, node),
+                None => Outcome {
+                    is_cut_short: true,
+                    ..outcome
+                },
             }
         }
     }
@@ -380,13 +397,14 @@ fn settle(change: &mut Change, outcome: Outcome) {
     change.level = match &outcome.witness {
         Some(witness) if matches!(witness.effect, Effect::Refused(_)) => Level::Breaking,
         Some(_) => change.rule.level,
-        None if outcome.accepted > 0 => change.rule.unproven,
+        None if outcome.accepted > 0 && !outcome.is_cut_short => change.rule.unproven,
         None => change.rule.level,
     };
     if outcome.witness.is_none() && change.rule.affects.is_empty() {
         change.affects.insert(Party::Writers);
     }
     change.affects.extend(outcome.parties);
+    change.is_cut_short = outcome.is_cut_short;
     change.witness = outcome.witness;
     change.tried = Some(outcome.accepted);
 }

@@ -20,7 +20,7 @@
 //! | webhook configurations | `webhooks` |
 //!
 //! The crate does no I/O, and the same input has the same output: the search draws its numbers from
-//! a fixed seed.
+//! a fixed seed, and its [`Budget`] counts steps.
 
 mod change;
 mod definition;
@@ -34,6 +34,6 @@ mod webhooks;
 mod witness;
 
 pub use change::{Change, Effect, Level, Party, Witness};
-pub use objects::{compare, is_compared};
+pub use objects::{compare, compare_within, is_compared};
 pub use rules::{RULES, Rule};
-pub use witness::{StoredJudge, StoredVerdict};
+pub use witness::{Budget, StoredJudge, StoredVerdict};

@@ -9,6 +9,7 @@ use crate::definition::{compare_definitions, describe_presence};
 use crate::roles::compare_roles;
 use crate::rules::rule;
 use crate::webhooks::compare_webhooks;
+use crate::witness::Budget;
 
 /// The manifest, and the version in it, that a change is about.
 #[derive(Clone, Debug)]
@@ -53,6 +54,7 @@ impl Place {
             message,
             witness: None,
             tried: None,
+            is_cut_short: false,
         }
     }
 }
@@ -65,11 +67,19 @@ impl Place {
 /// # Errors
 /// Returns a phrase that names the manifest that cannot be read.
 pub fn compare(old: &[Value], new: &[Value]) -> Result<Vec<Change>, String> {
+    compare_within(old, new, &Budget::default())
+}
+
+/// Like [`compare`], with a limit on the work of all searches together.
+///
+/// # Errors
+/// Returns a phrase that names the manifest that cannot be read.
+pub fn compare_within(old: &[Value], new: &[Value], budget: &Budget) -> Result<Vec<Change>, String> {
     let (old, new) = (index(old), index(new));
     let keys: BTreeSet<&Key> = old.keys().chain(new.keys()).collect();
     let mut changes = Vec::new();
     for key in keys {
-        let mut found = compare_pair(old.get(key), new.get(key))?;
+        let mut found = compare_pair(old.get(key), new.get(key), budget)?;
         found.sort_by_key(|change| std::cmp::Reverse(change.level));
         changes.extend(found);
     }
@@ -105,13 +115,13 @@ fn index(objects: &[Value]) -> BTreeMap<Key, &Value> {
     keyed.collect()
 }
 
-fn compare_pair(old: Option<&&Value>, new: Option<&&Value>) -> Result<Vec<Change>, String> {
+fn compare_pair(old: Option<&&Value>, new: Option<&&Value>, budget: &Budget) -> Result<Vec<Change>, String> {
     let Some(place) = old.or(new).map(|object| Place::of(object)) else {
         return Ok(Vec::new());
     };
     let compared = match place.kind.as_str() {
         "CustomResourceDefinition" => match (old, new) {
-            (Some(old), Some(new)) => compare_definitions(old, new, &place),
+            (Some(old), Some(new)) => compare_definitions(old, new, &place, budget),
             (_, new) => Ok(vec![describe_presence(new.is_some(), &place)]),
         },
         "Role" | "ClusterRole" => Ok(compare_roles(old.copied(), new.copied(), &place)),

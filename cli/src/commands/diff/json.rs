@@ -43,6 +43,7 @@ fn describe(change: &Change) -> Value {
         "reason": change.rule.reason,
         "example": change.witness.as_ref().map(describe_witness),
         "objectsTried": change.tried,
+        "searchCutShort": change.is_cut_short,
     })
 }
 

@@ -85,7 +85,7 @@ fn describe(change: &Change) -> String {
             }
             text.push_str("  </details>\n");
         }
-        (None, Some(tried)) => text.push_str(&format!("  {}.\n", without_example(tried))),
+        (None, Some(tried)) => text.push_str(&format!("  {}.\n", without_example(change, tried))),
         (None, None) => {}
     }
     text

@@ -103,7 +103,7 @@ fn describe(change: &Change) -> String {
                 text.push_str(&indent("", &show_object(&witness.object)));
             }
         }
-        (None, Some(tried)) => text.push_str(&format!("  {}\n", without_example(tried))),
+        (None, Some(tried)) => text.push_str(&format!("  {}\n", without_example(change, tried))),
         (None, None) => {}
     }
     text.push('\n');
@@ -111,7 +111,16 @@ fn describe(change: &Change) -> String {
 }
 
 /// Returns the words for a search that found nothing.
-pub(super) fn without_example(tried: usize) -> String {
+pub(super) fn without_example(change: &Change, tried: usize) -> String {
+    if change.is_cut_short {
+        return match tried {
+            0 => "no example was searched for: there are too many changes".to_owned(),
+            tried => format!(
+                "no example: the search ended after {}, because there are too many changes",
+                counted(tried, "object")
+            ),
+        };
+    }
     match tried {
         0 => "no example: the search made no object that the old schema accepts".to_owned(),
         tried => format!(
@@ -142,4 +151,47 @@ pub(super) fn by_manifest(report: &Report) -> BTreeMap<(&str, &str), [usize; 3]>
         counts[at] += 1;
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use rbuilder_compatibility::{Budget, compare_within};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn crd(longest: u32) -> Value {
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": { "name": "cups.example.com" },
+            "spec": {
+                "group": "example.com",
+                "scope": "Namespaced",
+                "names": { "kind": "Cup", "plural": "cups" },
+                "versions": [{
+                    "name": "v1", "served": true, "storage": true,
+                    "schema": { "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": { "text": { "type": "string", "maxLength": longest } },
+                    } },
+                }],
+            },
+        })
+    }
+
+    #[test]
+    fn report_says_where_no_example_was_searched_for() {
+        let changes = compare_within(&[crd(9)], &[crd(5)], &Budget::of(0)).expect("CRDs");
+        let report = Report {
+            base: "main".to_owned(),
+            changes,
+            stored: None,
+        };
+        let text = render(&report);
+        assert!(
+            text.contains("\n  no example was searched for: there are too many changes\n"),
+            "{text}"
+        );
+    }
 }

@@ -5,6 +5,7 @@ use rbuilder_schema::{Schema, SchemaType};
 use serde_json::{Number, Value, json};
 
 use super::make::{Candidate, Maker, common_texts, samples_of, tell_apart};
+use super::texts::Texts;
 use crate::path::KEY;
 
 /// The longest text to generate.
@@ -16,7 +17,7 @@ const MOST_ITEMS: u64 = 2_000;
 /// Returns values that one of two schemas may reject.
 pub(crate) fn edges(old: &Schema, new: &Schema) -> Vec<Candidate> {
     let mut values: Vec<Value> = old.enumeration.clone();
-    values.extend(Maker::simplest().random_values(old));
+    values.extend(Maker::simplest(&Texts::default()).random_values(old));
     if old.nullable {
         values.push(Value::Null);
     }
@@ -53,7 +54,7 @@ impl Maker<'_> {
     /// Returns the simplest value, and a few random ones.
     fn random_values(&mut self, schema: &Schema) -> Vec<Value> {
         let mut values = vec![self.value(schema, 0)];
-        values.extend((1..4).map(|seed| Maker::random(seed).value(schema, 4)));
+        values.extend((1..4).map(|seed| Maker::random(seed, &Texts::default()).value(schema, 4)));
         values
     }
 }
@@ -140,8 +141,8 @@ fn texts(old: &Schema, new: &Schema) -> Vec<Value> {
 
 fn lists(old: &Schema, new: &Schema) -> Vec<Value> {
     let item = |seed: u64| match &old.items {
-        Some(items) if seed == 0 => Maker::simplest().value(items, 0),
-        Some(items) => Maker::random(seed).value(items, 4),
+        Some(items) if seed == 0 => Maker::simplest(&Texts::default()).value(items, 0),
+        Some(items) => Maker::random(seed, &Texts::default()).value(items, 4),
         None => json!({}),
     };
     let first = item(0);
@@ -177,7 +178,7 @@ fn alike(first: &Value, second: &Value, list: &Schema) -> Vec<Value> {
 fn objects(old: &Schema, new: &Schema) -> Vec<Value> {
     let mut objects = vec![json!({})];
     if let Some(values) = &old.additional_properties {
-        let value = Maker::simplest().value(values, 0);
+        let value = Maker::simplest(&Texts::default()).value(values, 0);
         let bounds = [
             old.min_properties,
             old.max_properties,
@@ -190,7 +191,7 @@ fn objects(old: &Schema, new: &Schema) -> Vec<Value> {
         }
     }
     // Each field alone, and all of them.
-    let make = |schema: &Schema| Maker::simplest().value(schema, 0);
+    let make = |schema: &Schema| Maker::simplest(&Texts::default()).value(schema, 0);
     for (name, property) in &old.properties {
         let mut object = make(old);
         object[&**name] = make(property);

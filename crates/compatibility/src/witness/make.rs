@@ -10,6 +10,7 @@ use rbuilder_schema::{ListType, Schema, SchemaType, example_of_format, with_boun
 use serde_json::{Map, Number, Value, json};
 
 use super::random::Random;
+use super::texts::Texts;
 use crate::path::{KEY, Step};
 
 /// The name of generated objects, and the start of generated strings.
@@ -46,33 +47,37 @@ pub(super) struct Maker<'t> {
     rule: Option<&'t str>,
     /// Number of values that may still be generated for optional parts.
     left: usize,
+    texts: &'t Texts,
 }
 
 impl<'t> Maker<'t> {
-    pub(super) fn simplest() -> Maker<'static> {
+    pub(super) fn simplest(texts: &'t Texts) -> Maker<'t> {
         Maker {
             random: None,
             pool: &[],
             rule: None,
             left: LARGEST,
+            texts,
         }
     }
 
-    pub(super) fn random(seed: u64) -> Maker<'static> {
+    pub(super) fn random(seed: u64, texts: &'t Texts) -> Maker<'t> {
         Maker {
             random: Some(Random::new(seed)),
             pool: &[],
             rule: None,
             left: LARGEST,
+            texts,
         }
     }
 
-    pub(super) fn for_rule(seed: u64, rule: &'t str, pool: &'t [Value]) -> Maker<'t> {
+    pub(super) fn for_rule(seed: u64, rule: &'t str, pool: &'t [Value], texts: &'t Texts) -> Maker<'t> {
         Maker {
             random: Some(Random::new(seed)),
             pool,
             rule: Some(rule),
             left: LARGEST,
+            texts,
         }
     }
 
@@ -392,20 +397,16 @@ impl<'t> Maker<'t> {
         }
         let least = schema.min_length.unwrap_or_default().min(MOST) as usize;
         let most = schema.max_length.map_or(usize::MAX, |most| most as usize);
-        if let Some(pattern) = schema
-            .pattern
-            .as_deref()
-            .and_then(|pattern| Pattern::parse(pattern).ok())
-        {
-            let fits = |text: &String| (least..=most).contains(&text.chars().count());
-            let mut samples: Vec<String> = common_texts()
-                .map(str::to_owned)
-                .chain(self.samples(&pattern))
-                .filter(fits)
-                .collect();
-            samples.retain(|text| pattern.is_match(text) != Some(false));
-            let at = self.below(samples.len());
-            return samples.get(at).cloned().unwrap_or_default().into();
+        if let Some(pattern) = &schema.pattern {
+            let seed = self.below(1000);
+            if let Some(texts) = self.texts.of_pattern(pattern, seed) {
+                let fits = |text: &&String| (least..=most).contains(&text.chars().count());
+                let fitting: Vec<&String> = texts.iter().filter(fits).collect();
+                let at = self.below(fitting.len());
+                return fitting
+                    .get(at)
+                    .map_or_else(|| "".into(), |text| text.as_str().into());
+            }
         }
         let text = match self.random {
             None => EXAMPLE,
@@ -420,11 +421,6 @@ impl<'t> Maker<'t> {
             .take(length)
             .collect::<String>()
             .into()
-    }
-
-    /// Returns texts that match a pattern.
-    fn samples(&mut self, pattern: &Pattern) -> Vec<String> {
-        samples_of(pattern, self.below(1000) as u64)
     }
 }
 

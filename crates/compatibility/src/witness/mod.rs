@@ -1,24 +1,29 @@
 //! Searches for objects that the old schema accepts, and that the new one refuses or reads
 //! differently.
 
+mod budget;
 mod edges;
 mod literals;
 mod make;
 mod random;
 mod stored;
+mod texts;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rbuilder_judge::{Body, Failure, FieldError, FieldValidation, Judge, Verdict};
+use rbuilder_judge::{Body, Definition, Failure, FieldError, FieldValidation, Judge, Verdict};
 use rbuilder_schema::{Cel, Schema};
 use serde_json::{Value, json};
 
+pub use self::budget::Budget;
+use self::budget::{count_nodes, count_values};
 pub(crate) use self::edges::edges;
 use self::literals::literals;
 pub(crate) use self::make::Candidate;
 use self::make::Maker;
 pub use self::stored::{StoredJudge, StoredVerdict};
+use self::texts::Texts;
 use crate::change::{Effect, Party, Witness};
 use crate::path::{Path, Step};
 
@@ -36,9 +41,11 @@ const MOST_ACCEPTED: usize = 200;
 const NAMESPACE: &str = "default";
 
 /// The judges of one version, before and after the change.
-pub(crate) struct Pair {
+pub(crate) struct Pair<'b> {
     pub(crate) old: Judge,
     pub(crate) new: Judge,
+    budget: &'b Budget,
+    texts: Texts,
 }
 
 /// The result of a search.
@@ -49,6 +56,8 @@ pub(crate) struct Outcome {
     pub(crate) parties: BTreeSet<Party>,
     /// Number of objects that the old schema accepts.
     pub(crate) accepted: usize,
+    /// Whether the search ended because the budget is used up.
+    pub(crate) is_cut_short: bool,
 }
 
 /// What a search is for.
@@ -74,15 +83,24 @@ impl<'g> Goal<'g> {
     }
 }
 
-impl Pair {
+impl<'b> Pair<'b> {
+    pub(crate) fn new(old: Definition, new: Definition, budget: &'b Budget) -> Pair<'b> {
+        Pair {
+            old: Judge::new(old),
+            new: Judge::new(new),
+            budget,
+            texts: Texts::default(),
+        }
+    }
+
     /// Searches among candidates at a path.
     pub(crate) fn search(&self, goal: &Goal<'_>, candidates: &[Candidate]) -> Outcome {
         let mut outcome = Outcome::default();
         for round in 0..=ROUNDS {
             for (index, candidate) in candidates.iter().enumerate() {
                 let mut maker = match round {
-                    0 => Maker::simplest(),
-                    round => Maker::random(round * 1_000 + index as u64),
+                    0 => Maker::simplest(&self.texts),
+                    round => Maker::random(round * 1_000 + index as u64, &self.texts),
                 };
                 let object = self.make(&mut maker, goal.path, candidate);
                 if self.examine(goal, &object, None, &mut outcome) || outcome.accepted >= MOST_ACCEPTED {
@@ -100,8 +118,8 @@ impl Pair {
         let mut outcome = Outcome::default();
         for round in 0..RULE_ROUNDS {
             let mut maker = match round {
-                0 => Maker::simplest(),
-                round => Maker::for_rule(round, &rule.rule, &pool),
+                0 => Maker::simplest(&self.texts),
+                round => Maker::for_rule(round, &rule.rule, &pool, &self.texts),
             };
             let value = Candidate::Value(maker.value(node, 1));
             let object = self.make(&mut self.surroundings(round), goal.path, &value);
@@ -130,10 +148,10 @@ impl Pair {
     }
 
     /// Returns the maker of what is around a value: the simplest, or random if that is not valid.
-    fn surroundings(&self, round: u64) -> Maker<'static> {
+    fn surroundings(&self, round: u64) -> Maker<'_> {
         match round % 2 {
-            0 => Maker::simplest(),
-            _ => Maker::random(round),
+            0 => Maker::simplest(&self.texts),
+            _ => Maker::random(round, &self.texts),
         }
     }
 
@@ -155,8 +173,16 @@ impl Pair {
         object
     }
 
-    /// Judges an object by both schemas. Returns true if it is a witness.
+    /// Judges an object by both schemas. Returns true if the search ends: the object is a witness, or
+    /// the budget is used up.
     fn examine(&self, goal: &Goal<'_>, object: &Value, old: Option<&Value>, outcome: &mut Outcome) -> bool {
+        if !self
+            .budget
+            .take(count_values(object) + old.map_or(0, count_values))
+        {
+            outcome.is_cut_short = true;
+            return true;
+        }
         let stored = match old.map(|old| store(&self.old, goal, old)) {
             None => None,
             Some(Ok(stored)) => Some(stored),
@@ -285,18 +311,19 @@ fn differs(goal: &Goal<'_>, before: &Value, after: &Value) -> Option<Effect> {
     (before != after).then_some(Effect::ReadsDifferently { before, after })
 }
 
-impl Pair {
-    /// Returns the same pair with a new schema that differs from the old one in one rule only.
-    pub(crate) fn with_rule_alone(&self, path: &Path, rule: &Cel) -> Pair {
+impl<'b> Pair<'b> {
+    /// Returns the same pair with a new schema that differs from the old one in one rule only, or
+    /// `None` if the budget is used up.
+    pub(crate) fn with_rule_alone(&self, path: &Path, rule: &Cel) -> Option<Pair<'b>> {
         let old = self.old.definition();
+        if !self.budget.take(2 * count_nodes(&old.schema)) {
+            return None;
+        }
         let mut new = old.clone();
         if let Some(node) = find_node(&mut new.schema, &path.0) {
             node.validations.push(rule.clone());
         }
-        Pair {
-            old: Judge::new(old.clone()),
-            new: Judge::new(new),
-        }
+        Some(Pair::new(old.clone(), new, self.budget))
     }
 }
 

@@ -1,0 +1,64 @@
+//! The limit on the work of searches.
+
+use std::cell::Cell;
+
+use rbuilder_schema::Schema;
+use serde_json::Value;
+
+/// The limit on the work of all searches of a comparison, counted in steps. A step is a value in an
+/// object that is judged, or a node of a schema that is prepared for a rule. Time does not count, so
+/// that the same input has the same output on every machine.
+///
+/// Searches that begin after the budget is used up judge no object. Their changes keep the level of
+/// their rule, and [`Change::is_cut_short`](crate::Change::is_cut_short) is set.
+#[derive(Debug)]
+pub struct Budget {
+    left: Cell<u64>,
+}
+
+/// The default number of steps: a few seconds in a release build.
+const STEPS: u64 = 2_000_000;
+
+impl Default for Budget {
+    fn default() -> Self {
+        Budget::of(STEPS)
+    }
+}
+
+impl Budget {
+    /// Creates a budget of some steps. With 0 steps there is no search.
+    pub fn of(steps: u64) -> Budget {
+        Budget {
+            left: Cell::new(steps),
+        }
+    }
+
+    /// Returns the number of steps that are left.
+    pub fn left(&self) -> u64 {
+        self.left.get()
+    }
+
+    /// Takes some steps. Returns false, and leaves nothing, if there are not as many.
+    pub(super) fn take(&self, steps: u64) -> bool {
+        let rest = self.left.get().checked_sub(steps);
+        self.left.set(rest.unwrap_or(0));
+        rest.is_some()
+    }
+}
+
+/// Returns the number of values in a value.
+pub(super) fn count_values(value: &Value) -> u64 {
+    1 + match value {
+        Value::Array(items) => items.iter().map(count_values).sum(),
+        Value::Object(fields) => fields.values().map(count_values).sum(),
+        _ => 0,
+    }
+}
+
+/// Returns the number of nodes of a schema.
+pub(super) fn count_nodes(schema: &Schema) -> u64 {
+    let inner = schema.properties.values().map(|inner| &**inner);
+    let inner = inner.chain(schema.items.as_deref());
+    let inner = inner.chain(schema.additional_properties.as_deref());
+    1 + inner.map(count_nodes).sum::<u64>()
+}
