@@ -7,7 +7,6 @@ use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, IsTerminal, Write};
 
 use crate::color::color_sequence;
-use crate::flags::Color;
 use crate::plan::{Plan, render_summary};
 use crate::report;
 use crate::tree::Viewpoint;
@@ -32,6 +31,17 @@ pub struct Shell {
     lost: Option<String>,
     /// The directory that paths in messages are relative to; `None` for the project directory.
     viewpoint: Option<Viewpoint>,
+}
+
+/// When to use color.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Color {
+    /// On terminals, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
 }
 
 /// How much a command prints in addition to its result.

@@ -10,7 +10,7 @@ use rbuilder_yaml::read_documents;
 use semver::Version;
 use serde_json::Value;
 
-use super::generated_merge::{GeneratedMerge, Product, check_product};
+use super::generated_merge::{BUNDLE, GeneratedMerge, check_product};
 use super::{Outcome, execute, manifests, scaffold};
 use crate::bundle::version::is_version;
 use crate::bundle::{
@@ -24,12 +24,6 @@ use crate::tree::{Tree, typed_path};
 
 /// The manager's image in a scaffold.
 const PLACEHOLDER: &str = "controller:latest";
-
-pub(super) const BUNDLE: Product = Product {
-    noun: "bundle",
-    command: "bundle",
-    base: ".rbuilder/bundle.txt",
-};
 
 pub(super) fn run(dir: &Path, flags: &BundleFlags, shell: &mut Shell) -> Result<u8> {
     let make = &mut |tree: &Tree| plan_bundle(tree, flags);

@@ -12,9 +12,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use super::bundle::BUNDLE;
 use super::check::check_up_to_date;
-use super::helm::CHART;
 use crate::commands::Outcome;
 use crate::commands::scaffold_merge::{ConflictPlace, add_conflicts, refuse_conflicts};
 use crate::edit::merge::{Labels, RebasedChange, find_markers, merge_scaffold};
@@ -34,6 +32,27 @@ pub(super) struct Product {
     /// Path of the base.
     pub(super) base: &'static str,
 }
+
+/// The chart.
+pub(super) const CHART: Product = Product {
+    noun: "chart",
+    command: "helm",
+    base: ".rbuilder/chart.txt",
+};
+
+/// The bundle.
+pub(super) const BUNDLE: Product = Product {
+    noun: "bundle",
+    command: "bundle",
+    base: ".rbuilder/bundle.txt",
+};
+
+/// The dashboards and rules.
+pub(super) const DASHBOARDS: Product = Product {
+    noun: "set of dashboards and rules",
+    command: "grafana",
+    base: ".rbuilder/grafana.txt",
+};
 
 /// The products generated from `config/`.
 const PRODUCTS_OF_CONFIG: [Product; 2] = [CHART, BUNDLE];

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 
-use super::generated_merge::{GeneratedMerge, Product, check_product};
+use super::generated_merge::{DASHBOARDS, GeneratedMerge, check_product};
 use super::{Outcome, execute, scaffold};
 use crate::edit::kustomization;
 use crate::flags::ProductMergeFlags;
@@ -14,12 +14,6 @@ use crate::plan::Plan;
 use crate::render;
 use crate::shell::Shell;
 use crate::tree::Tree;
-
-pub(super) const DASHBOARDS: Product = Product {
-    noun: "set of dashboards and rules",
-    command: "grafana",
-    base: ".rbuilder/grafana.txt",
-};
 
 /// The kustomization that deploys the rules.
 const KUSTOMIZATION: &str = "config/prometheus/kustomization.yaml";

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use rbuilder_yaml::describe_failure;
 use serde_json::Value;
 
-use super::generated_merge::{GeneratedMerge, Product, check_product};
+use super::generated_merge::{CHART, GeneratedMerge, check_product};
 use super::{Outcome, execute, scaffold};
 use crate::chart::{ChartOptions, README, has_image, make_chart};
 use crate::flags::ProductFlags;
@@ -16,12 +16,6 @@ use crate::plan::Plan;
 use crate::render;
 use crate::shell::Shell;
 use crate::tree::Tree;
-
-pub(super) const CHART: Product = Product {
-    noun: "chart",
-    command: "helm",
-    base: ".rbuilder/chart.txt",
-};
 
 pub(super) fn run(dir: &Path, flags: &ProductFlags, shell: &mut Shell) -> Result<u8> {
     let make = &mut |tree: &Tree| plan_helm(tree, flags);

@@ -2,8 +2,10 @@
 
 mod adopt;
 mod adopted;
+mod attributes;
 mod bundle;
 mod check;
+mod cli_version;
 mod completion;
 mod conversions;
 mod create_api;
@@ -33,6 +35,7 @@ mod library;
 mod man;
 mod manifests;
 mod owners;
+mod permissions;
 mod reference;
 mod removal;
 mod run;
@@ -42,6 +45,7 @@ mod table;
 mod types;
 mod update;
 mod validate;
+mod verdicts;
 mod version;
 mod webhooks;
 #[cfg(not(feature = "control-plane"))]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::{OnExists, Rendered};
 
-use super::{manifests, update};
+use super::{cli_version, manifests};
 use crate::edit::library::read_dependencies;
 use crate::library::Library;
 use crate::line_ends::is_same_text;
@@ -65,7 +65,7 @@ pub(super) fn check_project(tree: &Tree) -> Result<()> {
     }
     match Project::read(tree) {
         Ok(None) if is_deleted(tree)? => Err(deleted_project(tree)),
-        Ok(Some(project)) if project.foreign_layout().is_none() => update::refuse_newer(&project),
+        Ok(Some(project)) if project.foreign_layout().is_none() => cli_version::refuse_newer(&project),
         _ => Ok(()),
     }
 }

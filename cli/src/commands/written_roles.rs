@@ -8,7 +8,7 @@ use rbuilder_generator::OutputFile;
 use rbuilder_yaml::parse_documents;
 use serde_json::Value;
 
-use super::import::permissions::{MarkedRule, Permission, Rule, is_granted, is_role, permissions_of};
+use super::permissions::{MarkedRule, Permission, Rule, is_granted, is_role, permissions_of};
 use crate::crd_file::{FILLED_IN, without_template};
 use crate::paths::folder_of;
 use crate::tree::Tree;

@@ -49,6 +49,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::engine::Mode;
 pub use crate::engine::Output;
+pub use crate::shell::Color;
 pub use adopt::AdoptFlags;
 pub use bundle::BundleFlags;
 pub use cluster::{
@@ -188,17 +189,6 @@ pub enum Command {
     },
 }
 
-/// When to use color.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Color {
-    /// On terminals, unless `NO_COLOR` is set
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
-
 /// Finds `--color` in an unparsed command line, because parse errors are colored, too.
 pub(crate) fn color_in(arguments: &[OsString]) -> Color {
     let words = arguments.iter().skip(1).take_while(|word| *word != "--");
@@ -239,6 +229,20 @@ impl PlanFlags {
     pub(crate) fn mode(self) -> Mode {
         let PlanFlags { dry_run, output } = self;
         Mode { dry_run, output }
+    }
+}
+
+impl ValueEnum for Color {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Color::Auto, Color::Always, Color::Never]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Color::Auto => PossibleValue::new("auto").help("On terminals, unless `NO_COLOR` is set"),
+            Color::Always => PossibleValue::new("always").help("Always"),
+            Color::Never => PossibleValue::new("never").help("Never"),
+        })
     }
 }
 

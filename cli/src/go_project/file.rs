@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::builder::{Builder, expression_of, find_type, print_tokens, read_builder};
+use super::builder::{Builder, read_builder};
+use super::expression::{TypeRef, expression_of, find_type, print_tokens};
 use super::lexer::{Text, Token, tokenize};
 use super::program::Program;
 
@@ -45,15 +46,6 @@ pub(crate) struct Setting {
     pub(crate) expression: String,
     /// The value, if the expression is a string literal.
     pub(crate) literal: Option<String>,
-}
-
-/// A reference to a type, as in `&appsv1.Deployment{}`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TypeRef {
-    pub(crate) line: usize,
-    /// Local name of the package. Empty for the package of the file itself.
-    pub(crate) package: String,
-    pub(crate) name: String,
 }
 
 const BUILDERS: [&str; 2] = ["NewControllerManagedBy", "NewWebhookManagedBy"];

@@ -4,6 +4,7 @@
 //! files become findings.
 
 mod builder;
+mod expression;
 mod file;
 mod format_2;
 mod json_patch;
@@ -23,7 +24,8 @@ use crate::project::{FILE, Project};
 use crate::tree::Tree;
 
 pub(crate) use builder::{Builder, OtherCall};
-pub(crate) use file::{GoFile, Setting, TypeRef};
+pub(crate) use expression::TypeRef;
+pub(crate) use file::{GoFile, Setting};
 pub(crate) use kustomize::{Reached, follow_kustomizations, listed_paths};
 pub(crate) use layout::FoundDefinition;
 pub(crate) use patches::Unfollowed;

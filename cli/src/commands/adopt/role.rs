@@ -9,8 +9,8 @@ use rbuilder_generator::rbac::{DraftedCall, DraftedMarker, DraftedRole, Unfollow
 use rbuilder_generator::{FileRange, Sources};
 use serde_json::{Value, json};
 
-use crate::commands::import::permissions::{Permission, Rule, is_granted};
 use crate::commands::manifests::{self, Request};
+use crate::commands::permissions::{Permission, Rule, is_granted};
 use crate::commands::written_roles::{WrittenRole, find_written_roles};
 use crate::count::counted;
 use crate::flags::{AdoptFlags, Output};

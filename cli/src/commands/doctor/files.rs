@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 
 use super::Finding;
-use crate::commands::generated_merge::{Product, find_conflict_in_base, parse_base};
+use crate::commands::generated_merge::{
+    BUNDLE, CHART, DASHBOARDS, Product, find_conflict_in_base, parse_base,
+};
 use crate::commands::scaffold_merge::Written;
-use crate::commands::{bundle, grafana, helm};
 use crate::line_ends::is_same_text;
 use crate::project::{Project, RECORD};
 use crate::render::Scaffold;
@@ -20,7 +21,7 @@ const LIBRARY: &str = "src/lib.rs";
 const MOST_PATHS: usize = 8;
 
 /// The products that commands generate and merge.
-const PRODUCTS: [Product; 3] = [helm::CHART, bundle::BUNDLE, grafana::DASHBOARDS];
+const PRODUCTS: [Product; 3] = [CHART, BUNDLE, DASHBOARDS];
 
 /// Compares the scaffolded files with what the commands wrote. Changes and deletions are not
 /// problems, unless the project does not work without the file.

@@ -15,11 +15,12 @@ use super::Finding;
 use super::config::examine_config;
 use super::files::{examine_conflicts, examine_files, find_deleted_module, list_paths};
 use super::tools::Needs;
-use crate::commands::generated_merge::Product;
+use crate::commands::cli_version::{VERSION, advise_installation, compare_versions};
+use crate::commands::generated_merge::{CHART, DASHBOARDS, Product};
 use crate::commands::kubernetes::find_project_minor;
 use crate::commands::manifests::{self, SourceErrors};
 use crate::commands::scaffold_merge::Written;
-use crate::commands::update::{VERSION, advise_installation, compare_scaffold, compare_versions};
+use crate::commands::update::compare_scaffold;
 use crate::commands::{Outcome, grafana, helm, library, scaffold};
 use crate::flags::{License, Output, PlanFlags, ProductFlags, ProductMergeFlags};
 use crate::plan::Plan;
@@ -336,8 +337,8 @@ fn examine_products(tree: &Tree) -> Vec<Finding> {
         merge,
         manifests: false,
     };
-    let chart = examine_product(tree, helm::CHART, "chart", || helm::plan_helm(tree, &flags));
-    let dashboards = examine_product(tree, grafana::DASHBOARDS, "dashboards", || {
+    let chart = examine_product(tree, CHART, "chart", || helm::plan_helm(tree, &flags));
+    let dashboards = examine_product(tree, DASHBOARDS, "dashboards", || {
         grafana::plan_grafana(tree, &merge)
     });
     chart.into_iter().chain(dashboards).collect()

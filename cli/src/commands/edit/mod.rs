@@ -15,7 +15,7 @@ use rbuilder_templates::Archive;
 
 use super::manifests::find_losing_bindings;
 use super::scaffold_merge::{ScaffoldMerge, Written};
-use super::{Outcome, execute, features, init, scaffold, update};
+use super::{Outcome, cli_version, execute, features, init, scaffold};
 use crate::edit::merge::Labels;
 use crate::flags::{EditFlags, SettingFlags};
 use crate::project::{Known, Project, names};
@@ -68,7 +68,7 @@ fn merge_settings(
     project: Project,
     archive: &'static Archive,
 ) -> Result<Outcome> {
-    update::check_version(&project)?;
+    cli_version::check_version(&project)?;
     let mut target = project.clone();
     apply_settings(&mut target.known, &flags.settings);
     let becomes_namespaced = target.known.namespaced && !project.known.namespaced;

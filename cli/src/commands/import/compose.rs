@@ -7,13 +7,9 @@ use anyhow::Result;
 use rbuilder_generator::{CsvMarkers, find_kubernetes_kind};
 use serde_json::Value;
 
-use super::controllers::{self, Ported};
-use super::csv::Unplaced;
-use super::deployment;
+use super::composed::{Composed, webhook_key};
 use super::kinds::{Kind, Leftover, find_kinds};
-use super::published::webhook_key;
-use super::{csv, samples, webhooks};
-use crate::bundle::EntryMarkers;
+use super::{controllers, csv, deployment, samples, webhooks};
 use crate::commands::create_api::{import_crd, plan_create_imported};
 use crate::commands::edits::add_lines;
 use crate::commands::{Outcome, plan_create_api, plan_create_webhook};
@@ -26,28 +22,6 @@ use crate::project::{
 use crate::render::{ApiPlaces, Scaffold, generated_lines, render};
 use crate::request::{ApiRequest, WebhookRequest};
 use crate::tree::Tree;
-
-/// A Rust project in memory.
-pub(super) struct Composed<'a> {
-    pub(super) files: BTreeMap<String, String>,
-    pub(super) project: Project,
-    pub(super) kinds: Vec<Kind<'a>>,
-    /// The controllers and their files.
-    pub(super) ported: Vec<Ported<'a>>,
-    /// The file with the webhooks of each version of a kind, by [`webhook_key`].
-    pub(super) webhook_files: BTreeMap<String, String>,
-    /// The path that each handler serves, by `mutating` or `validating` and its file's key.
-    pub(super) served_paths: BTreeMap<(&'static str, String), String>,
-    /// Paths that handlers serve, except for default paths.
-    webhook_paths: BTreeSet<String>,
-    /// Work that is left to the user.
-    pub(super) left: Vec<Leftover>,
-    /// Intentional differences.
-    pub(super) better: Vec<Leftover>,
-    /// Entries of the ClusterServiceVersion base whose kinds have types, each with the descriptors
-    /// that no field can have.
-    pub(super) entries: Vec<(EntryMarkers<'a>, Unplaced)>,
-}
 
 const NO_CRD: &str = "PROJECT lists it, but the Go project has no CRD for it: run `make manifests` there and import it again, unless it was removed or is not an API, such as the configuration of the manager";
 
@@ -245,12 +219,6 @@ impl<'a> Composed<'a> {
         )
     }
 
-    /// Returns the first entry of a kind, which is the one for the storage version.
-    pub(super) fn stored_resource(&self, resource: &Resource) -> Option<Resource> {
-        let mut known = self.project.known.resources.iter();
-        known.find(|known| known.same_kind(resource)).cloned()
-    }
-
     /// Adds the webhooks of a kind.
     fn add_webhooks(&mut self, original: &GoProject, kind: &Kind<'_>) -> Result<()> {
         for version in &kind.versions {
@@ -322,13 +290,6 @@ impl<'a> Composed<'a> {
                 format!("src/{}/{}.rs", api.api_path.replace("::", "/"), api.module)
             })
             .collect()
-    }
-
-    /// Returns the places of a version.
-    pub(super) fn places<'b>(&'b self, resource: &'b Resource) -> ApiPlaces<'b> {
-        let mut known = self.project.known.resources.iter();
-        let known = known.find(|known| known.same_kind(resource) && known.version == resource.version);
-        ApiPlaces::of(&self.project, known.unwrap_or(resource))
     }
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 
-use super::compose::Composed;
+use super::composed::{Composed, Ported};
 use super::kinds::Leftover;
-use super::permissions::{MarkedRule, Permission, Rule};
 use super::rust_paths::{FoundType, GoTypes};
+use crate::commands::permissions::{MarkedRule, Permission, Rule};
 use crate::edit::rust;
 use crate::go_project::{Builder, GoFile, GoProject, OtherCall};
 
@@ -27,17 +27,6 @@ const TAKEN: &[&str] = &[
     "Watch",
     "PartialObjectMeta",
 ];
-
-/// A controller of the original, and its Rust file.
-pub(super) struct Ported<'a> {
-    pub(super) kind: String,
-    pub(super) rust_file: String,
-    pub(super) go_file: Option<&'a GoFile>,
-    /// Calls that were ported: `owns Deployment`.
-    pub(super) taken: Vec<String>,
-    /// Map functions that the user has to port, with the name of the Rust function.
-    pub(super) maps: Vec<(String, String)>,
-}
 
 /// Adds the owned and watched kinds and the permissions of the original's controllers to the
 /// scaffolded ones.

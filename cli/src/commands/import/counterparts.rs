@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::applied::{AppliedObject, Objects, text};
-use super::permissions::{Permission, is_granted, is_role, permissions_of};
+use crate::commands::permissions::{Permission, is_granted, is_role, permissions_of};
 
 /// The service account of the manager in the original and here.
 pub(super) struct Accounts {

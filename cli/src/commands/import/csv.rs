@@ -1,19 +1,14 @@
 //! The base of the ClusterServiceVersion. Descriptions of kinds and fields become `#[csv(…)]`, and
 //! the rest stays in a base.
 
-use std::collections::BTreeSet;
-
 use rbuilder_generator::yaml;
 use serde_json::{Value, json};
 
-use super::compose::Composed;
+use super::composed::{Composed, Unplaced};
 use super::kinds::Leftover;
 use crate::bundle::version::is_version;
 use crate::bundle::{Base, EntryMarkers, list_owned};
 use crate::go_project::GoProject;
-
-/// Descriptors that no field of the types can have, as `spec` or `status` and a path.
-pub(super) type Unplaced = BTreeSet<(&'static str, String)>;
 
 /// Returns the bases of a project, and their paths. There should be only one.
 fn find_bases(original: &GoProject) -> impl Iterator<Item = (&str, &Value)> {

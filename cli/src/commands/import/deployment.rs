@@ -4,10 +4,11 @@
 use anyhow::Result;
 use serde_json::{Map, Value};
 
-use super::compose::Composed;
+use super::blocks::{find_block, print_map};
+use super::composed::Composed;
 use super::kinds::Leftover;
 use super::pod::port_pod;
-use super::webhooks::quoted;
+use crate::commands::attributes::quoted;
 use crate::commands::{Outcome, features};
 use crate::flags::{Feature, SettingFlags};
 use crate::go_project::{GoProject, Setting, listed_paths};
@@ -317,34 +318,6 @@ fn rename_label(composed: &mut Composed<'_>, key: &str, (before, after): (&Value
 fn read_label(line: &str) -> Option<(String, Value)> {
     let (key, value) = line.trim().split_once(": ")?;
     Some((key.to_owned(), Value::String(value.trim_matches('"').to_owned())))
-}
-
-/// Returns the range of lines below a key that are indented deeper than the key.
-pub(super) fn find_block(text: &str, key: &str) -> Option<std::ops::Range<usize>> {
-    let start = text.find(key)? + key.len();
-    let indent = key.len() - key.trim_start().len();
-    let mut end = start;
-    for line in text[start..].split_inclusive('\n') {
-        if line.len() - line.trim_start_matches(' ').len() <= indent {
-            break;
-        }
-        end += line.len();
-    }
-    Some(start..end)
-}
-
-/// Prints the entries of a map below a key with this indentation.
-pub(super) fn print_map(map: &Map<String, Value>, indent: usize) -> String {
-    print_indented(&Value::Object(map.clone()), indent + 2)
-}
-
-/// Prints a value as indented lines.
-pub(super) fn print_indented(value: &Value, indent: usize) -> String {
-    let text = rbuilder_generator::yaml::to_string(value);
-    let body = text.strip_prefix("---\n").unwrap_or(&text);
-    body.lines()
-        .map(|line| format!("{}{line}\n", " ".repeat(indent)))
-        .collect()
 }
 
 /// kubebuilder's patch that makes the manager serve metrics with a certificate from cert-manager.

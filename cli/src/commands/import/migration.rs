@@ -1,9 +1,8 @@
 //! MIGRATION.md: what was ported from each Go file, and what remains for the user.
 
-use super::compose::Composed;
-use super::controllers::Ported;
+use super::comparison::{Match, Report};
+use super::composed::{Composed, Ported};
 use super::programs::Programs;
-use super::report::{Match, Report};
 use crate::go_project::{GoFile, GoProject};
 
 /// Name of the file.

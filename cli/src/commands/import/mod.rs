@@ -10,7 +10,10 @@
 //! recognized is a row of the table and of MIGRATION.md; nothing is guessed.
 
 mod applied;
+mod blocks;
+mod comparison;
 mod compose;
+mod composed;
 mod controllers;
 mod counterparts;
 mod csv;
@@ -18,7 +21,7 @@ mod deployment;
 mod kinds;
 mod migration;
 mod objects;
-pub(super) mod permissions;
+mod permissions;
 mod pod;
 mod programs;
 mod published;
@@ -31,7 +34,6 @@ mod workload;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use serde_json::Value;
 
 use super::scaffold_merge::record_scaffold;
 use super::{Outcome, decide, decide_and_apply, init, manifests};
@@ -41,17 +43,9 @@ use crate::plan::{Plan, render_diff, render_json};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
+use comparison::Report;
 use compose::compose;
 use migration::MIGRATION;
-use report::Report;
-
-/// Returns the strings of a list in a manifest.
-fn list_strings(list: &Value) -> Vec<String> {
-    let items = list.as_array().into_iter().flatten();
-    items
-        .filter_map(|item| item.as_str().map(str::to_owned))
-        .collect()
-}
 
 pub(super) fn run(dir: &Path, flags: &ImportFlags, shell: &mut Shell) -> Result<u8> {
     let source = Tree::new(dir.join(&flags.folder));

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::applied::{AppliedObject, find_objects};
+use super::comparison::{Match, Report, differing_keys, is_within, show_change};
 use super::counterparts::{Accounts, account_of, find_counterparts, subjects_of};
 use super::deployment::find_account;
-use super::permissions::{Permission, compare_permissions, is_granted, is_role, permissions_of};
-use super::report::{Match, Report, differing_keys, is_within, show_change};
+use super::permissions::compare_permissions;
+use crate::commands::permissions::{Permission, is_granted, is_role, permissions_of};
 use crate::go_project::GoProject;
 use crate::plan::Plan;
 use crate::tree::Tree;

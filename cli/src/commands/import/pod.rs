@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::deployment::{find_block, print_indented, print_map};
+use super::blocks::{find_block, print_indented, print_map};
 
 /// Variables for flags of the library whose values differ from Go's. All other flags are the same
 /// as kubebuilder's.

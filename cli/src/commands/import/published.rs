@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::compose::Composed;
+use super::composed::{Composed, webhook_key};
 use super::kinds::Kind;
-use super::list_strings;
+use crate::commands::permissions::list_strings;
 use crate::go_project::GoProject;
 use crate::project::Resource;
 
@@ -148,16 +148,6 @@ pub(super) fn webhooks_of(document: &Value) -> impl Iterator<Item = Published<'_
 /// other webhooks.
 pub(super) fn has_configurations(original: &GoProject) -> bool {
     original.manifest(MANIFESTS).is_some() || !find_published(original).is_empty()
-}
-
-/// Returns the key for the webhooks of a version in [`Composed`]. It starts with the kind.
-pub(super) fn webhook_key(version: &Resource) -> String {
-    format!(
-        "{}/{}/{}",
-        version.kind,
-        version.version,
-        version.qualified_group()
-    )
 }
 
 /// Returns the plural of a version of a kind.

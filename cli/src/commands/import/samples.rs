@@ -4,7 +4,7 @@ use anyhow::Result;
 use rbuilder_yaml::read_documents;
 use serde_json::Value;
 
-use super::compose::Composed;
+use super::composed::Composed;
 use super::kinds::Leftover;
 use crate::edit::kustomization;
 use crate::go_project::{GoProject, Manifests};

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::compose::Composed;
+use super::composed::{Composed, webhook_key};
 use super::kinds::{Kind, Leftover};
-use super::list_strings;
-use super::published::{
-    CONFIGURATIONS, Published, find_published, has_configurations, path_of, plural_of, webhook_key,
-};
+use super::published::{CONFIGURATIONS, Published, find_published, has_configurations, path_of, plural_of};
+use crate::commands::attributes::{print_attribute, quoted};
+use crate::commands::permissions::list_strings;
 use crate::go_project::GoProject;
 use crate::project::{Resource, Webhooks};
 
@@ -346,21 +345,5 @@ fn arguments_of_group(add: &mut impl FnMut(&str, String), groups: &[String]) {
     match groups {
         [core] if core.is_empty() => add("groups", "core".to_owned()),
         groups => add("groups", groups.join(";")),
-    }
-}
-
-/// Returns a Rust string literal.
-pub(super) fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.escape_default())
-}
-
-/// Formats an attribute like rustfmt.
-pub(super) fn print_attribute(name: &str, arguments: &[String]) -> String {
-    /// The maximum width of arguments that rustfmt keeps on one line.
-    const WIDTH: usize = 70;
-    let line = arguments.join(", ");
-    match line.len() <= WIDTH && !line.contains('\n') {
-        true => format!("#[{name}({line})]"),
-        false => format!("#[{name}(\n    {}\n)]", arguments.join(",\n    ")),
     }
 }

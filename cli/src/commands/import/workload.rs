@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use serde_json::{Map, Value};
 
+use super::comparison::{Match, Report, is_within, prefixed, read_planned, show_change};
 use super::deployment::{adds_to_selectors, find_deployment, name_prefix};
-use super::report::{Match, Report, is_within, prefixed, read_planned, show_change};
 use crate::go_project::GoProject;
 use crate::plan::Plan;
 use crate::tree::Tree;

@@ -19,7 +19,7 @@ use super::workspace::{find_workspace, is_workspace_root, record_place, warn_wor
 use super::{enter, request};
 use crate::commands::scaffold_merge::{ScaffoldMerge, Written};
 use crate::commands::written_roles::find_written_roles;
-use crate::commands::{Outcome, manifests, scaffold, update};
+use crate::commands::{Outcome, cli_version, manifests, scaffold};
 use crate::edit::dependency;
 use crate::edit::library::read_dependencies;
 use crate::edit::merge::Labels;
@@ -144,7 +144,7 @@ fn plan_files_of(
 /// Plans the changes between the scaffolds for the package as recorded in PROJECT and as it is now.
 pub(super) fn merge_change(tree: &Tree, project: Project, target: Project) -> Result<Outcome> {
     let archive = Archive::embedded();
-    update::check_version(&project)?;
+    cli_version::check_version(&project)?;
     let labels = Labels {
         base: "scaffold of PROJECT before".to_owned(),
         theirs: "scaffold of PROJECT now".to_owned(),

@@ -12,6 +12,7 @@ mod permissions;
 mod removed;
 mod replaced;
 mod role_namespaces;
+mod roles;
 mod samples;
 mod settings;
 mod stale_roles;

@@ -14,8 +14,8 @@ use rbuilder_yaml::parse_documents;
 use serde_json::{Value, json};
 
 use super::layout::Layout;
-use super::unbound_roles::{PLACEHOLDER, Role, find_namespace, is_config, read_roles};
-use crate::chart::config::{KEPT, read_kept_namespaces};
+use super::roles::{ENTRY, PLACEHOLDER, Role, find_namespace, is_config, read_roles};
+use crate::chart::config::KEPT;
 use crate::commands::edits::edit_file;
 use crate::edit::kustomization::DEPLOYMENT;
 use crate::edit::kustomization::{self, TRANSFORMERS};
@@ -23,8 +23,6 @@ use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::Tree;
 
-/// The entry for the transformers in [`DEPLOYMENT`].
-pub(super) const ENTRY: &str = "../rbac/namespaces";
 /// The generated bindings, and their entry in the adjacent kustomization.
 const BINDINGS: (&str, &str) = (
     "config/rbac/namespace_role_bindings.yaml",
@@ -282,17 +280,4 @@ fn list_entry(plan: &mut Plan, tree: &Tree, path: &str, entry: &str, is_wanted: 
             (false, false) => kustomization::remove_resource(text, entry),
         }
     })
-}
-
-/// Returns whether config/default includes the transformers and they preserve a namespace.
-///
-/// # Errors
-/// Returns an error if a file cannot be read.
-pub(super) fn is_kept(plan: &Plan, tree: &Tree, namespace: &str) -> Result<bool> {
-    let deployment = plan.read(tree, DEPLOYMENT)?.unwrap_or_default();
-    let is_listed = kustomization::entries(&deployment, TRANSFORMERS)
-        .iter()
-        .any(|entry| entry == ENTRY);
-    let transformers = plan.read(tree, KEPT)?.unwrap_or_default();
-    Ok(is_listed && read_kept_namespaces(&transformers).contains(namespace))
 }

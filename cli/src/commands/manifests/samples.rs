@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::Request;
 use super::layout::Layout;
-use crate::commands::validate::{Judges, Object, describe_verdict, judge_object, parse_objects};
+use crate::commands::verdicts::{Judges, Object, describe_verdict, judge_object, parse_objects};
 use crate::plan::Plan;
 use crate::project::Project;
 use crate::tree::Tree;

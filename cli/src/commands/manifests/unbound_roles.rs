@@ -11,27 +11,15 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use rbuilder_generator::{Diagnostic, FileRange};
-use rbuilder_yaml::{is_yaml, parse_documents};
-use serde_json::Value;
+use rbuilder_yaml::parse_documents;
 
 use super::Request;
 use super::layout::Layout;
-use super::role_namespaces::{ENTRY, is_kept};
+use super::roles::{ENTRY, PLACEHOLDER, Role, find_namespace, is_config, is_kept, read_roles};
 use crate::edit::kustomization::DEPLOYMENT;
 use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::Tree;
-
-/// The namespace in scaffolded objects, which kustomize replaces.
-pub(super) const PLACEHOLDER: &str = "system";
-
-/// A Role or ClusterRole, as a binding refers to it, and its namespace.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Role {
-    kind: String,
-    pub(super) name: String,
-    pub(super) namespace: Option<String>,
-}
 
 /// Returns a warning for each role that a plan adds and that has no effect.
 ///
@@ -73,22 +61,6 @@ pub(in crate::commands) fn find_losing_bindings(plan: &Plan, tree: &Tree) -> Res
         .filter(|role| before.contains(role) && !after.contains(role))
         .map(|(kind, name)| format!("{kind} `{name}`"));
     Ok((path, lost.collect()))
-}
-
-/// Returns the roles in a manifest. Returns an empty set if it cannot be parsed.
-pub(super) fn read_roles(text: &str) -> BTreeSet<Role> {
-    let documents = parse_documents(text).unwrap_or_default();
-    documents.iter().filter_map(to_role).collect()
-}
-
-fn to_role(document: &Value) -> Option<Role> {
-    let kind = document["kind"].as_str()?;
-    let metadata = &document["metadata"];
-    matches!(kind, "Role" | "ClusterRole").then_some(Role {
-        kind: kind.to_owned(),
-        name: metadata["name"].as_str()?.to_owned(),
-        namespace: metadata["namespace"].as_str().map(str::to_owned),
-    })
 }
 
 /// Checks the roles of a project that rbuilder scaffolded. The bindings of other projects are
@@ -170,17 +142,4 @@ fn find_bound(plan: &Plan, tree: &Tree) -> Result<BTreeSet<(String, String)>> {
         }
     }
     Ok(bound)
-}
-
-pub(super) fn is_config(path: &str) -> bool {
-    path.starts_with("config/") && is_yaml(path)
-}
-
-/// Returns the namespace that a kustomization sets.
-pub(super) fn find_namespace(kustomization: &str) -> Option<String> {
-    let documents = parse_documents(kustomization).ok()?;
-    let mut namespaces = documents
-        .iter()
-        .filter_map(|document| document["namespace"].as_str());
-    namespaces.next().map(str::to_owned)
 }

@@ -5,15 +5,12 @@
 //! same PROJECT, and the user's side is the project. Neither scaffold contains files that are
 //! generated from source. They are generated again after a merge without conflicts.
 
-mod version;
-
-use std::cmp::Ordering;
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use rbuilder_templates::Archive;
 
-pub(super) use self::version::compare_versions;
+use super::cli_version::{VERSION, check_version};
 use super::scaffold_merge::{Report, ScaffoldMerge, Written};
 use super::{Outcome, execute, scaffold};
 use crate::edit::merge::Labels;
@@ -23,9 +20,6 @@ use crate::project::{ATTRIBUTES, BASE, FILE, Project, RECORD};
 use crate::render::render;
 use crate::shell::Shell;
 use crate::tree::Tree;
-
-/// The version to which projects are updated.
-pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Runs the command with the released templates of an archive.
 ///
@@ -110,50 +104,6 @@ fn merge_today(tree: &Tree, flags: &UpdateFlags, archive: &'static Archive) -> R
         warn_library(library.as_ref(), &mut outcome);
     }
     Ok((outcome, report))
-}
-
-/// Returns the version of the command that scaffolded the project.
-///
-/// # Errors
-/// Fails if the version is invalid or newer than this command.
-pub(super) fn check_version(project: &Project) -> Result<String> {
-    let from = project.cli_version().unwrap_or_default();
-    if compare_versions(from, VERSION).is_none() {
-        bail!(
-            "expected the version of rbuilder that scaffolded the project as `cliVersion` in {FILE}, found `{}`: set it, for example to `{VERSION}`",
-            from.escape_debug()
-        );
-    }
-    refuse_newer(project)?;
-    Ok(from.to_owned())
-}
-
-/// Checks that a project was not scaffolded by a newer command, whose files this command would
-/// damage.
-///
-/// # Errors
-/// Fails with the command that installs a newer version.
-pub(super) fn refuse_newer(project: &Project) -> Result<()> {
-    let from = project.cli_version().unwrap_or_default();
-    match compare_versions(from, VERSION) {
-        Some(Ordering::Greater) => bail!(
-            "the project was scaffolded by rbuilder {from}, which is newer than this command ({VERSION}): {}",
-            advise_installation(project, from)
-        ),
-        _ => Ok(()),
-    }
-}
-
-/// Returns the advice for a project that is newer than this command: install the command in the
-/// same version, from the same source as the project's library.
-pub(super) fn advise_installation(project: &Project, version: &str) -> String {
-    match &project.known.rbuilder.library {
-        Some(library) => format!(
-            "install that version or a newer one, for example with `{}`",
-            library.install_command(version)
-        ),
-        None => "install that version or a newer one".to_owned(),
-    }
 }
 
 /// If the library has the version of the old command, updates it to the new version.

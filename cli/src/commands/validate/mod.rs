@@ -1,10 +1,6 @@
 //! `rbuilder validate`: judges objects as the API server would.
 
-mod builtin;
-mod objects;
-mod rendered;
 mod sarif;
-mod verdicts;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,16 +13,12 @@ use serde_json::{Value, json};
 use super::decide;
 use super::kubernetes::find_project_minor;
 use super::manifests::{Request, collect_manifests};
+use super::verdicts::{Judges, Object, describe_unknown_kind, describe_verdict, judge_object, read_objects};
 use crate::count::counted;
 use crate::flags::{FieldLevel, ValidateFlags, ValidateFormat};
 use crate::report::{render_snippet, to_json};
 use crate::shell::Shell;
 use crate::tree::Tree;
-
-use objects::read_objects;
-pub(super) use objects::{Judges, Object, parse_objects};
-use verdicts::describe_unknown_kind;
-pub(super) use verdicts::{describe_verdict, judge_object};
 
 const SAMPLES: &str = "config/samples";
 

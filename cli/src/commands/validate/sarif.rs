@@ -4,7 +4,7 @@ use rbuilder_generator::{Diagnostic, Severity, SourceSet};
 use serde_json::{Value, json};
 
 use super::Judged;
-use super::rendered::RENDERED;
+use crate::commands::verdicts::RENDERED;
 use crate::report::to_json;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rbuilder_schema::Schema;
 
-use super::facts::{collect_facts, inline_value, type_name};
+use super::fact::inline_value;
+use super::facts::{collect_facts, type_name};
 use super::fields::{allowed_values, fields_of, fields_of_object, rules_of};
 use super::model::Version;
 

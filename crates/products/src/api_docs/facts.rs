@@ -1,17 +1,9 @@
 //! Describes a value, apart from its fields: the name of its type, and its constraints in words.
 
 use rbuilder_schema::{ListType, MapType, Schema, SchemaType};
-use serde_json::Value;
 
+use super::fact::Fact;
 use super::variants::describe_variants;
-
-/// A constraint: a phrase, and the code that it refers to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fact {
-    pub(super) label: String,
-    /// Empty if the phrase is complete without code.
-    pub(super) code: String,
-}
 
 /// Returns the type of a value in the notation of Go documentation: `[]string`,
 /// `map[string]object`, `integer (int32)`.
@@ -186,26 +178,9 @@ fn branch(schema: &Schema) -> String {
     serde_json::to_string(schema).unwrap_or_default()
 }
 
-/// Returns a value in single-line YAML.
-pub(super) fn inline_value(value: &Value) -> String {
-    match value {
-        Value::String(text) if is_plain(text) => text.clone(),
-        value => value.to_string(),
-    }
-}
-
-/// Returns whether a string stays a string without quotes.
-fn is_plain(text: &str) -> bool {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
-    text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text.chars().all(is_word)
-        && !text.ends_with(':')
-        && !matches!(text, "true" | "false" | "null")
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -267,20 +242,5 @@ mod tests {
             json!({ "x-kubernetes-int-or-string": true, "anyOf": [{ "type": "integer" }, { "type": "string" }] }),
             &[],
         );
-    }
-
-    #[test]
-    fn quotes_ambiguous_strings() {
-        for (value, expected) in [
-            (json!("Always"), "Always"),
-            (json!("true"), "\"true\""),
-            (json!(true), "true"),
-            (json!("1"), "\"1\""),
-            (json!(""), "\"\""),
-            (json!("a b"), "\"a b\""),
-            (json!({ "a": [1] }), "{\"a\":[1]}"),
-        ] {
-            assert_eq!(inline_value(&value), expected);
-        }
     }
 }

@@ -16,6 +16,7 @@
 mod anchors;
 mod compare;
 mod description;
+mod fact;
 mod facts;
 mod fields;
 mod html;

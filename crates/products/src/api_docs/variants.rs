@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rbuilder_schema::Schema;
 use serde_json::Value;
 
-use super::facts::{Fact, inline_value};
+use super::fact::{Fact, inline_value};
 
 /// Returns a fact for each alternative that requires fields: ``if `type` is Image, required
 /// `reference` ``. Returns `None` if no field tells the alternatives apart by its value, or if they

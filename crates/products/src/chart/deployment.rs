@@ -4,8 +4,8 @@
 use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 
+use super::conditions::{condition, is_certain};
 use super::config::{CERTIFICATES, Condition, Config, METRICS, Object, WEBHOOKS};
-use super::documents::{condition, is_certain};
 use super::lists::{Entry, Lists};
 use super::ports::{
     HEALTH_FLAG, HEALTH_PORT, METRICS_PORT, Ports, WEBHOOK_PORT, default_port, health_argument,

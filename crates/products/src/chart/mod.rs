@@ -11,6 +11,7 @@
 //! another object a row in `references`. Names within strings are replaced in `text`, and fields of
 //! admission webhooks are in `webhooks`. Test the value in `xtask/src/helm/values.rs`.
 
+mod conditions;
 pub mod config;
 mod deployment;
 mod documents;

@@ -27,22 +27,15 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
 
-pub use super::journal::JOURNAL;
 use super::journal::{self, Journal, JournalState};
+pub use super::record::JOURNAL;
 use super::record::{Action, Content, Entry, Inodes, Interruption, LineRef, Record, Stage};
 use super::recover::{self, Recovery};
+pub use super::steps::Faults;
+use super::steps::Steps;
 use super::{Change, Plan};
 use crate::disk::{Folder, cannot_message, read_bounded, set_mode, status_of};
 use crate::tree::{Changed, LARGEST, Tree, display_root, open_project};
-
-/// Faults to inject in tests.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Faults {
-    /// Number of the step that fails, counted from 0; `None` for no fault.
-    pub at: Option<usize>,
-    /// Whether the process aborts at that step, as by `kill -9`.
-    pub abort: bool,
-}
 
 /// Applies all changes of a plan, or none.
 ///
@@ -324,35 +317,6 @@ fn check_target(folder: &Folder, name: &str, before: &Content, path: &str) -> Re
 
 fn changed(path: &str) -> String {
     Changed::new(path).to_string()
-}
-
-/// A counter of changes to the disk.
-#[derive(Default)]
-pub(super) struct Steps {
-    faults: Faults,
-    taken: usize,
-}
-
-impl Steps {
-    pub(super) fn take(&mut self, what: &str) -> Result<()> {
-        let step = self.taken;
-        self.taken += 1;
-        if self.faults.at == Some(step) {
-            if self.faults.abort {
-                std::process::abort();
-            }
-            bail!("step {step} ({what}) was made to fail");
-        }
-        Ok(())
-    }
-
-    /// Counts a step that cannot fail but at which the process can die.
-    pub(super) fn pass(&mut self) {
-        if self.faults.abort && self.faults.at == Some(self.taken) {
-            std::process::abort();
-        }
-        self.taken += 1;
-    }
 }
 
 /// Creates a file, waits until it is on disk, and returns its inode. Without a mode, the umask

@@ -32,14 +32,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::apply::Steps;
 use super::git;
-use super::record::{Interruption, LineRef};
+use super::record::{Interruption, JOURNAL, LineRef};
+use super::steps::Steps;
 use crate::disk::{Folder, Sort, Status, effective_user, read_bounded, status_of};
 use crate::tree::display_root;
-
-/// File name of the journal in the project directory.
-pub const JOURNAL: &str = ".rbuilder-journal";
 
 /// Maximum size of a journal in bytes. Enough for a hundred thousand files.
 const LARGEST: u64 = 32 << 20;

@@ -11,6 +11,7 @@ mod moment;
 mod record;
 mod recover;
 mod show;
+mod steps;
 
 use std::collections::{BTreeMap, BTreeSet};
 

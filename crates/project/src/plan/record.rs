@@ -9,6 +9,9 @@ use super::{Change, Plan, check_writable};
 use crate::disk::{Folder, LONGEST_NAME};
 use crate::hash::fnv1a_64;
 
+/// File name of the journal in the project directory.
+pub const JOURNAL: &str = ".rbuilder-journal";
+
 /// Version of the format; journals of other versions are ignored.
 const FORMAT: u32 = 2;
 
@@ -308,7 +311,7 @@ fn temporary_name(name: &str, end: &str) -> String {
 
 /// Returns whether a name belongs to a temporary or kept file.
 pub(super) fn is_reserved(name: &str) -> bool {
-    name == super::journal::JOURNAL
+    name == JOURNAL
         || (name.starts_with('.') && (name.ends_with(".rbuilder-new") || name.ends_with(".rbuilder-old")))
         || name.contains(".rbuilder-kept")
 }

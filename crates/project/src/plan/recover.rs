@@ -12,9 +12,9 @@ use std::io::ErrorKind;
 
 use anyhow::{Context, Result, bail};
 
-use super::apply::Steps;
 use super::journal::Journal;
-use super::record::{Action, Content, Entry, Inodes, Interruption, LineRef, Record, Stage};
+use super::record::{Action, Content, Entry, Inodes, Interruption, JOURNAL, LineRef, Record, Stage};
+use super::steps::Steps;
 use crate::disk::{Folder, Sort, Status, cannot_message, effective_user, read_bounded, status_of};
 use crate::paths::folder_of;
 
@@ -272,7 +272,7 @@ impl EntryState {
             if matches!(part, Part::Foreign) {
                 bail!(
                     "cannot undo an interrupted command: `{name}` next to `{path}` is not the file that it created; move `{name}` away, or remove `{}` to keep the files as they are",
-                    super::journal::JOURNAL
+                    JOURNAL
                 );
             }
         }
@@ -286,7 +286,7 @@ impl EntryState {
             bail!(
                 "cannot undo an interrupted command: `{}`, the backup of `{path}`, is missing; remove `{}` to keep the files as they are",
                 Entry::backup(&self.name),
-                super::journal::JOURNAL
+                JOURNAL
             );
         }
         Ok(())

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::super::anchors::push_field;
 use super::super::description::{Block, parse_blocks};
-use super::super::facts::{collect_facts, inline_value, type_name};
+use super::super::fact::inline_value;
+use super::super::facts::{collect_facts, type_name};
 use super::super::fields::{Field, allowed_values, description_of, fields_of, rules_of};
 use super::{breakable, escape, push_blocks, spans};
 use rbuilder_project::count::counted;

@@ -1,16 +1,22 @@
-//! Verdicts as diagnostics, at the places of the YAML that they are about.
+//! Objects in YAML, and what the API server would say about them, as diagnostics at the places of the
+//! YAML that they are about.
+
+mod builtin;
+mod objects;
+mod rendered;
 
 use rbuilder_generator::Diagnostic;
 use rbuilder_judge::{Body, Failure, FieldError, FieldValidation, Judge, Reason, Verdict};
 
-use super::builtin::drop_zero_values;
-use super::objects::{Judges, Object};
+use builtin::drop_zero_values;
+pub(super) use objects::{Judges, Object, parse_objects, read_objects};
+pub(super) use rendered::RENDERED;
 
 /// The beginning of the error that the server adds where it does not run CEL rules.
 const UNCHECKED: &str = "some validation rules were not checked";
 
 /// Judges the creation of an object, or its update if `old` has the object before.
-pub(in crate::commands) fn judge_object(
+pub(super) fn judge_object(
     judge: &Judge,
     object: &Object,
     old: &[Object],
@@ -44,11 +50,7 @@ pub(super) fn describe_unknown_kind(object: &Object, judges: &Judges) -> Vec<Dia
 }
 
 /// Returns what the server says about an object, and what is not checked.
-pub(in crate::commands) fn describe_verdict(
-    verdict: &Verdict,
-    object: &Object,
-    judge: &Judge,
-) -> Vec<Diagnostic> {
+pub(super) fn describe_verdict(verdict: &Verdict, object: &Object, judge: &Judge) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     match &verdict.result {
         Ok(_) => {}

@@ -16,7 +16,7 @@ use crate::tree::{InputFile, read_inputs};
 const KUSTOMIZATIONS: &[&str] = &["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// Follows the path of a directory in the name of what is rendered from it.
-pub(super) const RENDERED: &str = " (rendered)";
+pub(in crate::commands) const RENDERED: &str = " (rendered)";
 
 /// Reads the texts that a path on the command line stands for: a file, the standard input, the
 /// files of a directory, or what kustomize or Helm renders from it.

@@ -17,7 +17,7 @@ use crate::tree::read_inputs;
 
 /// An object in a file.
 pub(in crate::commands) struct Object {
-    pub(super) path: String,
+    pub(in crate::commands) path: String,
     node: Node,
     pub(in crate::commands) value: Value,
     /// True for one of several items of a list.
@@ -47,7 +47,7 @@ impl Object {
         }
     }
 
-    pub(super) fn namespace(&self) -> &str {
+    pub(in crate::commands) fn namespace(&self) -> &str {
         match self.text("/metadata/namespace") {
             "" => "default",
             namespace => namespace,
@@ -55,18 +55,18 @@ impl Object {
     }
 
     /// Returns the group, which is empty for core kinds, and the version.
-    pub(super) fn group_version(&self) -> (&str, &str) {
+    pub(in crate::commands) fn group_version(&self) -> (&str, &str) {
         let api_version = self.api_version();
         api_version.split_once('/').unwrap_or(("", api_version))
     }
 
     /// Returns what an update of the object has in common with it.
-    pub(super) fn identity(&self) -> (&str, &str, &str, &str) {
+    pub(in crate::commands) fn identity(&self) -> (&str, &str, &str, &str) {
         (self.group_version().0, self.kind(), self.namespace(), self.name())
     }
 
     /// Returns the object as it is stored: with its namespace.
-    pub(super) fn stored(&self, is_namespaced: bool) -> Value {
+    pub(in crate::commands) fn stored(&self, is_namespaced: bool) -> Value {
         let mut stored = self.value.clone();
         if let Some(Value::Object(metadata)) = stored.get_mut("metadata").filter(|_| is_namespaced) {
             metadata.insert("namespace".to_owned(), self.namespace().into());
@@ -75,7 +75,7 @@ impl Object {
     }
 
     /// Returns the place of the name of a field.
-    pub(super) fn place_of_name(&self, field: &str) -> FileRange {
+    pub(in crate::commands) fn place_of_name(&self, field: &str) -> FileRange {
         FileRange::new(self.path.as_str(), self.node.locate_name(field))
     }
 
@@ -91,7 +91,11 @@ impl Object {
 ///
 /// # Errors
 /// Fails if a file cannot be read or is not YAML, or if a directory cannot be rendered.
-pub(super) fn read_objects(dir: &Path, files: &[PathBuf], sources: &mut SourceSet) -> Result<Vec<Object>> {
+pub(in crate::commands) fn read_objects(
+    dir: &Path,
+    files: &[PathBuf],
+    sources: &mut SourceSet,
+) -> Result<Vec<Object>> {
     let mut objects = Vec::new();
     for typed in files {
         for file in read_texts(dir, typed)? {
@@ -145,7 +149,7 @@ impl Judges {
     }
 
     /// Adds the judge of an object of a kind of Kubernetes itself.
-    pub(super) fn add_builtin(&mut self, object: &Object) {
+    pub(in crate::commands) fn add_builtin(&mut self, object: &Object) {
         let (group, version) = object.group_version();
         if self.find(object).is_none()
             && let Some(judge) = self.builtin.judge(group, version, object.kind())
@@ -159,7 +163,7 @@ impl Judges {
     ///
     /// # Errors
     /// Fails if a file cannot be read or is not YAML, or if there is no definition.
-    pub(super) fn add_files(&mut self, dir: &Path, files: &[PathBuf]) -> Result<()> {
+    pub(in crate::commands) fn add_files(&mut self, dir: &Path, files: &[PathBuf]) -> Result<()> {
         for typed in files {
             let before = self.judges.len();
             for file in read_inputs(dir, typed)? {
@@ -196,7 +200,7 @@ impl Judges {
     }
 
     /// Returns true if there is no definition of a custom resource.
-    pub(super) fn has_no_crds(&self) -> bool {
+    pub(in crate::commands) fn has_no_crds(&self) -> bool {
         self.judges.values().all(Judge::is_builtin)
     }
 
@@ -207,7 +211,7 @@ impl Judges {
     }
 
     /// Returns the versions of the kind of an object that are defined.
-    pub(super) fn versions(&self, object: &Object) -> Vec<&str> {
+    pub(in crate::commands) fn versions(&self, object: &Object) -> Vec<&str> {
         let (group, _) = object.group_version();
         let judges = self.judges.values().map(Judge::definition);
         let same = judges.filter(|found| found.group == group && found.kind == object.kind());

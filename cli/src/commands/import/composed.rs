@@ -1,0 +1,70 @@
+//! The Rust project in memory, which the steps of `import` complete one after another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::kinds::{Kind, Leftover};
+use crate::bundle::EntryMarkers;
+use crate::go_project::GoFile;
+use crate::project::{Project, Resource};
+use crate::render::ApiPlaces;
+
+/// A Rust project in memory.
+pub(super) struct Composed<'a> {
+    pub(super) files: BTreeMap<String, String>,
+    pub(super) project: Project,
+    pub(super) kinds: Vec<Kind<'a>>,
+    /// The controllers and their files.
+    pub(super) ported: Vec<Ported<'a>>,
+    /// The file with the webhooks of each version of a kind, by [`webhook_key`].
+    pub(super) webhook_files: BTreeMap<String, String>,
+    /// The path that each handler serves, by `mutating` or `validating` and its file's key.
+    pub(super) served_paths: BTreeMap<(&'static str, String), String>,
+    /// Paths that handlers serve, except for default paths.
+    pub(super) webhook_paths: BTreeSet<String>,
+    /// Work that is left to the user.
+    pub(super) left: Vec<Leftover>,
+    /// Intentional differences.
+    pub(super) better: Vec<Leftover>,
+    /// Entries of the ClusterServiceVersion base whose kinds have types, each with the descriptors
+    /// that no field can have.
+    pub(super) entries: Vec<(EntryMarkers<'a>, Unplaced)>,
+}
+
+/// A controller of the original, and its Rust file.
+pub(super) struct Ported<'a> {
+    pub(super) kind: String,
+    pub(super) rust_file: String,
+    pub(super) go_file: Option<&'a GoFile>,
+    /// Calls that were ported: `owns Deployment`.
+    pub(super) taken: Vec<String>,
+    /// Map functions that the user has to port, with the name of the Rust function.
+    pub(super) maps: Vec<(String, String)>,
+}
+
+/// Descriptors that no field of the types can have, as `spec` or `status` and a path.
+pub(super) type Unplaced = BTreeSet<(&'static str, String)>;
+
+impl Composed<'_> {
+    /// Returns the first entry of a kind, which is the one for the storage version.
+    pub(super) fn stored_resource(&self, resource: &Resource) -> Option<Resource> {
+        let mut known = self.project.known.resources.iter();
+        known.find(|known| known.same_kind(resource)).cloned()
+    }
+
+    /// Returns the places of a version.
+    pub(super) fn places<'b>(&'b self, resource: &'b Resource) -> ApiPlaces<'b> {
+        let mut known = self.project.known.resources.iter();
+        let known = known.find(|known| known.same_kind(resource) && known.version == resource.version);
+        ApiPlaces::of(&self.project, known.unwrap_or(resource))
+    }
+}
+
+/// Returns the key for the webhooks of a version in [`Composed`]. It starts with the kind.
+pub(super) fn webhook_key(version: &Resource) -> String {
+    format!(
+        "{}/{}/{}",
+        version.kind,
+        version.version,
+        version.qualified_group()
+    )
+}

@@ -1,0 +1,68 @@
+//! The roles in generated manifests, and the namespaces that kustomize gives them.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use rbuilder_yaml::{is_yaml, parse_documents};
+use serde_json::Value;
+
+use crate::chart::config::{KEPT, read_kept_namespaces};
+use crate::edit::kustomization::{self, DEPLOYMENT, TRANSFORMERS};
+use crate::plan::Plan;
+use crate::tree::Tree;
+
+/// The namespace in scaffolded objects, which kustomize replaces.
+pub(super) const PLACEHOLDER: &str = "system";
+
+/// The entry for the transformers in [`DEPLOYMENT`].
+pub(super) const ENTRY: &str = "../rbac/namespaces";
+
+/// A Role or ClusterRole, as a binding refers to it, and its namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Role {
+    pub(super) kind: String,
+    pub(super) name: String,
+    pub(super) namespace: Option<String>,
+}
+
+/// Returns the roles in a manifest. Returns an empty set if it cannot be parsed.
+pub(super) fn read_roles(text: &str) -> BTreeSet<Role> {
+    let documents = parse_documents(text).unwrap_or_default();
+    documents.iter().filter_map(to_role).collect()
+}
+
+fn to_role(document: &Value) -> Option<Role> {
+    let kind = document["kind"].as_str()?;
+    let metadata = &document["metadata"];
+    matches!(kind, "Role" | "ClusterRole").then_some(Role {
+        kind: kind.to_owned(),
+        name: metadata["name"].as_str()?.to_owned(),
+        namespace: metadata["namespace"].as_str().map(str::to_owned),
+    })
+}
+
+pub(super) fn is_config(path: &str) -> bool {
+    path.starts_with("config/") && is_yaml(path)
+}
+
+/// Returns the namespace that a kustomization sets.
+pub(super) fn find_namespace(kustomization: &str) -> Option<String> {
+    let documents = parse_documents(kustomization).ok()?;
+    let mut namespaces = documents
+        .iter()
+        .filter_map(|document| document["namespace"].as_str());
+    namespaces.next().map(str::to_owned)
+}
+
+/// Returns whether config/default includes the transformers and they preserve a namespace.
+///
+/// # Errors
+/// Returns an error if a file cannot be read.
+pub(super) fn is_kept(plan: &Plan, tree: &Tree, namespace: &str) -> Result<bool> {
+    let deployment = plan.read(tree, DEPLOYMENT)?.unwrap_or_default();
+    let is_listed = kustomization::entries(&deployment, TRANSFORMERS)
+        .iter()
+        .any(|entry| entry == ENTRY);
+    let transformers = plan.read(tree, KEPT)?.unwrap_or_default();
+    Ok(is_listed && read_kept_namespaces(&transformers).contains(namespace))
+}

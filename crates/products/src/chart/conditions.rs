@@ -1,0 +1,55 @@
+//! Conditions on values, as expressions of templates.
+
+use std::collections::BTreeSet;
+
+use super::config::Condition;
+use super::references::References;
+
+/// Returns an expression for the conjunction of conditions, or `None` if there are none.
+pub(super) fn condition(references: &References, conditions: &[Condition]) -> Option<String> {
+    let mut all = conditions.to_vec();
+    // Test a feature before the features nested in it.
+    all.sort_by_key(|condition| {
+        (
+            condition.value.matches('.').count(),
+            condition.value,
+            condition.is_true,
+        )
+    });
+    all.dedup();
+    let one = |condition: &Condition| {
+        let value = references.value(condition.value);
+        if condition.is_true {
+            value
+        } else {
+            format!("not {value}")
+        }
+    };
+    match all.as_slice() {
+        [] => None,
+        [only] => Some(one(only)),
+        all => {
+            let all = all.iter().map(|condition| match condition.is_true {
+                true => one(condition),
+                false => format!("({})", one(condition)),
+            });
+            Some(format!("and {}", all.collect::<Vec<_>>().join(" ")))
+        }
+    }
+}
+
+/// Returns whether, for any values, at least one of the lists has only true conditions.
+pub(super) fn is_certain(alternatives: &[&[Condition]]) -> bool {
+    let values = alternatives
+        .iter()
+        .flat_map(|all| all.iter().map(|condition| condition.value));
+    let values: Vec<&str> = values.collect::<BTreeSet<_>>().into_iter().collect();
+    // Trying all combinations is cheap because there are only a few features.
+    (0..1_u32 << values.len().min(16)).all(|chosen| {
+        let holds = |condition: &Condition| {
+            let at = values.iter().position(|value| *value == condition.value);
+            at.is_some_and(|at| (chosen >> at & 1 == 1) == condition.is_true)
+        };
+        alternatives.iter().any(|all| all.iter().all(holds))
+    })
+}

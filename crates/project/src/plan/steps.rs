@@ -1,0 +1,41 @@
+//! Steps of a change of the project directory, and faults to inject in them.
+
+use anyhow::{Result, bail};
+
+/// Faults to inject in tests.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    /// Number of the step that fails, counted from 0; `None` for no fault.
+    pub at: Option<usize>,
+    /// Whether the process aborts at that step, as by `kill -9`.
+    pub abort: bool,
+}
+
+/// A counter of changes to the disk.
+#[derive(Default)]
+pub(super) struct Steps {
+    pub(super) faults: Faults,
+    pub(super) taken: usize,
+}
+
+impl Steps {
+    pub(super) fn take(&mut self, what: &str) -> Result<()> {
+        let step = self.taken;
+        self.taken += 1;
+        if self.faults.at == Some(step) {
+            if self.faults.abort {
+                std::process::abort();
+            }
+            bail!("step {step} ({what}) was made to fail");
+        }
+        Ok(())
+    }
+
+    /// Counts a step that cannot fail but at which the process can die.
+    pub(super) fn pass(&mut self) {
+        if self.faults.abort && self.faults.at == Some(self.taken) {
+            std::process::abort();
+        }
+        self.taken += 1;
+    }
+}
