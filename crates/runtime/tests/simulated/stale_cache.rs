@@ -1,0 +1,108 @@
+//! The caches show the past.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Secret};
+use kube::ResourceExt;
+use kube::core::Selector;
+use rbuilder::{Action, Controller, Ctx, Manager, Result, Watch};
+use serde_json::json;
+
+use crate::Case;
+use crate::children::{claim, create, delete_named, labels, requested, secret};
+use crate::kinds::{Labelled, Store, crds, declared, namespace};
+
+const CLASS: &str = "stale cache";
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "leftovers_deleted_by_name",
+        class: CLASS,
+        oracle: "data",
+        broken: leftovers::register::<false>,
+        repaired: leftovers::register::<true>,
+        crds: crds::<Store>,
+        declarations: || vec![declared::<Store>(json!({ "storage": 1 }))],
+        role: None,
+    },
+    Case {
+        name: "secret_made_again_if_unseen",
+        class: CLASS,
+        oracle: "data",
+        broken: clean_slate::register::<false>,
+        repaired: clean_slate::register::<true>,
+        crds: crds::<Labelled>,
+        declarations: || vec![declared::<Labelled>(json!({ "label": "anna" }))],
+        role: None,
+    },
+];
+
+/// A claim of a former object with this name is deleted without a precondition, and by then the
+/// name belongs to the new claim: k8ssandra/cass-operator#118, Orange-OpenSource/casskop#316.
+mod leftovers {
+    use super::*;
+
+    async fn reconcile<const REPAIRED: bool>(store: Arc<Store>, ctx: Ctx<()>) -> Result {
+        let wanted = claim(store.name_any(), store.spec.storage);
+        if REPAIRED {
+            ctx.apply_owned(&*store, wanted).await?;
+            return Ok(Action::await_change());
+        }
+        let mut owned = wanted.clone();
+        owned.metadata.labels = Some(labels(&*store));
+        let ours = Selector::from_iter(labels(&*store));
+        let claims = ctx.cached::<PersistentVolumeClaim>()?;
+        let claims = claims.labelled(&namespace(&*store), &ours);
+        let is_ours = |claim: &PersistentVolumeClaim| {
+            let owners = claim.owner_references();
+            owners
+                .iter()
+                .any(|owner| Some(&owner.uid) == store.metadata.uid.as_ref())
+        };
+        for leftover in claims.iter().filter(|claim| !is_ours(claim)) {
+            delete_named::<PersistentVolumeClaim, _>(&ctx, &*store, &leftover.name_any()).await?;
+        }
+        let api = ctx.api::<PersistentVolumeClaim>(&*store);
+        match api.get_opt(&store.name_any()).await? {
+            None => drop(create(&ctx, &*store, owned).await?),
+            Some(found) if requested(&found) != requested(&owned) => {
+                ctx.apply_owned(&*store, owned).await?;
+            }
+            Some(_) => {}
+        }
+        // Look again until the cache shows the claim.
+        Ok(match claims.iter().any(|claim| is_ours(claim)) {
+            true => Action::await_change(),
+            false => Action::requeue(Duration::from_secs(5)),
+        })
+    }
+
+    pub(super) fn register<const REPAIRED: bool>(manager: Manager) -> Manager {
+        let controller = Controller::new(reconcile::<REPAIRED>, ());
+        manager.controller(controller.watch(Watch::<PersistentVolumeClaim, _>::owned()))
+    }
+}
+
+/// What the cache does not show is made from a clean slate: instaclustr/cassandra-operator#407
+/// deletes a claim in use because its view of the Pods is of the past.
+mod clean_slate {
+    use super::*;
+
+    async fn reconcile<const REPAIRED: bool>(login: Arc<Labelled>, ctx: Ctx<()>) -> Result {
+        let (name, wanted) = (login.name_any(), secret(login.name_any(), &login.spec.label));
+        let cached = ctx.cached::<Secret>()?.named(&namespace(&*login), &name);
+        if !REPAIRED && cached.is_none() {
+            delete_named::<Secret, _>(&ctx, &*login, &name).await?;
+            create(&ctx, &*login, wanted).await?;
+            return Ok(Action::requeue(Duration::from_secs(5)));
+        }
+        ctx.apply_owned(&*login, wanted).await?;
+        Ok(Action::await_change())
+    }
+
+    pub(super) fn register<const REPAIRED: bool>(manager: Manager) -> Manager {
+        let controller = Controller::new(reconcile::<REPAIRED>, ());
+        manager.controller(controller.watch(Watch::<Secret, _>::owned()))
+    }
+}

@@ -1,0 +1,101 @@
+//! Nothing happens for a long time, and then something must.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::ResourceExt;
+use rbuilder::{Action, Controller, Ctx, Manager, Result};
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::Case;
+use crate::children::config_map;
+use crate::kinds::{App, crds, declared, report_phase};
+use crate::memory::Times;
+
+const CLASS: &str = "time";
+/// A minute stands for months, because a simulation does not wait for longer when nothing happens.
+const LIFETIME: Duration = Duration::from_secs(60);
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "renewal_scheduled_only_at_creation",
+        class: CLASS,
+        oracle: "end-state",
+        broken: renewal::register::<false>,
+        repaired: renewal::register::<true>,
+        crds: crds::<App>,
+        declarations: || vec![declared::<App>(json!({ "size": 1 }))],
+        role: None,
+    },
+    Case {
+        name: "timer_lost_by_another_event",
+        class: CLASS,
+        oracle: "end-state",
+        broken: lost_timer::register::<false>,
+        repaired: lost_timer::register::<true>,
+        crds: crds::<App>,
+        declarations: || vec![declared::<App>(json!({ "size": 1 }))],
+        role: None,
+    },
+];
+
+/// Reports that the App's certificate was renewed if its time is over, or waits until it is.
+async fn wait(app: &App, ctx: &Ctx<Times>, since: Instant) -> Result {
+    let rest = LIFETIME.saturating_sub(since.elapsed());
+    if rest.is_zero() {
+        report_phase(ctx, app, "Renewed").await?;
+        return Ok(Action::await_change());
+    }
+    Ok(Action::requeue(rest))
+}
+
+/// The renewal is scheduled when the certificate is made, and a process that starts later does not
+/// know of it: cert-manager/cert-manager#1023.
+mod renewal {
+    use super::*;
+
+    async fn reconcile<const REPAIRED: bool>(app: Arc<App>, ctx: Ctx<Times>) -> Result {
+        let name = app.name_any();
+        let exists = ctx.api::<ConfigMap>(&*app).get_opt(&name).await?.is_some();
+        let child = config_map(&name, [("size", app.spec.size.to_string())]);
+        ctx.apply_owned(&*app, child).await?;
+        match ctx.known(&name) {
+            None if exists && !REPAIRED => Ok(Action::await_change()),
+            _ => wait(&app, &ctx, ctx.first(&name)).await,
+        }
+    }
+
+    pub(super) fn register<const REPAIRED: bool>(manager: Manager) -> Manager {
+        let controller = Controller::new(reconcile::<REPAIRED>, Times::default());
+        manager.controller(controller.owns::<ConfigMap>())
+    }
+}
+
+/// A reconcile for another reason replaces the one that was scheduled:
+/// cert-manager/cert-manager#4575, a renewal that never comes.
+mod lost_timer {
+    use super::*;
+
+    async fn reconcile<const REPAIRED: bool>(app: Arc<App>, ctx: Ctx<Times>) -> Result {
+        let name = app.name_any();
+        let child = config_map(&name, [("size", app.spec.size.to_string())]);
+        let is_changed = ctx
+            .api::<ConfigMap>(&*app)
+            .get_opt(&name)
+            .await?
+            .is_some_and(|found| found.data != child.data);
+        ctx.apply_owned(&*app, child).await?;
+        let since = ctx.first(&name);
+        match is_changed && !REPAIRED {
+            true => Ok(Action::await_change()),
+            false => wait(&app, &ctx, since).await,
+        }
+    }
+
+    pub(super) fn register<const REPAIRED: bool>(manager: Manager) -> Manager {
+        let controller = Controller::new(reconcile::<REPAIRED>, Times::default());
+        manager.controller(controller.owns::<ConfigMap>())
+    }
+}

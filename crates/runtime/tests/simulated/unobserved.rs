@@ -1,0 +1,111 @@
+//! A change, or a deletion and a new creation, that the operator never sees as an event.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Secret;
+use kube::{CustomResourceExt, ResourceExt};
+use rbuilder::{Action, Change, Controller, Ctx, Manager, ObjectRef, Request, Result, Watch};
+use serde_json::json;
+
+use crate::Case;
+use crate::children::{deployment, secret};
+use crate::kinds::{App, Labelled, Note, crds, declared, namespace};
+use crate::memory::Names;
+
+const CLASS: &str = "unobserved";
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "settings_applied_only_on_their_event",
+        class: CLASS,
+        oracle: "end-state",
+        broken: settings::register::<false>,
+        repaired: settings::register::<true>,
+        crds: || vec![App::crd(), Note::crd()],
+        declarations: || {
+            vec![
+                declared::<Note>(json!({ "text": "plain" })),
+                declared::<App>(json!({ "size": 1 })),
+            ]
+        },
+        role: None,
+    },
+    Case {
+        name: "namesake_taken_for_the_former_object",
+        class: CLASS,
+        oracle: "end-state",
+        broken: namesake::register::<false>,
+        repaired: namesake::register::<true>,
+        crds: crds::<Labelled>,
+        declarations: || vec![declared::<Labelled>(json!({ "label": "anna" }))],
+        role: None,
+    },
+];
+
+/// The settings reach the Deployment when an event says that they have changed, and only then:
+/// percona's K8SPSMDB-585 and K8SPXC-918, which Sieve lists as *unobserved state*.
+mod settings {
+    use super::*;
+
+    async fn reconcile<const REPAIRED: bool>(app: Arc<App>, ctx: Ctx<Names>) -> Result {
+        let settings = ctx.cached::<Note>()?.named(&namespace(&*app), &app.name_any());
+        let text = settings.map(|settings| settings.spec.text.clone());
+        let mut wanted = deployment(app.name_any(), &text.unwrap_or_default(), app.spec.size);
+        let existing = ctx.api::<Deployment>(&*app).get_opt(&app.name_any()).await?;
+        if !REPAIRED
+            && let Some(existing) = existing
+            && !ctx.remove(&app.name_any())
+        {
+            wanted.spec.template = existing.spec.template;
+        }
+        ctx.apply_owned(&*app, wanted).await?;
+        Ok(Action::await_change())
+    }
+
+    fn changed(change: &Change<Note>, ctx: &Ctx<Names>) -> Vec<Request<App>> {
+        let settings = change.object();
+        if let Change::Applied { old: Some(_), .. } = change {
+            ctx.insert(&settings.name_any());
+        }
+        vec![Request::new(
+            ObjectRef::new(&settings.name_any()).within(&namespace(&**settings)),
+        )]
+    }
+
+    pub(super) fn register<const REPAIRED: bool>(manager: Manager) -> Manager {
+        let controller = Controller::new(reconcile::<REPAIRED>, Names::default());
+        manager.controller(
+            controller
+                .owns::<Deployment>()
+                .watch(Watch::mapped_changes(changed)),
+        )
+    }
+}
+
+/// An object is known by its name, and a new one of the same name seems to have all it needs:
+/// instaclustr/cassandra-operator#398 and pravega/zookeeper-operator#453, which Sieve lists as
+/// *unobserved state*.
+mod namesake {
+    use super::*;
+
+    async fn reconcile<const REPAIRED: bool>(login: Arc<Labelled>, ctx: Ctx<Names>) -> Result {
+        let name = login.name_any();
+        let known = format!("{name} {}", login.spec.label);
+        if REPAIRED || !ctx.contains(&known) {
+            ctx.apply_owned(&*login, secret(&name, &login.spec.label)).await?;
+            ctx.insert(&known);
+        }
+        Ok(Action::await_change())
+    }
+
+    async fn forget(login: ObjectRef<Labelled>, ctx: Ctx<Names>) -> Result {
+        ctx.remove_prefixed(&format!("{} ", login.name));
+        Ok(Action::await_change())
+    }
+
+    pub(super) fn register<const REPAIRED: bool>(manager: Manager) -> Manager {
+        let controller = Controller::new(reconcile::<REPAIRED>, Names::default());
+        manager.controller(controller.owns::<Secret>().on_deleted(forget))
+    }
+}
