@@ -190,3 +190,97 @@ fn warns_about_removed_fields_of_a_released_kind() {
                     stored objects\n --> src/lib.rs:3:";
     assert!(said.contains(expected), "{said}");
 }
+
+/// Checks the warnings about a change of one field of a released kind.
+#[track_caller]
+fn check_released(before: &str, after: &str, expected: Option<&str>) {
+    let folder = Folder::new();
+    folder.write(
+        "Cargo.toml",
+        "[package]\nname = \"operator\"\nedition = \"2024\"\n",
+    );
+    folder.write("src/lib.rs", &cup(before));
+    folder.run("manifests").ok();
+    folder.git("init --quiet");
+    folder.git("add --all");
+    folder.write("src/lib.rs", &cup(after));
+    let said = folder.run("manifests --dry-run").ok().err;
+    let breaks = said.contains("changes in version `v1` of `cups.x.io`");
+    match expected {
+        Some(expected) => assert!(said.contains(expected), "{before} to {after}: {said}"),
+        None => assert!(!breaks, "{before} to {after}: {said}"),
+    }
+}
+
+#[test]
+fn warns_about_constraints_that_become_narrower() {
+    let size = |marker: &str| format!("#[kube(validation({marker}))]\n    pub size: i32,");
+    check_released(
+        &size("maximum = 12"),
+        &size("maximum = 9"),
+        Some(
+            "warning: `.spec.size` changes in version `v1` of `cups.x.io`: maximum 9 instead of 12; larger values are refused\n \
+             --> src/lib.rs:5:9",
+        ),
+    );
+    check_released(&size("maximum = 9"), &size("maximum = 12"), None);
+    check_released(
+        &size("minimum = 1"),
+        &size("minimum = 2"),
+        Some("smaller values are refused"),
+    );
+    let name = |marker: &str| format!("#[kube(validation({marker}))]\n    pub name: String,");
+    check_released(
+        &name("max_length = 9"),
+        &name("max_length = 5"),
+        Some("`.spec.name` changes in version `v1`"),
+    );
+    check_released(
+        &name("pattern = \"^[a-z]*$\""),
+        &name("pattern = \"^[a-m]*$\""),
+        Some("`.spec.name` changes in version `v1`"),
+    );
+    check_released(
+        "pub name: String,",
+        "#[kube(validation(format = \"date\"))]\n    pub name: String,",
+        Some("`.spec.name` changes in version `v1`"),
+    );
+}
+
+#[test]
+fn warns_about_rules_defaults_and_list_types() {
+    check_released(
+        "pub size: i32,",
+        "#[kube(cel(rule = \"self > 3\"))]\n    pub size: i32,",
+        Some("objects that violate it are refused"),
+    );
+    let size = |value: u8| format!("#[kube(default = {value})]\n    pub size: i32,");
+    check_released(&size(1), &size(2), Some("the same manifest means something else"));
+    check_released("pub size: i32,", &size(2), None);
+    let names =
+        |list_type: &str| format!("#[kube(list_type = \"{list_type}\")]\n    pub names: Vec<String>,");
+    check_released(
+        &names("set"),
+        &names("atomic"),
+        Some("server-side apply merges or replaces"),
+    );
+}
+
+#[test]
+fn constraints_of_a_kind_that_is_being_written_may_change() {
+    let folder = Folder::new();
+    folder.write(
+        "Cargo.toml",
+        "[package]\nname = \"operator\"\nedition = \"2024\"\n",
+    );
+    let size = |most: u8| {
+        cup(&format!(
+            "#[kube(validation(maximum = {most}))]\n    pub size: i32,"
+        ))
+    };
+    folder.write("src/lib.rs", &size(12));
+    folder.run("manifests").ok();
+    folder.write("src/lib.rs", &size(9));
+    let said = folder.run("manifests").ok().err;
+    assert!(!said.contains("changes in version"), "{said}");
+}

@@ -1,5 +1,6 @@
 //! `rbuilder manifests`: generates CRDs, roles and webhook configurations from the source.
 
+mod breaking;
 mod crd_place;
 mod definition;
 mod fix;
@@ -364,6 +365,10 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
             check_path_untracked(tree.root(), path).is_err()
         });
         found.diagnostics.extend(unreadable);
+        let broken = breaking::find_breaking(plan, &request.layout, &sources, &options, &|path| {
+            check_path_untracked(tree.root(), path).is_err()
+        });
+        found.diagnostics.extend(broken);
         let lost = find_lost_storage(&changed, &found.kinds);
         found.diagnostics.extend(lost);
         let immutable = find_immutable(&changed, &found.kinds);

@@ -1,0 +1,121 @@
+//! Warns of other changes of a CRD that break what is stored or what clients write: bounds,
+//! patterns, rules, list types, defaults, subresources.
+//!
+//! [`stored`](super::stored) and [`versions`](super::versions) warn of changes after which objects
+//! cannot be decoded, or the CRD cannot be applied, and know better advice for these.
+
+use rbuilder_compatibility::{Budget, Change, Level, compare_within};
+use rbuilder_generator::{Diagnostic, FieldPath, FileRange, Options, Sources, find_fields};
+use rbuilder_yaml::parse_documents;
+use serde_json::Value;
+
+use super::layout::Layout;
+use crate::crd_file::without_template;
+use crate::plan::Plan;
+
+/// The limit on the search for examples. `rbuilder diff` has more.
+const STEPS: u64 = 30_000;
+
+/// Rules whose changes other warnings are about.
+const WARNED_ELSEWHERE: [&str; 10] = [
+    "crd-removed",
+    "scope-changed",
+    "kind-changed",
+    "version-removed",
+    "stored-version-removed",
+    "field-removed",
+    "required-added",
+    "type-changed",
+    "enum-added",
+    "enum-value-removed",
+];
+
+/// Rules of changes that are no reason for a warning, although they are searched.
+const HARMLESS: [&str; 1] = ["default-added"];
+
+/// Returns a warning for each breaking change of the CRDs that a plan changes, and for risky ones
+/// that concern values. The warning points to the field in the source.
+///
+/// Constraints come and go while a kind is being written, so only files are compared for which
+/// `is_released` indicates that clusters may have the CRD.
+pub(super) fn find_breaking(
+    plan: &Plan,
+    layout: &Layout,
+    sources: &dyn Sources,
+    options: &Options,
+    is_released: &dyn Fn(&str) -> bool,
+) -> Vec<Diagnostic> {
+    let budget = Budget::of(STEPS);
+    let mut found: Vec<(&str, FieldPath, Change)> = Vec::new();
+    for (path, change) in plan.changes() {
+        let (before, after) = (change.before(), change.after().unwrap_or_default());
+        if !layout.holds_crd(path) || before.is_empty() || after.is_empty() || !is_released(path) {
+            continue;
+        }
+        let (before, after) = (read_objects(before), read_objects(after));
+        // The generated CRD was checked, and a file that cannot be read was not written by us.
+        let changes = compare_within(&before, &after, &budget).unwrap_or_default();
+        let warned = changes.into_iter().filter(is_warned_of);
+        found.extend(warned.filter_map(|change| Some((&**path, field_path(&change, &after)?, change))));
+    }
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let fields: Vec<FieldPath> = found.iter().map(|(_, field, _)| field.clone()).collect();
+    let places = find_fields(sources, options, &fields);
+    let found = found.iter().zip(places);
+    found
+        .map(|((path, _, change), place)| {
+            let place = place.map_or_else(|| FileRange::new(*path, 0..0), |place| place.range);
+            warn(change, place)
+        })
+        .collect()
+}
+
+fn read_objects(text: &str) -> Vec<Value> {
+    parse_documents(&without_template(text)).unwrap_or_default()
+}
+
+fn is_warned_of(change: &Change) -> bool {
+    let name = change.rule.name;
+    let concerns_values = change.tried.is_some() || name == "map-type-changed";
+    let is_bad = change.is_at_least(Level::Breaking) || change.is_at_least(Level::Risky) && concerns_values;
+    is_bad && !WARNED_ELSEWHERE.contains(&name) && !HARMLESS.contains(&name)
+}
+
+/// Returns the changed field, or the kind as a whole for changes of other parts of a version.
+fn field_path(change: &Change, crds: &[Value]) -> Option<FieldPath> {
+    let crd = crds
+        .iter()
+        .find(|crd| crd["metadata"]["name"] == change.name.as_str())?;
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    Some(FieldPath {
+        group: word(&crd["spec"]["group"]),
+        kind: word(&crd["spec"]["names"]["kind"]),
+        version: change.version.clone()?,
+        path: format!(".{}", change.field),
+    })
+}
+
+fn warn(change: &Change, place: FileRange) -> Diagnostic {
+    let Change {
+        name,
+        version,
+        field,
+        message,
+        rule,
+        ..
+    } = change;
+    let field = match field.as_str() {
+        "" => "the object".to_owned(),
+        field => format!("`.{field}`"),
+    };
+    let version = version.as_deref().unwrap_or_default();
+    let message = format!(
+        "{field} changes in version `{version}` of `{name}`: {message}; {}",
+        rule.reason
+    );
+    let help = "make sure that stored objects and the manifests of users fit, or make the change in a new version; `rbuilder diff` \
+                shows an example";
+    Diagnostic::warning(place, message).help(help)
+}
