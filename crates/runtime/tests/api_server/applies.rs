@@ -1,6 +1,7 @@
 //! Server-side apply: field ownership, merging, removal and conflicts.
 
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
@@ -24,6 +25,7 @@ on_both_servers!(
     status_has_separate_managers,
     labels_finalizers_and_owners_are_merged,
     deployment_is_merged_by_its_schema,
+    removed_field_has_its_default_again,
     invalid_applies_are_rejected,
     apply_checks_the_resource_version,
     apply_checks_the_uid,
@@ -291,6 +293,8 @@ async fn map_lists_are_merged_by_key(server: Server) {
     );
     let left = spec(&place, "two", json!({ "lids": [] })).await;
     assert_eq!(left["lids"], json!([{ "name": "b" }]));
+    let left = spec(&place, "one", json!({ "size": 1, "lids": [] })).await;
+    assert_eq!(left["lids"], Value::Null, "a list without items goes");
 }
 
 async fn sets_are_merged_by_value(server: Server) {
@@ -408,6 +412,48 @@ async fn labels_finalizers_and_owners_are_merged(server: Server) {
     assert_eq!(left.labels.unwrap().into_keys().collect::<Vec<_>>(), ["a", "c"]);
     assert_eq!(left.finalizers.unwrap(), ["two.example.com/x"]);
     assert_eq!(left.owner_references.unwrap()[0].uid, "u2");
+}
+
+async fn removed_field_has_its_default_again(server: Server) {
+    let place = Place::new(server).await;
+    let deployments: Api<Deployment> = place.api();
+    let wanted = |replicas: Value| {
+        let labels = json!({ "app": "a" });
+        let containers = json!([{ "name": "web", "image": "x" }]);
+        let template = json!({ "metadata": { "labels": labels }, "spec": { "containers": containers } });
+        let mut spec = json!({ "selector": { "matchLabels": labels }, "template": template });
+        if !replicas.is_null() {
+            spec["replicas"] = replicas;
+        }
+        json!({ "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "a" }, "spec": spec })
+    };
+    let made = apply(&deployments, "a", "one", wanted(json!(3))).await.unwrap();
+    assert_eq!(made.spec.replicas, Some(3));
+    let changed = apply(&deployments, "a", "one", wanted(Value::Null))
+        .await
+        .unwrap();
+    assert_eq!(
+        (changed.metadata.generation, changed.spec.replicas),
+        (Some(2), Some(1))
+    );
+
+    let secrets: Api<Secret> = place.api();
+    let secret =
+        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "a" }, "data": { "a": "eA==" } });
+    let mut secret: Secret = serde_json::from_value(secret).unwrap();
+    secrets.create(&PostParams::default(), &secret).await.unwrap();
+    secret.string_data = Some([("b".to_owned(), "y".to_owned())].into());
+    let replaced = secrets
+        .replace("a", &PostParams::default(), &secret)
+        .await
+        .unwrap();
+    let data = replaced.data.unwrap();
+    assert_eq!(
+        data.into_iter()
+            .map(|(name, data)| (name, data.0))
+            .collect::<Vec<_>>(),
+        [("a".to_owned(), b"x".to_vec()), ("b".to_owned(), b"y".to_vec()),]
+    );
 }
 
 async fn deployment_is_merged_by_its_schema(server: Server) {

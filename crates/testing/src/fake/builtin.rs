@@ -195,11 +195,6 @@ pub(super) fn takes_blind_updates(definition: &Definition) -> bool {
 /// Sets fields that the server adds to a new object of a built-in kind. Only covers fields that
 /// operators commonly use.
 pub(super) fn complete_object(kind: &str, object: &mut Value) {
-    let set_default = |object: &mut Value, name: &str, value: Value| {
-        if let Some(fields) = object.as_object_mut() {
-            fields.entry(name).or_insert(value);
-        }
-    };
     match kind {
         "Namespace" => {
             let name = object["metadata"]["name"].clone();
@@ -210,6 +205,20 @@ pub(super) fn complete_object(kind: &str, object: &mut Value) {
             object["spec"] = json!({ "finalizers": ["kubernetes"] });
             object["status"] = json!({ "phase": "Active" });
         }
+        "Pod" => object["status"] = json!({ "phase": "Pending" }),
+        _ => {}
+    }
+}
+
+/// Sets the defaults of a built-in kind, as the server does with each object that it decodes: also in an
+/// update that removes a field. Only covers fields that operators commonly use.
+pub(super) fn set_defaults(kind: &str, object: &mut Value) {
+    let set_default = |object: &mut Value, name: &str, value: Value| {
+        if let Some(fields) = object.as_object_mut() {
+            fields.entry(name).or_insert(value);
+        }
+    };
+    match kind {
         "Secret" => {
             set_default(object, "type", "Opaque".into());
             let given = object
@@ -228,7 +237,6 @@ pub(super) fn complete_object(kind: &str, object: &mut Value) {
         "Deployment" | "ReplicaSet" | "StatefulSet" | "ReplicationController" => {
             set_default(&mut object["spec"], "replicas", 1.into());
         }
-        "Pod" => object["status"] = json!({ "phase": "Pending" }),
         _ => {}
     }
 }

@@ -285,6 +285,7 @@ impl State {
         }
         if !definition.custom {
             builtin::complete_object(&definition.kind, &mut object);
+            builtin::set_defaults(&definition.kind, &mut object);
         }
         let mut object = writer.judge_new(object)?;
         if is_versioned && writer.request.verb == Verb::Create {
@@ -362,6 +363,7 @@ impl State {
 fn update_object(writer: Writer<'_>, old: &Value, mut new: Value) -> Result<Value, Failure> {
     check_identity(writer, old, &new)?;
     if !writer.definition.custom {
+        builtin::set_defaults(&writer.definition.kind, &mut new);
         keep_server_fields(writer, old, &mut new);
     }
     let managed = old["metadata"].get("managedFields").cloned();
