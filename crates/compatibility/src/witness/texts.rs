@@ -11,11 +11,14 @@ use super::make::{common_texts, samples_of};
 /// Number of different lists of samples per pattern.
 const LISTS: usize = 16;
 
+/// A pattern, and the number of one of its lists of samples.
+type Key = (String, usize);
+
 /// The texts that match the patterns of a schema. Samples of a long pattern take more time than all
 /// else about an object, so they are made once.
 #[derive(Default)]
 pub(super) struct Texts {
-    known: RefCell<BTreeMap<(String, usize), Rc<[String]>>>,
+    known: RefCell<BTreeMap<Key, Rc<[String]>>>,
 }
 
 impl Texts {

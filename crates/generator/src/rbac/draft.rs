@@ -97,8 +97,11 @@ fn collect(sources: &dyn Sources, options: &Options, report: &mut Report) -> Opt
     Some(collected.package)
 }
 
+/// The verbs that calls need, and the calls by place and name.
+type Found<'n> = (BTreeSet<&'static str>, BTreeSet<(Place, &'n str)>);
+
 fn draft_markers(package: &Package, needs: &Needs, files: &Files) -> Vec<DraftedMarker> {
-    let mut found: BTreeMap<Permission, (BTreeSet<&'static str>, BTreeSet<(Place, &str)>)> = BTreeMap::new();
+    let mut found: BTreeMap<Permission, Found<'_>> = BTreeMap::new();
     let known = needs.known.iter();
     for need in known.filter(|need| need.strength >= Strength::Optional) {
         let permission = Permission::of(need);
