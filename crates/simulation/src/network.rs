@@ -441,6 +441,15 @@ impl Traffic {
 /// Returns the name of the request without its number. Created objects are named by their body, with
 /// `*` in place of the generated part of a name.
 fn kind_of_request(request: &Request, body: &Bytes) -> String {
+    let text = name_request(request, body);
+    // Clients name events after the time.
+    match text.rsplit_once('.') {
+        Some((start, _)) if request.resource == "events" && start.contains('/') => format!("{start}.*"),
+        _ => text,
+    }
+}
+
+fn name_request(request: &Request, body: &Bytes) -> String {
     let text = request.to_string();
     if request.verb != Verb::Create || request.name.is_some() {
         return text;

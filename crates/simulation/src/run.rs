@@ -36,8 +36,9 @@ const MOST_ENDS: usize = 5;
 /// Number of writes that a report about a loop names.
 const LAST_WRITES: usize = 6;
 
-/// Starts an operator with a client. The future runs until it is dropped.
-pub(crate) type Program = Arc<dyn Fn(Client) -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+/// Starts an operator with a client, in a namespace or in all. The future runs until it is dropped.
+pub(crate) type Program =
+    Arc<dyn Fn(Client, Option<&str>) -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
 /// A rule of the test about the whole state.
 pub(crate) type Invariant = Arc<dyn Fn(&World) -> Result<(), String> + Send + Sync>;
@@ -45,6 +46,8 @@ pub(crate) type Invariant = Arc<dyn Fn(&World) -> Result<(), String> + Send + Sy
 /// What does not change between runs.
 pub(crate) struct Setting {
     pub(crate) program: Program,
+    /// The namespace that the operator watches; `None` for all.
+    pub(crate) namespace: Option<String>,
     pub(crate) server: ApiServer,
     pub(crate) declarations: Vec<Declaration>,
     pub(crate) behaviors: Vec<Arc<dyn Behavior>>,
@@ -67,6 +70,8 @@ pub(crate) struct Outcome {
     pub(crate) moments: Vec<Moment>,
     pub(crate) events: Vec<Event>,
     pub(crate) violations: Vec<Violation>,
+    /// Why the server rejects a declaration. The run ends there.
+    pub(crate) rejected: Option<String>,
     /// Number of perturbations that did not happen, because their request was not made.
     pub(crate) unused: usize,
 }
@@ -142,6 +147,9 @@ impl<'r> Run<'r> {
         for (number, step) in self.history.steps.iter().enumerate() {
             self.network.traffic().begin_step(number);
             self.take(step).await;
+            if self.outcome.rejected.is_some() {
+                break;
+            }
             let expected = self.expected.steps.get(number).cloned().flatten();
             let settled = self.settle(expected.as_ref()).await;
             self.judge(number, step, settled);
@@ -181,8 +189,8 @@ impl<'r> Run<'r> {
             let kind = "application/apply-patch+yaml";
             let (code, body) = self.network.send(Actor::User, "PATCH", &path, kind, object).await;
             if code >= 400 {
-                let message = format!("the server rejects the declaration: {}", body["message"]);
-                self.outcome.violations.push(Violation::new(Oracle::End, message));
+                let why = body["message"].as_str().unwrap_or_default();
+                self.outcome.rejected = Some(why.to_owned());
             }
         }
     }
@@ -360,7 +368,10 @@ impl<'r> Run<'r> {
 impl Process {
     fn start(setting: &Setting, network: &Network) -> Self {
         let connection = network.connect();
-        let task = tokio::spawn((setting.program)(connection.client()));
+        let task = tokio::spawn((setting.program)(
+            connection.client(),
+            setting.namespace.as_deref(),
+        ));
         Self { connection, task }
     }
 

@@ -56,6 +56,8 @@ pub(crate) struct Search<'s> {
     /// The largest number of histories.
     budget: usize,
     found: Found,
+    /// Requests that were disturbed.
+    disturbed: BTreeSet<String>,
 }
 
 /// A history without perturbations, and what it has shown.
@@ -73,6 +75,7 @@ impl<'s> Search<'s> {
             setting,
             budget,
             found: Found::default(),
+            disturbed: BTreeSet::new(),
         }
     }
 
@@ -80,28 +83,43 @@ impl<'s> Search<'s> {
         let Some(base) = self.base() else {
             return self.found;
         };
+        self.found.requests = names(&base.outcome.moments).len();
         self.paces(&base);
         self.orders(&base);
+        let crashes = crashes(&base);
+        self.disturb_each(&base, &crashes);
         let mut bases = self.variants(&base);
         bases.insert(0, base);
-        let mut singles = Vec::new();
-        for base in &bases {
-            singles.push(perturbations(base));
-        }
-        self.found.requests = names(&bases[0].outcome.moments).len();
-        let mut disturbed = BTreeSet::new();
-        for (base, perturbations) in bases.iter().zip(&singles) {
-            for perturbation in perturbations {
-                if self.is_done() {
-                    break;
+        let singles: Vec<Vec<Perturbation>> = bases.iter().map(perturbations).collect();
+        let mut queues: Vec<_> = singles.iter().map(|singles| singles.iter()).collect();
+        // Half of the histories disturb the first declaration.
+        while !self.is_done() && queues.iter().any(|queue| queue.len() > 0) {
+            for number in 1..queues.len().max(2) {
+                for number in [0, number] {
+                    if let Some(next) = queues.get_mut(number).and_then(Iterator::next) {
+                        self.disturb_each(&bases[number], std::slice::from_ref(next));
+                    }
                 }
-                disturbed.insert(perturbation.at.clone());
-                self.disturb(base, vec![perturbation.clone()]);
             }
         }
-        self.found.disturbed = disturbed.len().min(self.found.requests);
-        self.pairs(&bases, &singles);
+        let crashes = crashes.into_iter().chain(singles[0].iter().cloned());
+        let all: Vec<Vec<Perturbation>> = std::iter::once(crashes.collect())
+            .chain(singles[1..].iter().cloned())
+            .collect();
+        self.pairs(&bases, &all);
+        self.found.disturbed = self.disturbed.len().min(self.found.requests);
         self.found
+    }
+
+    /// Runs a history with each of the perturbations.
+    fn disturb_each(&mut self, base: &Base, perturbations: &[Perturbation]) {
+        for perturbation in perturbations {
+            if self.is_done() {
+                return;
+            }
+            self.disturbed.insert(perturbation.at.clone());
+            self.disturb(base, vec![perturbation.clone()]);
+        }
     }
 
     /// Runs one history. It must settle in the states of the same history without perturbations, and
@@ -175,6 +193,11 @@ impl<'s> Search<'s> {
             ..Expected::default()
         };
         let outcome = self.run(&history, &expected);
+        if let Some(why) = outcome.rejected {
+            let message = format!("the server rejects a declaration: {why}");
+            self.fail(Oracle::End, message, history, outcome.events);
+            return None;
+        }
         if self.report(&history, &expected, &outcome) {
             return None;
         }
@@ -246,7 +269,7 @@ impl<'s> Search<'s> {
             let declaration = &self.setting.declarations[number];
             let variants = declaration.variants().into_iter().take(MOST_VARIANTS);
             for changes in variants.collect::<Vec<_>>() {
-                if self.is_done() {
+                if self.is_done() || self.found.histories > self.budget / 2 {
                     return bases;
                 }
                 if self.setting.is_rejected(number, &changes) {
@@ -270,7 +293,7 @@ impl<'s> Search<'s> {
             oracle: Some(Oracle::Path),
         };
         let alone = self.run(&fresh, &expected);
-        if self.report(&fresh, &expected, &alone) {
+        if alone.rejected.is_some() || self.report(&fresh, &expected, &alone) {
             return None;
         }
         let target = alone.settled[count - 1].clone();
@@ -284,7 +307,7 @@ impl<'s> Search<'s> {
             .steps
             .insert(count + 1, base.expected.steps[count - 1].clone());
         let outcome = self.run(&path, &expected);
-        if self.report(&path, &expected, &outcome) {
+        if outcome.rejected.is_some() || self.report(&path, &expected, &outcome) {
             return None;
         }
         expected.oracle = None;
@@ -444,7 +467,28 @@ fn names(moments: &[Moment]) -> BTreeMap<&str, &Moment> {
         .collect()
 }
 
-/// Returns the perturbations to try with a history, the ones that most operators fail at first.
+/// Returns the crashes and lost answers at each write: most operators fail there first.
+fn crashes(base: &Base) -> Vec<Perturbation> {
+    let actions = [
+        Disturbance::CrashAfter,
+        Disturbance::CrashBefore,
+        Disturbance::LoseAnswer,
+        Disturbance::CrashIntoPast,
+    ];
+    let changing: Vec<&Moment> = base
+        .outcome
+        .moments
+        .iter()
+        .filter(|moment| moment.changed)
+        .collect();
+    actions
+        .iter()
+        .flat_map(|action| at_each(&changing, action))
+        .collect()
+}
+
+/// Returns the other perturbations to try with a history. For a history that changes a declaration, they
+/// also include crashes from there on.
 fn perturbations(base: &Base) -> Vec<Perturbation> {
     let last_apply = base
         .history
@@ -477,15 +521,10 @@ fn perturbations(base: &Base) -> Vec<Perturbation> {
         .collect();
     let changing: Vec<&Moment> = moments.iter().filter(|moment| moment.changed).copied().collect();
     let mut list = Vec::new();
-    for action in [
-        Disturbance::CrashAfter,
-        Disturbance::CrashBefore,
-        Disturbance::LoseAnswer,
-        Disturbance::CrashIntoPast,
-    ] {
-        list.extend(at_each(&changing, &action));
+    if first_step > 0 {
+        let late = |perturbation: &Perturbation| changing.iter().any(|moment| moment.name == perturbation.at);
+        list.extend(crashes(base).into_iter().filter(late));
     }
-    let first = list.len();
     let mut add = |moments: &[&Moment], action: &Disturbance| list.extend(at_each(moments, action));
     for name in &base.declared {
         add(&changing, &Disturbance::Redeclare(name.clone()));
@@ -508,7 +547,7 @@ fn perturbations(base: &Base) -> Vec<Perturbation> {
         add(&moments, &action);
     }
     // A small budget must not leave out whole kinds of perturbations.
-    Random::new(2).shuffle(&mut list[first..]);
+    Random::new(2).shuffle(&mut list);
     list
 }
 

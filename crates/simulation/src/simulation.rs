@@ -22,13 +22,15 @@ use crate::search::Search;
 use crate::world::ObjectName;
 
 /// Number of histories by default.
-const HISTORIES: usize = 300;
+const HISTORIES: usize = 120;
 
 /// A library that runs operators. Implemented by `rbuilder::Manager`.
 pub trait Operator: Sized + 'static {
-    /// Runs the operator until the future is dropped. `register` adds its controllers.
+    /// Runs the operator until the future is dropped. `register` adds its controllers. With `namespace`,
+    /// it only watches that namespace.
     fn run(
         client: Client,
+        namespace: Option<&str>,
         register: impl FnOnce(Self) -> Self + Send + 'static,
     ) -> BoxFuture<'static, Result<(), String>>;
 }
@@ -40,6 +42,7 @@ pub struct Simulation {
     declarations: Vec<Value>,
     behaviors: Vec<Arc<dyn Behavior>>,
     invariants: Vec<Invariant>,
+    namespace: Option<String>,
     histories: usize,
 }
 
@@ -57,9 +60,9 @@ impl Simulation {
     #[must_use]
     pub fn new<O: Operator>(register: impl Fn(O) -> O + Send + Sync + 'static) -> Self {
         let register = Arc::new(register);
-        Self::of_program(Arc::new(move |client| {
+        Self::of_program(Arc::new(move |client, namespace| {
             let register = Arc::clone(&register);
-            O::run(client, move |operator| register(operator))
+            O::run(client, namespace, move |operator| register(operator))
         }))
     }
 
@@ -69,7 +72,7 @@ impl Simulation {
     pub fn of_client<F: Future<Output = ()> + Send + 'static>(
         program: impl Fn(Client) -> F + Send + Sync + 'static,
     ) -> Self {
-        Self::of_program(Arc::new(move |client| {
+        Self::of_program(Arc::new(move |client, _| {
             let running = program(client);
             Box::pin(async move {
                 running.await;
@@ -85,6 +88,7 @@ impl Simulation {
             declarations: Vec::new(),
             behaviors: environment::of_cluster(),
             invariants: Vec::new(),
+            namespace: None,
             histories: HISTORIES,
         }
     }
@@ -168,7 +172,15 @@ impl Simulation {
         self
     }
 
-    /// Sets the largest number of histories. Defaults to 300.
+    /// Lets the operator watch only this namespace, like `WATCH_NAMESPACE` in a project that was created
+    /// with `--namespaced`. Has no effect with [`of_client`](Self::of_client).
+    #[must_use]
+    pub fn watch_namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// Sets the largest number of histories. Defaults to 120.
     #[must_use]
     pub fn histories(mut self, count: usize) -> Self {
         self.histories = count;
@@ -227,6 +239,7 @@ impl Simulation {
                 .map(|object| declaration(&self.server, object))
                 .collect(),
             program: self.program,
+            namespace: self.namespace,
             server: self.server,
             behaviors: self.behaviors,
             invariants: self.invariants,
