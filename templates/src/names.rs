@@ -67,6 +67,7 @@ pub const USED_NAMES: &[&str] = &[
     "SecurityContext",
     "Self",
     "Serialize",
+    "Simulation",
     "Some",
     "Spoke",
     "State",

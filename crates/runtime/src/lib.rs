@@ -286,6 +286,11 @@ struct MetricsGuide;
 #[doc = include_str!("../../../docs/testing.md")]
 struct TestingGuide;
 
+/// Runs the examples in the guide to simulations.
+#[cfg(all(doctest, feature = "simulation"))]
+#[doc = include_str!("../../../docs/simulation.md")]
+struct SimulationGuide;
+
 /// Compiles the examples in the guide to other clusters.
 #[cfg(all(doctest, feature = "fake"))]
 #[doc = include_str!("../../../docs/other-clusters.md")]

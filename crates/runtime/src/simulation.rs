@@ -35,9 +35,12 @@ use crate::{Manager, ManagerArgs};
 impl Operator for Manager {
     fn run(
         client: Client,
+        namespace: Option<&str>,
         register: impl FnOnce(Self) -> Self + Send + 'static,
     ) -> BoxFuture<'static, Result<(), String>> {
-        let manager = register(Self::with_client("simulated", client, ManagerArgs::for_tests()));
+        let mut args = ManagerArgs::for_tests();
+        args.watch_namespace = namespace.unwrap_or_default().to_owned();
+        let manager = register(Self::with_client("simulated", client, args));
         let running = manager.start_until(std::future::pending());
         running
             .map(|ended| ended.map_err(|error| format!("{error:#}")))

@@ -5,6 +5,7 @@
 use kube::{Api, Client, ResourceExt, api::PostParams};
 use rbuilder::envtest::Environment;
 use rbuilder::fake::ApiServer;
+use rbuilder::simulation::Simulation;
 use rbuilder::testing::{
     Kstatus, assert_generated_crd_matches, kstatus, run, sample, until_observed,
 };
@@ -28,6 +29,16 @@ async fn the_sample_is_reconciled_on_a_fake_server() {
     server.assert_role_fits();
 }
 
+/// Crashes, lost answers, late events, errors, edits by others and other declarations all lead to the
+/// same state.
+#[test]
+fn the_sample_is_reconciled_under_faults() {
+    Simulation::new(register)
+        .install("config")
+        .samples::<CronJob>()
+        .check();
+}
+
 #[rbuilder::envtest::test]
 async fn the_sample_is_reconciled_on_a_real_server(env: Environment) {
     env.install_crds("config/crd/bases").await.unwrap();
@@ -35,13 +46,16 @@ async fn the_sample_is_reconciled_on_a_real_server(env: Environment) {
     reconcile_sample(env.client(), env.client(), &namespace).await;
 }
 
+fn register(manager: Manager) -> Manager {
+    manager.controller(controller::cron_job::controller())
+}
+
 /// Creates the sample while the manager runs, and waits until its status has been updated.
 async fn reconcile_sample(operator: Client, admin: Client, namespace: &str) {
     let mut args = ManagerArgs::for_tests();
     args.watch_namespace = namespace.to_owned();
     let manager = Manager::with_client("test", operator, args);
-    let controller = controller::cron_job::controller();
-    let running = run(manager.controller(controller));
+    let running = run(register(manager));
 
     let objects: Api<CronJob> = Api::namespaced(admin, namespace);
     let sample: CronJob = sample();

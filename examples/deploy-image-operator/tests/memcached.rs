@@ -9,6 +9,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use rbuilder::envtest::Environment;
 use rbuilder::fake::ApiServer;
+use rbuilder::simulation::Simulation;
 use rbuilder::testing::{
     Kstatus, assert_generated_crd_matches, eventually, eventually_eq, kstatus, run, sample,
     until_observed,
@@ -38,6 +39,16 @@ async fn the_sample_is_reconciled_on_a_fake_server() {
     server.assert_role_fits();
 }
 
+/// Crashes, lost answers, late events, errors, edits by others and other declarations all lead to the
+/// same state.
+#[test]
+fn the_sample_is_reconciled_under_faults() {
+    Simulation::new(register)
+        .install("config")
+        .samples::<Memcached>()
+        .check();
+}
+
 #[rbuilder::envtest::test]
 async fn the_sample_is_reconciled_on_a_real_server(env: Environment) {
     env.install_crds("config/crd/bases").await.unwrap();
@@ -45,13 +56,16 @@ async fn the_sample_is_reconciled_on_a_real_server(env: Environment) {
     reconcile_sample(env.client(), env.client(), &namespace).await;
 }
 
+fn register(manager: Manager) -> Manager {
+    manager.controller(controller::memcached::controller())
+}
+
 /// Creates the sample while the manager runs, follows its Deployment until it is available, and deletes it.
 async fn reconcile_sample(operator: Client, admin: Client, namespace: &str) {
     let mut args = ManagerArgs::for_tests();
     args.watch_namespace = namespace.to_owned();
     let manager = Manager::with_client("test", operator, args);
-    let controller = controller::memcached::controller();
-    let running = run(manager.controller(controller));
+    let running = run(register(manager));
 
     let objects: Api<Memcached> = Api::namespaced(admin.clone(), namespace);
     let deployments: Api<Deployment> = Api::namespaced(admin, namespace);

@@ -6,6 +6,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube::{Api, Client, ResourceExt, api::PostParams};
 use rbuilder::envtest::Environment;
 use rbuilder::fake::ApiServer;
+use rbuilder::simulation::Simulation;
 use rbuilder::testing::{
     Kstatus, assert_generated_crd_matches, kstatus, run, sample, until_observed,
 };
@@ -29,6 +30,16 @@ async fn the_sample_is_reconciled_on_a_fake_server() {
     server.assert_role_fits();
 }
 
+/// Crashes, lost answers, late events, errors, edits by others and other declarations all lead to the
+/// same state.
+#[test]
+fn the_sample_is_reconciled_under_faults() {
+    Simulation::new(register)
+        .install("config")
+        .samples::<Memcached>()
+        .check();
+}
+
 #[rbuilder::envtest::test]
 async fn the_sample_is_reconciled_on_a_real_server(env: Environment) {
     env.install_crds("config/crd/bases").await.unwrap();
@@ -36,13 +47,16 @@ async fn the_sample_is_reconciled_on_a_real_server(env: Environment) {
     reconcile_sample(env.client(), env.client(), &namespace).await;
 }
 
+fn register(manager: Manager) -> Manager {
+    manager.controller(controller::memcached::controller())
+}
+
 /// Creates the sample while the manager runs, and waits until its status has been updated.
 async fn reconcile_sample(operator: Client, admin: Client, namespace: &str) {
     let mut args = ManagerArgs::for_tests();
     args.watch_namespace = namespace.to_owned();
     let manager = Manager::with_client("test", operator, args);
-    let controller = controller::memcached::controller();
-    let running = run(manager.controller(controller));
+    let running = run(register(manager));
 
     let objects: Api<Memcached> = Api::namespaced(admin.clone(), namespace);
     let sample: Memcached = sample();

@@ -119,6 +119,9 @@ const fn own(of: Of) -> Ask {
 
 const EVENTS: Of = Of::Fixed("events.k8s.io", "events");
 const SEND_EVENTS: Ask = ask(EVENTS, &["create", "patch"]);
+/// After a conflict, a patch of the object itself reads its version again. Without the permission, the
+/// whole reconcile is repeated.
+const LOOK_AGAIN: Ask = weak(Strength::Optional, ask(Of::Argument(0), &["get"]));
 const WATCH: &[&str] = &["list", "watch"];
 const APPLY: &[&str] = &["create", "patch"];
 const WRITE: &[&str] = &["get", "create", "patch"];
@@ -177,9 +180,9 @@ pub(crate) const CALLS: &[Row] = &[
     row("Ctx", "create_owned", &[ask(Argument(1), &["get", "create"]), own(Argument(0))], Value(Argument(1))),
     row("Ctx", "create_or_update", &[ask(Argument(0), WRITE)], Known("Written", Argument(0))),
     row("Ctx", "create_or_update_owned", &[ask(Argument(1), WRITE), own(Argument(0))], Known("Written", Argument(1))),
-    row("Ctx", "apply_status", &[sub(Argument(0), "status", &["patch"])], Value(Argument(0))),
-    row("Ctx", "patch", &[ask(Argument(0), &["patch"])], Value(Argument(0))),
-    row("Ctx", "patch_status", &[sub(Argument(0), "status", &["patch"])], Value(Argument(0))),
+    row("Ctx", "apply_status", &[sub(Argument(0), "status", &["patch"]), LOOK_AGAIN], Value(Argument(0))),
+    row("Ctx", "patch", &[ask(Argument(0), &["patch"]), LOOK_AGAIN], Value(Argument(0))),
+    row("Ctx", "patch_status", &[sub(Argument(0), "status", &["patch"]), LOOK_AGAIN], Value(Argument(0))),
     row("Ctx", "delete", &[ask(Argument(0), &["delete"])], Value(Argument(0))),
     row("Ctx", "delete_with", &[ask(Argument(0), &["delete"])], Value(Argument(0))),
     row("Ctx", "apply_set", &[ask(Argument(0), &["patch"]), own(Argument(0)), weak(Strength::Possible, ask(Any, &["get", "delete"]))], Nothing),
