@@ -22,11 +22,11 @@ pub enum Output {
 
 /// How a command shows its plan.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mode {
+pub struct Mode {
     /// Whether the changes are only shown.
-    pub(crate) dry_run: bool,
+    pub dry_run: bool,
     /// The output format.
-    pub(crate) output: Output,
+    pub output: Output,
 }
 
 /// The result of a command before anything is written.

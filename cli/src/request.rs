@@ -1,10 +1,11 @@
-//! What scaffolding commands are asked to do.
+//! What commands are asked to do.
 //!
 //! The command line is parsed into these values, and `import` makes them itself. Nothing below knows
 //! flags, except for the names in messages.
 
 use std::path::PathBuf;
 
+use crate::engine::Mode;
 use crate::project::Image;
 
 /// The request of `create api`.
@@ -121,4 +122,71 @@ pub struct DeleteWebhookRequest {
     pub conversion: bool,
     /// Versions to delete from the conversion; all if empty.
     pub spoke: Vec<String>,
+}
+
+/// How a change of the scaffold is merged into the project.
+#[derive(Clone, Copy, Debug)]
+pub struct MergeRequest {
+    /// Whether a conflict is an error.
+    pub no_conflicts: bool,
+    /// Whether to generate manifests after a merge without conflicts.
+    pub manifests: bool,
+}
+
+/// The request of `update`.
+#[derive(Clone, Debug)]
+pub struct UpdateRequest {
+    /// Deleted scaffolded files, or directories of such files, to restore.
+    pub restore: Vec<String>,
+    /// Scaffolded files to take for up to date as they are.
+    pub accept: Vec<String>,
+    /// How to merge.
+    pub merge: MergeRequest,
+}
+
+/// The request of a command that generates a product from the manifests.
+#[derive(Clone, Copy, Debug)]
+pub struct ProductRequest {
+    /// How the product is merged with the existing files.
+    pub merge: ProductMergeRequest,
+    /// Whether to generate the manifests first.
+    pub manifests: bool,
+}
+
+/// How generated files are merged with the existing ones.
+#[derive(Clone, Copy, Debug)]
+pub struct ProductMergeRequest {
+    /// Whether to only check that the files are up to date.
+    pub check: bool,
+    /// Whether a conflict is an error.
+    pub no_conflicts: bool,
+    /// Whether to overwrite files that rbuilder did not write, and to restore deleted ones.
+    pub force: bool,
+    /// How the plan is shown.
+    pub mode: Mode,
+}
+
+/// The request of `bundle`.
+#[derive(Clone, Debug)]
+pub struct BundleRequest {
+    /// Version of the operator. Defaults to the one in Cargo.toml, or to 0.1.0.
+    pub version: Option<String>,
+    /// Image of the manager. Defaults to the one in config/manager.
+    pub image: Option<String>,
+    /// Image of the bundle that the catalog refers to. Defaults to a name that is made from `image`.
+    pub bundle_image: Option<String>,
+    /// Channels of the catalog to add the version to; at least one.
+    pub channels: Vec<String>,
+    /// Default channel of the package. Defaults to the one in the catalog, or to the first channel.
+    pub default_channel: Option<String>,
+    /// Version that this one replaces. Defaults to the head of each channel, if it is lower.
+    pub replaces: Option<String>,
+    /// Versions that an upgrade to this one skips.
+    pub skips: Vec<String>,
+    /// Range of versions that an upgrade to this one skips.
+    pub skip_range: Option<String>,
+    /// Icon to show in catalogs, an SVG file in the project. Defaults to a hexagon.
+    pub icon: Option<String>,
+    /// How the bundle is generated and merged.
+    pub product: ProductRequest,
 }

@@ -290,7 +290,7 @@ fn recoveries_die_too(before: &Folder, done: &Folder, steps: usize) {
 /// Updates a project from the fictitious older version.
 fn update(folder: &Path, faults: Faults) -> anyhow::Result<usize> {
     let tree = Tree::new(folder);
-    let outcome = plan_update(&tree, &older::update_flags("update"), &older::ARCHIVE)?;
+    let outcome = plan_update(&tree, &older::update_flags("update").into(), &older::ARCHIVE)?;
     apply(&tree, &outcome.plan, faults)
 }
 

@@ -485,7 +485,13 @@ fn later_build_updates_from_the_release() {
     folder.write("PROJECT", &today["PROJECT"]);
     let mut shell = rbuilder_cli::shell::Shell::to(Box::new(std::io::sink()), Box::new(std::io::sink()));
     let flags = older::update_flags("update");
-    let code = rbuilder_cli::commands::run_update(folder.path(), &flags, &RELEASED, &mut shell);
+    let code = rbuilder_cli::commands::run_update(
+        folder.path(),
+        flags.plan.mode(),
+        &flags.into(),
+        &RELEASED,
+        &mut shell,
+    );
     assert_eq!(code.expect("it works"), 0);
     assert_eq!(folder.tree(), today);
 }

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::Value;
 
-use crate::flags::ClusterFlags;
 use crate::programs::{LIMIT, ask, neutral_folder, program_in};
 use crate::shell::Shell;
 
@@ -21,6 +20,15 @@ const ESTABLISHED: Duration = Duration::from_secs(30);
 /// The error of `kubectl wait` for an object without conditions.
 #[cfg(feature = "control-plane")]
 const NO_CONDITIONS: &str = ".status.conditions accessor error";
+
+/// The cluster to use. By default, the one that kubectl uses.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ClusterChoice {
+    /// Kubeconfig file.
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig.
+    pub(crate) context: Option<String>,
+}
 
 /// kubectl, with the flags that select a cluster.
 #[derive(Clone, Debug)]
@@ -45,7 +53,7 @@ impl Kubectl {
     /// Fails if there is no kubectl, or if a variable names a program that does not exist.
     pub(crate) fn find(
         folder: &Path,
-        flags: &ClusterFlags,
+        cluster: &ClusterChoice,
         installed: impl FnOnce() -> Option<PathBuf>,
     ) -> Result<Kubectl> {
         let var = |name: &str| std::env::var_os(name);
@@ -73,12 +81,12 @@ impl Kubectl {
             None => None,
         };
         let mut target = Vec::new();
-        if let Some(kubeconfig) = &flags.kubeconfig {
+        if let Some(kubeconfig) = &cluster.kubeconfig {
             target.push(OsString::from("--kubeconfig"));
             // kubectl runs in the project directory, so a relative path would not work.
             target.push(std::path::absolute(kubeconfig)?.into());
         }
-        if let Some(context) = &flags.context {
+        if let Some(context) = &cluster.context {
             target.extend(["--context".into(), OsString::from(context)]);
         }
         Ok(Kubectl {

@@ -8,7 +8,7 @@ mod process;
 
 pub(crate) use apply::{APPLY, apply};
 pub(crate) use image::{MANAGER_LABEL, set_image};
-pub(crate) use kubectl::Kubectl;
+pub(crate) use kubectl::{ClusterChoice, Kubectl};
 pub(crate) use process::{Interrupt, run_in_foreground};
 #[cfg(feature = "control-plane")]
 pub(crate) use process::{POLL_INTERVAL, Reach, terminate, wait_for};

@@ -16,20 +16,20 @@ use crate::bundle::version::is_version;
 use crate::bundle::{
     Base, BundleOptions, Catalog, CheckedRelease, Descriptions, FOLDER, add_release, check_csv, make_bundle,
 };
-use crate::flags::BundleFlags;
 use crate::plan::Plan;
 use crate::render;
+use crate::request::BundleRequest;
 use crate::shell::Shell;
 use crate::tree::{Tree, typed_path};
 
 /// The manager's image in a scaffold.
 const PLACEHOLDER: &str = "controller:latest";
 
-pub(super) fn run(dir: &Path, flags: &BundleFlags, shell: &mut Shell) -> Result<u8> {
-    let make = &mut |tree: &Tree| plan_bundle(tree, flags);
-    match flags.product.merge.check {
-        true => check_product(BUNDLE, dir, flags.product.merge.plan.output, shell, make),
-        false => execute("bundle", dir, flags.product.merge.plan, shell, make),
+pub(super) fn run(dir: &Path, requested: &BundleRequest, shell: &mut Shell) -> Result<u8> {
+    let make = &mut |tree: &Tree| plan_bundle(tree, requested);
+    match requested.product.merge.check {
+        true => check_product(BUNDLE, dir, requested.product.merge.mode.output, shell, make),
+        false => execute("bundle", dir, requested.product.merge.mode, shell, make),
     }
 }
 
@@ -42,18 +42,18 @@ pub(super) fn run(dir: &Path, flags: &BundleFlags, shell: &mut Shell) -> Result<
 /// - The source has errors, or `config/` cannot be read or contains no CRD.
 /// - Conflicts of an earlier run are unresolved, or there are new ones and `--no-conflicts` is set.
 /// - The lifecycle manager would reject a channel of the catalog.
-pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
+pub fn plan_bundle(tree: &Tree, requested: &BundleRequest) -> Result<Outcome> {
     let project = scaffold::require_project(tree)?;
     let context = render::project_context(&project);
     let mut plan = Plan::default();
-    let (found, source) = add_manifests(&mut plan, tree, flags.product.manifests)?;
-    let version = match &flags.version {
+    let (found, source) = add_manifests(&mut plan, tree, requested.product.manifests)?;
+    let version = match &requested.version {
         Some(version) => version.clone(),
         None => read_version(&plan, tree)?.unwrap_or_else(|| "0.1.0".to_owned()),
     };
     let base = Base::read(&plan, tree, &context.name)?;
-    let bundle_image = flags.bundle_image.clone();
-    let manager = flags.image.as_deref().unwrap_or(&context.name);
+    let bundle_image = requested.bundle_image.clone();
+    let manager = requested.image.as_deref().unwrap_or(&context.name);
     let mut options = BundleOptions {
         bundle_image: bundle_image.unwrap_or_else(|| format!("{}-bundle:v{version}", repository_of(manager))),
         provider: match context.owner.as_str() {
@@ -62,27 +62,27 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
         },
         name: context.name,
         version,
-        image: flags.image.clone(),
-        default_channel: flags
+        image: requested.image.clone(),
+        default_channel: requested
             .default_channel
             .as_ref()
-            .unwrap_or(&flags.channels[0])
+            .unwrap_or(&requested.channels[0])
             .clone(),
-        channels: unique(&flags.channels),
-        replaces: flags.replaces.clone(),
+        channels: unique(&requested.channels),
+        replaces: requested.replaces.clone(),
         replaced: None,
-        skip_range: flags.skip_range.clone().or_else(|| base.skip_range()),
-        skips: unique(&flags.skips),
-        icon: flags.icon.as_deref().map(typed_path),
+        skip_range: requested.skip_range.clone().or_else(|| base.skip_range()),
+        skips: unique(&requested.skips),
+        icon: requested.icon.as_deref().map(typed_path),
         is_namespaced: context.namespaced,
         is_ours: context.manager,
     };
     check_edges(&options)?;
-    let mut merge = GeneratedMerge::read(BUNDLE, &plan, tree, flags.product.merge.force)?;
+    let mut merge = GeneratedMerge::read(BUNDLE, &plan, tree, requested.product.merge.force)?;
     let present = read_catalog(&plan, tree, &merge, &options)?;
     if let Some(channel) = present
         .default_channel()
-        .filter(|_| flags.default_channel.is_none())
+        .filter(|_| requested.default_channel.is_none())
     {
         options.default_channel = channel.to_owned();
     }
@@ -95,7 +95,7 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
     merge.add(&mut plan, tree, bundle.files)?;
     add_catalog(&mut merge, &mut plan, tree, &options, (&present, &bundle.csv))?;
     merge.finish(&mut plan, tree)?;
-    merge.check(flags.product.merge.no_conflicts)?;
+    merge.check(requested.product.merge.no_conflicts)?;
     let refused = manifests::find_refused_before(&plan, tree)?;
     let mut outcome = found.into_outcome(plan);
     for said in refused {
@@ -106,7 +106,7 @@ pub fn plan_bundle(tree: &Tree, flags: &BundleFlags) -> Result<Outcome> {
         outcome.warn(&message, &help);
     }
     warn_of_downgrade(&mut outcome, &options);
-    warn_of_release(&mut outcome, flags, &options, &present);
+    warn_of_release(&mut outcome, requested, &options, &present);
     if options.image.is_none() && bundle.csv["metadata"]["annotations"]["containerImage"] == PLACEHOLDER {
         outcome.warn(
             &format!("the image of the manager is the placeholder `{PLACEHOLDER}`"),
@@ -184,12 +184,17 @@ fn warn_of_downgrade(outcome: &mut Outcome, options: &BundleOptions) {
 
 /// Warns if the version was not requested and is not the newest, or if no cluster would upgrade to
 /// the release.
-fn warn_of_release(outcome: &mut Outcome, flags: &BundleFlags, options: &BundleOptions, present: &Catalog) {
+fn warn_of_release(
+    outcome: &mut Outcome,
+    requested: &BundleRequest,
+    options: &BundleOptions,
+    present: &Catalog,
+) {
     let Ok(version) = Version::parse(&options.version) else {
         return;
     };
     let newest = present.highest_version(None).filter(|newest| *newest > version);
-    if let (None, Some(newest)) = (&flags.version, newest) {
+    if let (None, Some(newest)) = (&requested.version, newest) {
         outcome.warn(
             &format!(
                 "the bundle has version {version} from Cargo.toml, and the catalog already has {newest}"

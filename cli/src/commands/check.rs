@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 
-use super::{Outcome, decide, show_outcome};
-use crate::flags::{Output, PlanFlags};
+use super::{Mode, Outcome, decide, show_outcome};
+use crate::engine::Output;
 use crate::plan::{render_diff, render_json};
 use crate::shell::Shell;
 use crate::tree::Tree;
@@ -16,17 +16,17 @@ pub(super) fn check_up_to_date(
     command: &str,
     stale: &str,
     dir: &Path,
-    flags: PlanFlags,
+    mode: Mode,
     shell: &mut Shell,
     make: &mut dyn FnMut(&Tree) -> Result<Outcome>,
 ) -> Result<u8> {
     let (_, outcome) = decide(dir, shell, make)?;
     if !outcome.plan.is_empty() {
-        report_stale(command, stale, &outcome, flags.output, shell);
+        report_stale(command, stale, &outcome, mode.output, shell);
         return Ok(1);
     }
     outcome.plan.check_conflicts()?;
-    show_outcome(command, &outcome, flags.mode(), shell);
+    show_outcome(command, &outcome, mode, shell);
     Ok(outcome.exit_code)
 }
 

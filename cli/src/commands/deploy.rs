@@ -15,7 +15,7 @@ use crate::flags::DeployFlags;
 use crate::shell::Shell;
 
 pub(super) fn deploy(dir: &Path, flags: &DeployFlags, shell: &mut Shell) -> Result<u8> {
-    let kubectl = find_kubectl(dir, &flags.cluster)?;
+    let kubectl = find_kubectl(dir, &flags.cluster.choice())?;
     manifests::generate_if_asked(dir, &flags.generation, shell)?;
     let rendered = kubectl.render(ALL)?;
     let (namespaces, mut objects): (Vec<Value>, Vec<Value>) = with_image(&rendered, &flags.image)?

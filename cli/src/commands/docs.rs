@@ -37,10 +37,10 @@ pub(super) fn run(dir: &Path, flags: &DocsFlags, shell: &mut Shell) -> Result<u8
         Ok(found.into_outcome(plan))
     };
     if !flags.check {
-        return execute("docs", dir, flags.plan, shell, make);
+        return execute("docs", dir, flags.plan.mode(), shell, make);
     }
     let stale = "the API reference is not up to date: run `rbuilder docs` with the same arguments";
-    check_up_to_date("docs", stale, dir, flags.plan, shell, make)
+    check_up_to_date("docs", stale, dir, flags.plan.mode(), shell, make)
 }
 
 /// Returns the format according to the flags.

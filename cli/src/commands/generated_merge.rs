@@ -13,10 +13,10 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use super::check::check_up_to_date;
-use crate::commands::Outcome;
 use crate::commands::scaffold_merge::{ConflictPlace, add_conflicts, refuse_conflicts};
+use crate::commands::{Mode, Outcome};
 use crate::edit::merge::{Labels, RebasedChange, find_markers, merge_scaffold};
-use crate::flags::{Output, PlanFlags};
+use crate::engine::Output;
 use crate::line_ends::is_same_text;
 use crate::plan::Plan;
 use crate::shell::Shell;
@@ -104,11 +104,11 @@ pub(super) fn check_product(
 ) -> Result<u8> {
     let Product { noun, command, .. } = product;
     let stale = format!("the {noun} is not up to date: run `rbuilder {command}`");
-    let flags = PlanFlags {
+    let mode = Mode {
         dry_run: true,
         output,
     };
-    check_up_to_date(command, &stale, dir, flags, shell, &mut |tree| {
+    check_up_to_date(command, &stale, dir, mode, shell, &mut |tree| {
         let outcome = make(tree)?;
         outcome.plan.check_conflicts()?;
         Ok(outcome)

@@ -8,21 +8,21 @@ use anyhow::{Result, anyhow};
 use super::generated_merge::{DASHBOARDS, GeneratedMerge, check_product};
 use super::{Outcome, execute, scaffold};
 use crate::edit::kustomization;
-use crate::flags::ProductMergeFlags;
 use crate::grafana::{CUSTOM_METRICS, CustomMetrics, RULES, make_files};
 use crate::plan::Plan;
 use crate::render;
+use crate::request::ProductMergeRequest;
 use crate::shell::Shell;
 use crate::tree::Tree;
 
 /// The kustomization that deploys the rules.
 const KUSTOMIZATION: &str = "config/prometheus/kustomization.yaml";
 
-pub(super) fn run(dir: &Path, flags: &ProductMergeFlags, shell: &mut Shell) -> Result<u8> {
-    let make = &mut |tree: &Tree| plan_grafana(tree, flags);
-    match flags.check {
-        true => check_product(DASHBOARDS, dir, flags.plan.output, shell, make),
-        false => execute("grafana", dir, flags.plan, shell, make),
+pub(super) fn run(dir: &Path, requested: &ProductMergeRequest, shell: &mut Shell) -> Result<u8> {
+    let make = &mut |tree: &Tree| plan_grafana(tree, requested);
+    match requested.check {
+        true => check_product(DASHBOARDS, dir, requested.mode.output, shell, make),
+        false => execute("grafana", dir, requested.mode, shell, make),
     }
 }
 
@@ -32,16 +32,16 @@ pub(super) fn run(dir: &Path, flags: &ProductMergeFlags, shell: &mut Shell) -> R
 /// # Errors
 /// Fails if the list of custom metrics is invalid, if conflicts of an earlier run are unresolved,
 /// or if there are conflicts and `--no-conflicts` is set.
-pub fn plan_grafana(tree: &Tree, flags: &ProductMergeFlags) -> Result<Outcome> {
+pub fn plan_grafana(tree: &Tree, requested: &ProductMergeRequest) -> Result<Outcome> {
     let project = scaffold::require_project(tree)?;
     let context = render::project_context(&project);
     let custom = tree.read(CUSTOM_METRICS)?.unwrap_or_default();
     let files = make_files(&context.name, &CustomMetrics::parse(&custom)?);
     let mut plan = Plan::default();
-    let mut merge = GeneratedMerge::read(DASHBOARDS, &plan, tree, flags.force)?;
+    let mut merge = GeneratedMerge::read(DASHBOARDS, &plan, tree, requested.force)?;
     merge.add(&mut plan, tree, files)?;
     merge.finish(&mut plan, tree)?;
-    merge.check(flags.no_conflicts)?;
+    merge.check(requested.no_conflicts)?;
     let is_listed = list_rules(&mut plan, tree)?;
     let mut outcome = Outcome {
         plan,

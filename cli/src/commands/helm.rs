@@ -11,17 +11,17 @@ use serde_json::Value;
 use super::generated_merge::{CHART, GeneratedMerge, check_product};
 use super::{Outcome, execute, scaffold};
 use crate::chart::{ChartOptions, README, has_image, make_chart};
-use crate::flags::ProductFlags;
 use crate::plan::Plan;
 use crate::render;
+use crate::request::ProductRequest;
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-pub(super) fn run(dir: &Path, flags: &ProductFlags, shell: &mut Shell) -> Result<u8> {
-    let make = &mut |tree: &Tree| plan_helm(tree, flags);
-    match flags.merge.check {
-        true => check_product(CHART, dir, flags.merge.plan.output, shell, make),
-        false => execute("helm", dir, flags.merge.plan, shell, make),
+pub(super) fn run(dir: &Path, requested: &ProductRequest, shell: &mut Shell) -> Result<u8> {
+    let make = &mut |tree: &Tree| plan_helm(tree, requested);
+    match requested.merge.check {
+        true => check_product(CHART, dir, requested.merge.mode.output, shell, make),
+        false => execute("helm", dir, requested.merge.mode, shell, make),
     }
 }
 
@@ -31,11 +31,11 @@ pub(super) fn run(dir: &Path, flags: &ProductFlags, shell: &mut Shell) -> Result
 /// Returns an error if the source has errors, if `config/` cannot be read, if Chart.yaml,
 /// values.yaml or the schema cannot be parsed, or if conflicts of an earlier run are unresolved.
 /// With `--no-conflicts`, conflicts are errors.
-pub fn plan_helm(tree: &Tree, flags: &ProductFlags) -> Result<Outcome> {
+pub fn plan_helm(tree: &Tree, requested: &ProductRequest) -> Result<Outcome> {
     let project = scaffold::require_project(tree)?;
     let context = render::project_context(&project);
     let mut plan = Plan::default();
-    let found = scaffold::add_manifests(&mut plan, tree, flags.manifests)?;
+    let found = scaffold::add_manifests(&mut plan, tree, requested.manifests)?;
     let options = ChartOptions {
         folder: format!("charts/{}", context.name),
         name: context.name,
@@ -47,7 +47,7 @@ pub fn plan_helm(tree: &Tree, flags: &ProductFlags) -> Result<Outcome> {
     let in_folder = |path: &str| format!("{folder}/{path}");
     let files = std::mem::take(&mut chart.files).into_iter();
     let files = files.map(|(path, text)| (in_folder(&path), text));
-    let mut merge = GeneratedMerge::read(CHART, &plan, tree, flags.merge.force)?;
+    let mut merge = GeneratedMerge::read(CHART, &plan, tree, requested.merge.force)?;
     merge.add(&mut plan, tree, files.collect())?;
     check_json(&plan, tree, &merge, &in_folder("values.schema.json"))?;
     read_yaml(&plan, tree, &merge, &in_folder("Chart.yaml"))?;
@@ -55,7 +55,7 @@ pub fn plan_helm(tree: &Tree, flags: &ProductFlags) -> Result<Outcome> {
     let readme = (in_folder(README), chart.print_readme(&values));
     merge.add(&mut plan, tree, BTreeMap::from([readme]))?;
     merge.finish(&mut plan, tree)?;
-    merge.check(flags.merge.no_conflicts)?;
+    merge.check(requested.merge.no_conflicts)?;
     let mut outcome = found.into_outcome(plan);
     for (message, help) in chart.warnings {
         outcome.warn(&message, &help);

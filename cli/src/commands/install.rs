@@ -18,7 +18,7 @@ pub(super) const ALL: &str = "config/default";
 const CRDS: &str = "config/crd";
 
 pub(super) fn install(dir: &Path, flags: &InstallCrdsFlags, shell: &mut Shell) -> Result<u8> {
-    let kubectl = find_kubectl(dir, &flags.cluster)?;
+    let kubectl = find_kubectl(dir, &flags.cluster.choice())?;
     manifests::generate_if_asked(dir, &flags.generation, shell)?;
     let mut crds = render_crds(&kubectl)?;
     if crds.is_empty() {

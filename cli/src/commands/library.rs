@@ -24,7 +24,7 @@ pub(super) fn run(dir: &Path, flags: &LibraryFlags, shell: &mut Shell) -> Result
         return show(dir, flags, shell);
     }
     let next = "Next: run `cargo check` to update Cargo.lock, and commit both\n";
-    execute("library", dir, flags.plan, shell, &mut |tree| {
+    execute("library", dir, flags.plan.mode(), shell, &mut |tree| {
         Ok(plan_library(tree, flags)?.with_next(next))
     })
 }

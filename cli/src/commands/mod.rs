@@ -57,10 +57,9 @@ use std::path::Path;
 use anyhow::Result;
 
 use self::generated_merge::remind_of_products;
-use crate::cluster::Kubectl;
-pub use crate::engine::Outcome;
+use crate::cluster::{ClusterChoice, Kubectl};
+pub use crate::engine::{Mode, Outcome};
 use crate::engine::{decide, decide_and_apply, preview, show_outcome};
-use crate::flags::{ClusterFlags, PlanFlags};
 use crate::project::{BINARY, Project};
 use crate::shell::Shell;
 use crate::tree::Tree;
@@ -87,8 +86,8 @@ pub use update::{plan_update, run_update};
 ///
 /// # Errors
 /// Fails if kubectl is not found.
-fn find_kubectl(dir: &Path, flags: &ClusterFlags) -> Result<Kubectl> {
-    Kubectl::find(dir, flags, || envtest::find_installed(dir))
+fn find_kubectl(dir: &Path, cluster: &ClusterChoice) -> Result<Kubectl> {
+    Kubectl::find(dir, cluster, || envtest::find_installed(dir))
 }
 
 /// Returns the name of the manager's binary. Without PROJECT, returns the name in a scaffolded
@@ -102,7 +101,7 @@ fn find_binary(dir: &Path) -> String {
 fn execute(
     command: &str,
     dir: &Path,
-    flags: PlanFlags,
+    mode: Mode,
     shell: &mut Shell,
     make: &mut dyn FnMut(&Tree) -> Result<Outcome>,
 ) -> Result<u8> {
@@ -111,7 +110,7 @@ fn execute(
         record_scaffold(&mut outcome.plan, tree)?;
         Ok(outcome)
     };
-    let outcome = if flags.dry_run {
+    let outcome = if mode.dry_run {
         preview(dir, shell, make)?
     } else {
         let mut outcome = decide_and_apply(dir, shell, make)?;
@@ -122,6 +121,6 @@ fn execute(
         }
         outcome
     };
-    show_outcome(command, &outcome, flags.mode(), shell);
+    show_outcome(command, &outcome, mode, shell);
     Ok(outcome.exit_code)
 }

@@ -33,7 +33,7 @@ pub(super) fn run(dir: &Path, flags: &RunFlags, shell: &mut Shell) -> Result<u8>
     // temporary kubeconfig.
     let mut workspace = None;
     if flags.cluster.context.is_some() {
-        let kubeconfig = find_kubectl(dir, &flags.cluster)?.read_kubeconfig()?;
+        let kubeconfig = find_kubectl(dir, &flags.cluster.choice())?.read_kubeconfig()?;
         let made = workspace.insert(Workspace::create()?);
         command.env("KUBECONFIG", made.write("kubeconfig", &kubeconfig)?);
     } else if let Some(kubeconfig) = &flags.cluster.kubeconfig {

@@ -30,7 +30,7 @@ pub(super) fn run(dir: &Path, flags: &TypesFlags, shell: &mut Shell) -> Result<u
         print(&imported, &warnings, flags.plan.output, shell);
         return Ok(0);
     }
-    execute("types", dir, flags.plan, shell, &mut |tree| {
+    execute("types", dir, flags.plan.mode(), shell, &mut |tree| {
         plan_types(tree, flags, &definitions, &warnings)
     })
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{parse_image, parse_seconds};
+use crate::cluster::ClusterChoice;
 
 /// Flags that select a cluster.
 #[derive(Clone, Debug, Default, Args)]
@@ -17,6 +18,16 @@ pub struct ClusterFlags {
     /// Context of the kubeconfig [default: the current one]
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
+}
+
+impl ClusterFlags {
+    /// Returns the cluster that the flags select.
+    pub(crate) fn choice(&self) -> ClusterChoice {
+        ClusterChoice {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
+        }
+    }
 }
 
 /// Flags of commands that generate manifests before they do their own work.

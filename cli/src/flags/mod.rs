@@ -226,7 +226,7 @@ pub struct PlanFlags {
 
 impl PlanFlags {
     /// Returns how the command shows its plan.
-    pub(crate) fn mode(self) -> Mode {
+    pub fn mode(self) -> Mode {
         let PlanFlags { dry_run, output } = self;
         Mode { dry_run, output }
     }

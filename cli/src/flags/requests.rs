@@ -1,12 +1,13 @@
 //! Requests from flags.
 
 use super::{
-    ApiFlags, DeleteControllerFlags, DeleteKindFlags, DeleteWebhookFlags, ExternalFlags, ImageFlags,
-    WebhookFlags,
+    ApiFlags, BundleFlags, DeleteControllerFlags, DeleteKindFlags, DeleteWebhookFlags, ExternalFlags,
+    ImageFlags, MergeFlags, ProductFlags, ProductMergeFlags, UpdateFlags, WebhookFlags,
 };
 use crate::project::Image;
 use crate::request::{
-    ApiRequest, DeleteControllerRequest, DeleteRequest, DeleteWebhookRequest, ExternalType, WebhookRequest,
+    ApiRequest, BundleRequest, DeleteControllerRequest, DeleteRequest, DeleteWebhookRequest, ExternalType,
+    MergeRequest, ProductMergeRequest, ProductRequest, UpdateRequest, WebhookRequest,
 };
 
 impl From<ApiFlags> for ApiRequest {
@@ -102,6 +103,62 @@ impl From<DeleteWebhookFlags> for DeleteWebhookRequest {
             validation: flags.validation,
             conversion: flags.conversion,
             spoke: flags.spoke,
+        }
+    }
+}
+
+impl From<MergeFlags> for MergeRequest {
+    fn from(flags: MergeFlags) -> MergeRequest {
+        MergeRequest {
+            no_conflicts: flags.no_conflicts,
+            manifests: flags.manifests,
+        }
+    }
+}
+
+impl From<UpdateFlags> for UpdateRequest {
+    fn from(flags: UpdateFlags) -> UpdateRequest {
+        UpdateRequest {
+            restore: flags.restore,
+            accept: flags.accept,
+            merge: flags.merge.into(),
+        }
+    }
+}
+
+impl From<ProductMergeFlags> for ProductMergeRequest {
+    fn from(flags: ProductMergeFlags) -> ProductMergeRequest {
+        ProductMergeRequest {
+            check: flags.check,
+            no_conflicts: flags.no_conflicts,
+            force: flags.force,
+            mode: flags.plan.mode(),
+        }
+    }
+}
+
+impl From<ProductFlags> for ProductRequest {
+    fn from(flags: ProductFlags) -> ProductRequest {
+        ProductRequest {
+            merge: flags.merge.into(),
+            manifests: flags.manifests,
+        }
+    }
+}
+
+impl From<BundleFlags> for BundleRequest {
+    fn from(flags: BundleFlags) -> BundleRequest {
+        BundleRequest {
+            version: flags.version,
+            image: flags.image,
+            bundle_image: flags.bundle_image,
+            channels: flags.channels,
+            default_channel: flags.default_channel,
+            replaces: flags.replaces,
+            skips: flags.skips,
+            skip_range: flags.skip_range,
+            icon: flags.icon,
+            product: flags.product.into(),
         }
     }
 }

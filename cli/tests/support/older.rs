@@ -158,7 +158,8 @@ pub(crate) fn update(folder: &Folder, line: &str) -> Ran {
 pub(crate) fn update_in(dir: &Path, line: &str) -> Ran {
     let (out, err) = (Sink::default(), Sink::default());
     let mut shell = Shell::to(Box::new(out.clone()), Box::new(err.clone()));
-    let code = run_update(dir, &update_flags(line), &ARCHIVE, &mut shell);
+    let flags = update_flags(line);
+    let code = run_update(dir, flags.plan.mode(), &flags.into(), &ARCHIVE, &mut shell);
     let code = code.unwrap_or_else(|error| {
         shell.error(&error);
         1

@@ -19,7 +19,7 @@ use self::request::Request;
 use super::adopted::{Parts, check_places};
 use super::edits::{add_lines, check_module_place};
 use super::{Outcome, execute, foreign_kind, owners, scaffold};
-use crate::flags::{Output, PlanFlags};
+use crate::engine::{Mode, Output};
 use crate::plan::Plan;
 use crate::project::{Image, Project, names, shown_version};
 use crate::render::{CopiedParts, Line, api_lines, crate_line, project_context, types_path};
@@ -30,18 +30,18 @@ use crate::tree::Tree;
 /// Runs the command in a project. File paths on the command line are relative to `typed_in`.
 pub(super) fn run(
     (dir, typed_in): (&Path, &Path),
-    plan: PlanFlags,
+    mode: Mode,
     mut requested: ApiRequest,
     shell: &mut Shell,
 ) -> Result<u8> {
-    let asks = plan.output != Output::Json;
+    let asks = mode.output != Output::Json;
     if requested.from_crd.is_some() {
         let definition = imported::read_definition(typed_in, &requested)?;
         requested.resource = requested.resource.or(Some(true));
         if asks {
             ask(&mut requested, shell);
         }
-        return execute("create api", dir, plan, shell, &mut |tree| {
+        return execute("create api", dir, mode, shell, &mut |tree| {
             plan_create_api_from_crd(tree, &requested, &definition)
         });
     }
@@ -50,7 +50,7 @@ pub(super) fn run(
     if asks {
         ask(&mut requested, shell);
     }
-    execute("create api", dir, plan, shell, &mut |tree| {
+    execute("create api", dir, mode, shell, &mut |tree| {
         check_doubled_domain(tree, &requested)?;
         check_is_own(tree, &requested)?;
         plan_create_api(tree, &requested)

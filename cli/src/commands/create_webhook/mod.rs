@@ -13,7 +13,7 @@ use super::edits::{add_lines, check_module_place, edit_file, find_types};
 use super::foreign_kind::{self, NamedKind, find_foreign_kind};
 use super::{Outcome, execute, owners, scaffold};
 use crate::edit::rust;
-use crate::flags::PlanFlags;
+use crate::engine::Mode;
 use crate::plan::Plan;
 use crate::project::{Project, Resource, Webhooks, names, naming_flags, shown_version};
 use crate::render::{ApiPlaces, Line, crate_line, project_context, webhook_context, webhook_lines};
@@ -21,9 +21,9 @@ use crate::request::WebhookRequest;
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-pub(super) fn run(dir: &Path, plan: PlanFlags, requested: &WebhookRequest, shell: &mut Shell) -> Result<u8> {
+pub(super) fn run(dir: &Path, mode: Mode, requested: &WebhookRequest, shell: &mut Shell) -> Result<u8> {
     check_flags(requested)?;
-    execute("create webhook", dir, plan, shell, &mut |tree| {
+    execute("create webhook", dir, mode, shell, &mut |tree| {
         plan_create_webhook(tree, requested)
     })
 }

@@ -19,7 +19,7 @@ use super::edits::find_types;
 use super::scaffold_merge::Written;
 use super::{Outcome, execute, foreign_kind, manifests, scaffold};
 use crate::edit::{Obstacle, rust, version::Definition};
-use crate::flags::PlanFlags;
+use crate::engine::Mode;
 use crate::line_ends::is_same_text;
 use crate::plan::Plan;
 use crate::project::{Project, RECORD, Resource, shown_version};
@@ -31,35 +31,30 @@ use crate::tree::Tree;
 /// The module that registers all webhooks.
 const WEBHOOKS: &str = "src/webhook/mod.rs";
 
-pub(super) fn run_api(
-    dir: &Path,
-    plan: PlanFlags,
-    requested: &DeleteRequest,
-    shell: &mut Shell,
-) -> Result<u8> {
-    execute("delete api", dir, plan, shell, &mut |tree| {
+pub(super) fn run_api(dir: &Path, mode: Mode, requested: &DeleteRequest, shell: &mut Shell) -> Result<u8> {
+    execute("delete api", dir, mode, shell, &mut |tree| {
         plan_delete_api(tree, requested)
     })
 }
 
 pub(super) fn run_controller(
     dir: &Path,
-    plan: PlanFlags,
+    mode: Mode,
     requested: &DeleteControllerRequest,
     shell: &mut Shell,
 ) -> Result<u8> {
-    execute("delete controller", dir, plan, shell, &mut |tree| {
+    execute("delete controller", dir, mode, shell, &mut |tree| {
         plan_delete_controller(tree, requested)
     })
 }
 
 pub(super) fn run_webhook(
     dir: &Path,
-    plan: PlanFlags,
+    mode: Mode,
     requested: &DeleteWebhookRequest,
     shell: &mut Shell,
 ) -> Result<u8> {
-    execute("delete webhook", dir, plan, shell, &mut |tree| {
+    execute("delete webhook", dir, mode, shell, &mut |tree| {
         plan_delete_webhook(tree, requested)
     })
 }

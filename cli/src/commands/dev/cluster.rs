@@ -8,9 +8,9 @@ use anyhow::{Context as _, Result, bail};
 use rbuilder_control_plane::{Assets, Cancel, ControlPlane, Settings, Workspace};
 
 use super::rendered::Rendered;
-use crate::cluster::{Interrupt, Kubectl};
+use crate::cluster::{ClusterChoice, Interrupt, Kubectl};
 use crate::commands::envtest::find_installed;
-use crate::flags::{ClusterFlags, DevFlags};
+use crate::flags::DevFlags;
 use crate::shell::Shell;
 
 /// Interval at which to check signals, servers and the operator.
@@ -24,9 +24,9 @@ pub(super) struct Cluster {
     plane: Option<ControlPlane>,
 }
 
-/// Returns the flags that select the cluster for kubectl.
-pub(super) fn flags(flags: &DevFlags) -> ClusterFlags {
-    ClusterFlags {
+/// Returns the cluster that the flags select for kubectl.
+pub(super) fn choice(flags: &DevFlags) -> ClusterChoice {
+    ClusterChoice {
         kubeconfig: flags.kubeconfig.clone(),
         context: flags.context.clone(),
     }

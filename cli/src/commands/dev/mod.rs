@@ -33,7 +33,7 @@ const SERVED_TIMEOUT: Duration = Duration::from_secs(60);
 pub(super) fn run(dir: &Path, flags: &DevFlags, shell: &mut Shell) -> Result<u8> {
     let dir = std::path::absolute(dir)?;
     let interrupt = Interrupt::install()?;
-    let kubectl = find_kubectl(&dir, &cluster::flags(flags))?;
+    let kubectl = find_kubectl(&dir, &cluster::choice(flags))?;
     // Check this before starting anything.
     cluster::check_reachable(flags, &Rendered::read(&kubectl)?)?;
     let workspace = Workspace::create()?;

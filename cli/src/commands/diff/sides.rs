@@ -49,7 +49,7 @@ pub(super) fn read_sides(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: 
     let newer = read_newer(dir, typed_in, flags, shell)?;
     let typed = flags.base.as_deref();
     if typed == Some(CLUSTER) {
-        let kubectl = find_kubectl(dir, &flags.cluster)?;
+        let kubectl = find_kubectl(dir, &flags.cluster.choice())?;
         let new = of_kinds(newer.objects, &BTreeSet::new());
         let old = read_definitions(&kubectl, &new)?;
         return Ok(Sides {

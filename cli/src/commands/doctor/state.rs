@@ -22,10 +22,12 @@ use crate::commands::manifests::{self, SourceErrors};
 use crate::commands::scaffold_merge::Written;
 use crate::commands::update::compare_scaffold;
 use crate::commands::{Outcome, grafana, helm, library, scaffold};
-use crate::flags::{License, Output, PlanFlags, ProductFlags, ProductMergeFlags};
+use crate::engine::{Mode, Output};
+use crate::flags::License;
 use crate::plan::Plan;
 use crate::project::{FILE, Project, RECORD};
 use crate::render::{Scaffold, render};
+use crate::request::{ProductMergeRequest, ProductRequest};
 use crate::tree::Tree;
 
 const MANIFEST: &str = "Cargo.toml";
@@ -324,20 +326,20 @@ fn examine_roles(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
 /// them. Does not compare a bundle, because it depends on options that are not recorded. If a
 /// product cannot be generated, other checks or its command report the reason.
 fn examine_products(tree: &Tree) -> Vec<Finding> {
-    let merge = ProductMergeFlags {
+    let merge = ProductMergeRequest {
         check: true,
         no_conflicts: false,
         force: false,
-        plan: PlanFlags {
+        mode: Mode {
             dry_run: true,
             output: Output::Text,
         },
     };
-    let flags = ProductFlags {
+    let requested = ProductRequest {
         merge,
         manifests: false,
     };
-    let chart = examine_product(tree, CHART, "chart", || helm::plan_helm(tree, &flags));
+    let chart = examine_product(tree, CHART, "chart", || helm::plan_helm(tree, &requested));
     let dashboards = examine_product(tree, DASHBOARDS, "dashboards", || {
         grafana::plan_grafana(tree, &merge)
     });

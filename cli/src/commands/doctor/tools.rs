@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::Finding;
 use super::toolchain::{Toolchain, find_toolchain};
+use crate::cluster::ClusterChoice;
 use crate::commands::{envtest, find_kubectl};
-use crate::flags::ClusterFlags;
 use crate::programs::{LIMIT, ask, find_program, neutral_folder};
 
 /// The versions that the project needs.
@@ -156,7 +156,7 @@ fn examine_kubectl(dir: &Path) -> Vec<Finding> {
             help,
         )]
     };
-    let kubectl = match find_kubectl(dir, &ClusterFlags::default()) {
+    let kubectl = match find_kubectl(dir, &ClusterChoice::default()) {
         Ok(kubectl) => kubectl,
         Err(_) => return missing("kubectl was not found".to_owned()),
     };

@@ -24,7 +24,7 @@ use crate::shell::Shell;
 use crate::tree::Tree;
 
 pub(super) fn run(dir: &Path, flags: &EditFlags, shell: &mut Shell) -> Result<u8> {
-    execute("edit", dir, flags.plan, shell, &mut |tree| {
+    execute("edit", dir, flags.plan.mode(), shell, &mut |tree| {
         plan_edit(tree, flags, Archive::embedded())
     })
 }
@@ -92,7 +92,9 @@ fn merge_settings(
         let scaffolds = (written, theirs);
         warnings = renamed.warnings(&project, &target);
         let merge = ScaffoldMerge::new("edit", tree, project, scaffolds, labels, archive)?;
-        merge.after(renamed.into_relocated()).run(target, flags.merge)?
+        merge
+            .after(renamed.into_relocated())
+            .run(target, flags.merge.into())?
     } else {
         if target.known.project_name != project.known.project_name {
             bail!(
@@ -114,7 +116,7 @@ fn merge_settings(
         };
         let scaffolds = (base, theirs);
         let merge = ScaffoldMerge::new("edit", tree, moved.project, scaffolds, labels, archive)?;
-        merge.after(moved.relocated).run(target, flags.merge)?
+        merge.after(moved.relocated).run(target, flags.merge.into())?
     };
     report.add_to(&mut outcome);
     for (message, help) in &warnings {

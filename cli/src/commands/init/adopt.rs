@@ -24,10 +24,11 @@ use crate::edit::dependency;
 use crate::edit::library::read_dependencies;
 use crate::edit::merge::Labels;
 use crate::edit::rust;
-use crate::flags::{InitFlags, License, MergeFlags};
+use crate::flags::{InitFlags, License};
 use crate::line_ends::is_same_text;
 use crate::project::{AdoptedPackage, FILE, Project};
 use crate::render::{member_depth, project_context, render};
+use crate::request::MergeRequest;
 use crate::tree::{Tree, TreeSources};
 
 /// The manager's role, which is generated once the source has `#[rbac]` markers.
@@ -154,11 +155,11 @@ pub(super) fn merge_change(tree: &Tree, project: Project, target: Project) -> Re
     let theirs = written.with_change(&before, render(&target, None)?);
     let scaffolds = (written.or_todays(&before), theirs);
     let merge = ScaffoldMerge::new("init", tree, project, scaffolds, labels, archive)?;
-    let flags = MergeFlags {
+    let requested = MergeRequest {
         no_conflicts: false,
         manifests: true,
     };
-    let (mut outcome, report) = merge.run(target, flags)?;
+    let (mut outcome, report) = merge.run(target, requested)?;
     report.add_to(&mut outcome);
     Ok(outcome)
 }

@@ -29,7 +29,7 @@ pub(super) fn run(dir: &Path, flags: &InitFlags, shell: &mut Shell) -> Result<u8
         .as_ref()
         .map_or_else(|| dir.to_owned(), |folder| dir.join(folder));
     scaffold::check_project(&Tree::new(&dir))?;
-    execute("init", &dir, flags.plan, shell, &mut |tree| {
+    execute("init", &dir, flags.plan.mode(), shell, &mut |tree| {
         plan_init(tree, flags)
     })
 }

@@ -254,10 +254,10 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
         Ok(found.into_outcome(plan))
     };
     if !flags.check {
-        return execute("manifests", dir, flags.plan, shell, make);
+        return execute("manifests", dir, flags.plan.mode(), shell, make);
     }
     let stale = "the manifests are not up to date: run `rbuilder manifests`";
-    check_up_to_date("manifests", stale, dir, flags.plan, shell, make)
+    check_up_to_date("manifests", stale, dir, flags.plan.mode(), shell, make)
 }
 
 /// Generates the manifests unless the flags disable it.

@@ -31,7 +31,7 @@ const FIRST: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConf
 const NAMED: usize = 4;
 
 pub(super) fn uninstall(dir: &Path, flags: &RemovalFlags, shell: &mut Shell) -> Result<u8> {
-    let kubectl = find_kubectl(dir, &flags.cluster)?;
+    let kubectl = find_kubectl(dir, &flags.cluster.choice())?;
     let crds = render_crds(&kubectl)?;
     if crds.is_empty() {
         shell.note("nothing to delete\n");
@@ -43,7 +43,7 @@ pub(super) fn uninstall(dir: &Path, flags: &RemovalFlags, shell: &mut Shell) -> 
 }
 
 pub(super) fn undeploy(dir: &Path, flags: &UndeployFlags, shell: &mut Shell) -> Result<u8> {
-    let kubectl = find_kubectl(dir, &flags.removal.cluster)?;
+    let kubectl = find_kubectl(dir, &flags.removal.cluster.choice())?;
     let rendered = Rendered::split(parse_documents(&kubectl.render(ALL)?)?);
     if rendered.is_empty() {
         shell.note("nothing to delete\n");

@@ -20,11 +20,11 @@ pub(super) use self::written::Written;
 use self::written::read_base;
 use super::{Outcome, scaffold};
 use crate::edit::merge::{Labels, Merged, find_markers, merge_scaffold};
-use crate::flags::MergeFlags;
 use crate::line_ends::is_same_text;
 use crate::plan::{FileMove, Plan};
 use crate::project::{BASE, Project, RECORD};
 use crate::render::{Scaffold, render};
+use crate::request::MergeRequest;
 use crate::tree::{Tree, with_slashes};
 
 /// Returns the files of a project as scaffolded by a release, or by this version, without generated
@@ -227,7 +227,7 @@ impl<'a> ScaffoldMerge<'a> {
     /// # Errors
     /// Fails if a file cannot be read, if an edited text would not be parsed as intended, if there
     /// are conflicts and `no_conflicts` is set, or if manifests cannot be generated.
-    pub(super) fn run(mut self, mut target: Project, flags: MergeFlags) -> Result<(Outcome, Report)> {
+    pub(super) fn run(mut self, mut target: Project, requested: MergeRequest) -> Result<(Outcome, Report)> {
         self.relocated.add_to(&mut self.plan, self.tree)?;
         self.merge_files(&mut target)?;
         let is_settled = |path: &str| self.accepted.contains(path) || self.restored.contains(path);
@@ -245,11 +245,11 @@ impl<'a> ScaffoldMerge<'a> {
             report,
             ..
         } = self;
-        if flags.no_conflicts {
+        if requested.no_conflicts {
             refuse_conflicts(report.command, &report.conflicts)?;
         }
         plan.write_project(&target, tree)?;
-        let asked = flags.manifests && !plan.is_empty() && report.conflicts.is_empty();
+        let asked = requested.manifests && !plan.is_empty() && report.conflicts.is_empty();
         let outcome = scaffold::add_manifests(&mut plan, tree, asked)?.into_outcome(plan);
         Ok((outcome, report))
     }

@@ -12,12 +12,12 @@ use rbuilder_templates::Archive;
 
 use super::cli_version::{VERSION, check_version};
 use super::scaffold_merge::{Report, ScaffoldMerge, Written};
-use super::{Outcome, execute, scaffold};
+use super::{Mode, Outcome, execute, scaffold};
 use crate::edit::merge::Labels;
-use crate::flags::{MergeFlags, Output, PlanFlags, UpdateFlags};
 use crate::library::Library;
 use crate::project::{ATTRIBUTES, BASE, FILE, Project, RECORD};
 use crate::render::render;
+use crate::request::{MergeRequest, UpdateRequest};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -27,12 +27,13 @@ use crate::tree::Tree;
 /// Fails for the same reasons as [`plan_update`], or if a file cannot be written.
 pub fn run_update(
     dir: &Path,
-    flags: &UpdateFlags,
+    mode: Mode,
+    requested: &UpdateRequest,
     archive: &'static Archive,
     shell: &mut Shell,
 ) -> Result<u8> {
-    execute("update", dir, flags.plan, shell, &mut |tree| {
-        plan_update(tree, flags, archive)
+    execute("update", dir, mode, shell, &mut |tree| {
+        plan_update(tree, requested, archive)
     })
 }
 
@@ -42,8 +43,8 @@ pub fn run_update(
 /// Fails if the project is newer than this command or has an unknown version, if conflicts of an
 /// earlier update are unresolved, if there are conflicts and `--no-conflicts` is set, if a path for
 /// `--restore` exists or is not scaffolded, or if manifests cannot be generated.
-pub fn plan_update(tree: &Tree, flags: &UpdateFlags, archive: &'static Archive) -> Result<Outcome> {
-    let (mut outcome, report) = merge_today(tree, flags, archive)?;
+pub fn plan_update(tree: &Tree, requested: &UpdateRequest, archive: &'static Archive) -> Result<Outcome> {
+    let (mut outcome, report) = merge_today(tree, requested, archive)?;
     report.add_to(&mut outcome);
     Ok(outcome)
 }
@@ -61,19 +62,15 @@ pub(super) struct Comparison {
 /// # Errors
 /// Fails for the same reasons as [`plan_update`].
 pub(super) fn compare_scaffold(tree: &Tree, archive: &'static Archive) -> Result<Comparison> {
-    let flags = UpdateFlags {
+    let requested = UpdateRequest {
         restore: Vec::new(),
         accept: Vec::new(),
-        merge: MergeFlags {
+        merge: MergeRequest {
             no_conflicts: false,
             manifests: false,
         },
-        plan: PlanFlags {
-            dry_run: true,
-            output: Output::Text,
-        },
     };
-    let (outcome, report) = merge_today(tree, &flags, archive)?;
+    let (outcome, report) = merge_today(tree, &requested, archive)?;
     let changes = outcome.plan.changes().keys();
     let is_record = |path: &&String| [FILE, RECORD, BASE, ATTRIBUTES].contains(&path.as_str());
     Ok(Comparison {
@@ -83,7 +80,11 @@ pub(super) fn compare_scaffold(tree: &Tree, archive: &'static Archive) -> Result
 }
 
 /// Merges the current scaffold into a project.
-fn merge_today(tree: &Tree, flags: &UpdateFlags, archive: &'static Archive) -> Result<(Outcome, Report)> {
+fn merge_today(
+    tree: &Tree,
+    requested: &UpdateRequest,
+    archive: &'static Archive,
+) -> Result<(Outcome, Report)> {
     let project = scaffold::require_project(tree)?;
     let from = check_version(&project)?;
     let mut target = project.clone();
@@ -96,10 +97,10 @@ fn merge_today(tree: &Tree, flags: &UpdateFlags, archive: &'static Archive) -> R
     let scaffolds = (Written::find(tree, &project, archive)?, render(&target, None)?);
     let merge = ScaffoldMerge::new("update", tree, project, scaffolds, labels, archive)?
         .refresh_roles()
-        .restore(&flags.restore)?
-        .accept(&flags.accept)?;
+        .restore(&requested.restore)?
+        .accept(&requested.accept)?;
     let library = target.known.rbuilder.library.clone();
-    let (mut outcome, report) = merge.run(target, flags.merge)?;
+    let (mut outcome, report) = merge.run(target, requested.merge)?;
     if from != VERSION {
         warn_library(library.as_ref(), &mut outcome);
     }

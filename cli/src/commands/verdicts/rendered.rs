@@ -7,8 +7,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use rbuilder_yaml::parse_documents;
 use serde_json::Value;
 
+use crate::cluster::ClusterChoice;
 use crate::commands::find_kubectl;
-use crate::flags::ClusterFlags;
 use crate::programs::{LIMIT, LONGEST, ask, find_program, neutral_folder};
 use crate::tree::{InputFile, read_inputs};
 
@@ -70,7 +70,7 @@ fn is_plain_list(path: &Path, name: &str) -> bool {
 }
 
 fn render_kustomization(dir: &Path, typed: &Path) -> Result<String> {
-    let kubectl = find_kubectl(dir, &ClusterFlags::default())
+    let kubectl = find_kubectl(dir, &ClusterChoice::default())
         .with_context(|| format!("cannot render the kustomization {}", typed.display()))?;
     kubectl.render(&typed.to_string_lossy())
 }
