@@ -19,7 +19,7 @@ pub(crate) const PUBLISHED_REFERENCE: &str = "https://docs.rs/rbuilder-runtime/l
 
 /// The features enabled in the API reference, as in `package.metadata.docs.rs` of
 /// crates/runtime/Cargo.toml.
-const FEATURES: &str = "envtest,fake,http2,opentelemetry,testing";
+const FEATURES: &str = "envtest,fake,http2,opentelemetry,simulation,testing";
 
 /// The folder of the API reference in the book.
 const REFERENCE: &str = "rustdoc/";

@@ -367,10 +367,7 @@ impl ApiServer {
         }
         state.roles.is_reported = true;
         if let Some(missing) = state.roles.describe_missing() {
-            #[allow(clippy::disallowed_macros)] // tests have no subscriber; this is part of their message
-            {
-                eprintln!("{missing}");
-            }
+            eprintln!("{missing}");
         }
     }
 
