@@ -51,13 +51,16 @@ pub enum Step {
     ApplyWith(usize, BTreeMap<String, Value>),
     /// Deletes the object of a declaration.
     Delete(usize),
+    /// Nothing is declared, but the environment fails from now on: Pods crash.
+    FailEnvironment,
 }
 
 impl Step {
-    /// Returns the number of the declaration.
-    pub(crate) fn declaration(&self) -> usize {
+    /// Returns the number of the declaration, if the step has one.
+    pub(crate) fn declaration(&self) -> Option<usize> {
         match self {
-            Self::Apply(number) | Self::ApplyWith(number, _) | Self::Delete(number) => *number,
+            Self::Apply(number) | Self::ApplyWith(number, _) | Self::Delete(number) => Some(*number),
+            Self::FailEnvironment => None,
         }
     }
 }

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use tower::BoxError;
 
 use crate::history::{Disturbance, Perturbation};
-use crate::oracle::Claims;
+use crate::oracle::{Claims, Violation, lost_claim, repeated_secret};
 use crate::timeline::{Actor, Timeline};
 use crate::world::{self, ObjectName};
 
@@ -48,7 +48,6 @@ pub(crate) struct Moment {
 /// A deletion by the operator.
 #[derive(Clone, Debug)]
 pub(crate) struct Deletion {
-    pub(crate) object: Arc<Value>,
     pub(crate) name: ObjectName,
     /// Whether an owner of the object, or a custom resource if it has none, exists and stays.
     pub(crate) owner_lives: bool,
@@ -60,15 +59,17 @@ pub(crate) struct Traffic {
     counts: BTreeMap<String, usize>,
     waiting: Vec<Perturbation>,
     pub(crate) moments: Vec<Moment>,
-    pub(crate) deletions: Vec<Deletion>,
+    deletions: Vec<Deletion>,
+    /// Losses of data by the operator.
+    pub(crate) losses: Vec<Violation>,
     pub(crate) claims: Claims,
     step: usize,
     delayed: BTreeMap<String, Instant>,
     forbidden: Vec<(String, Instant)>,
     /// The version that the caches of the next process begin with.
     past: Option<u64>,
-    /// Objects that the user has deleted and must declare again.
-    pub(crate) to_redeclare: bool,
+    /// An object that the user has deleted and must declare again.
+    pub(crate) to_redeclare: Option<ObjectName>,
     pub(crate) timeline: Timeline,
 }
 
@@ -279,14 +280,18 @@ impl Connection {
             if changed {
                 traffic.claims.observe(&self.network.server.objects());
             }
-            if let Some(object) = old.flatten().filter(|_| changed) {
-                let owner_lives = world::owner_lives(&self.network.server, &object);
-                traffic.deletions.push(Deletion {
-                    object,
-                    name: target,
-                    owner_lives,
-                });
-            }
+            let deleted = old.flatten().filter(|_| changed);
+            let deletion = deleted.map(|object| Deletion {
+                owner_lives: world::owner_lives(&self.network.server, &object),
+                name: target.clone(),
+            });
+            let loss = match &deletion {
+                Some(deletion) => lost_claim(deletion),
+                None if changed => repeated_secret(&target, &traffic.deletions),
+                None => None,
+            };
+            traffic.losses.extend(loss);
+            traffic.deletions.extend(deletion);
             traffic.moments.push(Moment {
                 changed,
                 code,
@@ -363,7 +368,7 @@ impl Connection {
                         let until = Instant::now() + UNSEEN;
                         network.traffic().delayed.insert(kind, until);
                         network.delete(Actor::User, &object).await;
-                        network.traffic().to_redeclare = true;
+                        network.traffic().to_redeclare = Some(object);
                     }
                 }
                 _ => {}

@@ -17,7 +17,7 @@ use crate::declaration::Declaration;
 use crate::environment::{Behavior, Environment, World};
 use crate::history::{History, Pace, Step};
 use crate::network::{Connection, Moment, Network};
-use crate::oracle::{Oracle, Violation, false_claims, lost_data};
+use crate::oracle::{Oracle, Violation, false_claims};
 use crate::timeline::{Actor, Event};
 use crate::world::{Difference, Mask, SEED, Snapshot, compare};
 
@@ -168,8 +168,14 @@ impl<'r> Run<'r> {
     }
 
     async fn take(&mut self, step: &Step) {
-        let declaration = &self.setting.declarations[step.declaration()];
-        self.declared.retain(|(number, _)| *number != step.declaration());
+        let Some(number) = step.declaration() else {
+            self.environment.fail();
+            let text = "the environment fails from now on".to_owned();
+            self.network.traffic().timeline.note(Actor::Environment, text);
+            return;
+        };
+        let declaration = &self.setting.declarations[number];
+        self.declared.retain(|(declared, _)| *declared != number);
         match step {
             Step::Apply(number) => self.declared.push((*number, declaration.object.clone())),
             Step::ApplyWith(number, changes) => self.declared.push((*number, declaration.with(changes))),
@@ -177,6 +183,7 @@ impl<'r> Run<'r> {
                 self.network.delete(Actor::User, &declaration.name).await;
                 return;
             }
+            Step::FailEnvironment => {}
         }
         self.declare().await;
     }
@@ -273,14 +280,11 @@ impl<'r> Run<'r> {
 
     /// Declares objects again that were deleted unseen.
     async fn restore_declared(&mut self) {
-        if !self.network.traffic().to_redeclare {
+        let Some(name) = self.network.traffic().to_redeclare.clone() else {
             return;
-        }
-        let declarations = &self.setting.declarations;
-        let is_there =
-            |number: usize| crate::world::find(&self.network.server, &declarations[number].name).is_some();
-        if self.declared.iter().all(|(number, _)| !is_there(*number)) {
-            self.network.traffic().to_redeclare = false;
+        };
+        if crate::world::find(&self.network.server, &name).is_none() {
+            self.network.traffic().to_redeclare = None;
             self.declare().await;
             self.network.server.expire_watches();
         }
@@ -349,7 +353,7 @@ impl<'r> Run<'r> {
     fn judge_run(&mut self) {
         let violations = &mut self.outcome.violations;
         let mut traffic = self.network.traffic();
-        violations.extend(lost_data(&self.network.server, &traffic.deletions));
+        violations.append(&mut traffic.losses);
         if self.history.perturbations.is_empty() && self.history.environment != Pace::Failing {
             violations.append(&mut traffic.claims.violations);
         }

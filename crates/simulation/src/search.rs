@@ -133,9 +133,10 @@ impl<'s> Search<'s> {
         let count = self.setting.declarations.len();
         let mut applied = BTreeSet::new();
         for step in &history.steps {
-            match step {
-                Step::Delete(number) => applied.remove(number),
-                step => applied.insert(step.declaration()),
+            match (step, step.declaration()) {
+                (Step::Delete(number), _) => applied.remove(number),
+                (_, Some(number)) => applied.insert(number),
+                (_, None) => false,
             };
             let state = match step {
                 _ if applied.len() < count => None,
@@ -146,7 +147,7 @@ impl<'s> Search<'s> {
                     let alone = self.run(&fresh, &Expected::default());
                     alone.settled.get(count - 1).cloned()
                 }
-                Step::Delete(_) => None,
+                Step::Delete(_) | Step::FailEnvironment => None,
             };
             expected.steps.push(state);
         }
@@ -240,6 +241,11 @@ impl<'s> Search<'s> {
         let last = expected.steps.len() - 1;
         expected.steps[..last].fill(None);
         self.try_history(&failing, &expected);
+        let count = self.setting.declarations.len();
+        let mut breaking = base.history.clone();
+        breaking.steps.insert(count, Step::FailEnvironment);
+        expected.steps.insert(count, None);
+        self.try_history(&breaking, &expected);
     }
 
     /// Declares several objects in the opposite order.
@@ -389,21 +395,25 @@ impl<'s> Search<'s> {
 
     /// Adds the failure of a run. Returns whether there is one.
     fn report(&mut self, history: &History, expected: &Expected, outcome: &Outcome) -> bool {
-        let Some(violation) = outcome.violations.first() else {
-            return false;
-        };
-        let oracle = violation.oracle;
-        if self.found.failures.iter().any(|failure| failure.oracle == oracle) {
-            return true;
+        for violation in &outcome.violations {
+            let mut known = self.found.failures.iter();
+            if !known.any(|failure| failure.oracle == violation.oracle) {
+                self.add(history, expected, outcome, violation);
+            }
         }
+        !outcome.violations.is_empty()
+    }
+
+    /// Adds a failure, shrunk.
+    fn add(&mut self, history: &History, expected: &Expected, outcome: &Outcome, violation: &Violation) {
+        let oracle = violation.oracle;
         let (history, violation, events) = self.shrink(history, expected, violation, outcome);
         let again = run(self.setting, &history, expected);
         if let Some(difference) = first_difference(&events, &again.events) {
             self.fail(Oracle::Determinism, difference, history, again.events);
-            return true;
+            return;
         }
         self.fail(oracle, violation.message, history, events);
-        true
     }
 
     fn fail(&mut self, oracle: Oracle, message: String, history: History, events: Vec<Event>) {
@@ -429,9 +439,10 @@ impl<'s> Search<'s> {
             let mut smaller = best.0.clone();
             smaller.perturbations.remove(number);
             let outcome = self.run(&smaller, expected);
-            match outcome.violations.into_iter().next() {
-                Some(found) if found.oracle == violation.oracle => best = (smaller, found, outcome.events),
-                _ => number += 1,
+            let mut found = outcome.violations.into_iter();
+            match found.find(|found| found.oracle == violation.oracle) {
+                Some(found) => best = (smaller, found, outcome.events),
+                None => number += 1,
             }
         }
         best

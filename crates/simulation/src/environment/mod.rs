@@ -134,6 +134,11 @@ impl Environment {
         }
     }
 
+    /// Lets everything fail from now on.
+    pub(crate) fn fail(&mut self) {
+        self.pace = Pace::Failing;
+    }
+
     /// Returns when the next act is due.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         self.planned.iter().map(|(_, due)| *due).min()

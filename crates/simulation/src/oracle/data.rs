@@ -1,33 +1,26 @@
 //! What holds data is not deleted while its owner lives.
 
-use rbuilder_testing::fake::ApiServer;
-use serde_json::Value;
-
 use super::{Oracle, Violation};
 use crate::network::Deletion;
-use crate::world;
+use crate::world::ObjectName;
 
-/// Returns the deletions by the operator that lose data.
-pub(crate) fn lost_data(server: &ApiServer, deletions: &[Deletion]) -> Vec<Violation> {
-    deletions
-        .iter()
-        .filter_map(|deletion| {
-            let name = &deletion.name;
-            match name.resource().as_str() {
-                "persistentvolumeclaims" if deletion.owner_lives => Some(Violation::new(
-                    Oracle::Data,
-                    format!("the operator deletes {name} while its owner exists"),
-                )),
-                "secrets" if deletion.owner_lives => {
-                    let again = world::find(server, name)?;
-                    let uid = |object: &Value| object["metadata"]["uid"].clone();
-                    (uid(&again) != uid(&deletion.object)).then(|| {
-                        let message = format!("the operator deletes {name} and makes it again");
-                        Violation::new(Oracle::Data, message)
-                    })
-                }
-                _ => None,
-            }
-        })
-        .collect()
+/// Returns the violation of a deletion of a PersistentVolumeClaim whose owner stays.
+pub(crate) fn lost_claim(deletion: &Deletion) -> Option<Violation> {
+    let name = &deletion.name;
+    let loses = name.resource() == "persistentvolumeclaims" && deletion.owner_lives;
+    loses.then(|| {
+        let message = format!("the operator deletes {name} while its owner exists");
+        Violation::new(Oracle::Data, message)
+    })
+}
+
+/// Returns the violation of a write that makes a Secret again, which the operator has deleted while its
+/// owner existed.
+pub(crate) fn repeated_secret(name: &ObjectName, deletions: &[Deletion]) -> Option<Violation> {
+    let is_same = |deletion: &&Deletion| deletion.owner_lives && deletion.name == *name;
+    let loses = name.resource() == "secrets" && deletions.iter().any(|deletion| is_same(&deletion));
+    loses.then(|| {
+        let message = format!("the operator deletes {name} and makes it again");
+        Violation::new(Oracle::Data, message)
+    })
 }

@@ -5,7 +5,7 @@ mod truth;
 
 use std::fmt;
 
-pub(crate) use data::lost_data;
+pub(crate) use data::{lost_claim, repeated_secret};
 pub(crate) use truth::{Claims, false_claims};
 
 /// What a failure violates.
