@@ -50,6 +50,8 @@ pub(crate) struct Setting {
     pub(crate) namespace: Option<String>,
     pub(crate) server: ApiServer,
     pub(crate) declarations: Vec<Declaration>,
+    /// Oracles that report nothing.
+    pub(crate) accepted: Vec<Oracle>,
     pub(crate) behaviors: Vec<Arc<dyn Behavior>>,
     pub(crate) invariants: Vec<Invariant>,
 }
@@ -159,6 +161,9 @@ impl<'r> Run<'r> {
         }
         self.process.stop();
         self.judge_run();
+        let accepted = &self.setting.accepted;
+        let is_reported = |violation: &Violation| !accepted.contains(&violation.oracle);
+        self.outcome.violations.retain(is_reported);
         let mut traffic = self.network.traffic();
         self.outcome.unused = traffic.unused().len();
         self.outcome.moments = std::mem::take(&mut traffic.moments);

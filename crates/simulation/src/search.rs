@@ -299,7 +299,7 @@ impl<'s> Search<'s> {
             oracle: Some(Oracle::Path),
         };
         let alone = self.run(&fresh, &expected);
-        if alone.rejected.is_some() || self.report(&fresh, &expected, &alone) {
+        if self.report(&fresh, &expected, &alone) || alone.rejected.is_some() {
             return None;
         }
         let target = alone.settled[count - 1].clone();
@@ -313,7 +313,7 @@ impl<'s> Search<'s> {
             .steps
             .insert(count + 1, base.expected.steps[count - 1].clone());
         let outcome = self.run(&path, &expected);
-        if outcome.rejected.is_some() || self.report(&path, &expected, &outcome) {
+        if self.report(&path, &expected, &outcome) || outcome.rejected.is_some() {
             return None;
         }
         expected.oracle = None;

@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::declaration::Declaration;
 use crate::environment::{self, Behavior, World};
 use crate::history::{History, VARIABLE};
+use crate::oracle::Oracle;
 use crate::report::Report;
 use crate::run::{Invariant, Program, Setting};
 use crate::search::Search;
@@ -43,6 +44,7 @@ pub struct Simulation {
     behaviors: Vec<Arc<dyn Behavior>>,
     invariants: Vec<Invariant>,
     namespace: Option<String>,
+    accepted: Vec<Oracle>,
     histories: usize,
 }
 
@@ -89,6 +91,7 @@ impl Simulation {
             behaviors: environment::of_cluster(),
             invariants: Vec::new(),
             namespace: None,
+            accepted: Vec::new(),
             histories: HISTORIES,
         }
     }
@@ -180,6 +183,14 @@ impl Simulation {
         self
     }
 
+    /// Does not report violations of an oracle, such as [`Oracle::Path`] for an operator that leaves an
+    /// object when its name in the spec changes.
+    #[must_use]
+    pub fn without(mut self, oracle: Oracle) -> Self {
+        self.accepted.push(oracle);
+        self
+    }
+
     /// Sets the largest number of histories. Defaults to 120.
     #[must_use]
     pub fn histories(mut self, count: usize) -> Self {
@@ -240,6 +251,7 @@ impl Simulation {
                 .collect(),
             program: self.program,
             namespace: self.namespace,
+            accepted: self.accepted,
             server: self.server,
             behaviors: self.behaviors,
             invariants: self.invariants,

@@ -219,13 +219,13 @@ impl<S> Ctx<S> {
         self.shared.client.clone()
     }
 
-    /// Returns the current time. In a [simulation](crate::simulation), it is the simulated time, so that
+    /// Returns the current time. In a simulation, it is the simulated time, so that
     /// months pass at once and runs can be repeated.
     pub fn now(&self) -> k8s_openapi::jiff::Timestamp {
         crate::clock::now()
     }
 
-    /// Returns a random number, not suitable for secrets. In a [simulation](crate::simulation), it depends
+    /// Returns a random number, not suitable for secrets. In a simulation, it depends
     /// on the history, so that runs can be repeated.
     pub fn random(&self) -> u64 {
         crate::random::random_u64()

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::Case;
 use crate::children::{cluster_role, config_map, labelled_owner};
-use crate::kinds::{App, crds, declared};
+use crate::kinds::{App, crds, declared, report_phase};
 
 const CLASS: &str = "finalizer";
 const FINALIZER: &str = "simulated.example.com/cluster-role";
@@ -109,6 +109,7 @@ mod lost_settings {
     use super::*;
 
     async fn cleanup<const REPAIRED: bool>(app: Arc<App>, ctx: Ctx<()>) -> Result {
+        report_phase(&ctx, &*app, "Deleting").await?;
         let mut role = cluster_role(&*app);
         if !REPAIRED {
             let settings = ctx.api::<ConfigMap>(&*app).get(&app.name_any()).await?;

@@ -24,6 +24,7 @@ mod order;
 mod orphan;
 mod permission;
 mod plain;
+mod simulation;
 mod stale_cache;
 mod time;
 mod unobserved;

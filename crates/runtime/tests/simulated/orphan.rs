@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::ClusterRole;
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 use rbuilder::{Action, Controller, Ctx, Manager, Result, Watch};
 use serde_json::json;
 
@@ -90,12 +90,11 @@ mod renamed {
         ctx.apply_owned(&*labelled, child).await?;
         if REPAIRED {
             let children = ctx.cached::<ConfigMap>()?.in_namespace(&namespace(&*labelled));
-            let owner = labelled.controller_owner_ref(&());
             let is_owned = |child: &ConfigMap| {
-                child
-                    .owner_references()
+                let owners = child.owner_references();
+                owners
                     .iter()
-                    .any(|held| Some(held) == owner.as_ref())
+                    .any(|owner| Some(&owner.uid) == labelled.metadata.uid.as_ref())
             };
             for child in children
                 .iter()

@@ -203,7 +203,7 @@ async fn names<K: Object>(client: &Client) -> Vec<String> {
 }
 
 /// Returns the first declaration of each object: what an ordinary test declares.
-fn ordinary(case: &Case) -> Vec<Value> {
+pub(crate) fn ordinary(case: &Case) -> Vec<Value> {
     let mut declared: Vec<Value> = Vec::new();
     for object in (case.declarations)() {
         let is_same = |other: &Value| {

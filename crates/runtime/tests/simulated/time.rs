@@ -30,11 +30,11 @@ pub(crate) const CASES: &[Case] = &[
         role: None,
     },
     Case {
-        name: "timer_lost_by_another_event",
+        name: "renewal_tried_only_once",
         class: CLASS,
         oracle: "end-state",
-        broken: lost_timer::register::<false>,
-        repaired: lost_timer::register::<true>,
+        broken: tried_once::register::<false>,
+        repaired: tried_once::register::<true>,
         crds: crds::<App>,
         declarations: || vec![declared::<App>(json!({ "size": 1 }))],
         role: None,
@@ -73,25 +73,24 @@ mod renewal {
     }
 }
 
-/// A reconcile for another reason replaces the one that was scheduled:
-/// cert-manager/cert-manager#4575, a renewal that never comes.
-mod lost_timer {
+/// The renewal is noted as tried before it has succeeded, and is not tried again:
+/// cert-manager/cert-manager#6378 and #7639.
+mod tried_once {
     use super::*;
 
     async fn reconcile<const REPAIRED: bool>(app: Arc<App>, ctx: Ctx<Times>) -> Result {
         let name = app.name_any();
         let child = config_map(&name, [("size", app.spec.size.to_string())]);
-        let is_changed = ctx
-            .api::<ConfigMap>(&*app)
-            .get_opt(&name)
-            .await?
-            .is_some_and(|found| found.data != child.data);
         ctx.apply_owned(&*app, child).await?;
         let since = ctx.first(&name);
-        match is_changed && !REPAIRED {
-            true => Ok(Action::await_change()),
-            false => wait(&app, &ctx, since).await,
+        let tried = format!("{name} tried");
+        if !REPAIRED && since.elapsed() >= LIFETIME {
+            if ctx.known(&tried).is_some() {
+                return Ok(Action::await_change());
+            }
+            ctx.first(&tried);
         }
+        wait(&app, &ctx, since).await
     }
 
     pub(super) fn register<const REPAIRED: bool>(manager: Manager) -> Manager {
