@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::Case;
 use crate::children::{claim, create, delete_named, labels, requested, secret};
-use crate::kinds::{Labelled, Store, crds, declared, namespace};
+use crate::kinds::{Labelled, Store, crds, declared, namespace, report_phase};
 
 const CLASS: &str = "stale cache";
 
@@ -47,6 +47,7 @@ mod leftovers {
         let wanted = claim(store.name_any(), store.spec.storage);
         if REPAIRED {
             ctx.apply_owned(&*store, wanted).await?;
+            report_phase(&ctx, &*store, "Running").await?;
             return Ok(Action::await_change());
         }
         let mut owned = wanted.clone();
@@ -71,11 +72,12 @@ mod leftovers {
             }
             Some(_) => {}
         }
+        if claims.iter().any(|claim| is_ours(claim)) {
+            report_phase(&ctx, &*store, "Running").await?;
+            return Ok(Action::await_change());
+        }
         // Look again until the cache shows the claim.
-        Ok(match claims.iter().any(|claim| is_ours(claim)) {
-            true => Action::await_change(),
-            false => Action::requeue(Duration::from_secs(5)),
-        })
+        Ok(Action::requeue(Duration::from_secs(1)))
     }
 
     pub(super) fn register<const REPAIRED: bool>(manager: Manager) -> Manager {
@@ -95,7 +97,7 @@ mod clean_slate {
         if !REPAIRED && cached.is_none() {
             delete_named::<Secret, _>(&ctx, &*login, &name).await?;
             create(&ctx, &*login, wanted).await?;
-            return Ok(Action::requeue(Duration::from_secs(5)));
+            return Ok(Action::requeue(Duration::from_secs(1)));
         }
         ctx.apply_owned(&*login, wanted).await?;
         Ok(Action::await_change())
