@@ -4,9 +4,8 @@ use std::cell::RefCell;
 use std::sync::Once;
 
 use jiff::{SignedDuration, Timestamp};
+use rbuilder_testing::Random;
 use tokio::time::Instant;
-
-use crate::random::Random;
 
 thread_local! {
     static CURRENT: RefCell<Option<Context>> = const { RefCell::new(None) };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use http::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 
 use crate::world::ObjectName;
@@ -21,6 +22,16 @@ impl Declaration {
             set(&mut object, pointer, value);
         }
         object
+    }
+
+    /// Returns the request that applies an object with this name. `parameters` are added to the query.
+    pub(crate) fn apply(&self, object: &Value, parameters: &str) -> http::Request<String> {
+        let path = self.name.path();
+        let request = http::Request::patch(format!("{path}?fieldManager=user&force=true{parameters}"));
+        let request = request.header(CONTENT_TYPE, "application/apply-patch+yaml");
+        request
+            .body(object.to_string())
+            .expect("a path of names is a URI")
     }
 
     /// Returns one change for each field of the spec: another value, or none.

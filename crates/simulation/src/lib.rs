@@ -37,7 +37,6 @@ mod environment;
 mod history;
 mod network;
 mod oracle;
-mod random;
 mod report;
 mod run;
 mod search;

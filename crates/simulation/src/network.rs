@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use http::Response;
-use http_body_util::{BodyExt, Full, StreamBody};
+use http::header::CONTENT_TYPE;
+use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Bytes, Frame};
 use kube::Client;
 use kube::client::Body;
 use rbuilder_testing::fake::{ApiServer, Request, ResponseBody, Verb};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tower::BoxError;
@@ -34,13 +35,10 @@ const DELAY: Duration = Duration::from_secs(2);
 /// A request of the operator, as perturbations name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
-    /// Such as `create pods default/a #1`.
+    /// The request and its number, such as `create pods default/a #1`.
     pub(crate) name: String,
-    pub(crate) is_write: bool,
     /// Whether the server has changed something.
     pub(crate) changed: bool,
-    /// The status code of the answer.
-    pub(crate) code: u16,
     /// Number of the step of the history.
     pub(crate) step: usize,
 }
@@ -49,7 +47,8 @@ pub(crate) struct Moment {
 #[derive(Clone, Debug)]
 pub(crate) struct Deletion {
     pub(crate) name: ObjectName,
-    /// Whether an owner of the object, or a custom resource if it has none, exists and stays.
+    /// Whether an owner of the object exists and is not being deleted. If the object has no owners, any
+    /// custom resource counts.
     pub(crate) owner_lives: bool,
 }
 
@@ -62,7 +61,8 @@ pub(crate) struct Traffic {
     deletions: Vec<Deletion>,
     /// Losses of data by the operator.
     pub(crate) losses: Vec<Violation>,
-    pub(crate) claims: Claims,
+    /// What statuses claim. `None` in a run with perturbations, after which they may be outdated.
+    pub(crate) claims: Option<Claims>,
     step: usize,
     delayed: BTreeMap<String, Instant>,
     forbidden: Vec<(String, Instant)>,
@@ -92,6 +92,7 @@ pub(crate) struct Connection {
 impl Network {
     pub(crate) fn new(server: ApiServer, perturbations: Vec<Perturbation>) -> Self {
         let traffic = Traffic {
+            claims: perturbations.is_empty().then(Claims::default),
             waiting: perturbations,
             ..Traffic::default()
         };
@@ -117,26 +118,9 @@ impl Network {
     }
 
     /// Sends a request of another actor and records it. Returns the answer's status and body.
-    pub(crate) async fn send(
-        &self,
-        actor: Actor,
-        method: &str,
-        path: &str,
-        content_type: &str,
-        body: &Value,
-    ) -> (u16, Value) {
-        let request = http::Request::builder()
-            .method(method)
-            .uri(path)
-            .header("content-type", content_type);
-        let body = if body.is_null() {
-            String::new()
-        } else {
-            body.to_string()
-        };
-        let Ok(request) = request.body(Body::from(body.into_bytes())) else {
-            return (0, Value::Null);
-        };
+    pub(crate) async fn send(&self, actor: Actor, request: http::Request<String>) -> (u16, Value) {
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let request = request.map(|body| Body::from(body.into_bytes()));
         let before = self.server.version();
         let (code, body) = match self.server.call(request, true).await {
             Ok(response) => {
@@ -152,23 +136,29 @@ impl Network {
             Err(_) => (0, Value::Null),
         };
         let changed = self.server.version() != before;
-        let (path, _) = path.split_once('?').unwrap_or((path, ""));
-        let name = Request::parse(&parse_method(method), path, "");
-        let name = name.map_or_else(|| path.to_owned(), |request| request.to_string());
+        let name = Request::parse(&method, &path, "");
+        let name = name.map_or(path, |request| request.to_string());
         self.traffic().timeline.request(actor, name, code, changed);
         (code, body)
     }
 
-    /// Deletes an object as another actor.
-    pub(crate) async fn delete(&self, actor: Actor, object: &ObjectName) -> u16 {
-        self.send(actor, "DELETE", &object.path(), "application/json", &Value::Null)
-            .await
-            .0
+    async fn delete(&self, actor: Actor, object: &ObjectName) {
+        let request = http::Request::delete(object.path()).body(String::new());
+        self.send(actor, request.expect("a path of names is a URI")).await;
     }
-}
 
-fn parse_method(method: &str) -> http::Method {
-    method.parse().unwrap_or_default()
+    /// Deletes a declared object.
+    pub(crate) async fn undeclare(&self, object: &ObjectName) {
+        self.delete(Actor::User, object).await;
+    }
+
+    /// Changes an object, or a part such as `/status`, by a merge patch.
+    pub(crate) async fn merge(&self, actor: Actor, object: &ObjectName, part: &str, patch: &Value) {
+        let path = format!("{}{part}", object.path());
+        let request = http::Request::patch(path).header(CONTENT_TYPE, "application/merge-patch+json");
+        let request = request.body(patch.to_string());
+        self.send(actor, request.expect("a path of names is a URI")).await;
+    }
 }
 
 impl Connection {
@@ -187,7 +177,7 @@ impl Connection {
         self.is_dead.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_dead(&self) -> bool {
+    fn is_dead(&self) -> bool {
         self.is_dead.load(Ordering::Relaxed)
     }
 
@@ -200,7 +190,10 @@ impl Connection {
         let rebuilt = http::Request::from_parts(parts, Body::from(bytes.to_vec()));
         match parsed {
             Some(request) if request.verb == Verb::Watch => self.watch(&request, rebuilt).await,
-            Some(request) => self.answer(&request, &bytes, rebuilt).await,
+            Some(mut request) => {
+                request.body = serde_json::from_slice(&bytes).unwrap_or_default();
+                self.answer(&request, rebuilt).await
+            }
             // Discovery.
             None => self.network.server.call(rebuilt, false).await,
         }
@@ -253,23 +246,20 @@ impl Connection {
     async fn answer(
         &self,
         request: &Request,
-        body: &Bytes,
         http: http::Request<Body>,
     ) -> Result<Response<ResponseBody>, BoxError> {
-        let kind = kind_of_request(request, body);
+        let kind = kind_of_request(request);
         let (name, actions) = self.network.traffic().next_moment(&kind);
         let moment = Moment {
             name: name.clone(),
-            is_write: !matches!(request.verb, Verb::Get | Verb::List | Verb::Watch),
             changed: false,
-            code: 0,
             step: self.network.traffic().step,
         };
         if let Some(refused) = self.disturb_before(&actions, &kind, &moment).await {
             return refused;
         }
         let before = self.network.server.version();
-        let target = ObjectName::of_request(request, body);
+        let target = ObjectName::of_request(request);
         let old = (request.verb == Verb::Delete).then(|| world::find(&self.network.server, &target));
         let response = self.network.server.call(http, false).await?;
         let code = response.status().as_u16();
@@ -277,8 +267,8 @@ impl Connection {
         {
             let mut traffic = self.network.traffic();
             traffic.timeline.request(Actor::Operator, name, code, changed);
-            if changed {
-                traffic.claims.observe(&self.network.server.objects());
+            if let Some(claims) = traffic.claims.as_mut().filter(|_| changed) {
+                claims.observe(&self.network.server.objects());
             }
             let deleted = old.flatten().filter(|_| changed);
             let deletion = deleted.map(|object| Deletion {
@@ -292,11 +282,7 @@ impl Connection {
             };
             traffic.losses.extend(loss);
             traffic.deletions.extend(deletion);
-            traffic.moments.push(Moment {
-                changed,
-                code,
-                ..moment
-            });
+            traffic.moments.push(Moment { changed, ..moment });
         }
         self.disturb_after(&actions, before).await?;
         self.check_alive().await;
@@ -367,7 +353,7 @@ impl Connection {
                         let kind = object.resource();
                         let until = Instant::now() + UNSEEN;
                         network.traffic().delayed.insert(kind, until);
-                        network.delete(Actor::User, &object).await;
+                        network.undeclare(&object).await;
                         network.traffic().to_redeclare = Some(object);
                     }
                 }
@@ -394,10 +380,7 @@ impl Network {
         let mut traffic = self.traffic();
         let name = moment.name.clone();
         traffic.timeline.request(Actor::Operator, name, code, false);
-        traffic.moments.push(Moment {
-            code,
-            ..moment.clone()
-        });
+        traffic.moments.push(moment.clone());
     }
 
     /// Changes a field that the operator has set, as another actor. Does nothing if there is none.
@@ -406,8 +389,7 @@ impl Network {
             return;
         };
         if let Some(patch) = world::foreign_change(&object) {
-            let (path, kind) = (name.path(), "application/merge-patch+json");
-            self.send(Actor::Other, "PATCH", &path, kind, &patch).await;
+            self.merge(Actor::Other, name, "", &patch).await;
         }
     }
 }
@@ -416,7 +398,9 @@ impl Traffic {
     /// Begins a step of the history.
     pub(crate) fn begin_step(&mut self, number: usize) {
         self.step = number;
-        self.claims.forget();
+        if let Some(claims) = &mut self.claims {
+            claims.forget();
+        }
     }
 
     /// Counts a request. Returns its name, and what the history says about it.
@@ -436,17 +420,12 @@ impl Traffic {
         let mut forbidden = self.forbidden.iter();
         forbidden.any(|(wanted, until)| wanted == kind && *until > now)
     }
-
-    /// Returns the perturbations that have not happened.
-    pub(crate) fn unused(&self) -> &[Perturbation] {
-        &self.waiting
-    }
 }
 
 /// Returns the name of the request without its number. Created objects are named by their body, with
 /// `*` in place of the generated part of a name.
-fn kind_of_request(request: &Request, body: &Bytes) -> String {
-    let text = name_request(request, body);
+fn kind_of_request(request: &Request) -> String {
+    let text = name_request(request);
     // Clients name events after the time.
     match text.rsplit_once('.') {
         Some((start, _)) if request.resource == "events" && start.contains('/') => format!("{start}.*"),
@@ -454,13 +433,12 @@ fn kind_of_request(request: &Request, body: &Bytes) -> String {
     }
 }
 
-fn name_request(request: &Request, body: &Bytes) -> String {
+fn name_request(request: &Request) -> String {
     let text = request.to_string();
     if request.verb != Verb::Create || request.name.is_some() {
         return text;
     }
-    let body: Value = serde_json::from_slice(body).unwrap_or_default();
-    let metadata = &body["metadata"];
+    let metadata = &request.body["metadata"];
     let name = match (metadata["name"].as_str(), metadata["generateName"].as_str()) {
         (Some(name), _) => name.to_owned(),
         (None, Some(prefix)) => format!("{prefix}*"),
@@ -472,29 +450,9 @@ fn name_request(request: &Request, body: &Bytes) -> String {
     }
 }
 
-/// Returns an answer with an error, in the form of the API server.
+/// Returns the answer of a server that fails or refuses.
 fn refusal(code: u16, message: &str) -> Response<ResponseBody> {
-    let reason = match code {
-        403 => "Forbidden",
-        404 => "NotFound",
-        409 => "Conflict",
-        410 => "Expired",
-        422 => "Invalid",
-        429 => "TooManyRequests",
-        500 => "InternalError",
-        503 => "ServiceUnavailable",
-        504 => "Timeout",
-        _ => "",
-    };
-    let status = json!({
-        "apiVersion": "v1", "kind": "Status", "status": "Failure",
-        "message": message, "reason": reason, "code": code,
-    });
-    let mut response = Response::new(Full::from(status.to_string()).boxed_unsync());
-    *response.status_mut() =
-        http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
-    let json = http::HeaderValue::from_static("application/json");
-    response.headers_mut().insert(http::header::CONTENT_TYPE, json);
+    let mut response = ApiServer::refusal(code, message);
     if code == 429 {
         let second = http::HeaderValue::from_static("1");
         response.headers_mut().insert(http::header::RETRY_AFTER, second);

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use crate::search::{Failure, Found};
+use crate::search::Failure;
 
 /// The number of events at the start and at the end of a timeline that a report shows.
 const MOST_EVENTS: usize = 40;
 
 /// What a simulation has found. Formatted as text for a terminal.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
     /// The histories in which the operator was wrong, at most one for each oracle.
@@ -23,19 +23,6 @@ pub struct Report {
     pub unused_fields: Vec<String>,
     /// Fields that differ between two runs without perturbations, and that are not compared.
     pub masked: Vec<String>,
-}
-
-impl Report {
-    pub(crate) fn new(found: Found) -> Self {
-        Self {
-            failures: found.failures,
-            histories: found.histories,
-            disturbed: found.disturbed,
-            requests: found.requests,
-            unused_fields: found.unused_fields,
-            masked: found.masked,
-        }
-    }
 }
 
 impl fmt::Display for Report {

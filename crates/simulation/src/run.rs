@@ -74,8 +74,6 @@ pub(crate) struct Outcome {
     pub(crate) violations: Vec<Violation>,
     /// Why the server rejects a declaration. The run ends there.
     pub(crate) rejected: Option<String>,
-    /// Number of perturbations that did not happen, because their request was not made.
-    pub(crate) unused: usize,
 }
 
 /// A running operator.
@@ -109,7 +107,7 @@ struct Run<'r> {
     _context: context::Entered,
 }
 
-/// How a step ended.
+/// The result of waiting for a step.
 enum Settled {
     AsExpected,
     Otherwise(Vec<Difference>),
@@ -165,7 +163,6 @@ impl<'r> Run<'r> {
         let is_reported = |violation: &Violation| !accepted.contains(&violation.oracle);
         self.outcome.violations.retain(is_reported);
         let mut traffic = self.network.traffic();
-        self.outcome.unused = traffic.unused().len();
         self.outcome.moments = std::mem::take(&mut traffic.moments);
         self.outcome.events = std::mem::take(&mut traffic.timeline.events);
         drop(traffic);
@@ -173,33 +170,29 @@ impl<'r> Run<'r> {
     }
 
     async fn take(&mut self, step: &Step) {
-        let Some(number) = step.declaration() else {
-            self.environment.fail();
-            let text = "the environment fails from now on".to_owned();
-            self.network.traffic().timeline.note(Actor::Environment, text);
-            return;
-        };
-        let declaration = &self.setting.declarations[number];
-        self.declared.retain(|(declared, _)| *declared != number);
-        match step {
-            Step::Apply(number) => self.declared.push((*number, declaration.object.clone())),
-            Step::ApplyWith(number, changes) => self.declared.push((*number, declaration.with(changes))),
-            Step::Delete(_) => {
-                self.network.delete(Actor::User, &declaration.name).await;
-                return;
-            }
-            Step::FailEnvironment => {}
+        if let Some(number) = step.declaration() {
+            self.declared.retain(|(declared, _)| *declared != number);
         }
+        let declarations = &self.setting.declarations;
+        let (number, object) = match step {
+            Step::Apply(number) => (*number, declarations[*number].object.clone()),
+            Step::ApplyWith(number, changes) => (*number, declarations[*number].with(changes)),
+            Step::Delete(number) => return self.network.undeclare(&declarations[*number].name).await,
+            Step::FailEnvironment => {
+                self.environment.fail();
+                let text = "the environment fails from now on".to_owned();
+                return self.network.traffic().timeline.note(Actor::Environment, text);
+            }
+        };
+        self.declared.push((number, object));
         self.declare().await;
     }
 
     /// Applies all declared objects.
     async fn declare(&mut self) {
         for (number, object) in &self.declared {
-            let path = self.setting.declarations[*number].name.path();
-            let path = format!("{path}?fieldManager=user&force=true");
-            let kind = "application/apply-patch+yaml";
-            let (code, body) = self.network.send(Actor::User, "PATCH", &path, kind, object).await;
+            let request = self.setting.declarations[*number].apply(object, "");
+            let (code, body) = self.network.send(Actor::User, request).await;
             if code >= 400 {
                 let why = body["message"].as_str().unwrap_or_default();
                 self.outcome.rejected = Some(why.to_owned());
@@ -235,7 +228,7 @@ impl<'r> Run<'r> {
                 match differences.filter(|differences| !differences.is_empty()) {
                     None => return Settled::AsExpected,
                     Some(differences) if now > begin + PATIENCE => return Settled::Otherwise(differences),
-                    // The operator may ask for a later reconcile.
+                    // The operator may have requested a later reconcile.
                     Some(_) => (changed, idle_from) = (now, count),
                 }
             }
@@ -359,8 +352,9 @@ impl<'r> Run<'r> {
         let violations = &mut self.outcome.violations;
         let mut traffic = self.network.traffic();
         violations.append(&mut traffic.losses);
-        if self.history.perturbations.is_empty() && self.history.environment != Pace::Failing {
-            violations.append(&mut traffic.claims.violations);
+        let claims = traffic.claims.as_mut();
+        if let Some(claims) = claims.filter(|_| self.history.environment != Pace::Failing) {
+            violations.append(&mut claims.violations);
         }
         drop(traffic);
         let panics = context::panics();

@@ -6,12 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rbuilder_testing::Random;
 use serde_json::Value;
 
 use crate::history::{Disturbance, History, Pace, Perturbation, Step};
 use crate::network::Moment;
 use crate::oracle::{Oracle, Violation};
-use crate::random::Random;
+use crate::report::Report;
 use crate::run::{Expected, Outcome, Setting, run};
 use crate::timeline::Event;
 use crate::world::{Snapshot, compare, mask_of};
@@ -37,33 +38,17 @@ pub struct Failure {
     pub events: Vec<Event>,
 }
 
-/// The result of a search.
-#[derive(Debug, Default)]
-pub(crate) struct Found {
-    pub(crate) failures: Vec<Failure>,
-    pub(crate) histories: usize,
-    /// Number of requests that were disturbed, of those that the operator makes.
-    pub(crate) disturbed: usize,
-    pub(crate) requests: usize,
-    /// Fields of the declarations that change nothing.
-    pub(crate) unused_fields: Vec<String>,
-    /// Fields that differ between two runs, and that are not compared.
-    pub(crate) masked: Vec<String>,
-}
-
 pub(crate) struct Search<'s> {
     setting: &'s Setting,
     /// The largest number of histories.
     budget: usize,
-    found: Found,
+    found: Report,
     /// Requests that were disturbed.
     disturbed: BTreeSet<String>,
 }
 
 /// A history without perturbations, and what it has shown.
 struct Base {
-    /// Names of the declared objects.
-    declared: Vec<String>,
     history: History,
     outcome: Outcome,
     expected: Expected,
@@ -74,23 +59,25 @@ impl<'s> Search<'s> {
         Self {
             setting,
             budget,
-            found: Found::default(),
+            found: Report::default(),
             disturbed: BTreeSet::new(),
         }
     }
 
-    pub(crate) fn search(mut self) -> Found {
+    pub(crate) fn search(mut self) -> Report {
         let Some(base) = self.base() else {
             return self.found;
         };
-        self.found.requests = names(&base.outcome.moments).len();
+        self.found.requests = base.outcome.moments.len();
         self.paces(&base);
         self.orders(&base);
-        let crashes = crashes(&base);
+        let crashes = crashes(&changing(&base.outcome.moments, 0));
         self.disturb_each(&base, &crashes);
         let mut bases = self.variants(&base);
         bases.insert(0, base);
-        let singles: Vec<Vec<Perturbation>> = bases.iter().map(perturbations).collect();
+        let declared = self.declared();
+        let singles = bases.iter().map(|base| perturbations(base, &declared));
+        let singles: Vec<Vec<Perturbation>> = singles.collect();
         let mut queues: Vec<_> = singles.iter().map(|singles| singles.iter()).collect();
         // Half of the histories disturb the first declaration.
         while !self.is_done() && queues.iter().any(|queue| queue.len() > 0) {
@@ -124,7 +111,7 @@ impl<'s> Search<'s> {
 
     /// Runs one history. It must settle in the states of the same history without perturbations, and
     /// steps that change a declaration in the states of the declaration from nothing.
-    pub(crate) fn replay(mut self, history: &History) -> Found {
+    pub(crate) fn replay(mut self, history: &History) -> Report {
         let Some(base) = self.base() else {
             return self.found;
         };
@@ -219,7 +206,6 @@ impl<'s> Search<'s> {
         self.found.masked = expected.mask.iter().cloned().collect();
         expected.steps = outcome.settled.iter().cloned().map(Some).collect();
         Some(Base {
-            declared: self.declared(),
             history,
             outcome,
             expected,
@@ -320,7 +306,6 @@ impl<'s> Search<'s> {
         }
         expected.oracle = None;
         Some(Base {
-            declared: self.declared(),
             history: path,
             outcome,
             expected,
@@ -472,79 +457,54 @@ fn first_difference(expected: &[Event], found: &[Event]) -> Option<String> {
     ))
 }
 
-/// Returns the moments by name.
-fn names(moments: &[Moment]) -> BTreeMap<&str, &Moment> {
+/// Returns the requests from a step on that changed something.
+fn changing(moments: &[Moment], first_step: usize) -> Vec<&Moment> {
+    let moments = moments.iter();
     moments
-        .iter()
-        .map(|moment| (moment.name.as_str(), moment))
+        .filter(|moment| moment.changed && moment.step >= first_step)
         .collect()
 }
 
 /// Returns the crashes and lost answers at each write: most operators fail there first.
-fn crashes(base: &Base) -> Vec<Perturbation> {
+fn crashes(changing: &[&Moment]) -> Vec<Perturbation> {
     let actions = [
         Disturbance::CrashAfter,
         Disturbance::CrashBefore,
         Disturbance::LoseAnswer,
         Disturbance::CrashIntoPast,
     ];
-    let changing: Vec<&Moment> = base
-        .outcome
-        .moments
-        .iter()
-        .filter(|moment| moment.changed)
-        .collect();
-    actions
-        .iter()
-        .flat_map(|action| at_each(&changing, action))
-        .collect()
+    let each = actions.iter();
+    each.flat_map(|action| at_each(changing, action)).collect()
 }
 
 /// Returns the other perturbations to try with a history. For a history that changes a declaration, they
 /// also include crashes from there on.
-fn perturbations(base: &Base) -> Vec<Perturbation> {
-    let last_apply = base
-        .history
-        .steps
-        .iter()
-        .rposition(|step| !matches!(step, Step::Delete(_)));
+fn perturbations(base: &Base, declared: &[String]) -> Vec<Perturbation> {
+    let steps = &base.history.steps;
+    let last_apply = steps.iter().rposition(|step| !matches!(step, Step::Delete(_)));
     let state = last_apply.and_then(|number| base.outcome.settled.get(number));
     let objects: Vec<&String> = state.into_iter().flat_map(|state| state.0.keys()).collect();
-    let children: Vec<&String> = objects
-        .iter()
-        .filter(|name| !base.declared.contains(name) && !name.contains('<'))
-        .copied()
-        .collect();
-    let kinds: BTreeSet<&str> = objects
-        .iter()
-        .filter_map(|name| Some(name.split_once(' ')?.0))
-        .collect();
+    let is_child = |name: &&&String| !declared.contains(name) && !name.contains('<');
+    let children = objects.iter().filter(is_child);
+    let kinds = objects.iter().filter_map(|name| Some(name.split_once(' ')?.0));
+    let kinds: BTreeSet<&str> = kinds.collect();
     // Disturb the steps of a path that differ from the base.
-    let first_step = base
-        .history
-        .steps
-        .iter()
-        .position(|step| matches!(step, Step::ApplyWith(..)))
-        .unwrap_or(0);
-    let moments: Vec<&Moment> = base
-        .outcome
-        .moments
-        .iter()
-        .filter(|moment| moment.step >= first_step)
-        .collect();
-    let changing: Vec<&Moment> = moments.iter().filter(|moment| moment.changed).copied().collect();
+    let change = steps.iter().position(|step| matches!(step, Step::ApplyWith(..)));
+    let first_step = change.unwrap_or(0);
+    let moments = base.outcome.moments.iter();
+    let moments: Vec<&Moment> = moments.filter(|moment| moment.step >= first_step).collect();
+    let changing = changing(&base.outcome.moments, first_step);
     let mut list = Vec::new();
-    if first_step > 0 {
-        let late = |perturbation: &Perturbation| changing.iter().any(|moment| moment.name == perturbation.at);
-        list.extend(crashes(base).into_iter().filter(late));
+    if change.is_some() {
+        list.extend(crashes(&changing));
     }
     let mut add = |moments: &[&Moment], action: &Disturbance| list.extend(at_each(moments, action));
-    for name in &base.declared {
+    for name in declared {
         add(&changing, &Disturbance::Redeclare(name.clone()));
     }
     for child in children {
-        add(&changing, &Disturbance::Remove(child.clone()));
-        add(&changing, &Disturbance::Edit(child.clone()));
+        add(&changing, &Disturbance::Remove(child.to_string()));
+        add(&changing, &Disturbance::Edit(child.to_string()));
     }
     for kind in kinds {
         add(&changing, &Disturbance::DelayEvents(kind.to_owned()));

@@ -236,7 +236,7 @@ impl Simulation {
             None => Search::new(&setting, histories).search(),
         });
         match running.map(std::thread::JoinHandle::join) {
-            Ok(Ok(found)) => Report::new(found),
+            Ok(Ok(report)) => report,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
             Err(error) => panic!("cannot start a thread: {error}"),
         }
@@ -297,13 +297,8 @@ impl Setting {
     /// Returns whether the server rejects a variant of a declaration.
     pub(crate) fn is_rejected(&self, number: usize, changes: &BTreeMap<String, Value>) -> bool {
         let declaration = &self.declarations[number];
-        let path = declaration.name.path();
-        let request = http::Request::patch(format!("{path}?fieldManager=user&force=true&dryRun=All"));
-        let request = request.header("content-type", "application/apply-patch+yaml");
-        let body = declaration.with(changes).to_string();
-        let Ok(request) = request.body(Body::from(body.into_bytes())) else {
-            return true;
-        };
+        let request = declaration.apply(&declaration.with(changes), "&dryRun=All");
+        let request = request.map(|body| Body::from(body.into_bytes()));
         // The server answers without waiting for anything.
         let answer = futures::FutureExt::now_or_never(self.server.call(request, true));
         !matches!(answer, Some(Ok(response)) if response.status().is_success())

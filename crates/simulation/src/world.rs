@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use hyper::body::Bytes;
 use jiff::Timestamp;
 use rbuilder_testing::fake::{ApiServer, Request, StoredObject};
 use serde_json::{Map, Value, json};
@@ -90,10 +89,10 @@ impl ObjectName {
         }
     }
 
-    pub(crate) fn of_request(request: &Request, body: &Bytes) -> Self {
+    pub(crate) fn of_request(request: &Request) -> Self {
         let name = request.name.clone().unwrap_or_else(|| {
-            let body: Value = serde_json::from_slice(body).unwrap_or_default();
-            body["metadata"]["name"].as_str().unwrap_or_default().to_owned()
+            let name = &request.body["metadata"]["name"];
+            name.as_str().unwrap_or_default().to_owned()
         });
         Self {
             group: request.group.clone(),
@@ -148,18 +147,22 @@ pub(crate) fn find(server: &ApiServer, name: &ObjectName) -> Option<Arc<Value>> 
     Some(found?.object)
 }
 
-/// Returns whether an owner of an object exists and is not being deleted. For an object without owners,
-/// whether any custom resource is.
-pub(crate) fn owner_lives(server: &ApiServer, object: &Value) -> bool {
+/// Returns the uids of the owners of an object.
+pub(crate) fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
     let owners = object["metadata"]["ownerReferences"].as_array();
-    let uids: Vec<&str> = owners
+    owners
         .into_iter()
         .flatten()
         .filter_map(|owner| owner["uid"].as_str())
-        .collect();
+}
+
+/// Returns whether an owner of an object exists and is not being deleted. For an object without owners,
+/// whether any custom resource is.
+pub(crate) fn owner_lives(server: &ApiServer, object: &Value) -> bool {
+    let uids: Vec<&str> = owner_uids(object).collect();
     server.objects().iter().any(|stored| {
         let is_owner = match uids.is_empty() {
-            true => stored.group.contains('.') && !stored.group.ends_with(".k8s.io"),
+            true => stored.is_custom,
             false => uids.contains(&stored.metadata("uid")),
         };
         is_owner && stored.metadata("deletionTimestamp").is_empty()

@@ -10,6 +10,8 @@
 //! items above 500, removing the first part gives `1 900 0`, and reducing numbers gives `1 501 0`,
 //! which is `[501]`.
 
+use crate::random::Random;
+
 /// Maximum number of recipes tried when shrinking.
 const TRIES: usize = 4000;
 
@@ -33,22 +35,9 @@ pub(super) struct Recipe {
     parts: Vec<(usize, usize)>,
 }
 
-/// Sebastiano Vigna's SplitMix64. Short, and random enough for tests.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-}
-
 impl Choices {
     pub(super) fn random(seed: u64) -> Self {
-        Self::from_source(Source::Random(Random(seed)))
+        Self::from_source(Source::Random(Random::new(seed)))
     }
 
     fn repeat(numbers: Vec<u64>) -> Self {

@@ -34,6 +34,7 @@ mod objects;
 mod observed;
 mod pattern;
 mod project;
+mod random;
 mod values;
 
 pub use admission::admission_request;
@@ -44,3 +45,4 @@ pub use kstatus::{Kstatus, kstatus};
 pub use objects::{Counterexample, RandomObjects};
 pub use observed::until_observed;
 pub use project::{assert_generated_crd_matches, sample};
+pub use random::Random;

@@ -49,7 +49,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// An owner that is going is reconciled like any other: dragonflydb/dragonfly-operator#408,
+/// An owner that is being deleted is reconciled like any other: dragonflydb/dragonfly-operator#408,
 /// ClickHouse/clickhouse-operator#309, SeldonIO/seldon-core#2781.
 mod readopts {
     use super::*;

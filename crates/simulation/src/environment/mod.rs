@@ -167,10 +167,13 @@ impl Environment {
         self.planned = later;
         let due: Vec<(Act, Instant)> = due;
         for (act, _) in due {
-            let path = format!("{}{}", act.object.path(), act.subresource);
-            let kind = "application/merge-patch+json";
+            let Act {
+                object,
+                subresource,
+                patch,
+            } = &act;
             network
-                .send(Actor::Environment, "PATCH", &path, kind, &act.patch)
+                .merge(Actor::Environment, object, subresource, patch)
                 .await;
         }
     }

@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rbuilder_testing::fake::StoredObject;
-use serde_json::Value;
-
 use super::{Oracle, Violation};
-use crate::world::ObjectName;
+use crate::world::{ObjectName, owner_uids};
+use rbuilder_testing::fake::StoredObject;
 
 /// Conditions that say that an object works.
 const WORKING: [&str; 2] = ["Available", "Ready"];
@@ -40,7 +38,7 @@ impl Claims {
             if before.is_none_or(|before| before >= generation) {
                 continue;
             }
-            for owner in owners(stored).filter_map(|uid| by_uid.get(uid)) {
+            for owner in owner_uids(stored.value()).filter_map(|uid| by_uid.get(uid)) {
                 let claimed = self.ready.get(owner.metadata("uid"));
                 if claimed == Some(&self::generation(owner)) {
                     let (owner, child) = (ObjectName::of(owner), ObjectName::of(stored));
@@ -113,7 +111,7 @@ fn is_ready(stored: &StoredObject) -> bool {
 
 /// Returns whether a custom resource says that its current generation works.
 fn claims_ready(stored: &StoredObject) -> bool {
-    if !stored.group.contains('.') || stored.group.ends_with(".k8s.io") {
+    if !stored.is_custom {
         return false;
     }
     let status = &stored.value()["status"];
@@ -127,21 +125,14 @@ fn claims_ready(stored: &StoredObject) -> bool {
     })
 }
 
-fn owners(stored: &StoredObject) -> impl Iterator<Item = &str> {
-    let owners: Option<&Vec<Value>> = stored.value()["metadata"]["ownerReferences"].as_array();
-    owners
-        .into_iter()
-        .flatten()
-        .filter_map(|owner| owner["uid"].as_str())
-}
-
 /// Returns all objects that an object owns, directly or indirectly.
 fn descendants<'o>(root: &StoredObject, objects: &'o [StoredObject]) -> Vec<&'o StoredObject> {
     let mut known = BTreeSet::from([root.metadata("uid")]);
     let mut found: Vec<&StoredObject> = Vec::new();
     loop {
         let next = objects.iter().find(|stored| {
-            !known.contains(stored.metadata("uid")) && owners(stored).any(|uid| known.contains(uid))
+            !known.contains(stored.metadata("uid"))
+                && owner_uids(stored.value()).any(|uid| known.contains(uid))
         });
         let Some(next) = next else { return found };
         known.insert(next.metadata("uid"));

@@ -7,7 +7,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::server::{ApiServer, Shared};
+use super::failure::Failure;
+use super::server::{ApiServer, ResponseBody, Shared, json_response};
 
 /// An object that the server stores.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub struct StoredObject {
     pub group: String,
     /// The plural name of the kind.
     pub resource: String,
+    /// Whether the kind is from a CRD or a Rust type, as opposed to a built-in kind.
+    pub is_custom: bool,
     /// The object, in its storage version.
     pub object: Arc<Value>,
 }
@@ -36,6 +39,12 @@ impl ApiServer {
     pub fn copy(&self) -> Self {
         let state = self.shared().state().copy();
         Self::with_shared(Shared::new(state))
+    }
+
+    /// Returns the answer with which the server rejects a request, with the reason for the status code.
+    #[must_use]
+    pub fn refusal(code: u16, message: &str) -> http::Response<ResponseBody> {
+        json_response(code, &Failure::of_code(code, message).to_json())
     }
 
     /// Returns a receiver that is notified after each request.
@@ -67,6 +76,7 @@ impl ApiServer {
             .map(|(id, _, object)| StoredObject {
                 group: id.group.clone(),
                 resource: id.plural.clone(),
+                is_custom: state.kind(id).is_some_and(|definition| definition.custom),
                 object: object.clone(),
             })
             .collect();

@@ -140,12 +140,6 @@ impl Request {
         self.group == K::group(&()) && self.resource == K::plural(&())
     }
 
-    /// Returns the request for an HTTP method, path and query, without a body. `None` if the path is
-    /// not that of a resource, such as for discovery.
-    pub fn parse(method: &Method, path: &str, query: &str) -> Option<Self> {
-        Self::read(method, path, query)
-    }
-
     pub(super) fn id(&self) -> ResourceId {
         ResourceId::new(&*self.group, &*self.resource)
     }
@@ -158,8 +152,9 @@ impl Request {
         matches!(self.parameter(name), "true" | "1")
     }
 
-    /// Parses a request; `None` if the path is not a resource.
-    pub(super) fn read(method: &Method, path: &str, query: &str) -> Option<Self> {
+    /// Parses the method, path and query of an HTTP request. `None` if the path is not the one of a
+    /// resource, such as for discovery.
+    pub fn parse(method: &Method, path: &str, query: &str) -> Option<Self> {
         let segments: Vec<String> = path
             .split('/')
             .filter(|segment| !segment.is_empty())
@@ -246,7 +241,7 @@ mod tests {
 
     fn check(method: &Method, uri: &str, expected: &str) {
         let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
-        let found = Request::read(method, path, query).map(|request| request.to_string());
+        let found = Request::parse(method, path, query).map(|request| request.to_string());
         assert_eq!(found.unwrap_or_default(), expected, "{method} {uri}");
     }
 

@@ -457,7 +457,7 @@ impl ApiServer {
         let (parts, body) = request.into_parts();
         let (path, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
         let headers = read_headers(&parts.headers);
-        let Some(mut request) = Request::read(&parts.method, path, query) else {
+        let Some(mut request) = Request::parse(&parts.method, path, query) else {
             return Ok(self.document(path, &headers.accept));
         };
         request.by_admin = by_admin;
@@ -620,7 +620,7 @@ fn response(code: u16, body: ResponseBody) -> Response<ResponseBody> {
     response
 }
 
-fn json_response(code: u16, object: &Value) -> Response<ResponseBody> {
+pub(super) fn json_response(code: u16, object: &Value) -> Response<ResponseBody> {
     let mut response = response(code, Full::from(object.to_string()).boxed_unsync());
     let json = http::HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);

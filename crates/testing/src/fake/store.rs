@@ -222,11 +222,6 @@ impl State {
         self.objects.get(id).into_iter().flatten()
     }
 
-    /// Returns a copy of the objects of a kind.
-    pub(super) fn all(&self, id: &ResourceId) -> Objects {
-        self.objects.get(id).cloned().unwrap_or_default()
-    }
-
     /// Returns all objects of all kinds.
     pub(super) fn everything(&self) -> impl Iterator<Item = (&ResourceId, &Key, &Arc<Value>)> {
         let kinds = self.objects.iter();

@@ -15,7 +15,7 @@ use super::failure::Failure;
 use super::kinds::{Definition, ResourceId, Version};
 use super::request::Request;
 use super::selectors::Selector;
-use super::store::{Change, State};
+use super::store::{Change, Key, State};
 use super::view::View;
 
 /// Interval of bookmarks, if the watch allows them.
@@ -81,18 +81,13 @@ impl Watch {
         let from = super::read::version_parameter(request.parameter("resourceVersion"))?.unwrap_or(0);
         let initial = request.is_set("sendInitialEvents");
         if from == 0 || initial {
-            let objects = match state.past.filter(|past| *past >= from) {
+            let id = self.id.clone();
+            match state.past.filter(|past| *past >= from) {
                 Some(past) => {
                     self.version = past;
-                    state.at(&self.id, past)?
+                    self.add_existing(state.at(&id, past)?.iter());
                 }
-                None => state.all(&self.id),
-            };
-            for (_, object) in objects
-                .iter()
-                .filter(|(key, object)| self.selector.matches(key, object))
-            {
-                self.lines.push_back(line("ADDED", &self.view.object(object)));
+                None => self.add_existing(state.objects(&id)),
             }
             if initial && self.bookmarks {
                 let object = self.view.bookmark(&self.kind, self.version, true);
@@ -107,6 +102,12 @@ impl Watch {
             self.fail(&expired);
         }
         Ok(())
+    }
+
+    fn add_existing<'s>(&mut self, objects: impl Iterator<Item = (&'s Key, &'s Arc<Value>)>) {
+        for (_, object) in objects.filter(|(key, object)| self.selector.matches(key, object)) {
+            self.lines.push_back(line("ADDED", &self.view.object(object)));
+        }
     }
 
     /// Returns the lines of the response body.
