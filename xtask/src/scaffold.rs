@@ -16,7 +16,7 @@ use std::sync::mpsc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use rbuilder_templates::{Command, TEMPLATES, Template, USED_NAMES};
-use serde_json::Value;
+use serde::Deserialize;
 
 use crate::project::share_lockfile;
 use crate::sh::Cmd;
@@ -304,7 +304,7 @@ impl Finished {
             Some(_) => run_every_test(repo::project_command(&self.folder, "cargo test --quiet").echo())?,
             None => test_without_server(&self.folder)?,
         }
-        check_shared_build(&self.folder, self.name)
+        check_shared_features(&self.folder, self.name)
     }
 }
 
@@ -397,26 +397,25 @@ fn test_without_server(folder: &Path) -> Result<()> {
     tests.without("KUBEBUILDER_ASSETS").run()
 }
 
-/// Checks that `cargo test` reuses what `cargo build` has compiled. If tests enabled a feature of a
-/// dependency of kube, kube would be compiled a second time. The library itself may differ, because
-/// its test kit is a feature.
+/// Checks that tests enable no feature that `cargo build` does not: each one compiles a package a
+/// second time, and a feature of a dependency of kube compiles kube a second time. The library
+/// itself may differ, because its test kit is a feature. So may [`TEST_FEATURE`].
 ///
 /// Uses `cargo check` and clippy, which resolve the same features, because most packages have been
 /// checked before.
-fn check_shared_build(folder: &Path, project: &str) -> Result<()> {
+fn check_shared_features(folder: &Path, project: &str) -> Result<()> {
     let own = [project, "rbuilder-runtime"];
     let messages = "--quiet --message-format=json";
     let build = repo::project_command(folder, "cargo check").words(messages);
-    let built = find_dependencies(build, &own)?;
-    let tested = find_dependencies(lint_command(folder, messages), &own)?;
-    let again: BTreeSet<&str> = built
+    let built = find_features(build, &own)?;
+    let tested = find_features(lint_command(folder, messages), &own)?;
+    let again: Vec<String> = built
         .difference(&tested)
-        .map(|(package, _)| package.as_str())
+        .map(|(package, features)| format!("{package} ({})", features.join(", ")))
         .collect();
     if !again.is_empty() {
-        let again: Vec<_> = again.into_iter().collect();
         bail!(
-            "`cargo test` compiles these packages again, after `cargo build`, because their features differ: {}",
+            "`cargo build` compiles these packages with features that `cargo test` does not compile them with: {}",
             again.join(", ")
         );
     }
@@ -427,22 +426,40 @@ fn check_shared_build(folder: &Path, project: &str) -> Result<()> {
     Ok(())
 }
 
-/// Runs a cargo command and returns its packages with their artifacts, except for the packages in
-/// `but`.
-fn find_dependencies(command: Cmd, but: &[&str]) -> Result<BTreeSet<(String, String)>> {
+/// The only feature that tests add to a dependency. A simulation needs a clock that tokio can
+/// pause. An operator does not, and a release build should not contain it.
+const TEST_FEATURE: (&str, &str) = ("tokio", "test-util");
+
+/// Runs a cargo command and returns its packages with their features, without the packages in
+/// `but` and without [`TEST_FEATURE`].
+fn find_features(command: Cmd, but: &[&str]) -> Result<BTreeSet<(String, Vec<String>)>> {
     let messages = command.echo().read()?;
     let mut compiled = BTreeSet::new();
     for message in messages.lines() {
-        let message: Value = serde_json::from_str(message)?;
-        if message["reason"] == "compiler-artifact" {
-            let package = message["package_id"].as_str().and_then(package_name);
-            let package = package.with_context(|| format!("a package without a name: {message}"))?;
-            if !but.contains(&package) {
-                compiled.insert((package.to_owned(), message["filenames"].to_string()));
-            }
+        let message: Artifact = serde_json::from_str(message)?;
+        if message.reason != "compiler-artifact" {
+            continue;
         }
+        let package = package_name(&message.package_id);
+        let package = package.with_context(|| format!("`{}` names no package", message.package_id))?;
+        if but.contains(&package) {
+            continue;
+        }
+        let features = message.features.into_iter();
+        let features = features.filter(|feature| (package, feature.as_str()) != TEST_FEATURE);
+        compiled.insert((package.to_owned(), features.collect()));
     }
     Ok(compiled)
+}
+
+/// A message of cargo, as far as [`find_features`] reads it.
+#[derive(Deserialize)]
+struct Artifact {
+    reason: String,
+    #[serde(default)]
+    package_id: String,
+    #[serde(default)]
+    features: Vec<String>,
 }
 
 /// Returns the name of a package from its cargo ID, which ends in `#name@version` or
