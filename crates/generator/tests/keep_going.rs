@@ -316,19 +316,6 @@ fn macro_is_reported_once() {
                      #[derive(JsonSchema)]\npub struct Part {}\n}\n";
     let message = "this macro generates kinds, which rbuilder does not read; it does not expand macros";
     assert_eq!(errors(stackable), [format!("1: {message}")]);
-    let with_derive = stackable
-        .replace(
-            "derive(JsonSchema)]\npub struct Cup",
-            "derive(CustomResource, JsonSchema)]\n#[kube(kind = 3)]\npub struct Cup",
-        )
-        .replace(
-            "))]\nmod",
-            "), options(k8s(experimental_conversion_tracking)))]\nmod",
-        );
-    assert_eq!(
-        errors(&with_derive),
-        ["1: `experimental_conversion_tracking` adds a field to the status, which rbuilder does not read"]
-    );
     let plain = "#[versioned(version(name = \"v1alpha1\"), k8s(group = \"cafe.io\"))]\n#[derive(JsonSchema)]\npub struct CupSpec { size: i32 }\n";
     assert_eq!(errors(plain), [format!("1: {message}")]);
     // Nothing needs the type.

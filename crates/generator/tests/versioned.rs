@@ -1,4 +1,5 @@
-//! Modules with stackable-versioned's `#[versioned]` generate the same CRDs as their expansion.
+//! Modules and structs with stackable-versioned's `#[versioned]` generate the same CRDs as their
+//! expansion.
 
 use rbuilder_generator::{Generated, Options, SourceSet, generate};
 
@@ -6,11 +7,13 @@ const MANIFEST: &str = "[package]\nname = \"cafe\"\nversion = \"0.1.0\"\nedition
 
 const DERIVES: &str = "JsonSchema, Clone, Debug, Serialize, Deserialize";
 
+const USES: &str =
+    "use kube::CustomResource;\nuse schemars::JsonSchema;\nuse serde::{Deserialize, Serialize};\n";
+
 fn run(lib: &str) -> Generated {
     let mut sources = SourceSet::default();
     sources.insert("Cargo.toml", MANIFEST);
-    let uses = "use kube::CustomResource;\nuse schemars::JsonSchema;\nuse serde::{Deserialize, Serialize};\n";
-    sources.insert("src/lib.rs", format!("{uses}{lib}"));
+    sources.insert("src/lib.rs", format!("{USES}{lib}"));
     generate(&sources, &Options::default())
 }
 
@@ -434,10 +437,6 @@ fn reports_modules_that_cannot_be_read() {
             "#[other] #[versioned(version(name = \"v1alpha1\"))]",
             "this attribute macro may change the module; rbuilder does not run macros",
         ),
-        (
-            "#[versioned(version(name = \"v1alpha1\"), options(k8s(experimental_conversion_tracking)))]",
-            "`experimental_conversion_tracking` adds a field to the status, which rbuilder does not read",
-        ),
     ] {
         let found = run(&source(module, "crd"));
         assert_eq!(found.files, [], "{module}");
@@ -495,5 +494,193 @@ fn large_modules_are_an_error() {
     assert_eq!(
         messages(&found),
         ["the module is too large: all of its versions have more than 16 MiB"]
+    );
+}
+
+/// A kind in two versions, whose macro is on the struct itself.
+fn bare(arguments: &str) -> String {
+    format!(
+        "#[derive({DERIVES})]\npub struct Lid {{ pub tight: bool }}\n\
+         /// A cup of coffee.\n#[versioned(version(name = \"v1alpha1\"), version(name = \"v1\"), \
+         k8s(group = \"x.io\", namespaced, plural = \"cuppas\"){arguments})]\n\
+         #[derive(CustomResource, {DERIVES})]\n#[serde(rename_all = \"camelCase\")]\n\
+         pub struct CupSpec {{\n#[versioned(changed(since = \"v1\", from_name = \"size\", from_type = \"u16\"))]\n\
+         pub max_size: u32,\n#[versioned(added(since = \"v1\"))]\npub lid: Option<Lid>,\n}}\n"
+    )
+}
+
+#[test]
+fn bare_structs_expand_to_a_module_per_version() {
+    let version = |name: &str, storage: &str, fields: &str| {
+        format!(
+            "pub mod {name} {{\nuse super::*;\n/// A cup of coffee.\n\
+             #[derive(CustomResource, {DERIVES})]\n#[serde(rename_all = \"camelCase\")]\n\
+             #[kube(group = \"x.io\", version = \"{name}\", kind = \"Cup\", namespaced, plural = \"cuppas\"{storage})]\n\
+             pub struct CupSpec {{ {fields} }}\n}}\n"
+        )
+    };
+    let expanded = format!(
+        "#[derive({DERIVES})]\npub struct Lid {{ pub tight: bool }}\n{}{}",
+        version("v1alpha1", ", storage = false", "pub size: u16"),
+        version("v1", "", "pub max_size: u32, pub lid: Option<Lid>"),
+    );
+    let expected = run(&expanded);
+    assert_eq!(expected.files.len(), 1, "{:#?}", expected.diagnostics);
+    for arguments in [
+        "",
+        ", options(allow_unsorted), skip(from)",
+        ", crates(kube_core = \"x\")",
+    ] {
+        let found = run(&bare(arguments));
+        assert_eq!(
+            found.files, expected.files,
+            "{arguments}: {:#?}",
+            found.diagnostics
+        );
+    }
+    let user = "#[derive(CustomResource, JsonSchema, Clone, Debug, Serialize, Deserialize)]\n\
+                #[kube(group = \"x.io\", version = \"v1\", kind = \"Pot\")]\npub struct PotSpec { pub cup: v1::CupSpec }\n";
+    let found = run(&format!("{}{user}", bare("")));
+    assert_eq!(found.files.len(), 2, "{:#?}", found.diagnostics);
+}
+
+#[test]
+fn bare_enums_and_structs_without_a_kind_are_versioned() {
+    let lid = "#[versioned(version(name = \"v1alpha1\"), version(name = \"v1\"))]\n\
+               #[derive(JsonSchema, Clone, Debug, Serialize, Deserialize)]\n\
+               pub enum Lid { Open, #[versioned(added(since = \"v1\"))] Closed }\n";
+    let user = |path: &str| {
+        format!(
+            "{lid}#[derive(CustomResource, {DERIVES})]\n\
+             #[kube(group = \"x.io\", version = \"v1\", kind = \"Pot\")]\npub struct PotSpec {{ pub lid: {path} }}\n"
+        )
+    };
+    let found = run(&user("v1::Lid"));
+    assert!(
+        found.files[0].text.contains("- Closed"),
+        "{:#?}",
+        found.diagnostics
+    );
+    let found = run(&user("v1alpha1::Lid"));
+    assert!(
+        !found.files[0].text.contains("- Closed"),
+        "{:#?}",
+        found.diagnostics
+    );
+    assert_eq!(messages(&run(&user("Lid"))), ["cannot find type `Lid`"]);
+}
+
+#[test]
+fn reports_bare_structs_that_cannot_be_read() {
+    for (arguments, expected) in [
+        (
+            ", version(name = \"v1beta1\")",
+            "version `v1beta1` comes after the newer version `v1`",
+        ),
+        (", surprise(yes)", "unknown argument `surprise` of `versioned`"),
+    ] {
+        let found = run(&bare(arguments));
+        assert_eq!(messages(&found), [expected], "{arguments}");
+        assert_eq!(found.files, [], "{arguments}");
+    }
+}
+
+const CHANGED_VALUES: &str = "
+/// Contains changed values during upgrades and downgrades of CRDs.
+#[derive(JsonSchema, Clone, Debug, Serialize, Deserialize)]
+pub struct ChangedValues {
+    /// List of values needed when downgrading to a particular version.
+    pub downgrades: std::collections::BTreeMap<String, Vec<ChangedValue>>,
+    /// List of values needed when upgrading to a particular version.
+    pub upgrades: std::collections::BTreeMap<String, Vec<ChangedValue>>,
+}
+/// Contains a changed value for a single field of the CRD.
+#[derive(JsonSchema, Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = \"camelCase\")]
+pub struct ChangedValue {
+    /// The name of the field of the custom resource this value is for.
+    pub json_path: String,
+    /// The value to be used when upgrading or downgrading the custom resource.
+    #[schemars(schema_with = \"any_object\")]
+    pub value: serde_json::Value,
+}
+fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ \"type\": \"object\", \"x-kubernetes-preserve-unknown-fields\": true })
+}
+";
+
+/// A kind in two versions of a module with conversion tracking.
+fn tracked(status: &str, module_skip: &str, kind_skip: &str) -> String {
+    format!(
+        "#[derive({DERIVES}, Default)]\npub struct CupStatus {{ pub ready_cups: Option<i32> }}\n\
+         #[versioned(version(name = \"v1alpha1\"), version(name = \"v1\"), \
+         options(k8s(experimental_conversion_tracking)){module_skip})]\npub mod versioned {{\n\
+         #[versioned(crd(group = \"x.io\", doc = \"A cup.\"{status}){kind_skip})]\n\
+         #[derive(CustomResource, {DERIVES})]\npub struct CupSpec {{\n\
+         #[versioned(added(since = \"v1\"))]\npub size: i32,\n#[versioned(nested)]\npub lid: Lid,\n}}\n\
+         #[derive({DERIVES})]\npub struct Lid {{ pub tight: bool }}\n}}\n"
+    )
+}
+
+/// The code to which the macro expands [`tracked`].
+fn expanded_tracked(status: &str, generated: &str) -> String {
+    let version = |name: &str, storage: &str, fields: &str| {
+        format!(
+            "pub mod {name} {{\nuse super::*;\n#[derive(CustomResource, {DERIVES})]\n\
+             #[kube(group = \"x.io\", version = \"{name}\", kind = \"Cup\", doc = \"A cup.\"{status}{storage})]\n\
+             pub struct CupSpec {{ {fields} pub lid: Lid }}\n\
+             #[derive({DERIVES})]\npub struct Lid {{ pub tight: bool }}\n}}\n"
+        )
+    };
+    format!(
+        "#[derive({DERIVES}, Default)]\npub struct CupStatus {{ pub ready_cups: Option<i32> }}\n{CHANGED_VALUES}{}{}\n\
+         #[derive({DERIVES})]\n#[serde(rename_all = \"camelCase\")]\n\
+         pub struct CupStatusWithChangedValues {{ pub changed_values: ChangedValues, {generated} }}\n",
+        version("v1alpha1", ", storage = false", ""),
+        version("v1", "", "pub size: i32,"),
+    )
+}
+
+#[test]
+fn tracked_conversions_add_their_values_to_the_status() {
+    let status = ", status = CupStatus";
+    let flat = "#[serde(flatten)] pub status: CupStatus,";
+    let generated = ", status = \"CupStatusWithChangedValues\"";
+    for (source, expanded) in [
+        (tracked(status, "", ""), expanded_tracked(generated, flat)),
+        (tracked("", "", ""), expanded_tracked(generated, "")),
+        (
+            tracked(status, ", skip(merged_crd)", ""),
+            expanded_tracked(generated, flat),
+        ),
+        (
+            tracked(status, ", skip(merged_crd, try_convert)", ""),
+            expanded_tracked(status, flat),
+        ),
+        (
+            tracked(status, ", skip(try_convert)", ", skip(merged_crd)"),
+            expanded_tracked(status, flat),
+        ),
+    ] {
+        let expected = run(&expanded);
+        assert_eq!(expected.files.len(), 1, "{expanded}: {:#?}", expected.diagnostics);
+        let found = run(&source);
+        assert_eq!(found.files, expected.files, "{source}: {:#?}", found.diagnostics);
+    }
+}
+
+#[test]
+fn the_original_status_resolves_outside_of_the_versions() {
+    let module = tracked(", status = CupStatus", "", "");
+    let unknown = module.replacen("pub struct CupStatus", "pub struct PotStatus", 1);
+    let found = run(&unknown);
+    assert_eq!(messages(&found)[0], "cannot find type `CupStatus`");
+    let place = &found.diagnostics[0].place;
+    assert_eq!(&format!("{USES}{unknown}")[place.range.clone()], "CupStatus");
+    // The macro does not generate the struct either.
+    let skipped = tracked(", status = CupStatus", ", skip(try_convert)", "");
+    assert_eq!(
+        messages(&run(&skipped))[0],
+        "cannot find type `CupStatusWithChangedValues`"
     );
 }

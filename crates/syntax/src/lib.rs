@@ -47,7 +47,7 @@ pub use mark::{MarkKind, lex_file};
 pub use marker::{ROOT_SCHEMA_KEYS, pattern_problem};
 pub use model::{
     AbsentField, AbsentValue, Conversion, CustomResource, DefaultSource, FieldValue, MarkerSpan, OneWay,
-    PrintColumn, RbacRule, Scale, SchemaFunction, SchemaMode, SelectableField, Type,
+    PrintColumn, RbacRule, Scale, SchemaFunction, SchemaMode, SelectableField, TrackedStatus, Type,
 };
 pub use nested_args::{NestedArgs, nested_key_args, nested_marker_args, nested_webhook_args};
 pub use printer_column::check_printer_columns;
@@ -56,7 +56,7 @@ pub use rbac::{
 };
 pub use session::{Session, SlotType};
 pub use table::{ArgDoc, ArgRow};
-pub use versioned::{ModuleVersion, VersionedModule, read_versioned_module};
+pub use versioned::{ModuleVersion, VersionedModule, read_versioned_item, read_versioned_module};
 pub use webhook::{
     LabelSelector, MatchCondition, Requirement, WEBHOOK, WEBHOOK_ARGS, Webhook, WebhookArg, WebhookKind,
     misplaced_webhook, parse_webhook, parse_webhook_attribute, webhook_attributes,

@@ -233,6 +233,8 @@ pub struct CustomResource {
     pub status_subresource: Option<bool>,
     /// The type of the status, as written.
     pub status: Option<TypeRef>,
+    /// The struct that stackable-versioned generates and uses as the type of the status.
+    pub tracked_status: Option<TrackedStatus>,
     pub scale: Option<Scale>,
     pub print_columns: Vec<PrintColumn>,
     /// Fields that field selectors can use: `selectable`.
@@ -257,6 +259,18 @@ pub struct CustomResource {
     pub schema_span: Span,
     /// `#[csv(…)]`.
     pub csv: CsvKind,
+}
+
+/// The struct that stackable-versioned generates around the status of a kind, to store values that
+/// other versions do not have.
+#[derive(Clone, Debug)]
+pub struct TrackedStatus {
+    /// The name of the struct.
+    pub name: String,
+    /// The type that the kind declares for its status. It is resolved outside of the versions.
+    pub original: Option<TypeRef>,
+    /// The span of the declared type, or of the kind.
+    pub span: Span,
 }
 
 /// kube's key `schema`.

@@ -211,25 +211,32 @@ impl<'c> FileReader<'c, '_> {
         module: ModuleId,
         location: &Location,
     ) -> Result<(), Diagnostic> {
-        loop {
-            let types = self.collector.package.types.len();
-            let outer = std::mem::take(&mut self.session.diagnostics);
-            let read = self.next_item(&mut items, module, location);
-            let said = std::mem::take(&mut self.session.diagnostics);
-            // In a path dependency, keep the diagnostics with the type. They are reported if a kind
-            // uses it.
-            if self.is_foreign && read.is_ok() {
-                self.session.diagnostics = outer;
-                if let Some(item) = self.collector.package.types.get_mut(types) {
-                    item.reserved.extend(said.into_vec());
-                }
-            } else {
-                self.session.diagnostics = joined(outer, said);
+        while self.one_item(&mut items, module, location)? {}
+        Ok(())
+    }
+
+    /// Reads one item with its diagnostics. Returns false at the end.
+    pub(super) fn one_item(
+        &mut self,
+        items: &mut Items<'_, 'c>,
+        module: ModuleId,
+        location: &Location,
+    ) -> Result<bool, Diagnostic> {
+        let types = self.collector.package.types.len();
+        let outer = std::mem::take(&mut self.session.diagnostics);
+        let read = self.next_item(items, module, location);
+        let said = std::mem::take(&mut self.session.diagnostics);
+        // In a path dependency, keep the diagnostics with the type. They are reported if a kind
+        // uses it.
+        if self.is_foreign && read.is_ok() {
+            self.session.diagnostics = outer;
+            if let Some(item) = self.collector.package.types.get_mut(types) {
+                item.reserved.extend(said.into_vec());
             }
-            if !read? {
-                return Ok(());
-            }
+        } else {
+            self.session.diagnostics = joined(outer, said);
         }
+        read
     }
 
     /// Reads one item. Returns false at the end.
@@ -239,12 +246,13 @@ impl<'c> FileReader<'c, '_> {
         module: ModuleId,
         location: &Location,
     ) -> Result<bool, Diagnostic> {
+        let before = items.clone();
         let Some(item) = items.read()? else {
             return Ok(false);
         };
         let outside = self.pending.len();
         self.pending.extend(check_conditions(&item.conditions));
-        self.item(item, module, location)?;
+        self.item(item, &before, module, location)?;
         self.pending.truncate(outside);
         Ok(true)
     }
@@ -258,7 +266,14 @@ impl<'c> FileReader<'c, '_> {
         self.collector.report.add_from_files(&open.doubts);
     }
 
-    fn item(&mut self, item: Item<'_>, module: ModuleId, location: &Location) -> Result<(), Diagnostic> {
+    /// Reads an item. `items` begins with it.
+    fn item(
+        &mut self,
+        item: Item<'_>,
+        items: &Items<'_, 'c>,
+        module: ModuleId,
+        location: &Location,
+    ) -> Result<(), Diagnostic> {
         item.written.iter().for_each(|span| self.seen_marks.note(*span));
         let is_test = attributes::is_test(&item.attrs);
         if !is_test && (!item.active || has_hidden_kind(self.text, &item)) {
@@ -278,6 +293,10 @@ impl<'c> FileReader<'c, '_> {
         }
         match item.kind {
             ItemKind::Type(item) => {
+                let source = (&attrs[..], &self.text[whole.range()]);
+                if self.versioned_type(items, source, item.ident, module, location)? {
+                    return Ok(());
+                }
                 self.fields(&item, module);
                 self.type_item(item, &attrs, module, item_text, whole);
             }

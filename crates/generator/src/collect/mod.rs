@@ -26,6 +26,7 @@ mod path;
 mod reach;
 mod renamed;
 mod seen_marks;
+mod tracked;
 mod types;
 mod values;
 mod versioned;

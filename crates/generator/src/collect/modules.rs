@@ -9,7 +9,7 @@ use super::file::FileReader;
 use super::gaps::describe_rewritten;
 use super::include::{self, Included};
 use super::path::{self, Location};
-use super::versioned::read_versioned;
+use super::versioned::{VersionedOn, read_versioned};
 use super::{Content, Declared, Doubt, MAX_MODULES, OpenFile, attributes, writes_markers};
 use crate::gap::Gap;
 use crate::package::{ModuleId, Name};
@@ -33,7 +33,7 @@ impl<'c> FileReader<'c, '_> {
         if let Some(version) = self.version.clone() {
             return self.imports_of_version(ident, content, &version, parent);
         }
-        let versioned = content.and_then(|_| read_versioned(attrs, text));
+        let versioned = content.and_then(|_| read_versioned(attrs, text, VersionedOn::Module));
         let unread = match (content, versioned) {
             (Some(content), Some(Ok(versioned))) => {
                 return self.versioned_module(ident, content, versioned, parent, location);

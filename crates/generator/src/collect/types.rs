@@ -43,7 +43,7 @@ impl FileReader<'_, '_> {
     ) {
         self.discriminants(&item, attrs, module, whole);
         let ident = item.ident;
-        // Inside a `#[versioned]` module, the module's macro handles the attribute of the item.
+        // In a version of a module or type, the macro has handled the attribute of the item.
         if self.rewritten.is_none()
             && self.version.is_none()
             && let Some(attr) = attrs.iter().find(|attr| attr.is("versioned"))

@@ -1,4 +1,5 @@
-//! Modules with stackable-versioned's `#[versioned]`.
+//! stackable-versioned's `#[versioned]` on modules and, as in releases before 0.8, on single structs
+//! and enums.
 //!
 //! The macro generates one module per version, each with the items of the original as that version
 //! has them. So the items are read once per version.
@@ -6,11 +7,13 @@
 use rbuilder_reader::grammar::{ItemKind, Items};
 use rbuilder_reader::token::{Cursor, Ident};
 use rbuilder_reader::{Attribute, Span};
-use rbuilder_syntax::{Diagnostic, ModuleVersion, VersionedModule, read_versioned_module};
+use rbuilder_syntax::{
+    Diagnostic, ModuleVersion, VersionedModule, read_versioned_item, read_versioned_module,
+};
 
 use super::attributes;
 use super::file::FileReader;
-use super::gaps::generated_kinds;
+use super::gaps::{generated_kinds, makes_kinds};
 use super::path::Location;
 use crate::gap::words;
 use crate::package::{Glob, ModuleId, Name, TypeItem};
@@ -18,33 +21,58 @@ use crate::package::{Glob, ModuleId, Name, TypeItem};
 /// Maximum number of bytes of all versions of a module together.
 const MAX_BYTES: usize = 16 << 20;
 
-/// The option that adds a field to the status, in a crate that is not part of the project.
-const TRACKING: &str = "experimental_conversion_tracking";
+/// Where the macro is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum VersionedOn {
+    Module,
+    Type,
+}
 
-/// Returns the arguments of `#[versioned]`, if it is the only macro on the module. Returns the reason
-/// if the module cannot be read.
+/// What one version contains.
+#[derive(Clone, Copy)]
+pub(super) enum VersionedContent<'s, 'a, 'c> {
+    /// The content of a module.
+    Module(Cursor<'a>),
+    /// One struct or enum, which is the next item.
+    Type(&'s Items<'a, 'c>),
+}
+
+/// Returns the arguments of `#[versioned]`, if it is the only macro on the item. Returns the reason
+/// if the item cannot be read.
 pub(super) fn read_versioned(
     attrs: &[Attribute<'_>],
     text: &str,
+    on: VersionedOn,
 ) -> Option<Result<VersionedModule, Diagnostic>> {
-    let mut macros = attrs.iter().filter(|attr| !attributes::is_harmless(attr));
-    let attr = macros.next().filter(|attr| attr.last_segment() == "versioned")?;
-    macros.next().is_none().then(|| read_arguments(attr, text))
+    let attr = only_macro(attrs, on)?;
+    Some(read_arguments(attr, text, on))
 }
 
-fn read_arguments(attr: &Attribute<'_>, text: &str) -> Result<VersionedModule, Diagnostic> {
+/// Returns the attribute if no other macro changes the item.
+fn only_macro<'s, 'a>(attrs: &'s [Attribute<'a>], on: VersionedOn) -> Option<&'s Attribute<'a>> {
+    // What follows a derive changes the item only after the derive has read it.
+    let above = attrs
+        .iter()
+        .take_while(|attr| on == VersionedOn::Module || !attr.is("derive"));
+    let mut macros = above.filter(|attr| !attributes::is_harmless(attr));
+    let attr = macros.next().filter(|attr| attr.last_segment() == "versioned")?;
+    macros.next().is_none().then_some(attr)
+}
+
+fn read_arguments(attr: &Attribute<'_>, text: &str, on: VersionedOn) -> Result<VersionedModule, Diagnostic> {
     let count = |name: &str| words(text).filter(|word| *word == name).count();
-    let kinds = count_kinds(text);
+    let kinds = match on {
+        VersionedOn::Module => count_kinds(text),
+        VersionedOn::Type => usize::from(makes_kinds(attr, attr.text())),
+    };
     // Early releases of the macro added the derive.
     if kinds > count("CustomResource") {
         return Err(generated_kinds(attr.span()));
     }
-    if kinds > 0 && count(TRACKING) > 0 {
-        let message = format!("`{TRACKING}` adds a field to the status, which rbuilder does not read");
-        let help = "keep the CRDs that the program prints, or remove the option";
-        return Err(Diagnostic::error(attr.span(), message).help(help));
-    }
-    let module = read_versioned_module(attr)?;
+    let module = match on {
+        VersionedOn::Module => read_versioned_module(attr)?,
+        VersionedOn::Type => read_versioned_item(attr)?,
+    };
     if module.versions.len() * text.len() > MAX_BYTES {
         let message = "the module is too large: all of its versions have more than 16 MiB";
         return Err(Diagnostic::error(attr.span(), message).help("split it into several modules"));
@@ -61,6 +89,38 @@ fn count_kinds(text: &str) -> usize {
 }
 
 impl<'c> FileReader<'c, '_> {
+    /// Reads a struct or enum with `#[versioned]` outside of such a module, into a module for each
+    /// version. `items` begins with it. Returns false if the macro is not on it.
+    pub(super) fn versioned_type(
+        &mut self,
+        items: &Items<'_, 'c>,
+        (attrs, text): (&[Attribute<'_>], &str),
+        ident: Ident<'_>,
+        module: ModuleId,
+        location: &Location,
+    ) -> Result<bool, Diagnostic> {
+        if self.version.is_some() || self.rewritten.is_some() {
+            return Ok(false);
+        }
+        let Some(attr) = only_macro(attrs, VersionedOn::Type) else {
+            return Ok(false);
+        };
+        match read_arguments(attr, text, VersionedOn::Type) {
+            Ok(versioned) => {
+                for version in versioned.versions {
+                    self.module_of_version(VersionedContent::Type(items), version, module, location)?;
+                }
+            }
+            Err(reason) if makes_kinds(attr, text) => {
+                self.add_rewritten(attr, text, &reason, &[module]);
+                self.name(module, ident, Name::Opaque);
+            }
+            // The macro may be another one of this name.
+            Err(_) => return Ok(false),
+        }
+        Ok(true)
+    }
+
     /// Reads the items of a module into a child module for each version.
     pub(super) fn versioned_module(
         &mut self,
@@ -80,14 +140,14 @@ impl<'c> FileReader<'c, '_> {
             false => parent,
         };
         for version in versioned.versions {
-            self.module_of_version(content, version, around, location)?;
+            self.module_of_version(VersionedContent::Module(content), version, around, location)?;
         }
         Ok(())
     }
 
     fn module_of_version(
         &mut self,
-        content: Cursor<'_>,
+        content: VersionedContent<'_, '_, 'c>,
         version: ModuleVersion,
         around: ModuleId,
         location: &Location,
@@ -104,10 +164,16 @@ impl<'c> FileReader<'c, '_> {
         let outer = self.session.set_module_version(Some(version.clone()));
         let outer_version = self.version.replace(version);
         let first = self.collector.package.types.len();
-        let read = self.items(Items::new(content, Some(self.cfg)), id, location);
+        let read = match content {
+            VersionedContent::Module(content) => {
+                self.items(Items::new(content, Some(self.cfg)), id, location)
+            }
+            VersionedContent::Type(items) => self.one_item(&mut items.clone(), id, location).map(drop),
+        };
         self.version = outer_version;
         self.session.set_module_version(outer);
         self.name_generated_enums(first, around);
+        self.add_tracked_statuses(first, around);
         read
     }
 

@@ -20,7 +20,7 @@ use crate::token::{Cursor, Delimiter, Ident, Kind};
 use crate::{Diagnostic, Span, TypeRef, types};
 
 /// Reads items one by one, and applies `cfg` and `cfg_attr`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Items<'a, 'c> {
     cursor: Cursor<'a>,
     /// `None` if the compiler has already applied them.

@@ -108,6 +108,7 @@ fn empty(span: Span) -> CustomResource {
         root_schema: None,
         status_subresource: None,
         status: None,
+        tracked_status: None,
         scale: None,
         print_columns: Vec::new(),
         selectable_fields: Vec::new(),

@@ -1,12 +1,13 @@
 //! stackable-versioned's `#[versioned(crd(…))]`, which its macro replaces with `#[kube(…)]`.
 
-use rbuilder_reader::Attribute;
 use rbuilder_reader::token::Ident;
+use rbuilder_reader::{Attribute, TypeKind, TypeRef};
 
 use super::{KUBE_KEYS, Parts, report_unknown_key};
 use crate::Session;
 use crate::args::{self, Arg, ReadArg as _};
 use crate::marker::Owner;
+use crate::model::TrackedStatus;
 use crate::table::{Draft, find_row, read_args};
 
 /// Keys about conversions, which kube does not have.
@@ -37,6 +38,36 @@ pub(super) fn read_versioned(
             .module_version
             .as_ref()
             .map(|version| version.name().to_owned());
-        kind.get_or_insert_with(|| ident.text.strip_suffix("Spec").unwrap_or(ident.text).to_owned());
+        kind.get_or_insert_with(|| kind_of(ident).to_owned());
+        track_status(&args, ident, draft, session);
     }
+}
+
+fn kind_of<'a>(ident: Ident<'a>) -> &'a str {
+    ident.text.strip_suffix("Spec").unwrap_or(ident.text)
+}
+
+/// Replaces the status with the struct that the macro generates around it, if the module tracks
+/// conversions.
+fn track_status(args: &[Arg<'_>], ident: Ident<'_>, draft: &mut Draft<Parts>, session: &Session) {
+    let conversions = session.module_version.as_ref().map(|version| version.conversions);
+    let Some(conversions) = conversions.filter(|conversions| conversions.are_tracked) else {
+        return;
+    };
+    let mut skipped = conversions.skipped;
+    args.iter()
+        .filter(|arg| arg.name == "skip")
+        .for_each(|arg| skipped.add(arg));
+    if skipped.merged_crd && skipped.try_convert {
+        return;
+    }
+    let name = format!("{}StatusWithChangedValues", kind_of(ident));
+    let made = &mut draft.value.made;
+    let span = made.status.as_ref().map_or(ident.span, |status| status.span);
+    let generated = TypeRef {
+        kind: TypeKind::Path(vec![name.clone()], Vec::new()),
+        span,
+    };
+    let original = made.status.replace(generated);
+    made.tracked_status = (!skipped.try_convert).then_some(TrackedStatus { name, original, span });
 }

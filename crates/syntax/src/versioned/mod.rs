@@ -10,7 +10,7 @@ mod item;
 mod module;
 
 pub(crate) use item::at_version;
-pub use module::{ModuleVersion, VersionedModule, read_versioned_module};
+pub use module::{ModuleVersion, VersionedModule, read_versioned_item, read_versioned_module};
 
 /// The name of the attribute.
 pub(crate) const VERSIONED: &str = "versioned";

@@ -1,4 +1,4 @@
-//! The arguments of `#[versioned]` on a module.
+//! The arguments of `#[versioned]` on a module, or on a struct or enum outside of such a module.
 
 use std::sync::Arc;
 
@@ -27,6 +27,33 @@ pub struct ModuleVersion {
     pub(super) position: usize,
     /// Text that comes before the documentation of each type. Empty if there is none.
     pub(crate) docs: Arc<str>,
+    /// How the macro converts objects between the versions.
+    pub(crate) conversions: Conversions,
+}
+
+/// The options about conversions that change the status of a kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Conversions {
+    /// Whether the status stores values that other versions do not have.
+    pub(crate) are_tracked: bool,
+    /// What the macro does not generate.
+    pub(crate) skipped: Skipped,
+}
+
+/// The functions that `skip(…)` leaves out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Skipped {
+    pub(crate) merged_crd: bool,
+    pub(crate) try_convert: bool,
+}
+
+impl Skipped {
+    /// Adds the functions in `skip(…)`.
+    pub(crate) fn add(&mut self, skip: &Arg<'_>) {
+        let ArgValue::List(args) = &skip.value else { return };
+        self.merged_crd |= args.iter().any(|arg| arg.name == "merged_crd");
+        self.try_convert |= args.iter().any(|arg| arg.name == "try_convert");
+    }
 }
 
 impl ModuleVersion {
@@ -48,6 +75,21 @@ impl ModuleVersion {
 /// If an argument is malformed or unknown, since it may change what the macro generates, and for
 /// versions that the macro refuses: none, duplicates, and versions in descending order.
 pub fn read_versioned_module(attr: &Attribute<'_>) -> Result<VersionedModule, Diagnostic> {
+    read_versioned(attr, &[])
+}
+
+/// Reads the arguments of `#[versioned]` on a struct or enum outside of such a module, as releases of
+/// the macro before 0.8 accept it. The keys of the kind (`k8s(…)`) are among them.
+///
+/// # Errors
+///
+/// As [`read_versioned_module`].
+pub fn read_versioned_item(attr: &Attribute<'_>) -> Result<VersionedModule, Diagnostic> {
+    read_versioned(attr, &["k8s", "crd"])
+}
+
+/// `ignored` are the names of arguments that are read elsewhere.
+fn read_versioned(attr: &Attribute<'_>, ignored: &[&str]) -> Result<VersionedModule, Diagnostic> {
     let Form::List(list) = attr.form() else {
         return Err(no_version(attr.span()));
     };
@@ -61,8 +103,10 @@ pub fn read_versioned_module(attr: &Attribute<'_>) -> Result<VersionedModule, Di
         match arg.name {
             "version" => read.push(read_version(arg)?),
             "options" => options.read(list_of(arg)?)?,
-            // Paths of crates, and conversions that are not generated.
-            "crates" | "skip" => {}
+            "skip" => options.conversions.skipped.add(arg),
+            // Paths of crates.
+            "crates" => {}
+            name if ignored.contains(&name) => {}
             _ => return Err(unknown(arg, "versioned")),
         }
     }
@@ -96,6 +140,7 @@ pub fn read_versioned_module(attr: &Attribute<'_>) -> Result<VersionedModule, Di
         names: Arc::clone(&names),
         position,
         docs: version.docs.into(),
+        conversions: options.conversions,
     };
     Ok(VersionedModule {
         versions: read.into_iter().enumerate().map(at).collect(),
@@ -107,6 +152,7 @@ pub fn read_versioned_module(attr: &Attribute<'_>) -> Result<VersionedModule, Di
 struct Options {
     allows_unsorted: bool,
     keeps_module: bool,
+    conversions: Conversions,
 }
 
 impl Options {
@@ -115,12 +161,21 @@ impl Options {
             match arg.name {
                 "allow_unsorted" => self.allows_unsorted = true,
                 "preserve_module" => self.keeps_module = true,
-                // Conversions, except for what `tracks_changes` of the generator looks for.
-                "k8s" | "skip" => {}
+                "k8s" => self.read_kubernetes(arg),
+                "skip" => {}
                 _ => return Err(unknown(arg, "options")),
             }
         }
         Ok(())
+    }
+
+    fn read_kubernetes(&mut self, owner: &Arg<'_>) {
+        let ArgValue::List(args) = &owner.value else {
+            return;
+        };
+        self.conversions.are_tracked |= args
+            .iter()
+            .any(|arg| arg.name == "experimental_conversion_tracking");
     }
 }
 
