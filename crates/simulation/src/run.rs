@@ -84,11 +84,12 @@ struct Process {
 
 /// Runs a history on a runtime of its own.
 pub(crate) fn run(setting: &Setting, history: &History, expected: &Expected) -> Outcome {
+    // Programs of kube-rs wait for signals, which need the I/O driver.
     let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
+        .enable_all()
         .start_paused(true)
         .build();
-    let runtime = runtime.expect("a runtime without I/O can be made");
+    let runtime = runtime.expect("the system permits an epoll instance");
     runtime.block_on(async { Run::start(setting, history, expected).finish().await })
 }
 

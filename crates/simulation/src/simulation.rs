@@ -1,10 +1,11 @@
 //! The builder of simulations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::client::Body;
 use kube::{Client, Resource};
@@ -20,7 +21,7 @@ use crate::oracle::Oracle;
 use crate::report::Report;
 use crate::run::{Invariant, Program, Setting};
 use crate::search::Search;
-use crate::world::ObjectName;
+use crate::world::{GIVEN, ObjectName};
 
 /// Number of histories by default.
 const HISTORIES: usize = 120;
@@ -147,7 +148,7 @@ impl Simulation {
     }
 
     /// Declares an object. The histories apply all declared objects in order and delete them in the
-    /// opposite order.
+    /// opposite order. Namespaces that they are in, and that are not declared, exist from the start.
     ///
     /// # Panics
     /// Panics if the object cannot be serialized.
@@ -244,15 +245,14 @@ impl Simulation {
 
     #[track_caller]
     fn setting(self) -> Setting {
-        let declarations = self.declarations.into_iter();
+        let declared = self.declarations.into_iter();
+        let declarations: Vec<_> = declared.map(|object| declaration(&self.server, object)).collect();
         Setting {
-            declarations: declarations
-                .map(|object| declaration(&self.server, object))
-                .collect(),
+            server: with_namespaces(self.server, &declarations),
+            declarations,
             program: self.program,
             namespace: self.namespace,
             accepted: self.accepted,
-            server: self.server,
             behaviors: self.behaviors,
             invariants: self.invariants,
         }
@@ -291,6 +291,25 @@ fn declaration(server: &ApiServer, mut object: Value) -> Declaration {
         name,
     };
     Declaration { object, name }
+}
+
+/// Adds the namespaces of the declared objects, except for those that are declared themselves.
+fn with_namespaces(server: ApiServer, declarations: &[Declaration]) -> ApiServer {
+    let is_declared = |namespace: &str| {
+        let mut names = declarations.iter().map(|declaration| &declaration.name);
+        names.any(|name| name.plural == "namespaces" && name.name == namespace)
+    };
+    let names = declarations.iter().map(|declaration| &declaration.name);
+    let namespaces: BTreeSet<&str> = names.map(|name| name.namespace.as_str()).collect();
+    let missing = namespaces
+        .into_iter()
+        .filter(|namespace| !matches!(*namespace, "" | "default") && !is_declared(namespace));
+    missing.fold(server, |server, name| {
+        let mut namespace = Namespace::default();
+        namespace.metadata.name = Some(name.to_owned());
+        namespace.metadata.annotations = Some(BTreeMap::from([(GIVEN.to_owned(), String::new())]));
+        server.object(&namespace)
+    })
 }
 
 impl Setting {

@@ -24,6 +24,10 @@ const VOLATILE: [&str; 6] = [
 /// The start of the names of namespaces that make uids and resource versions differ between seeds.
 pub(crate) const SEED: &str = "seed-";
 
+/// The annotation of namespaces that exist before the operator starts. They belong to the cluster, so
+/// nothing deletes them and no state contains them.
+pub(crate) const GIVEN: &str = "simulation.rbuilder/given";
+
 /// The start of the uids of the simulated API server.
 const UID: &str = "00000000-0000-4000-8000-";
 
@@ -208,7 +212,8 @@ impl Snapshot {
         for stored in server.objects() {
             let name = ObjectName::of(&stored);
             let is_seed = name.plural == "namespaces" && name.name.starts_with(SEED);
-            if is_seed || RECORDS.contains(&name.resource().as_str()) {
+            let is_given = stored.value()["metadata"]["annotations"][GIVEN].is_string();
+            if is_seed || is_given || RECORDS.contains(&name.resource().as_str()) {
                 continue;
             }
             let value = normalize(&stored.object);

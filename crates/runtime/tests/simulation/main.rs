@@ -62,6 +62,16 @@ fn register_correct(manager: Manager) -> Manager {
     )
 }
 
+/// Applies a child in the namespace of its owner.
+async fn applies_map(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
+    ctx.apply_owned(&*widget, map_of(&widget)).await?;
+    Ok(Action::await_change())
+}
+
+fn register_owner_namespace(manager: Manager) -> Manager {
+    manager.controller(Controller::new(applies_map, ()).owns::<ConfigMap>())
+}
+
 /// Returns early if the first object exists.
 async fn stops_when_first_exists(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let maps: Api<ConfigMap> = Api::namespaced(ctx.client(), "default");
@@ -94,6 +104,65 @@ fn correct_operator_has_no_failures() {
     let report = simulate(register_correct).run();
     assert!(report.failures.is_empty(), "{report}");
     assert!(report.histories == 200, "{report}");
+}
+
+/// Declares an object of each kind that the environment acts on. The operator does nothing.
+fn workloads() -> Simulation {
+    let labels = json!({ "app": "a" });
+    let pods = json!({ "matchLabels": labels });
+    let template = json!({
+        "metadata": { "labels": labels },
+        "spec": { "containers": [{ "name": "a", "image": "a" }] },
+    });
+    let metadata = json!({ "name": "a" });
+    let apps = |kind: &str, mut spec: serde_json::Value| {
+        spec["selector"] = pods.clone();
+        spec["template"] = template.clone();
+        json!({ "apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec })
+    };
+    let simulation = Simulation::of_client(|_| std::future::pending::<()>());
+    simulation
+        .declare(&apps("Deployment", json!({ "replicas": 3 })))
+        .declare(&apps("StatefulSet", json!({ "replicas": 2, "serviceName": "a" })))
+        .declare(&apps("ReplicaSet", json!({ "replicas": 2 })))
+        .declare(&apps("DaemonSet", json!({})))
+        .histories(20)
+}
+
+#[test]
+fn slow_workloads_become_as_ready_as_prompt_ones() {
+    let report = workloads().run();
+    assert!(report.failures.is_empty(), "{report}");
+}
+
+#[test]
+fn declared_objects_may_be_in_other_namespaces() {
+    let mut widget = widget();
+    widget["metadata"]["namespace"] = "team".into();
+    let simulation = Simulation::new(register_owner_namespace);
+    let simulation = simulation.crd(Widget::crd()).declare(&widget);
+    let report = simulation.histories(200).run();
+    assert!(report.failures.is_empty(), "{report}");
+}
+
+#[test]
+fn programs_may_wait_for_signals() {
+    let simulation = Simulation::of_client(|client| async move {
+        let widgets = Api::<Widget>::all(client);
+        let controller = kube::runtime::Controller::new(widgets, kube::runtime::watcher::Config::default());
+        let running = controller.shutdown_on_signal().run(
+            |_, _| async { Ok(kube::runtime::controller::Action::await_change()) },
+            |_, _: &std::convert::Infallible, _| kube::runtime::controller::Action::await_change(),
+            Arc::new(()),
+        );
+        futures::StreamExt::for_each(running, |_| std::future::ready(())).await;
+    });
+    let report = simulation
+        .crd(Widget::crd())
+        .declare(&widget())
+        .histories(20)
+        .run();
+    assert!(report.failures.is_empty(), "{report}");
 }
 
 #[test]

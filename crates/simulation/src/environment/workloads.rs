@@ -28,16 +28,14 @@ fn status(stored: &StoredObject, pace: Pace) -> Value {
     let object = stored.value();
     let generation = object["metadata"]["generation"].clone();
     let wanted = object["spec"]["replicas"].as_i64().unwrap_or(1);
-    let is_rolled_out = object["status"]["updatedReplicas"].as_i64() == Some(wanted)
-        && object["status"]["observedGeneration"] == generation;
-    let before = match is_rolled_out {
-        true => object["status"]["readyReplicas"].as_i64().unwrap_or(0),
-        false => 0,
-    };
+    let is_observed = object["status"]["observedGeneration"] == generation;
     let ready = match pace {
         Pace::Prompt => wanted,
-        Pace::Slow if !is_rolled_out => 0,
-        Pace::Slow => (before + 1).min(wanted),
+        Pace::Slow if !is_observed => 0,
+        Pace::Slow => {
+            let before = object["status"]["readyReplicas"].as_i64().unwrap_or(0);
+            (before + 1).min(wanted)
+        }
         Pace::Failing => 0,
     };
     if stored.resource == "daemonsets" {
