@@ -111,7 +111,7 @@ impl Builtin<'_> {
     /// of a status are zero values in Go.
     fn find_violations(&self, object: &Value) -> Vec<crate::FieldError> {
         let mut undecided = Vec::new();
-        let mut checker = Checker::new(Path::root(), &mut undecided);
+        let mut checker = Checker::of_builtin(Path::root(), &mut undecided);
         let mut errors = checker.find_errors(object, self.schema, None);
         errors.extend(find_duplicates(object, self.schema, &Path::root()));
         let is_within = |field: &str, part: &str| {

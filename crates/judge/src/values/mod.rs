@@ -21,6 +21,8 @@ pub(crate) struct Checker<'u> {
     /// The path of the value in the object. Messages do not contain it, but fields do.
     base: Path,
     undecided: &'u mut Vec<Undecided>,
+    /// Whether values of the format `byte` are decoded, as those of built-in kinds are.
+    decodes_bytes: bool,
 }
 
 /// The errors of a value, and the number of passed checks.
@@ -79,7 +81,19 @@ impl From<Option<Violation>> for Outcome {
 
 impl<'u> Checker<'u> {
     pub(crate) fn new(base: Path, undecided: &'u mut Vec<Undecided>) -> Checker<'u> {
-        Checker { base, undecided }
+        Checker {
+            base,
+            undecided,
+            decodes_bytes: false,
+        }
+    }
+
+    /// Checks values of a Go type.
+    pub(crate) fn of_builtin(base: Path, undecided: &'u mut Vec<Undecided>) -> Checker<'u> {
+        Checker {
+            decodes_bytes: true,
+            ..Checker::new(base, undecided)
+        }
     }
 
     /// Returns the errors of a value. With an old value, unchanged parts keep their errors.

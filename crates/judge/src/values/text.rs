@@ -6,6 +6,13 @@ use rbuilder_schema::Schema;
 use super::{Checker, Outcome, Violation, accepts};
 use crate::error::FieldError;
 
+/// Returns whether `encoding/base64` of Go decodes a text. Unlike the format `byte`, it accepts empty
+/// texts and ignores line breaks.
+fn is_decoded_by_go(text: &str) -> bool {
+    let text = text.replace(['\r', '\n'], "");
+    text.is_empty() || accepts("byte", &text) == Some(true)
+}
+
 impl Checker<'_> {
     /// Checks length and pattern. The server reports the first violation only.
     pub(super) fn check_text(&mut self, text: &str, schema: &Schema, path: &str) -> Outcome {
@@ -39,7 +46,10 @@ impl Checker<'_> {
     }
 
     pub(super) fn check_format(&mut self, text: &str, format: &str, path: &str) -> Outcome {
-        let is_accepted = accepts(format, text);
+        let is_accepted = match format {
+            "byte" if self.decodes_bytes => Some(is_decoded_by_go(text)),
+            _ => accepts(format, text),
+        };
         if is_accepted.is_none() {
             self.leave_undecided(path, format!("whether it has the format `{format}`"));
         }

@@ -10,6 +10,7 @@ use crate::support::{Place, refusal, refused};
 on_both_servers!(
     json_patch_is_applied,
     inapplicable_json_patch_is_rejected,
+    json_patch_tests_for_absent_fields,
     merge_patch_sets_and_removes_fields,
     patch_checks_the_resource_version,
     strategic_patch_merges_lists_by_key,
@@ -43,6 +44,38 @@ async fn json_patch_is_applied(server: Server) {
         json!({ "k": "2", "new": "added, as Kubernetes does" })
     );
     assert_eq!(changed.metadata.labels.unwrap()["a.b/c"], "d");
+}
+
+/// `finalizer` of kube-rs adds the first finalizer with such a patch.
+async fn json_patch_tests_for_absent_fields(server: Server) {
+    let place = Place::new(server).await;
+    place.map("a", json!({ "k": "1" })).await;
+    let absent = |path: &str| json!({ "op": "test", "path": path, "value": null });
+    let add = json!({ "op": "add", "path": "/metadata/finalizers", "value": ["example.com/a"] });
+    let patch = json_patch(json!([absent("/metadata/finalizers"), add]));
+    let changed = place.maps().patch("a", &PatchParams::default(), &patch).await;
+    let finalizers = changed.unwrap().metadata.finalizers;
+    assert_eq!(finalizers.as_deref(), Some(&["example.com/a".to_owned()][..]));
+    for present in [
+        absent("/metadata/finalizers"),
+        absent("/none/below"),
+        absent("/metadata/finalizers/7"),
+    ] {
+        let patch = json_patch(json!([present]));
+        let answer = place.maps().patch("a", &PatchParams::default(), &patch).await;
+        refused(
+            answer,
+            422,
+            "Invalid",
+            "the server rejected our request due to an error in our request",
+        );
+    }
+    let patch = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+    place
+        .maps()
+        .patch("a", &PatchParams::default(), &patch)
+        .await
+        .unwrap();
 }
 
 async fn inapplicable_json_patch_is_rejected(server: Server) {

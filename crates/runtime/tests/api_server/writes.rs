@@ -1,8 +1,8 @@
 //! Creating and replacing objects.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
-use kube::api::{DynamicObject, PostParams};
-use kube::{Api, ResourceExt};
+use kube::api::{ApiResource, DynamicObject, PostParams};
+use kube::{Api, Error, ResourceExt};
 use serde_json::json;
 
 use crate::servers::{Server, on_both_servers};
@@ -23,6 +23,7 @@ on_both_servers!(
     update_without_changes_keeps_the_version,
     dry_run_stores_nothing,
     built_in_kinds_are_defaulted,
+    bytes_of_built_in_kinds_are_decoded,
     managed_fields_record_the_writer,
 );
 
@@ -394,6 +395,30 @@ async fn built_in_kinds_are_defaulted(server: Server) {
     assert_eq!(made.type_.as_deref(), Some("Opaque"));
     assert_eq!(made.data.unwrap()["word"].0, b"sesame");
     assert_eq!(made.string_data, None);
+}
+
+async fn bytes_of_built_in_kinds_are_decoded(server: Server) {
+    let place = Place::new(server).await;
+    let create = async |name: &str, bytes: &str| {
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name }, "data": { "k": bytes }
+        });
+        let secret: DynamicObject = serde_json::from_value(secret).unwrap();
+        let kind = ApiResource::erase::<Secret>(&());
+        let secrets: Api<DynamicObject> = Api::namespaced_with(place.client.clone(), &place.namespace, &kind);
+        secrets.create(&PostParams::default(), &secret).await
+    };
+    for (name, bytes, stored) in [("empty", "", ""), ("lines", "aGVs\nbG8=\r\n", "aGVsbG8=")] {
+        let made = create(name, bytes).await.unwrap();
+        assert_eq!(made.data["data"]["k"], stored);
+    }
+    for bytes in ["a", "aGVsbG8", "a-_="] {
+        let error = create("wrong", bytes).await.unwrap_err();
+        let Error::Api(status) = error else {
+            panic!("{error}")
+        };
+        assert_eq!((status.code, status.reason.as_str()), (400, "BadRequest"));
+    }
 }
 
 async fn managed_fields_record_the_writer(server: Server) {

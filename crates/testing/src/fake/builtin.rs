@@ -219,8 +219,10 @@ pub(super) fn set_defaults(kind: &str, object: &mut Value) {
         }
     };
     match kind {
+        "ConfigMap" => encode_bytes_again(object.get_mut("binaryData")),
         "Secret" => {
             set_default(object, "type", "Opaque".into());
+            encode_bytes_again(object.get_mut("data"));
             let given = object
                 .as_object_mut()
                 .and_then(|fields| fields.remove("stringData"));
@@ -238,5 +240,18 @@ pub(super) fn set_defaults(kind: &str, object: &mut Value) {
             set_default(&mut object["spec"], "replicas", 1.into());
         }
         _ => {}
+    }
+}
+
+/// Removes the line breaks from base64, which Go ignores when it decodes and does not encode.
+fn encode_bytes_again(data: Option<&mut Value>) {
+    for value in data
+        .and_then(Value::as_object_mut)
+        .into_iter()
+        .flat_map(|fields| fields.values_mut())
+    {
+        if let Some(text) = value.as_str().filter(|text| text.contains(['\r', '\n'])) {
+            *value = text.replace(['\r', '\n'], "").into();
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use json_patch::jsonptr::Pointer;
+use json_patch::{AddOperation, PatchOperation};
 use serde_json::Value;
 
 use super::apply::Apply;
@@ -132,7 +134,7 @@ fn patched(writer: Writer<'_>, content_type: &str, mut object: Value) -> Result<
     if content_type.starts_with(JSON) {
         let patch: json_patch::Patch = serde_json::from_value(patch.clone())
             .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
-        let patch = lenient(&patch, &object);
+        let patch = as_go_reads(&patch, &object);
         json_patch::patch(&mut object, &patch).map_err(|_| {
             Failure::of_code(
                 422,
@@ -163,22 +165,39 @@ fn patched(writer: Writer<'_>, content_type: &str, mut object: Value) -> Result<
     Ok(object)
 }
 
-/// Converts `replace` operations on absent fields to `add`. kube-apiserver accepts them, although
-/// RFC 6902 does not.
-fn lenient(patch: &json_patch::Patch, object: &Value) -> json_patch::Patch {
-    let mut operations = patch.0.clone();
+/// Converts a patch to what evanphx/json-patch does with it, which kube-apiserver uses. Unlike RFC
+/// 6902, it adds a field that `replace` does not find, and a `test` for `null` passes if the field is
+/// absent.
+fn as_go_reads(patch: &json_patch::Patch, object: &Value) -> json_patch::Patch {
     let mut so_far = object.clone();
-    for operation in &mut operations {
-        if let json_patch::PatchOperation::Replace(replace) = operation
-            && so_far.pointer(replace.path.as_str()).is_none()
-        {
-            *operation = json_patch::PatchOperation::Add(json_patch::AddOperation {
-                path: replace.path.clone(),
-                value: replace.value.clone(),
-            });
-        }
+    let mut operations = Vec::new();
+    for operation in &patch.0 {
+        let operation = match operation {
+            PatchOperation::Replace(replace) if is_absent(&so_far, &replace.path) => {
+                PatchOperation::Add(AddOperation {
+                    path: replace.path.clone(),
+                    value: replace.value.clone(),
+                })
+            }
+            PatchOperation::Test(test) if test.value.is_null() && is_absent_field(&so_far, &test.path) => {
+                continue;
+            }
+            other => other.clone(),
+        };
         // Ignore errors here: the caller applies the same patch and reports them.
-        let _ = json_patch::patch(&mut so_far, std::slice::from_ref(operation));
+        let _ = json_patch::patch(&mut so_far, std::slice::from_ref(&operation));
+        operations.push(operation);
     }
     json_patch::Patch(operations)
+}
+
+fn is_absent(object: &Value, path: &Pointer) -> bool {
+    object.pointer(path.as_str()).is_none()
+}
+
+/// Returns whether an object has no such field. Neither a field of an absent object nor an item of a
+/// list counts.
+fn is_absent_field(object: &Value, path: &Pointer) -> bool {
+    let parent = path.parent().and_then(|parent| object.pointer(parent.as_str()));
+    is_absent(object, path) && parent.is_some_and(Value::is_object)
 }
