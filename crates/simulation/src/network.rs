@@ -50,6 +50,8 @@ pub(crate) struct Deletion {
     /// Whether an owner of the object exists and is not being deleted. If the object has no owners, any
     /// custom resource counts.
     pub(crate) owner_lives: bool,
+    /// The deleted object.
+    pub(crate) object: Arc<Value>,
 }
 
 /// The state that all connections of a run share.
@@ -274,10 +276,14 @@ impl Connection {
             let deletion = deleted.map(|object| Deletion {
                 owner_lives: world::owner_lives(&self.network.server, &object),
                 name: target.clone(),
+                object,
             });
             let loss = match &deletion {
                 Some(deletion) => lost_claim(deletion),
-                None if changed => repeated_secret(&target, &traffic.deletions),
+                None if changed => {
+                    let written = world::find(&self.network.server, &target);
+                    written.and_then(|written| repeated_secret(&target, &written, &traffic.deletions))
+                }
                 None => None,
             };
             traffic.losses.extend(loss);

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
 use kube::api::PostParams;
 use kube::{Api, CustomResource, CustomResourceExt, ResourceExt};
 use rbuilder::simulation::{Oracle, Simulation};
@@ -143,6 +144,46 @@ fn declared_objects_may_be_in_other_namespaces() {
     let simulation = simulation.crd(Widget::crd()).declare(&widget);
     let report = simulation.histories(200).run();
     assert!(report.failures.is_empty(), "{report}");
+}
+
+/// Keeps a Secret for widgets of size 1. Its value is always the same, or new for each Secret.
+async fn keeps_secret<const RANDOM: bool>(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
+    let secrets: Api<Secret> = Api::namespaced(ctx.client(), "default");
+    let name = widget.name_any();
+    let found = secrets.get_opt(&name).await?;
+    if widget.spec.size != 1 {
+        if let Some(found) = found {
+            ctx.delete(&found).await?;
+        }
+    } else if found.is_none() {
+        let word = match RANDOM {
+            true => ctx.random().to_string(),
+            false => "sesame".to_owned(),
+        };
+        let mut secret = Secret::default();
+        secret.metadata.name = Some(name);
+        secret.data = Some(BTreeMap::from([(
+            "word".to_owned(),
+            ByteString(word.into_bytes()),
+        )]));
+        ctx.apply_owned(&*widget, secret).await?;
+    }
+    Ok(Action::await_change())
+}
+
+fn data_is_lost<const RANDOM: bool>() -> bool {
+    let register = |manager: Manager| {
+        let controller = Controller::new(keeps_secret::<RANDOM>, ());
+        manager.controller(controller.owns::<Secret>())
+    };
+    let failures = simulate(register).run().failures;
+    failures.iter().any(|failure| failure.oracle == Oracle::Data)
+}
+
+#[test]
+fn copied_secret_may_come_and_go() {
+    assert!(data_is_lost::<true>());
+    assert!(!data_is_lost::<false>());
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What holds data is not deleted while its owner lives.
 
+use serde_json::Value;
+
 use super::{Oracle, Violation};
 use crate::network::Deletion;
 use crate::world::ObjectName;
@@ -14,13 +16,20 @@ pub(crate) fn lost_claim(deletion: &Deletion) -> Option<Violation> {
     })
 }
 
-/// Returns the violation of a write that makes a Secret again, which the operator has deleted while its
-/// owner existed.
-pub(crate) fn repeated_secret(name: &ObjectName, deletions: &[Deletion]) -> Option<Violation> {
-    let is_same = |deletion: &&Deletion| deletion.owner_lives && deletion.name == *name;
-    let loses = name.resource() == "secrets" && deletions.iter().any(|deletion| is_same(&deletion));
+/// Returns the violation of a write that makes a Secret with other values again, which the operator has
+/// deleted while its owner existed. A copy of another Secret may come and go.
+pub(crate) fn repeated_secret(
+    name: &ObjectName,
+    written: &Value,
+    deletions: &[Deletion],
+) -> Option<Violation> {
+    if name.resource() != "secrets" {
+        return None;
+    }
+    let mut deleted = deletions.iter().filter(|deletion| deletion.name == *name);
+    let loses = deleted.any(|deletion| deletion.owner_lives && deletion.object["data"] != written["data"]);
     loses.then(|| {
-        let message = format!("the operator deletes {name} and makes it again");
+        let message = format!("the operator deletes {name} and makes it again with other values");
         Violation::new(Oracle::Data, message)
     })
 }

@@ -21,7 +21,8 @@ pub enum Oracle {
     Quiet,
     /// A deleted object, or something that the operator has made for it, remains.
     Deletion,
-    /// A PersistentVolumeClaim is deleted while its owner lives, or a Secret is deleted and made again.
+    /// A PersistentVolumeClaim is deleted while its owner lives, or a Secret is deleted and made again
+    /// with other values.
     Data,
     /// A status claims that the object is ready, but it is not.
     Truth,
