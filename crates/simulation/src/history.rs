@@ -27,6 +27,14 @@ pub struct History {
     pub perturbations: Vec<Perturbation>,
 }
 
+impl History {
+    /// Returns whether nothing goes wrong: everything is declared as the test says and deleted again.
+    pub(crate) fn is_plain(&self) -> bool {
+        let is_given = |step: &Step| matches!(step, Step::Apply(_) | Step::Delete(_));
+        self.perturbations.is_empty() && self.environment == Pace::Prompt && self.steps.iter().all(is_given)
+    }
+}
+
 impl fmt::Display for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)

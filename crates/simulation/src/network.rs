@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use http::Response;
 use http::header::CONTENT_TYPE;
-use http_body_util::{BodyExt, StreamBody};
+use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame};
 use kube::Client;
 use kube::client::Body;
@@ -63,6 +63,8 @@ pub(crate) struct Traffic {
     deletions: Vec<Deletion>,
     /// Losses of data by the operator.
     pub(crate) losses: Vec<Violation>,
+    /// Writes of the operator that the server finds invalid and has never accepted, and why.
+    pub(crate) invalid: BTreeMap<String, String>,
     /// What statuses claim. `None` in a run with perturbations, after which they may be outdated.
     pub(crate) claims: Option<Claims>,
     step: usize,
@@ -265,9 +267,14 @@ impl Connection {
         let old = (request.verb == Verb::Delete).then(|| world::find(&self.network.server, &target));
         let response = self.network.server.call(http, false).await?;
         let code = response.status().as_u16();
+        let (response, why) = message_of_invalid(response).await;
         let changed = self.network.server.version() != before;
         {
             let mut traffic = self.network.traffic();
+            match why {
+                Some(why) if is_write(request.verb) => traffic.invalid.insert(kind, why),
+                _ => traffic.invalid.remove(&kind),
+            };
             traffic.timeline.request(Actor::Operator, name, code, changed);
             if let Some(claims) = traffic.claims.as_mut().filter(|_| changed) {
                 claims.observe(&self.network.server.objects());
@@ -464,4 +471,24 @@ fn refusal(code: u16, message: &str) -> Response<ResponseBody> {
         response.headers_mut().insert(http::header::RETRY_AFTER, second);
     }
     response
+}
+
+/// Reads the message of an answer to an invalid request.
+async fn message_of_invalid(response: Response<ResponseBody>) -> (Response<ResponseBody>, Option<String>) {
+    if !matches!(response.status().as_u16(), 400 | 405 | 413 | 415 | 422) {
+        return (response, None);
+    }
+    let (parts, body) = response.into_parts();
+    let bytes = match body.collect().await {
+        Ok(collected) => collected.to_bytes(),
+        Err(never) => match never {},
+    };
+    let status: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let message = status["message"].as_str().unwrap_or_default().to_owned();
+    let body = Full::new(bytes).boxed_unsync();
+    (Response::from_parts(parts, body), Some(message))
+}
+
+fn is_write(verb: Verb) -> bool {
+    !matches!(verb, Verb::Get | Verb::List | Verb::Watch)
 }

@@ -353,6 +353,12 @@ impl<'r> Run<'r> {
         let violations = &mut self.outcome.violations;
         let mut traffic = self.network.traffic();
         violations.append(&mut traffic.losses);
+        if self.history.is_plain()
+            && let Some((write, why)) = traffic.invalid.first_key_value()
+        {
+            let message = format!("the server never accepts `{write}`: {why}");
+            violations.push(Violation::new(Oracle::Invalid, message));
+        }
         let claims = traffic.claims.as_mut();
         if let Some(claims) = claims.filter(|_| self.history.environment != Pace::Failing) {
             violations.append(&mut claims.violations);

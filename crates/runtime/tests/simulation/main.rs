@@ -186,6 +186,25 @@ fn copied_secret_may_come_and_go() {
     assert!(!data_is_lost::<false>());
 }
 
+/// Applies a ConfigMap with a name that the server does not accept.
+async fn names_child_badly(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
+    let mut map = map_of(&widget);
+    map.metadata.name = Some("A".to_owned());
+    ctx.apply_owned(&*widget, map).await?;
+    Ok(Action::await_change())
+}
+
+#[test]
+fn operator_whose_writes_are_invalid_is_reported() {
+    let register = |manager: Manager| manager.controller(Controller::new(names_child_badly, ()));
+    let report = simulate(register).run();
+    let failure = &report.failures[0];
+    assert_eq!(failure.oracle, Oracle::Invalid);
+    let start =
+        "the server never accepts `patch configmaps default/A`: ConfigMap \"A\" is invalid: metadata.name";
+    assert!(failure.message.starts_with(start), "{}", failure.message);
+}
+
 #[test]
 fn programs_may_wait_for_signals() {
     let simulation = Simulation::of_client(|client| async move {

@@ -30,6 +30,8 @@ pub enum Oracle {
     Panic,
     /// The operator ends by itself.
     End,
+    /// The server finds a write of the operator invalid, even without perturbations.
+    Invalid,
     /// The operator makes a request that its role does not permit.
     Role,
     /// An invariant of the test is violated.
@@ -51,6 +53,7 @@ impl Oracle {
             Self::Truth => "truth",
             Self::Panic => "panic",
             Self::End => "end",
+            Self::Invalid => "invalid",
             Self::Role => "role",
             Self::Invariant => "invariant",
             Self::Determinism => "determinism",
