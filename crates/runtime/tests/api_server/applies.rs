@@ -1,5 +1,7 @@
 //! Server-side apply: field ownership, merging, removal and conflicts.
 
+use std::time::Duration;
+
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
@@ -26,6 +28,7 @@ on_both_servers!(
     labels_finalizers_and_owners_are_merged,
     deployment_is_merged_by_its_schema,
     removed_field_has_its_default_again,
+    applied_string_data_becomes_data,
     invalid_applies_are_rejected,
     apply_checks_the_resource_version,
     apply_checks_the_uid,
@@ -454,6 +457,24 @@ async fn removed_field_has_its_default_again(server: Server) {
             .collect::<Vec<_>>(),
         [("a".to_owned(), b"x".to_vec()), ("b".to_owned(), b"y".to_vec()),]
     );
+}
+
+async fn applied_string_data_becomes_data(server: Server) {
+    let place = Place::new(server).await;
+    let secrets: Api<Secret> = place.api();
+    let wanted = |word: &str| json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "a" }, "stringData": { "word": word } });
+    let mut versions = Vec::new();
+    for word in ["sesame", "sesame", "other", "sesame"] {
+        let secret = apply(&secrets, "a", "one", wanted(word)).await.unwrap();
+        // Times of managers have seconds.
+        tokio::time::sleep(Duration::from_millis(1100)).await;
+        assert_eq!(secret.data.as_ref().unwrap()["word"].0, word.as_bytes());
+        assert_eq!(secret.string_data, None);
+        assert_eq!(owned(&secret, "one"), json!({ "f:stringData": { "f:word": {} } }));
+        versions.push(secret.metadata.resource_version.unwrap());
+    }
+    assert_eq!(versions[0], versions[1]);
+    assert_ne!(versions[1], versions[2]);
 }
 
 async fn deployment_is_merged_by_its_schema(server: Server) {

@@ -45,6 +45,15 @@ impl Manager {
     }
 }
 
+/// Returns true if two lists have the same entries, ignoring their times and order.
+pub(super) fn own_the_same(before: &[Manager], after: &[Manager]) -> bool {
+    let has = |entry: &Manager| {
+        let mut others = after.iter();
+        others.any(|other| other.is(entry) && other.fields == entry.fields)
+    };
+    before.len() == after.len() && before.iter().all(has)
+}
+
 /// Parses the managers of an object.
 pub(super) fn read_managers(object: &Value) -> Vec<Manager> {
     let entries = object["metadata"]["managedFields"]

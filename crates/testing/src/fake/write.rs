@@ -332,7 +332,8 @@ impl State {
         Err(Failure::forbidden(writer.id(), name, &why, Some(cause)))
     }
 
-    /// Updates the managed fields. Returns true if they changed.
+    /// Updates the managed fields. Returns true if more than their times changed: the server ignores a
+    /// write that changes nothing else.
     fn note_managers(
         &self,
         writer: Writer<'_>,
@@ -355,7 +356,7 @@ impl State {
             }
         };
         managers::write_managers(new, managers);
-        before != managers::read_managers(new)
+        !managers::own_the_same(&before, &managers::read_managers(new))
     }
 }
 
