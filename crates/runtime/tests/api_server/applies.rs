@@ -29,6 +29,7 @@ on_both_servers!(
     deployment_is_merged_by_its_schema,
     removed_field_has_its_default_again,
     applied_string_data_becomes_data,
+    lists_have_the_applied_order,
     invalid_applies_are_rejected,
     apply_checks_the_resource_version,
     apply_checks_the_uid,
@@ -457,6 +458,42 @@ async fn removed_field_has_its_default_again(server: Server) {
             .collect::<Vec<_>>(),
         [("a".to_owned(), b"x".to_vec()), ("b".to_owned(), b"y".to_vec()),]
     );
+}
+
+async fn lists_have_the_applied_order(server: Server) {
+    let place = Place::new(server).await;
+    let deployments: Api<Deployment> = place.api();
+    let wanted = |names: &str| {
+        let letters = names.chars();
+        let env: Vec<Value> = letters
+            .map(|name| json!({ "name": name, "value": "v" }))
+            .collect();
+        json!({ "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "a" }, "spec": {
+            "selector": { "matchLabels": { "app": "a" } },
+            "template": {
+                "metadata": { "labels": { "app": "a" } },
+                "spec": { "containers": [{ "name": "c", "image": "x", "env": env }] },
+            },
+        } })
+    };
+    for (manager, names, expected) in [
+        ("one", "ab", "ab"),
+        ("one", "cb", "cb"),
+        ("one", "bdc", "bdc"),
+        ("two", "eb", "ebdc"),
+        ("one", "dfb", "edfb"),
+        ("two", "beg", "dfbeg"),
+        ("one", "xfy", "xfbegy"),
+        ("one", "yx", "begyx"),
+        ("two", "yqx", "yqx"),
+        ("one", "pxry", "qpxry"),
+    ] {
+        let made = apply(&deployments, "a", manager, wanted(names)).await.unwrap();
+        let pods = made.spec.template.spec.unwrap();
+        let env = pods.containers[0].env.iter().flatten();
+        let found: String = env.map(|env| env.name.as_str()).collect();
+        assert_eq!(found, expected, "after {manager} applies {names}");
+    }
 }
 
 async fn applied_string_data_becomes_data(server: Server) {

@@ -165,19 +165,44 @@ fn merge(live: &Value, wanted: &Value, schema: Option<&Schema>) -> Value {
     }
 }
 
-/// Merges a list item by item. Existing items keep their position and new items are appended.
+/// Merges a list item by item. Applied items are in the order in which they are applied, and all
+/// others stay where they are between them, as in structured-merge-diff 6.
 fn merge_list(live: &[Value], wanted: &[Value], keys: Option<&[String]>, schema: Option<&Schema>) -> Value {
     let inner = item_schema(schema);
-    let mut merged = live.to_vec();
-    for item in wanted {
-        let wanted_step = item_step(item, keys, inner);
-        match merged
-            .iter_mut()
-            .find(|found| item_step(found, keys, inner) == wanted_step)
-        {
-            Some(found) => *found = merge(found, item, inner),
-            None => merged.push(item.clone()),
+    let steps = |items: &[Value]| -> Vec<String> {
+        let steps = items.iter().map(|item| item_step(item, keys, inner));
+        steps.collect()
+    };
+    let (live_steps, wanted_steps) = (steps(live), steps(wanted));
+    let merge_item = |step: &String, item: &Value| match live_steps.iter().position(|known| known == step) {
+        Some(position) => merge(&live[position], item, inner),
+        None => item.clone(),
+    };
+    let mut shared = wanted_steps.iter().filter(|step| live_steps.contains(step));
+    let mut next_shared = shared.next();
+    let mut merged = Vec::with_capacity(live.len().max(wanted.len()));
+    let (mut left, mut right) = (0, 0);
+    while left < live.len() || right < wanted.len() {
+        if let Some(step) = live_steps.get(left) {
+            if !wanted_steps.contains(step) {
+                merged.push(live[left].clone());
+                left += 1;
+                continue;
+            }
+            let is_merged = wanted_steps[..right].contains(step);
+            let is_next = wanted_steps.get(right) == Some(step);
+            if is_merged || (!is_next && next_shared.is_some_and(|next| next != step)) {
+                left += 1;
+                continue;
+            }
+            left += usize::from(is_next);
         }
+        let step = &wanted_steps[right];
+        merged.push(merge_item(step, &wanted[right]));
+        if next_shared == Some(step) {
+            next_shared = shared.next();
+        }
+        right += 1;
     }
     merged.into()
 }
