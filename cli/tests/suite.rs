@@ -57,6 +57,7 @@ mod registry;
 mod rename;
 mod selection;
 mod sequences;
+mod simulate;
 mod stored;
 mod types;
 mod update;

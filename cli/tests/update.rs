@@ -410,6 +410,7 @@ const CHANGING: &[&str] = &[
     "helm",
     "bundle",
     "grafana",
+    "simulate",
     "install",
     "uninstall",
     "deploy --image a",

@@ -332,13 +332,19 @@ fn find_etcd() -> Option<PathBuf> {
         .find(|etcd| etcd.is_file())
 }
 
-/// Installs the package of Debian or Ubuntu, if permitted.
+/// Installs etcd, if permitted.
 fn install_etcd() -> Result<()> {
-    let advice = "install etcd 3.4 or newer (Debian and Ubuntu: `apt-get install etcd-server`)";
+    install_package("etcd-server", "etcd", "install etcd 3.4 or newer")
+}
+
+/// Installs a package of Debian or Ubuntu, if permitted. Errors say that the program is missing, with the
+/// advice for other systems.
+pub(crate) fn install_package(package: &str, program: &str, advice: &str) -> Result<()> {
+    let advice = format!("{advice} (Debian and Ubuntu: `apt-get install {package}`)");
     if !Cmd::new("apt-get --version").succeeds() {
-        bail!("etcd is not on the path: {advice}");
+        bail!("{program} is not on the path: {advice}");
     }
-    eprintln!("installing etcd-server");
+    eprintln!("installing {package}");
     let apt = |line: &str| {
         // apt prints progress to standard output, which callers capture.
         Cmd::new(line)
@@ -346,10 +352,10 @@ fn install_etcd() -> Result<()> {
             .read()
             .map(drop)
     };
-    let install = "apt-get install --yes --no-install-recommends etcd-server";
-    apt(install)
-        .or_else(|_| apt("apt-get update").and_then(|()| apt(install)))
-        .with_context(|| format!("etcd is not on the path and could not be installed: {advice}"))
+    let install = format!("apt-get install --yes --no-install-recommends {package}");
+    apt(&install)
+        .or_else(|_| apt("apt-get update").and_then(|()| apt(&install)))
+        .with_context(|| format!("{program} is not on the path and could not be installed: {advice}"))
 }
 
 /// Returns the user's cache folder.

@@ -35,6 +35,7 @@ mod mutations;
 mod objects;
 mod oracle;
 mod packages;
+mod pages;
 mod patterns;
 mod peers;
 mod pictures;
@@ -113,6 +114,8 @@ enum Task {
     Objects(objects::Args),
     /// Record the manifests that controller-gen generates from the Go half of the oracle
     Oracle(oracle::Args),
+    /// Look at the generated HTML pages in a headless browser
+    Pages,
     /// Record which patterns Go's regexp compiles, and what they match (needs Go)
     Patterns(patterns::Args),
     /// Generate the pictures of the guide from diagrams and from the figures in its tables
@@ -171,6 +174,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Mutations(args) => mutations::record_answers(args),
         Task::Objects(args) => objects::record_answers(args),
         Task::Oracle(args) => oracle::record_manifests(args),
+        Task::Pages => pages::check_pages(),
         Task::Patterns(args) => patterns::record_verdicts(args),
         Task::Pictures(args) => pictures::update_pictures(args),
         Task::Release(args) => release::check_release(args),

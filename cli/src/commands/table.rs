@@ -10,7 +10,7 @@ use super::without_control_plane::{dev, envtest};
 use super::{
     adopt, bundle, completion, create_api, create_webhook, delete, deploy, diff, docs, doctor, edit, explain,
     grafana, helm, import, init, install, library, man, manifests, reference, removal, run, run_update,
-    scaffold, types, validate, version,
+    scaffold, simulate, types, validate, version,
 };
 #[cfg(feature = "control-plane")]
 use super::{dev, envtest};
@@ -112,6 +112,7 @@ impl Row {
             Command::Undeploy(flags) => Row::new("undeploy", PACKAGE, Output::Text, move |at, shell| removal::undeploy(at.dir, &flags, shell)),
             Command::Run(flags) => Row::new("run", PACKAGE, Output::Text, move |at, shell| run::run(at.dir, &flags, shell)),
             Command::Dev(flags) => Row::new("dev", PACKAGE, Output::Text, move |at, shell| dev::run(at.dir, &flags, shell)),
+            Command::Simulate(flags) => Row::new("simulate", PACKAGE, Output::Text, move |at, shell| simulate::run(at.dir, at.typed_in, &flags, shell)),
             Command::Envtest(command) => Row::new(command.name(), BELOW, command.output(), move |at, shell| envtest::run(at.dir, &command, shell)),
             Command::Completion { shell: kind } => Row::new("completion", HERE, Output::Text, move |_, shell| completion::run(kind, shell)),
             Command::Version => Row::new("version", HERE, Output::Text, move |_, shell| version::run(shell)),

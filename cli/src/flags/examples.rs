@@ -133,6 +133,11 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Run the manager on a local control plane", "rbuilder dev"),
         ("Run it against a cluster that reaches this machine for webhooks", "rbuilder dev --context kind-dev --webhook-host 172.17.0.1"),
     ]),
+    ("simulate", &[
+        ("Run 1,000 histories of each simulation", "rbuilder simulate"),
+        ("Run the simulations of one file for ten minutes each, optimized", "rbuilder simulate --seconds 600 -- --test memcached --release"),
+        ("Make the page from the reports of another run", "rbuilder simulate --from reports/"),
+    ]),
     ("envtest install", &[
         ("Install the binaries for the project's Kubernetes version", "rbuilder envtest install"),
         ("Install the newest version", "rbuilder envtest install latest"),

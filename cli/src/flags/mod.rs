@@ -33,6 +33,7 @@ mod library;
 mod manifests;
 mod product;
 mod requests;
+mod simulate;
 mod types;
 mod update;
 mod validate;
@@ -72,6 +73,7 @@ pub use import::ImportFlags;
 pub use library::{InitLibraryFlags, LibraryFlags, LibraryForm};
 pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlags};
 pub use product::{ProductFlags, ProductMergeFlags};
+pub use simulate::SimulateFlags;
 pub use types::TypesFlags;
 pub use update::{MergeFlags, UpdateFlags};
 pub use validate::{FieldLevel, ValidateFlags, ValidateFormat};
@@ -165,6 +167,8 @@ pub enum Command {
     Run(RunFlags),
     /// Run the manager against a local control plane, and restart it when the source changes
     Dev(DevFlags),
+    /// Run the simulations in the project's tests with a larger budget, keep the histories that fail, and write an HTML page
+    Simulate(SimulateFlags),
     /// Manage the binaries of test environments: etcd, kube-apiserver and kubectl
     #[cfg_attr(feature = "control-plane", command(subcommand))]
     Envtest(Envtest),

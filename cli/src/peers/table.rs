@@ -65,6 +65,7 @@ const COMMAND_ROWS: &[Row] = &[
     Row::new("`operator-sdk generate packagemanifests`, `operator-sdk run packagemanifests`, `operator-sdk pkgman-to-bundle`", "none, because OLM installs operators from [bundles](olm.md), which replaced package manifests"),
     Row::new("`operator-sdk init --plugins=helm`, `operator-sdk init --plugins=ansible`", "none, because an operator of rbuilder is a program in Rust"),
     Row::new("none", "[`rbuilder adopt`](existing-projects.md#start-here-rbuilder-adopt), which examines a kube-rs repository and compares its CRDs"),
+    Row::new("none", "[`rbuilder simulate`](simulation.md#longer-runs): runs the operator under thousands of faults in its own tests, and writes a page about what fails"),
     Row::new("none", "`rbuilder manifests --check`; `--dry-run` and `--output json` of every command that changes files"),
     Row::new("none", "`rbuilder install`, `rbuilder uninstall`, `rbuilder deploy --image IMAGE`, `rbuilder undeploy`, `rbuilder run`: the make targets without make and a shell"),
 ];

@@ -1,4 +1,4 @@
-//! What is made from the manifests of an operator.
+//! What is made from the manifests of an operator, and from the reports of its simulations.
 //!
 //! | module | result |
 //! |---|---|
@@ -6,8 +6,9 @@
 //! | [`bundle`] | a bundle and a catalog for the Operator Lifecycle Manager |
 //! | [`grafana`] | dashboards and alerts for the metrics of the library |
 //! | [`api_docs`] | a reference page of an API, from CRDs |
+//! | [`simulation`] | a page about simulations, from their report files |
 //!
-//! Each is a function of manifests and of values in PROJECT. `bundle` shares the resolution of
+//! Each is a function of manifests or reports, and of values in PROJECT. `bundle` shares the resolution of
 //! `config/` with `chart`; the others are independent. The crate knows neither flags nor commands:
 //! those merge the results with the user's edits and write them.
 
@@ -15,3 +16,5 @@ pub mod api_docs;
 pub mod bundle;
 pub mod chart;
 pub mod grafana;
+mod html;
+pub mod simulation;

@@ -41,6 +41,19 @@ impl fmt::Display for History {
     }
 }
 
+impl History {
+    /// Checks that the steps name declarations of the test.
+    pub(crate) fn check(&self, declarations: usize) -> Result<(), String> {
+        let numbers = self.steps.iter().filter_map(Step::declaration);
+        match numbers.max() {
+            Some(number) if number >= declarations => Err(format!(
+                "a step names declaration {number}, but the test has {declarations}, counted from 0"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl std::str::FromStr for History {
     type Err = String;
 

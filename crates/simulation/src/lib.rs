@@ -32,14 +32,21 @@
 //! ```
 
 mod context;
+mod coverage;
 mod declaration;
 mod environment;
 mod history;
+mod identity;
+mod kept;
 mod network;
 mod oracle;
+mod placement;
+mod progress;
+mod record;
 mod report;
 mod run;
 mod search;
+mod settings;
 mod simulation;
 mod timeline;
 mod world;

@@ -58,7 +58,8 @@ pub(crate) struct Deletion {
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     counts: BTreeMap<String, usize>,
-    waiting: Vec<Perturbation>,
+    /// Perturbations that have not happened yet.
+    pub(crate) waiting: Vec<Perturbation>,
     pub(crate) moments: Vec<Moment>,
     deletions: Vec<Deletion>,
     /// Losses of data by the operator.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::coverage::Coverage;
+use crate::kept::{Kept, KeptOutcome};
 use crate::search::Failure;
 
 /// The number of events at the start and at the end of a timeline that a report shows.
@@ -23,6 +25,11 @@ pub struct Report {
     pub unused_fields: Vec<String>,
     /// Fields that differ between two runs without perturbations, and that are not compared.
     pub masked: Vec<String>,
+    pub(crate) coverage: Coverage,
+    /// The kept histories that were run first.
+    pub(crate) kept: Vec<Kept>,
+    /// The file with the kept histories, as notes name it.
+    pub(crate) kept_file: String,
 }
 
 impl fmt::Display for Report {
@@ -40,6 +47,17 @@ impl fmt::Display for Report {
         }
         for field in &self.masked {
             write!(f, "\nnote: {field} differs from run to run and is not compared")?;
+        }
+        for (number, kept) in self.kept.iter().enumerate() {
+            let place = format!("{}:{}", self.kept_file, number + 1);
+            match kept.outcome {
+                KeptOutcome::NotReached => write!(
+                    f,
+                    "\nnote: {place}: the operator makes no request any more that the history disturbs; remove the line"
+                )?,
+                KeptOutcome::Fails => write!(f, "\nnote: {place}: the history still fails")?,
+                KeptOutcome::Passes | KeptOutcome::NotRun => {}
+            }
         }
         Ok(())
     }

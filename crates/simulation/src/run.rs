@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::context;
 use crate::declaration::Declaration;
 use crate::environment::{Behavior, Environment, World};
-use crate::history::{History, Pace, Step};
+use crate::history::{History, Pace, Perturbation, Step};
 use crate::network::{Connection, Moment, Network};
 use crate::oracle::{Oracle, Violation, false_claims};
 use crate::timeline::{Actor, Event};
@@ -72,6 +72,8 @@ pub(crate) struct Outcome {
     pub(crate) moments: Vec<Moment>,
     pub(crate) events: Vec<Event>,
     pub(crate) violations: Vec<Violation>,
+    /// Perturbations whose request the operator has not made.
+    pub(crate) unreached: Vec<Perturbation>,
     /// Why the server rejects a declaration. The run ends there.
     pub(crate) rejected: Option<String>,
 }
@@ -166,6 +168,7 @@ impl<'r> Run<'r> {
         let mut traffic = self.network.traffic();
         self.outcome.moments = std::mem::take(&mut traffic.moments);
         self.outcome.events = std::mem::take(&mut traffic.timeline.events);
+        self.outcome.unreached = std::mem::take(&mut traffic.waiting);
         drop(traffic);
         self.outcome
     }

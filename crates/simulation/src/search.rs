@@ -9,11 +9,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use rbuilder_testing::Random;
 use serde_json::Value;
 
-use crate::history::{Disturbance, History, Pace, Perturbation, Step};
-use crate::network::Moment;
+use crate::coverage::{
+    BREAKING_ENVIRONMENT, FAILING_ENVIRONMENT, OTHER_DECLARATION, OTHER_ORDER, SLOW_ENVIRONMENT,
+};
+use crate::history::{History, Pace, Perturbation, Step};
+use crate::kept::{Kept, KeptOutcome};
 use crate::oracle::{Oracle, Violation};
+use crate::placement::{changing, crashes, perturbations};
+use crate::progress::Progress;
 use crate::report::Report;
 use crate::run::{Expected, Outcome, Setting, run};
+use crate::settings::Budget;
 use crate::timeline::Event;
 use crate::world::{Snapshot, compare, mask_of};
 
@@ -21,8 +27,6 @@ use crate::world::{Snapshot, compare, mask_of};
 const MOST_FAILURES: usize = 3;
 /// The largest number of variants of a declaration.
 const MOST_VARIANTS: usize = 24;
-/// Status codes of failures that are injected into writes.
-const CODES: [u16; 5] = [409, 429, 500, 503, 504];
 
 /// A history in which the operator is wrong.
 #[derive(Clone, Debug)]
@@ -40,8 +44,8 @@ pub struct Failure {
 
 pub(crate) struct Search<'s> {
     setting: &'s Setting,
-    /// The largest number of histories.
-    budget: usize,
+    budget: Budget,
+    progress: Progress,
     found: Report,
     /// Requests that were disturbed.
     disturbed: BTreeSet<String>,
@@ -55,28 +59,48 @@ struct Base {
 }
 
 impl<'s> Search<'s> {
-    pub(crate) fn new(setting: &'s Setting, budget: usize) -> Self {
+    pub(crate) fn new(setting: &'s Setting, budget: Budget, progress: Progress) -> Self {
         Self {
             setting,
             budget,
+            progress,
             found: Report::default(),
             disturbed: BTreeSet::new(),
         }
     }
 
-    pub(crate) fn search(mut self) -> Report {
+    /// Tries kept histories, and then others until the budget is spent.
+    pub(crate) fn search(mut self, kept: Vec<History>) -> Report {
+        self.search_all(kept);
+        self.progress
+            .print(&self.budget, self.found.histories, &self.found.coverage);
+        self.found
+    }
+
+    fn search_all(&mut self, kept: Vec<History>) {
         let Some(base) = self.base() else {
-            return self.found;
+            let unknown = kept
+                .into_iter()
+                .map(|history| Kept::new(history, KeptOutcome::NotRun));
+            self.found.kept = unknown.collect();
+            return;
         };
         self.found.requests = base.outcome.moments.len();
+        self.found.coverage.add_requests(&base.outcome.moments);
+        self.repeat(&base, kept);
         self.paces(&base);
         self.orders(&base);
         let crashes = crashes(&changing(&base.outcome.moments, 0));
         self.disturb_each(&base, &crashes);
         let mut bases = self.variants(&base);
         bases.insert(0, base);
+        for base in &bases[1..] {
+            self.found.coverage.add_requests(&base.outcome.moments);
+        }
         let declared = self.declared();
-        let singles = bases.iter().map(|base| perturbations(base, &declared));
+        let singles = bases
+            .iter()
+            .map(|base| perturbations(&base.history.steps, &base.outcome, &declared));
         let singles: Vec<Vec<Perturbation>> = singles.collect();
         let mut queues: Vec<_> = singles.iter().map(|singles| singles.iter()).collect();
         // Half of the histories disturb the first declaration.
@@ -95,7 +119,21 @@ impl<'s> Search<'s> {
             .collect();
         self.pairs(&bases, &all);
         self.found.disturbed = self.disturbed.len().min(self.found.requests);
-        self.found
+    }
+
+    /// Runs the kept histories again.
+    fn repeat(&mut self, base: &Base, kept: Vec<History>) {
+        for history in kept {
+            let expected = self.expect(base, &history);
+            let outcome = self.run(&history, &expected);
+            let reached = history.perturbations.len() - outcome.unreached.len();
+            let result = match self.report(&history, &expected, &outcome) {
+                true => KeptOutcome::Fails,
+                false if reached == 0 && !history.perturbations.is_empty() => KeptOutcome::NotReached,
+                false => KeptOutcome::Passes,
+            };
+            self.found.kept.push(Kept::new(history, result));
+        }
     }
 
     /// Runs a history with each of the perturbations.
@@ -115,6 +153,14 @@ impl<'s> Search<'s> {
         let Some(base) = self.base() else {
             return self.found;
         };
+        let expected = self.expect(&base, history);
+        let outcome = self.run(history, &expected);
+        self.report(history, &expected, &outcome);
+        self.found
+    }
+
+    /// Returns the states in which a given history must settle.
+    fn expect(&mut self, base: &Base, history: &History) -> Expected {
         let mut expected = base.expected.clone();
         expected.steps.clear();
         let count = self.setting.declarations.len();
@@ -144,8 +190,7 @@ impl<'s> Search<'s> {
         if history.perturbations.is_empty() {
             expected.oracle = Some(Oracle::Path);
         }
-        self.try_history(history, &expected);
-        self.found
+        expected
     }
 
     fn declared(&self) -> Vec<String> {
@@ -156,12 +201,17 @@ impl<'s> Search<'s> {
     }
 
     fn is_done(&self) -> bool {
-        self.found.histories >= self.budget || self.found.failures.len() >= MOST_FAILURES
+        self.budget.is_spent(self.found.histories) || self.found.failures.len() >= MOST_FAILURES
     }
 
     fn run(&mut self, history: &History, expected: &Expected) -> Outcome {
         self.found.histories += 1;
-        run(self.setting, history, expected)
+        let outcome = run(self.setting, history, expected);
+        let coverage = &mut self.found.coverage;
+        coverage.note_perturbations(&history.perturbations, &outcome.unreached);
+        self.progress
+            .update(&self.budget, self.found.histories, &self.found.coverage);
+        outcome
     }
 
     /// Runs the history that declares everything and deletes it again. `None` if it fails.
@@ -218,7 +268,7 @@ impl<'s> Search<'s> {
             environment: Pace::Slow,
             ..base.history.clone()
         };
-        self.try_history(&slow, &base.expected);
+        self.try_kind(SLOW_ENVIRONMENT, &slow, &base.expected);
         let failing = History {
             environment: Pace::Failing,
             ..base.history.clone()
@@ -226,12 +276,12 @@ impl<'s> Search<'s> {
         let mut expected = base.expected.clone();
         let last = expected.steps.len() - 1;
         expected.steps[..last].fill(None);
-        self.try_history(&failing, &expected);
+        self.try_kind(FAILING_ENVIRONMENT, &failing, &expected);
         let count = self.setting.declarations.len();
         let mut breaking = base.history.clone();
         breaking.steps.insert(count, Step::FailEnvironment);
         expected.steps.insert(count, None);
-        self.try_history(&breaking, &expected);
+        self.try_kind(BREAKING_ENVIRONMENT, &breaking, &expected);
     }
 
     /// Declares several objects in the opposite order.
@@ -249,7 +299,7 @@ impl<'s> Search<'s> {
                 *state = None;
             }
         }
-        self.try_history(&history, &expected);
+        self.try_kind(OTHER_ORDER, &history, &expected);
     }
 
     /// Declares variants, from nothing and instead of the declaration. Returns the histories that change
@@ -261,7 +311,7 @@ impl<'s> Search<'s> {
             let declaration = &self.setting.declarations[number];
             let variants = declaration.variants().into_iter().take(MOST_VARIANTS);
             for changes in variants.collect::<Vec<_>>() {
-                if self.is_done() || self.found.histories > self.budget / 2 {
+                if self.is_done() || self.budget.is_half_spent(self.found.histories) {
                     return bases;
                 }
                 if self.setting.is_rejected(number, &changes) {
@@ -285,6 +335,7 @@ impl<'s> Search<'s> {
             oracle: Some(Oracle::Path),
         };
         let alone = self.run(&fresh, &expected);
+        self.found.coverage.note(OTHER_DECLARATION);
         if self.report(&fresh, &expected, &alone) || alone.rejected.is_some() {
             return None;
         }
@@ -372,6 +423,14 @@ impl<'s> Search<'s> {
         }
     }
 
+    /// Runs a history that disturbs the whole run.
+    fn try_kind(&mut self, kind: &str, history: &History, expected: &Expected) {
+        if !self.is_done() {
+            self.found.coverage.note(kind);
+        }
+        self.try_history(history, expected);
+    }
+
     fn try_history(&mut self, history: &History, expected: &Expected) {
         if self.is_done() {
             return;
@@ -455,79 +514,4 @@ fn first_difference(expected: &[Event], found: &[Event]) -> Option<String> {
         show(expected),
         show(found)
     ))
-}
-
-/// Returns the requests from a step on that changed something.
-fn changing(moments: &[Moment], first_step: usize) -> Vec<&Moment> {
-    let moments = moments.iter();
-    moments
-        .filter(|moment| moment.changed && moment.step >= first_step)
-        .collect()
-}
-
-/// Returns the crashes and lost answers at each write: most operators fail there first.
-fn crashes(changing: &[&Moment]) -> Vec<Perturbation> {
-    let actions = [
-        Disturbance::CrashAfter,
-        Disturbance::CrashBefore,
-        Disturbance::LoseAnswer,
-        Disturbance::CrashIntoPast,
-    ];
-    let each = actions.iter();
-    each.flat_map(|action| at_each(changing, action)).collect()
-}
-
-/// Returns the other perturbations to try with a history. For a history that changes a declaration, they
-/// also include crashes from there on.
-fn perturbations(base: &Base, declared: &[String]) -> Vec<Perturbation> {
-    let steps = &base.history.steps;
-    let last_apply = steps.iter().rposition(|step| !matches!(step, Step::Delete(_)));
-    let state = last_apply.and_then(|number| base.outcome.settled.get(number));
-    let objects: Vec<&String> = state.into_iter().flat_map(|state| state.0.keys()).collect();
-    let is_child = |name: &&&String| !declared.contains(name) && !name.contains('<');
-    let children = objects.iter().filter(is_child);
-    let kinds = objects.iter().filter_map(|name| Some(name.split_once(' ')?.0));
-    let kinds: BTreeSet<&str> = kinds.collect();
-    // Disturb the steps of a path that differ from the base.
-    let change = steps.iter().position(|step| matches!(step, Step::ApplyWith(..)));
-    let first_step = change.unwrap_or(0);
-    let moments = base.outcome.moments.iter();
-    let moments: Vec<&Moment> = moments.filter(|moment| moment.step >= first_step).collect();
-    let changing = changing(&base.outcome.moments, first_step);
-    let mut list = Vec::new();
-    if change.is_some() {
-        list.extend(crashes(&changing));
-    }
-    let mut add = |moments: &[&Moment], action: &Disturbance| list.extend(at_each(moments, action));
-    for name in declared {
-        add(&changing, &Disturbance::Redeclare(name.clone()));
-    }
-    for child in children {
-        add(&changing, &Disturbance::Remove(child.to_string()));
-        add(&changing, &Disturbance::Edit(child.to_string()));
-    }
-    for kind in kinds {
-        add(&changing, &Disturbance::DelayEvents(kind.to_owned()));
-    }
-    for code in CODES {
-        add(&moments, &Disturbance::Refuse(code));
-    }
-    for action in [
-        Disturbance::Forbid,
-        Disturbance::ExpireWatches,
-        Disturbance::EndWatches,
-    ] {
-        add(&moments, &action);
-    }
-    // A small budget must not leave out whole kinds of perturbations.
-    Random::new(2).shuffle(&mut list);
-    list
-}
-
-/// Returns a perturbation for each moment.
-fn at_each<'m>(moments: &'m [&Moment], action: &'m Disturbance) -> impl Iterator<Item = Perturbation> + 'm {
-    moments.iter().map(|moment| Perturbation {
-        at: moment.name.clone(),
-        action: action.clone(),
-    })
 }

@@ -16,11 +16,16 @@ use serde_json::Value;
 
 use crate::declaration::Declaration;
 use crate::environment::{self, Behavior, World};
-use crate::history::{History, VARIABLE};
+use crate::history::VARIABLE;
+use crate::identity::Identity;
+use crate::kept;
 use crate::oracle::Oracle;
+use crate::progress::Progress;
+use crate::record::Record;
 use crate::report::Report;
 use crate::run::{Invariant, Program, Setting};
 use crate::search::Search;
+use crate::settings::{Budget, Limit, Settings};
 use crate::world::{GIVEN, ObjectName};
 
 /// Number of histories by default.
@@ -46,14 +51,14 @@ pub struct Simulation {
     invariants: Vec<Invariant>,
     namespace: Option<String>,
     accepted: Vec<Oracle>,
-    histories: usize,
+    limit: Limit,
 }
 
 impl std::fmt::Debug for Simulation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Simulation")
             .field("declarations", &self.declarations)
-            .field("histories", &self.histories)
+            .field("limit", &self.limit)
             .finish_non_exhaustive()
     }
 }
@@ -93,7 +98,7 @@ impl Simulation {
             invariants: Vec::new(),
             namespace: None,
             accepted: Vec::new(),
-            histories: HISTORIES,
+            limit: Limit::Histories(HISTORIES),
         }
     }
 
@@ -192,10 +197,20 @@ impl Simulation {
         self
     }
 
-    /// Sets the largest number of histories. Defaults to 120.
+    /// Sets the largest number of histories. Defaults to 120. The environment variables
+    /// `RBUILDER_SIMULATION_HISTORIES` and `RBUILDER_SIMULATION_SECONDS` take precedence.
     #[must_use]
     pub fn histories(mut self, count: usize) -> Self {
-        self.histories = count;
+        self.limit = Limit::Histories(count);
+        self
+    }
+
+    /// Runs histories for this many seconds of real time, in place of a number of histories, and prints
+    /// progress on standard error. Which histories run then depends on the machine, but each of them is
+    /// the same everywhere.
+    #[must_use]
+    pub fn seconds(mut self, seconds: u64) -> Self {
+        self.limit = Limit::Seconds(seconds);
         self
     }
 
@@ -209,38 +224,61 @@ impl Simulation {
         assert!(report.failures.is_empty(), "\n{report}");
     }
 
-    /// Runs the histories and returns what was found. With the environment variable
-    /// `RBUILDER_SIMULATION`, only runs the history in it.
+    /// Runs the histories and returns what was found. Begins with the histories in the folder
+    /// `simulations` of the package that `rbuilder simulate` has kept for this test.
+    ///
+    /// Environment variables:
+    /// - `RBUILDER_SIMULATION`: only runs the history in it.
+    /// - `RBUILDER_SIMULATION_HISTORIES`, `RBUILDER_SIMULATION_SECONDS`: the budget, in place of
+    ///   [`histories`](Self::histories) or [`seconds`](Self::seconds).
+    /// - `RBUILDER_SIMULATION_REPORTS`: an existing folder. A report of each simulation is written there
+    ///   as JSON, and progress is printed on standard error.
     ///
     /// # Panics
-    /// Panics if nothing is declared, a declared object has no name or is of a kind that is not served, or
-    /// the history in the variable cannot be parsed.
+    /// Panics if nothing is declared, a declared object has no name or is of a kind that is not served, a
+    /// variable or a kept history cannot be parsed, or the report cannot be written.
     #[must_use]
     #[track_caller]
     pub fn run(self) -> Report {
+        let settings = Settings::from_environment().unwrap_or_else(|error| panic!("{error}"));
+        self.run_as(&Identity::of(std::panic::Location::caller()), settings)
+    }
+
+    #[track_caller]
+    pub(crate) fn run_as(self, identity: &Identity, settings: Settings) -> Report {
         assert!(
             !self.declarations.is_empty(),
             "nothing is declared: add `.samples::<Kind>()` or `.declare(&object)`"
         );
-        let only = std::env::var(VARIABLE)
-            .ok()
-            .map(|text| match text.parse::<History>() {
-                Ok(history) => history,
-                Err(error) => panic!("cannot read {VARIABLE}: {error}"),
-            });
-        let histories = self.histories;
-        let setting = self.setting();
-        // Histories have runtimes of their own, which cannot start inside of the test's.
-        let thread = std::thread::Builder::new().name("simulation".to_owned());
-        let running = thread.spawn(move || match only {
-            Some(history) => Search::new(&setting, histories).replay(&history),
-            None => Search::new(&setting, histories).search(),
-        });
-        match running.map(std::thread::JoinHandle::join) {
-            Ok(Ok(report)) => report,
-            Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(error) => panic!("cannot start a thread: {error}"),
+        let count = self.declarations.len();
+        if let Some(Err(error)) = settings.history.as_ref().map(|history| history.check(count)) {
+            panic!("cannot run the history in {VARIABLE}: {error}");
         }
+        let kept = kept::read(&settings.package.join(identity.kept_file()), count)
+            .unwrap_or_else(|error| panic!("{error}"));
+        let limit = settings.limit.unwrap_or(self.limit);
+        let setting = self.setting();
+        let declared = setting.declarations.iter();
+        let declared = declared.map(|declaration| declaration.name.to_string()).collect();
+        let is_long = settings.reports.is_some() || matches!(limit, Limit::Seconds(_));
+        let name = (is_long && settings.history.is_none()).then(|| identity.name.clone());
+        let only = settings.history;
+        let mut report = on_own_thread(move || {
+            let search = Search::new(&setting, Budget::start(limit), Progress::new(name));
+            match only {
+                Some(history) => search.replay(&history),
+                None => search.search(kept),
+            }
+        });
+        report.kept_file = identity.kept_file().to_string_lossy().replace('\\', "/");
+        if let Some(folder) = settings.reports {
+            let record = Record::new(identity, declared, limit, &report);
+            let file = folder.join(format!("{}.json", identity.name));
+            if let Err(error) = std::fs::write(&file, record.to_text()) {
+                panic!("cannot write the report {}: {error}", file.display());
+            }
+        }
+        report
     }
 
     #[track_caller]
@@ -256,6 +294,17 @@ impl Simulation {
             behaviors: self.behaviors,
             invariants: self.invariants,
         }
+    }
+}
+
+/// Runs a search on a thread of its own: histories have runtimes, which cannot start inside of the
+/// test's. Panics as the search does.
+fn on_own_thread(search: impl FnOnce() -> Report + Send + 'static) -> Report {
+    let thread = std::thread::Builder::new().name("simulation".to_owned());
+    match thread.spawn(search).map(std::thread::JoinHandle::join) {
+        Ok(Ok(report)) => report,
+        Ok(Err(panic)) => std::panic::resume_unwind(panic),
+        Err(error) => panic!("cannot start a thread: {error}"),
     }
 }
 

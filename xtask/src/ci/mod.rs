@@ -147,6 +147,7 @@ const STEPS: &[Step] = &[
     step("shared-cluster", "deployments in a cluster that others use write and remove only what is theirs", Tests, WithServer("xtask shared-cluster")).after("helm-program"),
     step("bundle", "bundles pass the validators of operator-framework, and kube-apiserver takes them", Tests, WithServer("xtask bundle")).after("bundle-program"),
     step("grafana", "rules pass promtool, and dashboards Grafana's types", Tests, Lines(&["xtask grafana"])).after("grafana-programs"),
+    step("pages", "generated pages are readable in a browser, wide and narrow, light and dark", Tests, Lines(&["xtask pages"])),
     step("bench-rust", "the measured projects in Rust build", Tests, Call(steps::check_rust_bench)),
     step("advice", "the advice that is printed compiles with each kube that it is for", Tests, Lines(&["xtask advice"])),
     // Each of these compiles kube separately for minutes. CI runs them as parallel jobs.

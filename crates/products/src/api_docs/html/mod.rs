@@ -14,6 +14,7 @@ use super::anchors::version_anchor;
 use super::description::{Block, Item, Span, parse_blocks, parse_spans};
 use super::model::{Reference, Role};
 use super::{MARK, description};
+use crate::html::escape;
 use kind::push_kind;
 
 const STYLE: &str = include_str!("style.css");
@@ -160,25 +161,6 @@ fn push_permissions(page: &mut String, roles: &[Role]) {
         page.push_str("</tbody>\n</table></div>\n");
     }
     page.push_str("</section>\n");
-}
-
-/// Escapes text for HTML content and quoted attributes.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            // Characters that HTML does not allow, and characters that change the text direction.
-            c if c.is_control() && !matches!(c, '\n' | '\t') => escaped.push('\u{fffd}'),
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => escaped.push('\u{fffd}'),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 /// Returns a link within the page.

@@ -1,0 +1,203 @@
+//! `rbuilder simulate`: runs the simulations in the tests of a project with a larger budget, keeps the
+//! histories that fail, and writes a page about them.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+use rbuilder_control_plane::Workspace;
+use rbuilder_products::simulation::{MARK, Report, render_page};
+
+use super::run::NO_CARGO;
+use super::{Mode, Outcome, execute};
+use crate::cluster::{Interrupt, run_in_foreground};
+use crate::engine::Output;
+use crate::flags::SimulateFlags;
+use crate::plan::Plan;
+use crate::programs::find_program;
+use crate::project::Project;
+use crate::shell::Shell;
+use crate::tree::{Tree, display_root, read_given_file, typed_path};
+
+/// The variables of `rbuilder::simulation`, see docs/simulation.md.
+const HISTORY: &str = "RBUILDER_SIMULATION";
+const HISTORIES: &str = "RBUILDER_SIMULATION_HISTORIES";
+const SECONDS: &str = "RBUILDER_SIMULATION_SECONDS";
+const REPORTS: &str = "RBUILDER_SIMULATION_REPORTS";
+
+/// The start of the path of files with kept histories.
+const KEPT: &str = "simulations/";
+
+pub(super) fn run(dir: &Path, typed_in: &Path, flags: &SimulateFlags, shell: &mut Shell) -> Result<u8> {
+    // Do not run tests for minutes before this fails.
+    page_path(&Tree::new(dir), flags)?;
+    let Some(folder) = &flags.from else {
+        return run_tests(dir, flags, shell);
+    };
+    let reports = read_reports(&typed_in.join(folder))?;
+    if reports.is_empty() {
+        bail!(
+            "{} has no reports (*.json)",
+            typed_path(&folder.to_string_lossy())
+        );
+    }
+    write(dir, flags, &reports, false, shell)
+}
+
+/// Runs the tests and writes what their simulations have found.
+fn run_tests(dir: &Path, flags: &SimulateFlags, shell: &mut Shell) -> Result<u8> {
+    let interrupt = Interrupt::install()?;
+    let cargo = find_program("cargo").context(NO_CARGO)?;
+    let workspace = Workspace::create()?;
+    let mut command = Command::new(cargo);
+    command.args(["test", "--tests", "--no-fail-fast"]);
+    command.args(&flags.arguments).args(&flags.test);
+    let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+    shell.note(&format!("cargo {}\n", words.join(" ")));
+    for variable in [HISTORY, HISTORIES, SECONDS] {
+        command.env_remove(variable);
+    }
+    match flags.seconds {
+        Some(seconds) => command.env(SECONDS, seconds.to_string()),
+        None => command.env(HISTORIES, flags.histories.to_string()),
+    };
+    command.env(REPORTS, workspace.path()).current_dir(dir);
+    let status = run_in_foreground(&mut command, &interrupt)?;
+    if interrupt.is_asked() {
+        bail!("interrupted: nothing was written");
+    }
+    let reports = read_reports(workspace.path())?;
+    match (reports.is_empty(), status.success()) {
+        (true, false) => bail!("`cargo test` failed, and no simulation has ended"),
+        (true, true) => bail!(
+            "no test has run a simulation: see `rbuilder::simulation`, and that `rbuilder library` shows a release that has it"
+        ),
+        (false, _) => {}
+    }
+    let code = write(dir, flags, &reports, true, shell)?;
+    if code == 0 && !status.success() {
+        bail!("no simulation has failed, but `cargo test` has");
+    }
+    Ok(code)
+}
+
+/// Reads the report files in a directory, sorted by name.
+fn read_reports(folder: &Path) -> Result<Vec<Report>> {
+    let files = read_given_file(folder, |path| path.ends_with(".json"))?;
+    let parsed = files.iter().map(|(path, text)| {
+        let report = Report::parse(text);
+        report.map_err(|error| anyhow::anyhow!("cannot read the report {path}: {error}"))
+    });
+    parsed.collect()
+}
+
+/// Prints a line about each simulation, and writes the page. With `keeps`, also adds the histories that
+/// fail to those that are tried first. Returns 1 if a simulation has failed.
+fn write(
+    dir: &Path,
+    flags: &SimulateFlags,
+    reports: &[Report],
+    keeps: bool,
+    shell: &mut Shell,
+) -> Result<u8> {
+    for report in reports {
+        shell.out(&summary(report));
+    }
+    let has_failed = reports.iter().any(|report| !report.failures.is_empty());
+    let make = &mut |tree: &Tree| {
+        let mut plan = Plan::default();
+        plan.replace(
+            tree,
+            &page_path(tree, flags)?,
+            &render_page(&title(dir, tree), reports),
+        )?;
+        if keeps {
+            for report in reports {
+                keep_histories(&mut plan, tree, report)?;
+            }
+        }
+        let outcome = Outcome {
+            plan,
+            exit_code: u8::from(has_failed),
+            ..Outcome::default()
+        };
+        Ok(outcome.with_next(&format!("open {} in a browser\n", flags.file)))
+    };
+    let mode = Mode {
+        dry_run: false,
+        output: Output::Text,
+    };
+    execute("simulate", dir, mode, shell, make)
+}
+
+fn summary(report: &Report) -> String {
+    let (writes, covered) = report.writes();
+    let failures = match report.failures.len() {
+        0 => "no failure".to_owned(),
+        1 => "1 failure".to_owned(),
+        count => format!("{count} failures"),
+    };
+    let oracles = report.failures.iter().map(|failure| failure.oracle.as_str());
+    let oracles: Vec<&str> = oracles.collect();
+    let oracles = match oracles.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", oracles.join(", ")),
+    };
+    format!(
+        "{}: {failures}{oracles} in {} histories, {covered} of {writes} writes covered\n",
+        report.name, report.histories
+    )
+}
+
+/// Returns the path of the page.
+///
+/// # Errors
+/// Fails if another file is there.
+fn page_path(tree: &Tree, flags: &SimulateFlags) -> Result<String> {
+    let path = typed_path(&flags.file);
+    let path = path.strip_prefix("./").unwrap_or(&path).to_owned();
+    match tree.read(&path)? {
+        Some(text) if !text.contains(MARK) => bail!(
+            "{path} was not generated by `rbuilder simulate`; no files were written: move it away, or choose another file with `--file`"
+        ),
+        _ => Ok(path),
+    }
+}
+
+/// Returns the name of the project, or that of its directory.
+fn title(dir: &Path, tree: &Tree) -> String {
+    let project = Project::read(tree).ok().flatten();
+    let name = project.map(|project| project.known.project_name.clone());
+    name.or_else(|| tree.folder_name())
+        .unwrap_or_else(|| display_root(dir))
+}
+
+/// Adds the histories that fail to the file of the simulation, unless they are there.
+fn keep_histories(plan: &mut Plan, tree: &Tree, report: &Report) -> Result<()> {
+    let path = &report.kept_file;
+    let name = path
+        .strip_prefix(KEPT)
+        .and_then(|name| name.strip_suffix(".jsonl"));
+    if name.is_none_or(|name| name.is_empty() || name.contains(['/', '\\'])) {
+        bail!(
+            "the report of {} names {path} as the file of its histories, expected {KEPT}<name>.jsonl",
+            report.name
+        );
+    }
+    let before = plan.read(tree, path)?.unwrap_or_default();
+    let mut text = before.clone();
+    for failure in &report.failures {
+        if text.lines().any(|line| line == failure.history) {
+            continue;
+        }
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&failure.history);
+        text.push('\n');
+    }
+    match text == before {
+        true => Ok(()),
+        false => plan.replace(tree, path, &text),
+    }
+}

@@ -1,0 +1,183 @@
+//! The model of a report file.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The format that this release reads.
+const VERSION: u64 = 1;
+
+/// What a simulation has found.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// The name of the simulation, such as `tests-memcached.the_sample_is_reconciled_under_faults`.
+    pub name: String,
+    /// Where the test runs it, such as `tests/memcached.rs:40`.
+    pub source: String,
+    /// The declared objects.
+    pub declarations: Vec<String>,
+    /// The budget.
+    pub budget: Budget,
+    /// The number of histories that were run.
+    pub histories: usize,
+    /// The requests of the operator without perturbations.
+    pub requests: Vec<Request>,
+    /// All kinds of perturbations.
+    pub perturbations: Vec<Perturbation>,
+    /// The file with kept histories, relative to the folder of the package.
+    pub kept_file: String,
+    /// The kept histories, which ran first.
+    pub kept: Vec<Kept>,
+    /// The histories in which the operator is wrong.
+    pub failures: Vec<Failure>,
+    /// Fields of the declarations that change nothing.
+    pub unused_fields: Vec<String>,
+    /// Fields that are not compared, because they differ from run to run.
+    pub masked: Vec<String>,
+}
+
+/// How long a simulation runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Budget {
+    /// A number of histories.
+    Histories(u64),
+    /// Seconds.
+    Seconds(u64),
+}
+
+/// A request, and how often each kind of perturbation happened at it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Request {
+    /// The request with its number, such as `create pods default/a #1`.
+    pub request: String,
+    /// Whether it changes something.
+    pub changes: bool,
+    /// Counts by kind.
+    pub disturbed: BTreeMap<String, usize>,
+}
+
+/// A kind of perturbation.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Perturbation {
+    /// The kind, such as `crash-after`.
+    pub kind: String,
+    /// What it does.
+    pub description: String,
+    /// In how many histories it was tried.
+    pub histories: usize,
+    /// In how many of them it happened.
+    pub reached: usize,
+}
+
+/// A kept history.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Kept {
+    /// One line of JSON.
+    pub history: String,
+    /// `fails`, `passes`, `not-reached` or `not-run`.
+    pub outcome: String,
+}
+
+/// A history in which the operator is wrong.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Failure {
+    /// What is violated.
+    pub oracle: String,
+    /// What was found.
+    pub message: String,
+    /// What the user of the operator does.
+    pub steps: Vec<String>,
+    /// What disturbs the operator.
+    pub perturbations: Vec<String>,
+    /// The history as one line of JSON.
+    pub history: String,
+    /// The timeline.
+    pub events: Vec<Event>,
+    /// The number of events that are left out after the first half of `events`.
+    pub omitted_events: usize,
+}
+
+/// An event of a timeline.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Event {
+    /// Milliseconds since the start.
+    pub at: u64,
+    /// Who acted.
+    pub actor: String,
+    /// What was done.
+    pub text: String,
+    /// The status code of a request.
+    pub code: Option<u16>,
+    /// Whether the request changed something.
+    #[serde(default)]
+    pub changed: bool,
+}
+
+impl Report {
+    /// Parses a report file.
+    ///
+    /// # Errors
+    /// Fails with a message for people if the file has another format.
+    pub fn parse(text: &str) -> Result<Report, String> {
+        let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+        match value["version"].as_u64() {
+            Some(VERSION) => {}
+            Some(version) => {
+                return Err(format!(
+                    "the library writes reports of format {version}, and this rbuilder reads format {VERSION}: use the \
+                     same release of both"
+                ));
+            }
+            None => return Err("expected a report of a simulation, found other JSON".to_owned()),
+        }
+        serde_json::from_value(value).map_err(|error| format!("not a report of a simulation: {error}"))
+    }
+
+    /// Returns the number of requests that change something, and how many of them were disturbed.
+    #[must_use]
+    pub fn writes(&self) -> (usize, usize) {
+        let writes = || self.requests.iter().filter(|request| request.changes);
+        let covered = writes().filter(|request| !request.disturbed.is_empty());
+        (writes().count(), covered.count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_formats_are_rejected() {
+        for (text, expected) in [
+            ("{", "not JSON: EOF while parsing an object at line 1 column 1"),
+            ("{}", "expected a report of a simulation, found other JSON"),
+            (
+                r#"{"version":2}"#,
+                "the library writes reports of format 2, and this rbuilder reads format 1: use the same release of both",
+            ),
+            (
+                r#"{"version":1}"#,
+                "not a report of a simulation: missing field `name`",
+            ),
+        ] {
+            assert_eq!(Report::parse(text), Err(expected.to_owned()));
+        }
+    }
+
+    #[test]
+    fn report_of_the_library_is_read() {
+        let report = Report::parse(include_str!("../../../simulation/tests/report.json")).unwrap();
+        assert_eq!(report.budget, Budget::Histories(60));
+        assert_eq!(report.writes(), (3, 3));
+        assert_eq!(report.failures[0].oracle, "end-state");
+        assert!(report.failures[0].events.iter().any(|event| event.changed));
+    }
+}

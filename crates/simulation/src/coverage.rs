@@ -1,0 +1,199 @@
+//! What a search has tried: which requests were disturbed, and which perturbations were reached.
+
+use std::collections::BTreeMap;
+
+use crate::history::{Disturbance, Perturbation};
+use crate::network::Moment;
+
+/// Kinds of perturbations with what they do, in the order of reports.
+pub(crate) const KINDS: &[(&str, &str)] = &[
+    ("crash-before", "the operator dies before a request"),
+    ("crash-after", "the operator dies after a request"),
+    (
+        "crash-into-past",
+        "the operator dies, and its next caches begin in the past",
+    ),
+    ("lose-answer", "the answer to a request is lost"),
+    ("refuse-409", "the server answers with 409"),
+    ("refuse-429", "the server answers with 429"),
+    ("refuse-500", "the server answers with 500"),
+    ("refuse-503", "the server answers with 503"),
+    ("refuse-504", "the server answers with 504"),
+    ("forbid", "a permission is missing for a time"),
+    ("delay-events", "the events of a kind are late"),
+    ("end-watches", "all watches end"),
+    ("expire-watches", "all watches expire"),
+    ("remove", "another actor deletes an object of the operator"),
+    ("edit", "another actor changes an object of the operator"),
+    (
+        "redeclare",
+        "the declared object is deleted and declared again, unseen",
+    ),
+    (SLOW_ENVIRONMENT, "the environment is slow"),
+    (FAILING_ENVIRONMENT, "nothing in the environment becomes ready"),
+    (
+        BREAKING_ENVIRONMENT,
+        "the environment breaks after everything was ready",
+    ),
+    (OTHER_ORDER, "the objects are declared in the opposite order"),
+    (OTHER_DECLARATION, "another declaration, and back"),
+];
+
+pub(crate) const SLOW_ENVIRONMENT: &str = "slow-environment";
+pub(crate) const FAILING_ENVIRONMENT: &str = "failing-environment";
+pub(crate) const BREAKING_ENVIRONMENT: &str = "breaking-environment";
+pub(crate) const OTHER_ORDER: &str = "other-order";
+pub(crate) const OTHER_DECLARATION: &str = "other-declaration";
+
+/// A request of the operator in a history without perturbations.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CoveredRequest {
+    /// The request with its number.
+    pub(crate) name: String,
+    /// Whether it has changed something.
+    pub(crate) changes: bool,
+    /// How often each kind of perturbation was reached there.
+    pub(crate) disturbed: BTreeMap<String, usize>,
+}
+
+/// How often a kind of perturbation was tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Tried {
+    /// The number of histories with it.
+    pub(crate) histories: usize,
+    /// The number of those in which it happened: others make no such request.
+    pub(crate) reached: usize,
+}
+
+/// The coverage of a search.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Coverage {
+    pub(crate) requests: Vec<CoveredRequest>,
+    numbers: BTreeMap<String, usize>,
+    pub(crate) kinds: BTreeMap<String, Tried>,
+}
+
+impl Coverage {
+    /// Adds the requests of a history without perturbations.
+    pub(crate) fn add_requests(&mut self, moments: &[Moment]) {
+        for moment in moments {
+            let number = self.numbers.entry(moment.name.clone()).or_insert_with(|| {
+                self.requests.push(CoveredRequest {
+                    name: moment.name.clone(),
+                    changes: false,
+                    disturbed: BTreeMap::new(),
+                });
+                self.requests.len() - 1
+            });
+            self.requests[*number].changes |= moment.changed;
+        }
+    }
+
+    /// Records a kind of history that always happens.
+    pub(crate) fn note(&mut self, kind: &str) {
+        let tried = self.kinds.entry(kind.to_owned()).or_default();
+        tried.histories += 1;
+        tried.reached += 1;
+    }
+
+    /// Records the perturbations of a history, and those of them that have not happened.
+    pub(crate) fn note_perturbations(&mut self, tried: &[Perturbation], unreached: &[Perturbation]) {
+        for perturbation in tried {
+            let kind = kind_of(&perturbation.action);
+            let counts = self.kinds.entry(kind.clone()).or_default();
+            counts.histories += 1;
+            if unreached.contains(perturbation) {
+                continue;
+            }
+            counts.reached += 1;
+            if let Some(number) = self.numbers.get(&perturbation.at) {
+                *self.requests[*number].disturbed.entry(kind).or_default() += 1;
+            }
+        }
+    }
+
+    /// Returns the number of requests that change something, and how many of them were disturbed.
+    pub(crate) fn writes(&self) -> (usize, usize) {
+        let writes = self.requests.iter().filter(|request| request.changes);
+        let is_covered = |request: &&CoveredRequest| !request.disturbed.is_empty();
+        (writes.clone().count(), writes.filter(is_covered).count())
+    }
+}
+
+/// Returns the kind of a perturbation, as in [`KINDS`].
+fn kind_of(action: &Disturbance) -> String {
+    let kind = match action {
+        Disturbance::Refuse(code) => return format!("refuse-{code}"),
+        Disturbance::CrashBefore => "crash-before",
+        Disturbance::CrashAfter => "crash-after",
+        Disturbance::CrashIntoPast => "crash-into-past",
+        Disturbance::LoseAnswer => "lose-answer",
+        Disturbance::Forbid => "forbid",
+        Disturbance::DelayEvents(_) => "delay-events",
+        Disturbance::EndWatches => "end-watches",
+        Disturbance::ExpireWatches => "expire-watches",
+        Disturbance::Remove(_) => "remove",
+        Disturbance::Edit(_) => "edit",
+        Disturbance::Redeclare(_) => "redeclare",
+    };
+    kind.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(name: &str, changed: bool) -> Moment {
+        Moment {
+            name: name.to_owned(),
+            changed,
+            step: 0,
+        }
+    }
+
+    #[test]
+    fn unreached_perturbations_cover_nothing() {
+        let mut coverage = Coverage::default();
+        coverage.add_requests(&[
+            moment("list pods #1", false),
+            moment("create pods default/a #1", true),
+        ]);
+        coverage.add_requests(&[moment("delete pods default/a #1", true)]);
+        let at = |at: &str| Perturbation {
+            at: at.to_owned(),
+            action: Disturbance::Refuse(409),
+        };
+        let tried = [at("create pods default/a #1"), at("delete pods default/a #1")];
+        coverage.note_perturbations(&tried, &tried[1..]);
+        assert_eq!(coverage.writes(), (2, 1));
+        let expected = Tried {
+            histories: 2,
+            reached: 1,
+        };
+        assert_eq!(coverage.kinds["refuse-409"], expected);
+    }
+
+    #[test]
+    fn reports_list_each_kind_of_perturbation() {
+        let text = "a".to_owned();
+        for action in [
+            Disturbance::CrashBefore,
+            Disturbance::CrashAfter,
+            Disturbance::CrashIntoPast,
+            Disturbance::LoseAnswer,
+            Disturbance::Forbid,
+            Disturbance::DelayEvents(text.clone()),
+            Disturbance::EndWatches,
+            Disturbance::ExpireWatches,
+            Disturbance::Remove(text.clone()),
+            Disturbance::Edit(text.clone()),
+            Disturbance::Redeclare(text),
+        ]
+        .into_iter()
+        .chain(crate::placement::CODES.map(Disturbance::Refuse))
+        {
+            let kind = kind_of(&action);
+            assert!(KINDS.iter().any(|(known, _)| *known == kind), "{kind}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The name of a simulation, which is that of its test.
+
+use std::collections::BTreeMap;
+use std::panic::Location;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// The folder of a package with histories that have failed, which are tried first.
+const KEPT: &str = "simulations";
+
+/// Which simulation of which test this is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// A name that no other simulation of the package has, and that files can have.
+    pub(crate) name: String,
+    /// The place in the source, such as `tests/memcached.rs:40`.
+    pub(crate) source: String,
+}
+
+impl Identity {
+    /// Returns the identity of the simulation that a test runs now. If a test runs several, they are
+    /// numbered.
+    pub(crate) fn of(place: &Location<'_>) -> Self {
+        static COUNTS: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
+        let thread = std::thread::current();
+        // With one thread, the tests run on the main thread.
+        let test = thread.name().filter(|name| *name != "main");
+        let mut name = name_of(place.file(), test, place.line());
+        let mut counts = COUNTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(name.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
+            name = format!("{name}-{count}");
+        }
+        let source = format!("{}:{}", place.file().replace('\\', "/"), place.line());
+        Self { name, source }
+    }
+
+    /// Returns the file with kept histories, relative to the folder of the package.
+    pub(crate) fn kept_file(&self) -> PathBuf {
+        Path::new(KEPT).join(format!("{}.jsonl", self.name))
+    }
+}
+
+/// Returns the name of a simulation in a file, such as `tests-memcached.sample_is_reconciled`.
+fn name_of(file: &str, test: Option<&str>, line: u32) -> String {
+    let file = file.replace('\\', "/");
+    let path = Path::new(&file).with_extension("");
+    let parts: Vec<String> = path
+        .components()
+        .filter_map(|part| match part {
+            Component::Normal(part) => part.to_str().map(str::to_owned),
+            _ => None,
+        })
+        .collect();
+    // The path may begin with that of the package in its workspace.
+    let start = parts
+        .iter()
+        .rposition(|part| matches!(part.as_str(), "tests" | "src"));
+    let test = test.map_or_else(|| format!("line-{line}"), str::to_owned);
+    let name = format!(
+        "{}.{}",
+        parts[start.unwrap_or(0)..].join("-"),
+        test.replace("::", ".")
+    );
+    let is_safe = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let letters = name.chars();
+    letters
+        .map(|letter| if is_safe(letter) { letter } else { '_' })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_contain_file_and_test() {
+        for (file, test, expected) in [
+            (
+                "tests/memcached.rs",
+                Some("sample_is_reconciled"),
+                "tests-memcached.sample_is_reconciled",
+            ),
+            (
+                "shop/tests/api/cart.rs",
+                Some("cart::is_reconciled"),
+                "tests-api-cart.cart.is_reconciled",
+            ),
+            (
+                r"shop\src\lib.rs",
+                Some("tests::doc/test"),
+                "src-lib.tests.doc_test",
+            ),
+            ("tests/memcached.rs", None, "tests-memcached.line-7"),
+        ] {
+            assert_eq!(name_of(file, test, 7), expected);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Progress of a search on standard error.
+//!
+//! Writes to the stream directly, because the test harness captures what the macros print.
+
+use std::io::Write;
+use std::time::Duration;
+
+use crate::coverage::Coverage;
+use crate::settings::Budget;
+
+/// How often progress is printed.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// Prints how far a search is.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    /// The name of the simulation; `None` prints nothing.
+    name: Option<String>,
+    next: Duration,
+}
+
+impl Progress {
+    pub(crate) fn new(name: Option<String>) -> Self {
+        Self { name, next: INTERVAL }
+    }
+
+    /// Prints a line if the last one is a while ago.
+    pub(crate) fn update(&mut self, budget: &Budget, histories: usize, coverage: &Coverage) {
+        if self.name.is_some() && budget.elapsed() >= self.next {
+            self.next = budget.elapsed() + INTERVAL;
+            self.print(budget, histories, coverage);
+        }
+    }
+
+    /// Prints a line.
+    pub(crate) fn print(&self, budget: &Budget, histories: usize, coverage: &Coverage) {
+        if let Some(name) = &self.name {
+            let line = render(name, histories, coverage.writes(), budget.elapsed());
+            // Progress is not worth a failure.
+            let _ = std::io::stderr().write_all(line.as_bytes());
+        }
+    }
+}
+
+fn render(name: &str, histories: usize, (writes, covered): (usize, usize), elapsed: Duration) -> String {
+    let speed = histories as f64 / elapsed.as_secs_f64().max(0.001);
+    format!(
+        "simulation {name}: {histories} histories, {covered} of {writes} writes covered, {speed:.0} histories a second\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_contain_histories_writes_and_speed() {
+        assert_eq!(
+            render("tests-a.b", 900, (12, 10), Duration::from_secs(3)),
+            "simulation tests-a.b: 900 histories, 10 of 12 writes covered, 300 histories a second\n"
+        );
+    }
+}

@@ -1,0 +1,360 @@
+//! The report of a simulation as a file, for `rbuilder simulate`.
+//!
+//! The same search writes the same bytes: nothing in a file depends on the time or the machine.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::coverage::{Coverage, KINDS};
+use crate::history::Step;
+use crate::identity::Identity;
+use crate::report::Report;
+use crate::search::Failure;
+use crate::settings::Limit;
+use crate::timeline::Event;
+
+/// The version of the format. It changes when a reader of the former one would misread a file.
+const VERSION: u32 = 1;
+/// The number of events at the start and at the end of a timeline that a file has.
+const MOST_EVENTS: usize = 200;
+
+/// A report file.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Record<'r> {
+    version: u32,
+    /// The name of the simulation.
+    name: &'r str,
+    /// Where the test runs it, such as `tests/memcached.rs:40`.
+    source: &'r str,
+    /// The declared objects.
+    declarations: Vec<String>,
+    /// The budget, such as `{"histories": 120}`.
+    budget: Limit,
+    /// The number of histories that were run.
+    histories: usize,
+    /// The requests of the operator without perturbations.
+    requests: Vec<RequestRecord<'r>>,
+    /// All kinds of perturbations.
+    perturbations: Vec<PerturbationRecord<'r>>,
+    /// The file with kept histories, relative to the folder of the package.
+    kept_file: String,
+    /// The kept histories, in their order.
+    kept: Vec<KeptRecord>,
+    failures: Vec<FailureRecord<'r>>,
+    unused_fields: &'r [String],
+    masked: &'r [String],
+}
+
+/// A request and what disturbed it.
+#[derive(Debug, Serialize)]
+struct RequestRecord<'r> {
+    request: &'r str,
+    /// Whether it changes something.
+    changes: bool,
+    /// How often each kind of perturbation happened at it.
+    disturbed: &'r BTreeMap<String, usize>,
+}
+
+/// A kind of perturbation.
+#[derive(Debug, Serialize)]
+struct PerturbationRecord<'r> {
+    kind: &'r str,
+    description: &'r str,
+    /// In how many histories it was tried.
+    histories: usize,
+    /// In how many of them it happened.
+    reached: usize,
+}
+
+/// A kept history.
+#[derive(Debug, Serialize)]
+struct KeptRecord {
+    /// One line of JSON, as in the file.
+    history: String,
+    outcome: &'static str,
+}
+
+/// A failure.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FailureRecord<'r> {
+    oracle: &'static str,
+    message: &'r str,
+    /// What the user of the operator does, in words.
+    steps: Vec<String>,
+    /// What disturbs the operator, in words.
+    perturbations: Vec<String>,
+    /// One line of JSON, for `RBUILDER_SIMULATION` and the file of kept histories.
+    history: String,
+    events: Vec<EventRecord<'r>>,
+    /// The number of events that are left out after the first half of `events`.
+    omitted_events: usize,
+}
+
+/// An event.
+#[derive(Debug, Serialize)]
+struct EventRecord<'r> {
+    /// Milliseconds since the start.
+    at: u64,
+    actor: &'static str,
+    text: &'r str,
+    /// The status code of a request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<u16>,
+    /// Whether the request changed something.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    changed: bool,
+}
+
+impl<'r> Record<'r> {
+    pub(crate) fn new(
+        identity: &'r Identity,
+        declarations: Vec<String>,
+        budget: Limit,
+        report: &'r Report,
+    ) -> Self {
+        let kept = report.kept.iter();
+        Self {
+            version: VERSION,
+            name: &identity.name,
+            source: &identity.source,
+            budget,
+            histories: report.histories,
+            requests: requests(&report.coverage),
+            perturbations: perturbations(&report.coverage),
+            kept_file: identity.kept_file().to_string_lossy().replace('\\', "/"),
+            kept: kept
+                .map(|kept| KeptRecord {
+                    history: kept.history.to_string(),
+                    outcome: kept.outcome.as_str(),
+                })
+                .collect(),
+            failures: report
+                .failures
+                .iter()
+                .map(|failure| FailureRecord::new(failure, &declarations))
+                .collect(),
+            unused_fields: &report.unused_fields,
+            masked: &report.masked,
+            declarations,
+        }
+    }
+
+    /// Returns the text of the file.
+    pub(crate) fn to_text(&self) -> String {
+        let text = serde_json::to_string_pretty(self);
+        text.expect("all keys are strings") + "\n"
+    }
+}
+
+fn requests(coverage: &Coverage) -> Vec<RequestRecord<'_>> {
+    let requests = coverage.requests.iter();
+    requests
+        .map(|request| RequestRecord {
+            request: &request.name,
+            changes: request.changes,
+            disturbed: &request.disturbed,
+        })
+        .collect()
+}
+
+fn perturbations(coverage: &Coverage) -> Vec<PerturbationRecord<'static>> {
+    let kinds = KINDS.iter().map(|(kind, description)| {
+        let tried = coverage.kinds.get(*kind).copied().unwrap_or_default();
+        PerturbationRecord {
+            kind,
+            description,
+            histories: tried.histories,
+            reached: tried.reached,
+        }
+    });
+    kinds.collect()
+}
+
+impl<'r> FailureRecord<'r> {
+    fn new(failure: &'r Failure, declarations: &[String]) -> Self {
+        let (events, omitted_events) = shorten(&failure.events);
+        let perturbations = failure.history.perturbations.iter();
+        Self {
+            oracle: failure.oracle.as_str(),
+            message: &failure.message,
+            steps: failure
+                .history
+                .steps
+                .iter()
+                .map(|step| describe(step, declarations))
+                .collect(),
+            perturbations: perturbations.map(ToString::to_string).collect(),
+            history: failure.history.to_string(),
+            events: events.into_iter().map(EventRecord::new).collect(),
+            omitted_events,
+        }
+    }
+}
+
+/// Leaves out the middle of a long timeline. Returns the rest, and the number of omitted events.
+fn shorten(events: &[Event]) -> (Vec<&Event>, usize) {
+    let omitted = events.len().saturating_sub(2 * MOST_EVENTS);
+    let (first, rest) = events.split_at(events.len().min(MOST_EVENTS));
+    (first.iter().chain(&rest[omitted..]).collect(), omitted)
+}
+
+fn describe(step: &Step, declarations: &[String]) -> String {
+    let name = |number: &usize| declarations.get(*number).map_or("?", String::as_str);
+    match step {
+        Step::Apply(number) => format!("apply {}", name(number)),
+        Step::ApplyWith(number, changes) => {
+            let changes = changes.iter().map(|(pointer, value)| match value {
+                serde_json::Value::Null => format!("without {pointer}"),
+                value => format!("with {pointer} = {value}"),
+            });
+            let changes: Vec<String> = changes.collect();
+            format!("apply {} {}", name(number), changes.join(" and "))
+        }
+        Step::Delete(number) => format!("delete {}", name(number)),
+        Step::FailEnvironment => "the environment fails from now on".to_owned(),
+    }
+}
+
+impl<'r> EventRecord<'r> {
+    fn new(event: &'r Event) -> Self {
+        Self {
+            at: u64::try_from(event.at.as_millis()).unwrap_or(u64::MAX),
+            actor: event.actor.as_str(),
+            text: &event.text,
+            code: (event.code != 0).then_some(event.code),
+            changed: event.changed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use k8s_openapi::api::core::v1::{ConfigMap, Service};
+    use kube::api::{DeleteParams, ListParams, PostParams};
+    use kube::{Api, Client, ResourceExt};
+    use serde_json::json;
+
+    use super::*;
+    use crate::Simulation;
+    use crate::settings::Settings;
+
+    /// The report that the page of `rbuilder simulate` is tested with, too.
+    const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/report.json");
+
+    /// Makes a Service for each ConfigMap with the label `web`, unless it has noted that it is done.
+    async fn operate(client: Client) {
+        loop {
+            let _ = look(&client).await;
+            tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+        }
+    }
+
+    async fn look(client: &Client) -> kube::Result<()> {
+        let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
+        let services: Api<Service> = Api::default_namespaced(client.clone());
+        let wanted = maps.list(&ListParams::default().labels("web")).await?;
+        for mut map in wanted.items {
+            if map.annotations().contains_key("done") {
+                continue;
+            }
+            map.annotations_mut().insert("done".to_owned(), "yes".to_owned());
+            let name = map.name_any();
+            maps.replace(&name, &PostParams::default(), &map).await?;
+            let service = json!({ "metadata": { "name": name }, "spec": { "ports": [{ "port": 80 }] } });
+            let service: Service = serde_json::from_value(service).map_err(kube::Error::SerdeError)?;
+            services.create(&PostParams::default(), &service).await?;
+        }
+        for service in services.list(&ListParams::default()).await?.items {
+            let name = service.name_any();
+            if name != "kubernetes" && maps.get_opt(&name).await?.is_none() {
+                services.delete(&name, &DeleteParams::default()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn identity() -> Identity {
+        Identity {
+            name: "tests-web.a_service_is_made".to_owned(),
+            source: "tests/web.rs:12".to_owned(),
+        }
+    }
+
+    fn simulate(histories: usize, settings: Settings) -> Report {
+        let labels = json!({ "name": "a", "labels": { "web": "" } });
+        let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": labels });
+        Simulation::of_client(operate)
+            .declare(&map)
+            .histories(histories)
+            .run_as(&identity(), settings)
+    }
+
+    /// A folder that is removed at the end of a test.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("rbuilder-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(path.join("simulations")).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn report_file_is_the_same_each_time() {
+        let folder = Folder::new("report");
+        let settings = Settings {
+            reports: Some(folder.0.clone()),
+            ..Settings::default()
+        };
+        let report = simulate(60, settings);
+        let text = std::fs::read_to_string(folder.0.join("tests-web.a_service_is_made.json")).unwrap();
+        assert!(!report.failures.is_empty(), "{report}");
+        if std::env::var("SNAPSHOTS").is_ok_and(|value| value == "overwrite") {
+            std::fs::write(GOLDEN, &text).unwrap();
+        }
+        let golden = std::fs::read_to_string(GOLDEN).unwrap_or_default();
+        assert!(
+            text == golden,
+            "{GOLDEN} is not up to date: run `SNAPSHOTS=overwrite cargo test -p rbuilder-simulation record::`\n{text}"
+        );
+    }
+
+    #[test]
+    fn kept_histories_are_tried_first() {
+        let crash = |at: &str| {
+            format!(
+                r#"{{"steps":[{{"apply":0}},{{"delete":0}}],"perturbations":[{{"at":"{at} #1","do":"crash-after"}}]}}"#
+            )
+        };
+        let (fails, unreached) = (
+            crash("update configmaps default/a"),
+            crash("update configmaps default/b"),
+        );
+        let folder = Folder::new("kept");
+        let kept = format!("{fails}\n{unreached}\n");
+        std::fs::write(folder.0.join(identity().kept_file()), kept).unwrap();
+        let settings = Settings {
+            package: folder.0.clone(),
+            ..Settings::default()
+        };
+        let report = simulate(1, settings);
+        let outcomes: Vec<_> = report.kept.iter().map(|kept| kept.outcome.as_str()).collect();
+        assert_eq!(outcomes, ["fails", "not-reached"], "{report}");
+        assert_eq!(report.failures[0].history, fails.parse().unwrap());
+        let note =
+            "note: simulations/tests-web.a_service_is_made.jsonl:2: the operator makes no request any more";
+        assert!(report.to_string().contains(note), "{report}");
+    }
+}

@@ -1,0 +1,149 @@
+//! A headless Chromium as a process.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+
+use crate::assets;
+use crate::sh::{Cmd, find_program};
+
+/// Runs in the page that contains the measured page.
+const MEASURE: &str = include_str!("measure.js");
+/// Where the script writes its result.
+const RESULT: (&str, &str) = ("<pre id=\"result\">", "</pre>");
+
+/// The variable with the path of a browser.
+const VARIABLE: &str = "RBUILDER_BROWSER";
+/// Programs that understand the flags of headless Chromium.
+const PROGRAMS: [&str; 4] = [
+    "chromium-headless-shell",
+    "chromium",
+    "google-chrome",
+    "chromium-browser",
+];
+/// Debian's package of the first program.
+const PACKAGE: &str = "chromium-headless-shell";
+/// Height of the window of a screenshot.
+const HEIGHT: u32 = 2400;
+
+/// A color scheme of the system.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Scheme {
+    Light,
+    Dark,
+}
+
+impl Scheme {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+
+    /// Returns the number of the scheme in Blink's settings.
+    fn number(self) -> u8 {
+        match self {
+            Self::Dark => 0,
+            Self::Light => 1,
+        }
+    }
+}
+
+/// A window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View {
+    /// Width in logical pixels.
+    pub(super) width: u32,
+    pub(super) scheme: Scheme,
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} pixels wide, {}", self.width, self.scheme.name())
+    }
+}
+
+/// A browser.
+pub(super) struct Browser(PathBuf);
+
+impl Browser {
+    /// Finds a browser. In CI, installs one if none is there. Returns `None` elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the variable names no program, or if CI has no browser.
+    pub(super) fn find() -> Result<Option<Self>> {
+        if let Some(path) = std::env::var_os(VARIABLE) {
+            let path = PathBuf::from(path);
+            if !path.is_file() {
+                bail!("{VARIABLE} names {}, which is no file", path.display());
+            }
+            return Ok(Some(Self(path)));
+        }
+        let find = || PROGRAMS.iter().find_map(|name| find_program(name).ok());
+        if let Some(path) = find() {
+            return Ok(Some(Self(path)));
+        }
+        if std::env::var_os("CI").is_none_or(|value| value.is_empty()) {
+            return Ok(None);
+        }
+        assets::install_package(PACKAGE, "a headless Chromium", "install Chromium")?;
+        let path = find().with_context(|| format!("{PACKAGE} was installed, but is not on the path"))?;
+        Ok(Some(Self(path)))
+    }
+
+    fn command(&self, view: View) -> Cmd {
+        Cmd::program(&self.0)
+            // Containers run as root, in which Chromium has no sandbox. The pages are our own.
+            .words("--headless --no-sandbox --disable-gpu --hide-scrollbars --disable-dev-shm-usage")
+            .arg(format!(
+                "--blink-settings=preferredColorScheme={}",
+                view.scheme.number()
+            ))
+            .arg(format!("--window-size={},{HEIGHT}", view.width))
+    }
+
+    /// Opens a page in a frame and returns what the script measures there.
+    pub(super) fn measure(&self, page: &Path, view: View, folder: &Path) -> Result<Value> {
+        let text = fs_err::read_to_string(page)?;
+        let outer = folder.join("outer.html");
+        fs_err::write(&outer, frame(&text, view.width))?;
+        let dom = self
+            .command(view)
+            .words("--virtual-time-budget=10000 --dump-dom")
+            .arg(&outer)
+            .read()?;
+        let found = dom
+            .split_once(RESULT.0)
+            .and_then(|(_, rest)| rest.split_once(RESULT.1));
+        let (result, _) = found.with_context(|| format!("the browser measured nothing:\n{dom:.2000}"))?;
+        let result = result
+            .replace("&lt;", "<")
+            .replace("&gt;", ">")
+            .replace("&amp;", "&");
+        serde_json::from_str(&result).with_context(|| format!("not JSON: {result}"))
+    }
+
+    /// Saves a screenshot of a page.
+    pub(super) fn take_picture(&self, page: &Path, view: View, picture: &Path) -> Result<()> {
+        let mut argument = std::ffi::OsString::from("--screenshot=");
+        argument.push(picture);
+        self.command(view).arg(argument).arg(page).read()?;
+        Ok(())
+    }
+}
+
+/// Returns a page with another one in a frame of a width. Both have the same origin, so that the script
+/// may look inside.
+fn frame(page: &str, width: u32) -> String {
+    let source = page.replace('&', "&amp;").replace('"', "&quot;");
+    format!(
+        "<!doctype html>\n<meta charset=\"utf-8\">\n<body style=\"margin:0\">\n{}{}\n\
+         <iframe style=\"border:0;width:{width}px;height:2000px\" srcdoc=\"{source}\"></iframe>\n\
+         <script>{MEASURE}</script>\n",
+        RESULT.0, RESULT.1
+    )
+}
