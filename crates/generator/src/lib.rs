@@ -219,7 +219,7 @@ pub struct Generated {
 }
 
 /// The result of [`generate_each`] apart from the manifests.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Findings {
     /// All diagnostics, sorted by place, without duplicates.
     pub diagnostics: Vec<Diagnostic>,
@@ -231,6 +231,21 @@ pub struct Findings {
     /// The versions of kinds with `#[csv(…)]`, sorted by group and kind, without those affected by
     /// an error. Empty unless [`Options::csv`] is set.
     pub csv: Vec<CsvMarkers>,
+    /// What the run has read. Dropping it takes a twentieth of the run, so a process that is about to
+    /// exit can forget it.
+    pub source: SourceModel,
+}
+
+/// The model of the source that a run has read, for [`Findings::source`].
+#[derive(Default)]
+pub struct SourceModel(
+    #[expect(dead_code, reason = "held only to be dropped later")] Option<collect::Collected>,
+);
+
+impl std::fmt::Debug for SourceModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SourceModel")
+    }
 }
 
 /// Reads the kinds and markers of the selected packages and generates their manifests.
@@ -256,7 +271,9 @@ pub fn generate(sources: &dyn Sources, options: &Options) -> Generated {
 /// manifests that no error affects are passed.
 pub fn generate_each(sources: &dyn Sources, options: &Options, each: &mut dyn FnMut(OutputFile)) -> Findings {
     let mut report = Report::with_levels(options.levels.clone());
-    let crd::CrdFindings { kinds, csv } = manifests(sources, options, &mut report, each).unwrap_or_default();
+    let mut source = SourceModel::default();
+    let crd::CrdFindings { kinds, csv } =
+        manifests(sources, options, &mut report, each, &mut source).unwrap_or_default();
     let held_back = [
         (Product::Roles, Concern::Roles),
         (Product::Webhooks, Concern::Webhooks),
@@ -272,6 +289,7 @@ pub fn generate_each(sources: &dyn Sources, options: &Options, each: &mut dyn Fn
         kinds,
         held_back,
         csv,
+        source,
     }
 }
 
@@ -295,6 +313,7 @@ fn manifests(
     options: &Options,
     report: &mut Report,
     each: &mut dyn FnMut(OutputFile),
+    source: &mut SourceModel,
 ) -> Option<crd::CrdFindings> {
     let manifests = cargo::read_manifests(sources, options, report)?;
     report.set_kube(manifests.kube);
@@ -339,5 +358,6 @@ fn manifests(
         }
         report.set_concern(Concern::Run);
     }
+    *source = SourceModel(Some(collected));
     Some(found)
 }

@@ -81,6 +81,8 @@ pub(super) struct Request {
     pub(super) keeps_going_without_scaffold: bool,
     /// True if the command turns the package into a project that deploys its CRDs from `config/`.
     pub(super) deploys: bool,
+    /// True if the process exits when the manifests are written.
+    pub(super) is_last: bool,
 }
 
 impl Default for Request {
@@ -100,6 +102,7 @@ impl Default for Request {
             writes: true,
             keeps_going_without_scaffold: false,
             deploys: false,
+            is_last: false,
         }
     }
 }
@@ -116,6 +119,7 @@ impl Request {
             advice: "",
             writes: !flags.stdout,
             keeps_going_without_scaffold: true,
+            is_last: true,
             ..Request::default()
         };
         let (source, target) = (&flags.source, &flags.target);
@@ -351,6 +355,7 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
             made = Err(error);
         }
     });
+    release_source(&mut found, request);
     let is_complete = !has_errors(&found.diagnostics);
     if is_complete || options.keep_going {
         let made = made?;
@@ -426,8 +431,17 @@ pub(super) fn generate_in_memory(
 ) -> Result<(TreeSources, Findings)> {
     let sources = sources(plan, tree)?;
     let options = options(&sources, request)?;
-    let found = generate_each(&sources, &options, each);
+    let mut found = generate_each(&sources, &options, each);
+    release_source(&mut found, request);
     Ok((sources, found))
+}
+
+/// Drops the model of the source, unless the process ends soon and so has no use for the memory.
+fn release_source(found: &mut Findings, request: &Request) {
+    let source = std::mem::take(&mut found.source);
+    if request.is_last {
+        std::mem::forget(source);
+    }
 }
 
 /// Adds errors about losses. Drops less specific warnings about the same files.
@@ -514,6 +528,7 @@ fn read(
         is_empty = false;
         each(file);
     });
+    release_source(&mut found, request);
     if is_empty && !has_errors(&found.diagnostics) {
         let said = explain_nothing(&found, sources);
         found.diagnostics.extend(said);

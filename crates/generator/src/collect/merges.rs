@@ -10,6 +10,10 @@ const GENERATED_CALL: &str = "::merged_crd(";
 
 /// Finds calls anywhere in a text whose version is a literal, and adds their kinds and version.
 pub(super) fn find_merges(text: &str, found: &mut Vec<(String, String)>) {
+    // Most files have no call, and `contains` is faster than `match_indices`.
+    if !text.contains(CALL) && !text.contains(GENERATED_CALL) {
+        return;
+    }
     find_generated(text, found);
     for (at, _) in text.match_indices(CALL) {
         let rest = &text[at + CALL.len() - 1..];
