@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use rbuilder_judge::Definition;
 use serde_json::Value;
 
-use crate::change::{Change, Effect, Level, Party};
-use crate::objects::{Place, list, text};
+use crate::change::{Change, Effect};
+use crate::level::{Level, Party};
 use crate::path::Path;
+use crate::place::{Place, list, shown, text};
 use crate::schema::{Difference, Probe, compare_schemas};
 use crate::version_parts::{compare_columns, compare_subresources};
 use crate::witness::{Budget, Goal, Outcome, Pair, edges};
@@ -76,14 +77,6 @@ fn names(value: &Value) -> BTreeSet<String> {
         Value::String(name) => BTreeSet::from([name.clone()]),
         _ => BTreeSet::new(),
     }
-}
-
-/// Returns a value for a message.
-pub(crate) fn shown(value: &Value) -> String {
-    format!(
-        "`{}`",
-        value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-    )
 }
 
 fn versions(crd: &Value) -> Vec<&Value> {

@@ -24,8 +24,10 @@
 
 mod change;
 mod definition;
+mod level;
 mod objects;
 mod path;
+mod place;
 mod roles;
 mod rules;
 mod schema;
@@ -33,7 +35,8 @@ mod version_parts;
 mod webhooks;
 mod witness;
 
-pub use change::{Change, Effect, Level, Party, Witness};
+pub use change::{Change, Effect, Witness};
+pub use level::{Level, Party};
 pub use objects::{compare, compare_within, is_compared};
 pub use rules::{RULES, Rule};
 pub use witness::{Budget, StoredJudge, StoredVerdict};

@@ -4,60 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::change::{Change, Level};
+use crate::change::Change;
 use crate::definition::{compare_definitions, describe_presence};
+use crate::place::{Place, text};
 use crate::roles::compare_roles;
-use crate::rules::rule;
 use crate::webhooks::compare_webhooks;
 use crate::witness::Budget;
-
-/// The manifest, and the version in it, that a change is about.
-#[derive(Clone, Debug)]
-pub(crate) struct Place {
-    kind: String,
-    name: String,
-    version: Option<String>,
-}
-
-impl Place {
-    fn of(object: &Value) -> Place {
-        let name = text(&object["metadata"]["name"]);
-        let name = match object["metadata"]["namespace"].as_str() {
-            Some(namespace) => format!("{namespace}/{name}"),
-            None => name,
-        };
-        Place {
-            kind: text(&object["kind"]),
-            name,
-            version: None,
-        }
-    }
-
-    pub(crate) fn version(&self, version: &str) -> Place {
-        Place {
-            version: Some(version.to_owned()),
-            ..self.clone()
-        }
-    }
-
-    /// Returns a change by the rule with a name.
-    pub(crate) fn change(&self, name: &str, field: &str, message: String) -> Change {
-        let rule = rule(name);
-        Change {
-            rule,
-            level: rule.level,
-            affects: rule.affects.iter().copied().collect(),
-            kind: self.kind.clone(),
-            name: self.name.clone(),
-            version: self.version.clone(),
-            field: field.to_owned(),
-            message,
-            witness: None,
-            tried: None,
-            is_cut_short: false,
-        }
-    }
-}
 
 /// Compares two sets of manifests: CRDs, roles and webhook configurations. Ignores all other
 /// objects.
@@ -128,24 +80,4 @@ fn compare_pair(old: Option<&&Value>, new: Option<&&Value>, budget: &Budget) -> 
         _ => Ok(compare_webhooks(old.copied(), new.copied(), &place)),
     };
     compared.map_err(|reason| format!("{} {}: {reason}", place.kind, place.name))
-}
-
-/// Returns the text of a value; empty if it is not a string.
-pub(crate) fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
-/// Returns the items of a list; none if it is not a list.
-pub(crate) fn list(value: &Value) -> Vec<&Value> {
-    value
-        .as_array()
-        .map(|items| items.iter().collect())
-        .unwrap_or_default()
-}
-
-impl Change {
-    /// Returns whether the change is at least of a level.
-    pub fn is_at_least(&self, level: Level) -> bool {
-        self.level >= level
-    }
 }

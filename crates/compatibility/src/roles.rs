@@ -6,7 +6,7 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::change::Change;
-use crate::objects::{Place, list, text};
+use crate::place::{Place, list, text};
 
 /// One permission: a verb on a resource of a group, or on a URL.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

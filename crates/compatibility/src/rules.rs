@@ -1,7 +1,7 @@
 //! The rules by which changes are classified.
 
-use crate::change::Level::{self, Breaking, Compatible, Risky};
-use crate::change::Party::{self, Installer, Operator, Readers, StoredObjects, Writers};
+use crate::level::Level::{self, Breaking, Compatible, Risky};
+use crate::level::Party::{self, Installer, Operator, Readers, StoredObjects, Writers};
 
 /// A rule that classifies one sort of change.
 #[derive(Debug, PartialEq, Eq)]

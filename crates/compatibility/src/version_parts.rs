@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::change::Change;
-use crate::definition::shown;
-use crate::objects::{Place, list, text};
+use crate::place::{Place, list, shown, text};
 
 /// Compares subresources and selectable fields.
 pub(crate) fn compare_subresources(before: &Value, after: &Value, place: &Place) -> Vec<Change> {

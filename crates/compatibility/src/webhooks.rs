@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::change::Change;
-use crate::objects::{Place, list, text};
+use crate::place::{Place, list, text};
 
 /// The keys that have one value, with the value that the API server fills in, and the rule of their
 /// changes.

@@ -38,10 +38,13 @@ mod place;
 pub mod rbac;
 mod report;
 mod resolve;
+mod root;
 mod schemas;
 mod selection;
 mod serde_forms;
+mod sign;
 mod sources;
+mod standing;
 mod survey;
 mod webhook;
 pub mod yaml;
@@ -61,7 +64,8 @@ pub use rbuilder_syntax::{MarkKind, RBAC_URL_VERBS, RBAC_VERBS};
 pub use rbuilder_syntax::{Webhook, WebhookKind};
 pub use selection::{ProjectKinds, find_group_owner};
 pub use sources::{Archive, ArchiveError, REGISTRY, SourceSet, Sources, find_crd_names};
-pub use survey::{LeftOut, Standing, StandingMarker, find_standing_markers};
+pub use standing::{LeftOut, Standing, StandingMarker};
+pub use survey::find_standing_markers;
 pub use webhook::MANAGER_NAMESPACE;
 
 use kubernetes_types::KubernetesTypes;
@@ -335,7 +339,8 @@ fn manifests(
     origin::name_files(package);
     let package = &*package;
     if options.products.contains(&Product::Crds) {
-        collected.selector.report(package, sources, options, report);
+        let find_standing = || find_standing_markers(sources, options);
+        collected.selector.report(package, &find_standing, report);
     }
     let mut found = crd::CrdFindings::default();
     for product in &options.products {

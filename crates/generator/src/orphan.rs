@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rbuilder_syntax::{MarkKind, lex_file};
 
 use crate::collect::Collected;
+use crate::package::Orphan;
 use crate::report::Report;
 use crate::sources::{Sources, is_within, join};
 use crate::{Diagnostic, FileRange, Options, survey};
@@ -44,23 +45,6 @@ pub(crate) fn warn_of_orphans(
         }
     }
     collected.package.orphans = orphans;
-}
-
-/// A file with markers that belongs to no module.
-#[derive(Debug)]
-pub(crate) struct Orphan {
-    pub(crate) path: String,
-    text: Arc<str>,
-    /// The missing declaration, such as "`mod v1alpha1;` to `src/api/mod.rs`".
-    pub(crate) declaration: String,
-}
-
-impl Orphan {
-    /// Returns whether the file seems to declare a version of a kind.
-    pub(crate) fn declares(&self, kind: &str) -> bool {
-        let words = format!("kind = \"{kind}\"");
-        self.text.contains(&words)
-    }
 }
 
 /// Returns the outermost undeclared module on the path to a file.

@@ -3,15 +3,15 @@
 //! All data is owned, without tokens, and refers to other data by index.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rbuilder_reader::{Span, TypeRef};
 use rbuilder_syntax::{CustomResource, RbacRule, Type, Webhook};
 
 use crate::gap::{Gap, GapId};
 use crate::kubernetes_types::KubernetesTypes;
-use crate::orphan::Orphan;
 use crate::place::FileId;
-use crate::selection::Sign;
+use crate::sign::Sign;
 
 /// Declares an index into one of the lists of [`Package`].
 macro_rules! id {
@@ -80,6 +80,23 @@ pub(crate) struct Package {
     pub(crate) gaps: Vec<Gap>,
     /// Kubernetes' own types, in the version that k8s-openapi is built for.
     pub(crate) kubernetes: KubernetesTypes,
+}
+
+/// A file with markers that belongs to no module.
+#[derive(Debug)]
+pub(crate) struct Orphan {
+    pub(crate) path: String,
+    pub(crate) text: Arc<str>,
+    /// The missing declaration, such as "`mod v1alpha1;` to `src/api/mod.rs`".
+    pub(crate) declaration: String,
+}
+
+impl Orphan {
+    /// Returns whether the file seems to declare a version of a kind.
+    pub(crate) fn declares(&self, kind: &str) -> bool {
+        let words = format!("kind = \"{kind}\"");
+        self.text.contains(&words)
+    }
 }
 
 /// The crate that a name in source refers to.

@@ -6,7 +6,6 @@
 //! removed.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::sync::Arc;
 
 use rbuilder_reader::cfg::Cfg;
@@ -14,8 +13,8 @@ use rbuilder_reader::grammar::{Function, Implementation, ItemKind, Items};
 use rbuilder_reader::token::{Cursor, Mark, Tokens};
 use rbuilder_reader::{Attribute, Span, TypeKind, TypeRef, has_derive};
 use rbuilder_syntax::{
-    MarkKind, RbacRule, Session, Webhook, lex_file, parse_rbac_attribute, parse_type,
-    parse_webhook_attribute, rbac_attributes, webhook_attributes,
+    MarkKind, Session, lex_file, parse_rbac_attribute, parse_type, parse_webhook_attribute, rbac_attributes,
+    webhook_attributes,
 };
 
 use crate::Options;
@@ -26,60 +25,13 @@ use crate::package::Package;
 use crate::place::Files;
 use crate::report::Report;
 use crate::sources::{Sources, is_within, join};
+use crate::standing::{LeftOut, Standing, StandingMarker};
 
 /// Maximum number of folders to search.
 const MAX_FOLDERS: usize = 20_000;
 
 /// Maximum depth of folders, because symbolic links may form cycles.
 const MAX_DEPTH: usize = 16;
-
-/// A marker in source code.
-#[derive(Clone, Debug)]
-pub struct Standing {
-    /// The path of the file, as in [`Sources`].
-    pub path: String,
-    /// The byte range of the marker.
-    pub range: Range<usize>,
-    /// The marker.
-    pub marker: StandingMarker,
-    /// Why a run may ignore the marker.
-    pub reason: LeftOut,
-}
-
-/// The content of a marker.
-#[derive(Clone, Debug)]
-pub enum StandingMarker {
-    /// `#[kube(group, version, kind, …)]` under `derive(CustomResource)`.
-    Kind {
-        /// The API group.
-        group: String,
-        /// The kind.
-        kind: String,
-        /// The plural, as written or derived.
-        plural: String,
-        /// The version.
-        version: String,
-    },
-    /// `#[rbac(…)]`.
-    Rule(RbacRule),
-    /// `#[webhook(…)]`, with the names of the types in the signature of its handler.
-    Webhook(Box<Webhook>, Vec<String>),
-    /// A marker that cannot be parsed, with the text of its file.
-    Hidden(MarkKind, Arc<str>),
-}
-
-/// Why a run ignores a marker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeftOut {
-    /// No `mod` declares the file.
-    NoModule,
-    /// A `cfg` disables it.
-    Cfg,
-    /// The file does not belong to a selected package.
-    NotRead,
-    /// The kind is skipped.
-    Skipped,
-}
 
 /// Returns every marker in the current folder and in the packages that are read, ordered by place.
 pub fn find_standing_markers(sources: &dyn Sources, options: &Options) -> Vec<Standing> {

@@ -2,7 +2,7 @@
 //!
 //! The value of a field is stored in its schema, but does not change the manifest of the schema.
 
-use crate::Origin;
+use crate::origin::Origin;
 
 /// The descriptor of a field in a ClusterServiceVersion, as written in source. Missing parts come
 /// from the schema of the field.

@@ -32,6 +32,7 @@ mod markers;
 pub mod names;
 mod number;
 mod object;
+mod origin;
 #[cfg(feature = "schemars")]
 #[doc(hidden)]
 pub mod private;
@@ -41,14 +42,18 @@ mod root;
 mod rules;
 mod satisfy;
 mod schema;
+mod site;
 mod structural;
 #[cfg(feature = "schemars")]
 mod type_name;
 mod validate;
+mod values;
+mod variant_docs;
 mod weight;
+mod weight_slot;
 
 pub use apply::{check_markers, with_bounds_of_parts};
-pub use assemble::{Assembled, MarkerName, Part, Site, assemble, assemble_with_defaults};
+pub use assemble::{Assembled, assemble, assemble_with_defaults};
 pub use build::{
     any, any_object, array_of, array_of_length, int_or_string, map_of, of_type, or_null, set_of,
 };
@@ -64,10 +69,9 @@ pub use known::{is_known, known};
 #[cfg(feature = "schemars")]
 pub use kube_quirks::undo_kube_quirks;
 pub use literal::{SCHEMA_KEYS, SchemaError, check_literal};
-pub use markers::{
-    Cel, ExternalDocs, ListType, MapType, Markers, OneOf, Origin, Reason, Topology, Validation,
-};
+pub use markers::{Markers, OneOf, Topology, Validation};
 pub use number::compare_numbers;
+pub use origin::Origin;
 #[cfg(feature = "schemars")]
 #[doc(hidden)]
 pub use private as __private;
@@ -81,6 +85,8 @@ pub use rules::{find_repeated_rule, unite_rules};
 pub use schema::{
     Closed, DescriptorSlot, DropsObjectMeta, IsReported, KeyForm, LacksDefault, Schema, SchemaType,
 };
+pub use site::{MarkerName, Part, Site};
 pub use structural::check_structural;
 pub use validate::{check_created, check_default, is_same as is_same_value, validate};
-pub use weight::{Weight, WeightSlot};
+pub use values::{Cel, ExternalDocs, ListType, MapType, Reason};
+pub use weight_slot::{Weight, WeightSlot};

@@ -3,8 +3,8 @@
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::{Map, Number, Value};
 
-use crate::satisfy::{find_contradiction, find_repeated};
-use crate::validate::{check_default, fits_constraints, is_type_of};
+use crate::satisfy::find_contradiction;
+use crate::validate::{check_default, find_repeated, fits_constraints, is_type_of};
 use crate::{ListType, Schema, SchemaType, format_type};
 
 /// The keys of a schema, by their names in a manifest.

@@ -5,6 +5,8 @@ use std::sync::{Arc, LazyLock};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
+use crate::origin::Origin;
+use crate::values::{Cel, ExternalDocs, ListType, MapType};
 use crate::{Descriptor, Schema, SchemaType};
 
 /// The arguments of `#[kube(…)]` and `#[crd(…)]` on one value: a field, a type, or the items of a
@@ -220,85 +222,6 @@ pub struct Validation {
     pub schema_type: Option<SchemaType>,
 }
 
-/// One CEL rule: an item of `x-kubernetes-validations`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Cel {
-    /// Path of the field to report when the rule fails, relative to the value that has the rule.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub field_path: Option<String>,
-    /// The message when the rule fails.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-    /// A CEL expression that returns the message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message_expression: Option<String>,
-    /// Makes `oldSelf` optional, so that the rule also runs on create.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub optional_old_self: Option<bool>,
-    /// The machine-readable reason when the rule fails.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Reason>,
-    /// The expression. `self` is the value that has the rule.
-    pub rule: String,
-    /// The location of the rule.
-    #[serde(skip)]
-    pub origin: Origin,
-    /// The location of the message expression.
-    #[serde(skip)]
-    pub message_expression_origin: Origin,
-    /// The location of the field path.
-    #[serde(skip)]
-    pub field_path_origin: Origin,
-}
-
-/// The location of a rule or a description in source, for messages. The front end assigns the
-/// numbers. Comparisons ignore it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Origin {
-    /// The file.
-    pub file: u32,
-    /// The span in the file. The front end defines the unit.
-    pub span: Option<(u32, u32)>,
-}
-
-impl Origin {
-    /// Returns this location, or `other` if this one is empty.
-    pub fn or(self, other: Origin) -> Origin {
-        if self.span.is_some() { self } else { other }
-    }
-}
-
-impl PartialEq for Origin {
-    fn eq(&self, _: &Origin) -> bool {
-        true
-    }
-}
-
-impl Eq for Origin {}
-
-/// The four reasons that the API server accepts for a CEL rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs, clippy::enum_variant_names)] // the API server's own words
-pub enum Reason {
-    FieldValueRequired,
-    FieldValueInvalid,
-    FieldValueForbidden,
-    FieldValueDuplicate,
-}
-
-impl Reason {
-    /// Returns the value in a manifest.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Reason::FieldValueRequired => "FieldValueRequired",
-            Reason::FieldValueInvalid => "FieldValueInvalid",
-            Reason::FieldValueForbidden => "FieldValueForbidden",
-            Reason::FieldValueDuplicate => "FieldValueDuplicate",
-        }
-    }
-}
-
 /// A rule about how many of several fields are set. Fields are Rust identifiers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum OneOf {
@@ -323,59 +246,6 @@ pub struct Topology {
     /// `map_type` on a map, or `struct_type` on a struct.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub map_type: Option<MapType>,
-}
-
-/// `x-kubernetes-list-type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ListType {
-    /// Replaced as a whole.
-    Atomic,
-    /// Scalars merged as a set.
-    Set,
-    /// Objects merged by key.
-    Map,
-}
-
-impl ListType {
-    /// Returns the value in a manifest.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ListType::Atomic => "atomic",
-            ListType::Set => "set",
-            ListType::Map => "map",
-        }
-    }
-}
-
-/// `x-kubernetes-map-type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MapType {
-    /// Replaced as a whole.
-    Atomic,
-    /// Merged key by key.
-    Granular,
-}
-
-impl MapType {
-    /// Returns the value in a manifest.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            MapType::Atomic => "atomic",
-            MapType::Granular => "granular",
-        }
-    }
-}
-
-/// `externalDocs`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExternalDocs {
-    /// The description of the document.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// The URL.
-    pub url: String,
 }
 
 /// Keeps an explicit `null`, which serde would otherwise read as `None`.

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::Number;
 
-use crate::assemble::MarkerName;
+use crate::site::MarkerName;
 use crate::{Schema, SchemaType, Validation, known};
 
 /// Compares two numbers by value: `1` and `1.0` are equal.

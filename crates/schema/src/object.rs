@@ -6,11 +6,11 @@ use rbuilder_diagnostic::Diagnostic;
 
 use crate::absent::AbsentValues;
 use crate::apply::{apply_markers, in_marker};
-use crate::assemble::MarkerName;
 use crate::build::of_type;
-use crate::enumeration::add_variant_docs;
 use crate::number::check_integer;
 use crate::rules::{refuse_repeated_rules, unite_rules};
+use crate::site::MarkerName;
+use crate::variant_docs::add_variant_docs;
 use crate::{Cel, Field, Markers, OneOf, Presence, Schema, SchemaType, Site, Slot, cel_name};
 
 /// A diagnostic about one field, by its position in the list.

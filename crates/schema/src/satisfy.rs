@@ -3,10 +3,10 @@
 
 use std::cmp::Ordering;
 
-use serde_json::{Number, Value};
+use serde_json::Number;
 
 use crate::number::{as_float, is_integral};
-use crate::validate::{fits_constraints, is_in_format, is_same};
+use crate::validate::{fits_constraints, is_in_format};
 use crate::{ListType, Schema, SchemaType, compare_numbers};
 
 /// Returns the first reason why a schema rejects every value. Looks only at its own constraints,
@@ -158,17 +158,4 @@ fn of_values(schema: &Schema) -> Option<String> {
     let reasons: Option<Vec<String>> = reasons.collect();
     let first = reasons?.into_iter().next()?;
     Some(format!("no value of the `enum` is valid: {first}"))
-}
-
-/// Returns the first value that repeats an earlier one.
-pub(crate) fn find_repeated(values: &[Value]) -> Option<&Value> {
-    let is_repeated = |(position, value): &(usize, &Value)| {
-        let before = &values[..*position];
-        before.iter().any(|other| is_same(other, value))
-    };
-    values
-        .iter()
-        .enumerate()
-        .find(is_repeated)
-        .map(|(_, value)| value)
 }

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | its name in schemas that users write, and the types that it applies to | `SCHEMA_KEYS` and `misplaced` in `literal.rs`, `idle.rs` |
 //! | reading it from schemas of `schemars` | `import/` |
-//! | the API server's rules about it | `structural.rs`, and for whole objects `root.rs` and `crates/generator/src/crd/root.rs` |
+//! | the API server's rules about it | `structural.rs`, and for whole objects `root.rs` and `crates/generator/src/root.rs` |
 //! | in `root_schema`, which users write for whole objects | `ROOT_SCHEMA_KEYS` in `crates/syntax/src/marker/raw.rs` |
 //! | merging flattened structs and the variants of enums | `object.rs`, `enumeration/` |
 //! | validating values | `validate/`, `satisfy.rs` |

@@ -4,8 +4,9 @@ use rbuilder_re2::Pattern;
 use rbuilder_schema::{Schema, SchemaType};
 use serde_json::{Number, Value, json};
 
-use super::make::{Candidate, Maker, common_texts, samples_of, tell_apart};
+use super::make::{Candidate, Maker, tell_apart};
 use super::texts::Texts;
+use super::texts::{common_texts, samples_of};
 use crate::path::KEY;
 
 /// The longest text to generate.

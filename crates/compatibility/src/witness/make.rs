@@ -3,18 +3,12 @@
 //! The objects are candidates. The caller lets the judge decide whether they are valid, so
 //! constraints that are hard to satisfy, such as CEL rules, are left to chance.
 
-use std::collections::BTreeSet;
-
-use rbuilder_re2::{Choice, Pattern};
 use rbuilder_schema::{ListType, Schema, SchemaType, example_of_format, with_bounds_of_parts};
 use serde_json::{Map, Number, Value, json};
 
 use super::random::Random;
-use super::texts::Texts;
+use super::texts::{EXAMPLE, Texts, common_texts};
 use crate::path::{KEY, Step};
-
-/// The name of generated objects, and the start of generated strings.
-pub(super) const EXAMPLE: &str = "example";
 
 /// Maximum number of items, entries or characters that are generated to satisfy a minimum.
 const MOST: u64 = 1 << 16;
@@ -24,9 +18,6 @@ const DEEPEST: usize = 8;
 
 /// Number of values after which a random object gets no more optional parts.
 const LARGEST: usize = 200;
-
-/// Number of samples of a pattern to try.
-const SAMPLES: usize = 24;
 
 /// What is at the end of a path.
 #[derive(Clone, Debug, PartialEq)]
@@ -433,50 +424,6 @@ fn make_room(fields: &mut Map<String, Value>, schema: &Schema, kept: &str) {
         excess -= usize::from(is_removed);
         !is_removed
     });
-}
-
-/// Texts that patterns and rules often tell apart.
-pub(super) fn common_texts() -> impl Iterator<Item = &'static str> {
-    [
-        EXAMPLE,
-        "a",
-        "",
-        "1",
-        "A",
-        "a-b",
-        "a.b",
-        "a b",
-        "a_b",
-        "example.com",
-        "https://example.com",
-        "/a",
-        "-a",
-        "a1",
-        "1h",
-        "10Gi",
-        "é",
-    ]
-    .into_iter()
-}
-
-/// Returns different texts that match a pattern.
-pub(super) fn samples_of(pattern: &Pattern, seed: u64) -> Vec<String> {
-    let mut found = BTreeSet::new();
-    for at in 0..SAMPLES {
-        let mut random = Random::new(seed.wrapping_mul(31).wrapping_add(at as u64));
-        let mut rest = at / 2;
-        let sample = pattern.sample(|choice| match choice {
-            Choice::Way if rest > 0 => {
-                rest -= 1;
-                random.below(2)
-            }
-            Choice::Way => 0,
-            Choice::Letter(letters) if at == 0 => usize::from(letters.is_empty()),
-            Choice::Letter(letters) => random.below(letters.len()),
-        });
-        found.extend(sample.filter(|text| pattern.is_match(text) == Some(true)));
-    }
-    found.into_iter().collect()
 }
 
 /// Changes the items of a set, or the keys of the items in a list of type `map`, so that all are

@@ -24,7 +24,8 @@ pub(crate) use self::make::Candidate;
 use self::make::Maker;
 pub use self::stored::{StoredJudge, StoredVerdict};
 use self::texts::Texts;
-use crate::change::{Effect, Party, Witness};
+use crate::change::{Effect, Witness};
+use crate::level::Party;
 use crate::path::{Path, Step};
 
 /// Number of random surroundings of the candidates at a path. Alternatives and rules of the old

@@ -1,15 +1,21 @@
-//! Texts that match patterns.
+//! Strings to try: texts that patterns often tell apart, and texts that match a pattern.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use rbuilder_re2::Pattern;
+use rbuilder_re2::{Choice, Pattern};
 
-use super::make::{common_texts, samples_of};
+use super::random::Random;
 
 /// Number of different lists of samples per pattern.
 const LISTS: usize = 16;
+
+/// Number of samples of a pattern to try.
+const SAMPLES: usize = 24;
+
+/// The name of generated objects, and the start of generated strings.
+pub(super) const EXAMPLE: &str = "example";
 
 /// A pattern, and the number of one of its lists of samples.
 type Key = (String, usize);
@@ -39,4 +45,48 @@ impl Texts {
         self.known.borrow_mut().insert(key, Rc::clone(&texts));
         Some(texts)
     }
+}
+
+/// Texts that patterns and rules often tell apart.
+pub(super) fn common_texts() -> impl Iterator<Item = &'static str> {
+    [
+        EXAMPLE,
+        "a",
+        "",
+        "1",
+        "A",
+        "a-b",
+        "a.b",
+        "a b",
+        "a_b",
+        "example.com",
+        "https://example.com",
+        "/a",
+        "-a",
+        "a1",
+        "1h",
+        "10Gi",
+        "é",
+    ]
+    .into_iter()
+}
+
+/// Returns different texts that match a pattern.
+pub(super) fn samples_of(pattern: &Pattern, seed: u64) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    for at in 0..SAMPLES {
+        let mut random = Random::new(seed.wrapping_mul(31).wrapping_add(at as u64));
+        let mut rest = at / 2;
+        let sample = pattern.sample(|choice| match choice {
+            Choice::Way if rest > 0 => {
+                rest -= 1;
+                random.below(2)
+            }
+            Choice::Way => 0,
+            Choice::Letter(letters) if at == 0 => usize::from(letters.is_empty()),
+            Choice::Letter(letters) => random.below(letters.len()),
+        });
+        found.extend(sample.filter(|text| pattern.is_match(text) == Some(true)));
+    }
+    found.into_iter().collect()
 }

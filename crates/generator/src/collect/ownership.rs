@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use super::Collector;
 use crate::package::{Skipped, TypeItem};
-use crate::selection::{Calls, Sign, crd_name, find_reconciled, is_reserved, may_call_crd};
+use crate::selection::{Calls, crd_name, find_reconciled, is_reserved, may_call_crd};
+use crate::sign::Sign;
 
 impl Collector<'_> {
     /// Marks the kinds that seem to belong to another project.

@@ -8,7 +8,7 @@ use rbuilder_syntax::{Conversion, CustomResource};
 use super::{Names, storage};
 use crate::advice;
 use crate::gap::{Gap, GapSort};
-use crate::orphan::Orphan;
+use crate::package::Orphan;
 use crate::package::{Package, TypeId};
 use crate::place::Place;
 use crate::report::{Concern, PlacedDiagnostic, Report};

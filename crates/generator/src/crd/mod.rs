@@ -5,7 +5,6 @@ mod conversion;
 mod merge;
 mod patched;
 mod print;
-mod root;
 mod rules;
 mod size;
 mod storage;
@@ -26,11 +25,10 @@ use crate::package::{Package, TypeId};
 use crate::place::Place;
 use crate::report::{Concern, Report};
 use crate::resolve::{Owner, find_schema_function};
+use crate::root;
 use crate::schemas::Schemas;
 use crate::yaml::{self, Entries};
 use crate::{Options, OutputFile};
-
-pub(crate) use root::embedded_schema;
 
 /// A version of a kind, ready to be printed.
 pub(crate) struct Version<'a> {

@@ -18,7 +18,6 @@ use serde_json::Value;
 pub(crate) use self::bounds::{MAX_BYTES, is_too_large};
 use self::checks::{span_of, span_of_part};
 use crate::advice;
-use crate::crd::embedded_schema;
 use crate::defaults::{self, Evaluator};
 use crate::handwritten::{self, SchemaReader};
 use crate::nulls::find_types_that_need_option;
@@ -28,6 +27,7 @@ use crate::report::{ErrorId, Report};
 use crate::resolve::{
     Associated, Bindings, Owner, Resolver, Scope, Target, Ty, find_schema_function, lookup_path,
 };
+use crate::root::embedded_schema;
 use crate::serde_forms;
 
 /// An item with its type arguments.

@@ -10,7 +10,7 @@ mod report;
 mod signs;
 
 pub use groups::find_group_owner;
-pub(crate) use signs::{Calls, Sign, find_reconciled, find_sign, is_reserved, may_call_crd};
+pub(crate) use signs::{Calls, find_reconciled, find_sign, is_reserved, may_call_crd};
 
 use std::collections::BTreeSet;
 

@@ -6,25 +6,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use rbuilder_diagnostic::suggest;
 use rbuilder_syntax::CustomResource;
 
-use super::{Selector, Sign, fits, is_named};
+use super::{Selector, fits, is_named};
 use crate::cargo::Selection;
 use crate::package::{Package, PackageId, Skipped};
 use crate::place::Place;
 use crate::report::{PlacedDiagnostic, Report};
-use crate::sources::{Sources, is_within};
-use crate::{Diagnostic, FileRange, Options, StandingMarker, find_standing_markers};
+use crate::sign::Sign;
+use crate::sources::is_within;
+use crate::standing::{Standing, StandingMarker};
+use crate::{Diagnostic, FileRange};
 
 /// Maximum number of groups in an example of `only`.
 const MAX_EXAMPLES: usize = 6;
 
 impl Selector {
     /// Reports which kinds are skipped by default, which seem to belong to other projects, and
-    /// which names in `only` and `skip` match no kind.
+    /// which names in `only` and `skip` match no kind. `find_standing` returns all markers of the
+    /// source.
     pub(crate) fn report(
         &self,
         package: &Package,
-        sources: &dyn Sources,
-        options: &Options,
+        find_standing: &dyn Fn() -> Vec<Standing>,
         report: &mut Report,
     ) {
         let mut said = BTreeSet::new();
@@ -52,7 +54,7 @@ impl Selector {
             self.warn_of_other_domain(package, kinds, report);
         }
         note_doubtful(package, &doubtful, report);
-        self.check_names(package, sources, options, report);
+        self.check_names(package, find_standing, report);
     }
 
     fn note(
@@ -140,7 +142,7 @@ impl Selector {
     }
 
     /// Checks that each name in `only` and `skip` matches a kind.
-    fn check_names(&self, package: &Package, sources: &dyn Sources, options: &Options, report: &mut Report) {
+    fn check_names(&self, package: &Package, find_standing: &dyn Fn() -> Vec<Standing>, report: &mut Report) {
         let mut unknown: Vec<Unknown<'_>> = Vec::new();
         for (index, Selection { only, skip, .. }) in self.of_package.iter().enumerate() {
             let own = || kinds(package).filter(|(_, id, ..)| id.0 == index);
@@ -174,7 +176,7 @@ impl Selector {
             return;
         }
         // A kind behind a disabled feature is not found above, but naming it is not an error.
-        let standing = find_standing_markers(sources, options);
+        let standing = find_standing();
         for Unknown {
             name,
             folder,

@@ -6,9 +6,9 @@ use std::cmp::Ordering;
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::{Number, Value};
 
-use crate::assemble::MarkerName;
 use crate::number::is_integral;
 use crate::satisfy::find_contradiction;
+use crate::site::MarkerName;
 use crate::structural::check_alternatives;
 use crate::validate::{fits_constraints, is_in_format, validate};
 use crate::{Schema, SchemaType, Validation, compare_numbers, format_type};

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::Value;
 
-use crate::assemble::MarkerName;
 use crate::build::{allow_null, int_or_string};
 use crate::rework::{self as meta, drop_object_meta, is_bare, keep_object_meta, shorten_descriptions};
 use crate::rules::{refuse_repeated_rules, unite_rules};
+use crate::site::MarkerName;
 use crate::structural::check_list_map;
 use crate::validate::{check_default, validate};
 use crate::{Cel, Markers, Schema, SchemaType, Topology, Validation};

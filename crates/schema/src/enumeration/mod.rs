@@ -5,7 +5,6 @@
 //! object. Each file handles one way to identify the variant: by key (`external`), by tag
 //! (`tagged`), or by trying (`untagged`).
 
-mod describe;
 mod external;
 mod tagged;
 mod unchecked;
@@ -17,7 +16,6 @@ use std::sync::Arc;
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::Value;
 
-pub(crate) use self::describe::{add_variant_docs, variant_docs};
 pub use self::unchecked::{Unchecked, find_unchecked};
 use crate::absent::AbsentValues;
 use crate::apply::apply_markers;

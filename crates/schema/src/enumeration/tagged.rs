@@ -3,20 +3,20 @@
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::Value;
 
-use super::describe::tag_docs;
 use super::{
     Case, check_defaults_of_others, hoist_variant, name, name_schema, presence_of, refuse_rules, requires,
     same, value_only, without_others,
 };
 use crate::apply::cel_text;
 use crate::build::{any, of_type};
+use crate::variant_docs::tag_docs;
 use crate::{Cel, Part, Schema, SchemaType, cel_name};
 
 /// An object whose only field is the tag.
 pub(super) fn tag_object(tag: &str, cases: &[Case<'_>]) -> Schema {
     let mut schema = of_type(SchemaType::Object);
     let names = Schema {
-        description: tag_docs(cases).map(Into::into),
+        description: tag_docs(cases.iter().map(|case| case.variant)).map(Into::into),
         ..name_schema(cases)
     };
     schema.properties.insert(tag.into(), names.into());

@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Judge, fits, rule};
-use crate::satisfy::find_repeated;
+use super::{Judge, find_repeated, fits, rule};
 use crate::{ListType, Schema};
 
 /// Checks a default like the API server: against its schema, including patterns and formats, and

@@ -49,6 +49,19 @@ pub(crate) fn is_type_of(value: &Value, schema: &Schema) -> Result<(), String> {
     }
 }
 
+/// Returns the first value that repeats an earlier one.
+pub(crate) fn find_repeated(values: &[Value]) -> Option<&Value> {
+    let is_repeated = |(position, value): &(usize, &Value)| {
+        let before = &values[..*position];
+        before.iter().any(|other| is_same(other, value))
+    };
+    values
+        .iter()
+        .enumerate()
+        .find(is_repeated)
+        .map(|(_, value)| value)
+}
+
 /// The strictness of a validation.
 #[derive(Clone, Copy)]
 struct Judge {

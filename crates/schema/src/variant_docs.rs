@@ -6,7 +6,6 @@
 
 use serde_json::Value;
 
-use super::Case;
 use crate::{Content, Schema, Tagging, Variant};
 
 /// Returns the list for the description of an enum with values that are names; `None` if no variant
@@ -23,8 +22,8 @@ pub(crate) fn variant_docs(tagging: &Tagging, variants: &[Variant]) -> Option<St
 }
 
 /// Returns the list for the description of a tag.
-pub(super) fn tag_docs(cases: &[Case<'_>]) -> Option<String> {
-    list_variants(cases.iter().map(|case| case.variant))
+pub(crate) fn tag_docs<'a>(variants: impl Iterator<Item = &'a Variant>) -> Option<String> {
+    list_variants(variants)
 }
 
 fn list_variants<'a>(variants: impl Iterator<Item = &'a Variant>) -> Option<String> {

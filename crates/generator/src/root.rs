@@ -19,7 +19,7 @@ In CamelCase.
 More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 
 /// Builds the schema of the object from those of spec and status.
-pub(super) fn root_schema(
+pub(crate) fn root_schema(
     resource: &CustomResource,
     spec: &Arc<Schema>,
     status: Option<Arc<Schema>>,
@@ -98,7 +98,7 @@ fn first_filled(first: &[Schema], second: Vec<Schema>) -> Vec<Schema> {
 }
 
 /// Completes a schema that the program defines for the whole object.
-pub(super) fn complete_root(resource: &CustomResource, mut root: Schema) -> Schema {
+pub(crate) fn complete_root(resource: &CustomResource, mut root: Schema) -> Schema {
     if let Some(doc) = &resource.doc {
         root.description = Some(doc.as_str().into());
     }
@@ -140,7 +140,7 @@ fn add_object_fields(root: &mut Schema) {
 }
 
 /// Applies the options that concern the schema of every kind.
-pub(super) fn apply_options(root: &mut Schema, options: &Options) {
+pub(crate) fn apply_options(root: &mut Schema, options: &Options) {
     if options.embedded_object_meta {
         // The API server knows the schema of the root's own metadata.
         let own = root.properties.get("metadata").cloned();

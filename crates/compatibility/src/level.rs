@@ -1,0 +1,51 @@
+//! How much a change breaks, and for whom.
+
+/// How much a change breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Nobody has to do anything.
+    Compatible,
+    /// Something behaves differently, and only people can tell whether that matters.
+    Risky,
+    /// Something that worked fails.
+    Breaking,
+}
+
+impl Level {
+    /// Returns the word for the level.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Level::Compatible => "compatible",
+            Level::Risky => "risky",
+            Level::Breaking => "breaking",
+        }
+    }
+}
+
+/// Whom a change affects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Party {
+    /// Objects in the cluster.
+    StoredObjects,
+    /// Clients that create or update objects, and people who write YAML.
+    Writers,
+    /// Clients that read objects.
+    Readers,
+    /// The operator.
+    Operator,
+    /// The person who installs the manifests.
+    Installer,
+}
+
+impl Party {
+    /// Returns the party in words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Party::StoredObjects => "stored objects",
+            Party::Writers => "clients that write",
+            Party::Readers => "clients that read",
+            Party::Operator => "the operator",
+            Party::Installer => "the person who installs",
+        }
+    }
+}

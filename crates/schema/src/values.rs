@@ -1,0 +1,112 @@
+//! The values of schema keys that are more than a number or a text.
+
+use serde::{Deserialize, Serialize};
+
+use crate::origin::Origin;
+
+/// One CEL rule: an item of `x-kubernetes-validations`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Cel {
+    /// Path of the field to report when the rule fails, relative to the value that has the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field_path: Option<String>,
+    /// The message when the rule fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// A CEL expression that returns the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_expression: Option<String>,
+    /// Makes `oldSelf` optional, so that the rule also runs on create.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub optional_old_self: Option<bool>,
+    /// The machine-readable reason when the rule fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    /// The expression. `self` is the value that has the rule.
+    pub rule: String,
+    /// The location of the rule.
+    #[serde(skip)]
+    pub origin: Origin,
+    /// The location of the message expression.
+    #[serde(skip)]
+    pub message_expression_origin: Origin,
+    /// The location of the field path.
+    #[serde(skip)]
+    pub field_path_origin: Origin,
+}
+
+/// The four reasons that the API server accepts for a CEL rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, clippy::enum_variant_names)] // the API server's own words
+pub enum Reason {
+    FieldValueRequired,
+    FieldValueInvalid,
+    FieldValueForbidden,
+    FieldValueDuplicate,
+}
+
+impl Reason {
+    /// Returns the value in a manifest.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Reason::FieldValueRequired => "FieldValueRequired",
+            Reason::FieldValueInvalid => "FieldValueInvalid",
+            Reason::FieldValueForbidden => "FieldValueForbidden",
+            Reason::FieldValueDuplicate => "FieldValueDuplicate",
+        }
+    }
+}
+
+/// `x-kubernetes-list-type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ListType {
+    /// Replaced as a whole.
+    Atomic,
+    /// Scalars merged as a set.
+    Set,
+    /// Objects merged by key.
+    Map,
+}
+
+impl ListType {
+    /// Returns the value in a manifest.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ListType::Atomic => "atomic",
+            ListType::Set => "set",
+            ListType::Map => "map",
+        }
+    }
+}
+
+/// `x-kubernetes-map-type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MapType {
+    /// Replaced as a whole.
+    Atomic,
+    /// Merged key by key.
+    Granular,
+}
+
+impl MapType {
+    /// Returns the value in a manifest.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            MapType::Atomic => "atomic",
+            MapType::Granular => "granular",
+        }
+    }
+}
+
+/// `externalDocs`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExternalDocs {
+    /// The description of the document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The URL.
+    pub url: String,
+}
