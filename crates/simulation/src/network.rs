@@ -66,6 +66,8 @@ pub(crate) struct Traffic {
     pub(crate) losses: Vec<Violation>,
     /// Writes of the operator that the server finds invalid and has never accepted, and why.
     pub(crate) invalid: BTreeMap<String, String>,
+    /// Number of changes to objects that no state contains, such as events.
+    recorded: u64,
     /// What statuses claim. `None` in a run with perturbations, after which they may be outdated.
     pub(crate) claims: Option<Claims>,
     step: usize,
@@ -110,6 +112,12 @@ impl Network {
 
     pub(crate) fn traffic(&self) -> MutexGuard<'_, Traffic> {
         self.traffic.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the number of changes to the state. An event that is published again and again is none.
+    pub(crate) fn version(&self) -> u64 {
+        let recorded = self.traffic().recorded;
+        self.server.version() - recorded
     }
 
     /// Returns the connection of a new process.
@@ -276,6 +284,9 @@ impl Connection {
                 Some(why) if is_write(request.verb) => traffic.invalid.insert(kind, why),
                 _ => traffic.invalid.remove(&kind),
             };
+            if world::is_record(&target) {
+                traffic.recorded += self.network.server.version() - before;
+            }
             traffic.timeline.request(Actor::Operator, name, code, changed);
             if let Some(claims) = traffic.claims.as_mut().filter(|_| changed) {
                 claims.observe(&self.network.server.objects());

@@ -214,8 +214,8 @@ impl<'r> Run<'r> {
             self.environment.step(&self.network).await;
             self.restore_declared().await;
             let count = self.network.traffic().moments.len();
-            if self.network.server.version() != version {
-                version = self.network.server.version();
+            if self.network.version() != version {
+                version = self.network.version();
                 (changed, idle_from) = (Instant::now(), count);
                 self.check_invariants();
             }
@@ -339,14 +339,23 @@ impl<'r> Run<'r> {
         self.outcome.settled.push(state);
     }
 
-    /// Names the last writes of the operator.
+    /// Names the last changes, or the last requests if these change nothing.
     fn last_writes(&self) -> String {
         let traffic = self.network.traffic();
-        let writes = traffic.timeline.events.iter().rev();
-        let writes = writes
-            .filter(|event| event.actor != Actor::Fault)
-            .take(LAST_WRITES);
-        let mut lines: Vec<String> = writes.map(|event| format!("\n    {event}")).collect();
+        let now = traffic
+            .timeline
+            .events
+            .last()
+            .map_or(Duration::ZERO, |last| last.at);
+        let acts = traffic.timeline.events.iter().rev();
+        let acts = acts.filter(|event| event.actor != Actor::Fault);
+        let recent = acts.clone().take_while(|event| event.at + QUIET > now);
+        let changes: Vec<_> = recent.filter(|event| event.changed).take(LAST_WRITES).collect();
+        let shown = match changes.is_empty() {
+            true => acts.take(LAST_WRITES).collect(),
+            false => changes,
+        };
+        let mut lines: Vec<String> = shown.iter().map(|event| format!("\n    {event}")).collect();
         lines.reverse();
         lines.concat()
     }

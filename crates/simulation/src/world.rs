@@ -139,6 +139,11 @@ pub(crate) fn resource_of(group: &str, plural: &str) -> String {
     }
 }
 
+/// Returns whether an object records what happened, so that no state contains it.
+pub(crate) fn is_record(name: &ObjectName) -> bool {
+    RECORDS.contains(&name.resource().as_str())
+}
+
 /// Returns a stored object.
 pub(crate) fn find(server: &ApiServer, name: &ObjectName) -> Option<Arc<Value>> {
     let objects = server.objects();
@@ -213,7 +218,7 @@ impl Snapshot {
             let name = ObjectName::of(&stored);
             let is_seed = name.plural == "namespaces" && name.name.starts_with(SEED);
             let is_given = stored.value()["metadata"]["annotations"][GIVEN].is_string();
-            if is_seed || is_given || RECORDS.contains(&name.resource().as_str()) {
+            if is_seed || is_given || is_record(&name) {
                 continue;
             }
             let value = normalize(&stored.object);

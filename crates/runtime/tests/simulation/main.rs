@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
-use kube::api::PostParams;
-use kube::{Api, CustomResource, CustomResourceExt, ResourceExt};
+use k8s_openapi::api::events::v1::Event;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, CustomResource, CustomResourceExt, Resource, ResourceExt};
 use rbuilder::simulation::{Oracle, Simulation};
 use rbuilder::{Action, Controller, CrdSchema, Ctx, Manager, Result};
 use serde::{Deserialize, Serialize};
@@ -203,6 +205,29 @@ fn operator_whose_writes_are_invalid_is_reported() {
     let start =
         "the server never accepts `patch configmaps default/A`: ConfigMap \"A\" is invalid: metadata.name";
     assert!(failure.message.starts_with(start), "{}", failure.message);
+}
+
+/// Changes an event every half minute, as an operator of kube-rs does that waits for something.
+async fn publishes_events(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
+    let events: Api<Event> = Api::namespaced(ctx.client(), "default");
+    let event = json!({
+        "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": { "name": widget.name_any() },
+        "type": "Normal", "reason": "Waiting", "action": "Wait", "note": format!("at {}", ctx.now()),
+        "eventTime": "2030-01-01T00:00:00.000000Z", "regarding": widget.object_ref(&()),
+        "reportingController": "widgets", "reportingInstance": "widgets-0",
+    });
+    let parameters = PatchParams::apply("widgets");
+    events
+        .patch(&widget.name_any(), &parameters, &Patch::Apply(event))
+        .await?;
+    Ok(Action::requeue(Duration::from_secs(30)))
+}
+
+#[test]
+fn repeated_events_are_no_changes() {
+    let register = |manager: Manager| manager.controller(Controller::new(publishes_events, ()));
+    let report = simulate(register).run();
+    assert!(report.failures.is_empty(), "{report}");
 }
 
 #[test]
