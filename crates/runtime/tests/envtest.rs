@@ -6,9 +6,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DynamicObject, GroupVersionKind, PostParams};
+use kube::client::Body;
 use kube::core::ApiResource;
 use kube::{Api, ResourceExt};
 use rbuilder::envtest::{Environment, eventually};
@@ -332,5 +334,45 @@ async fn error_about_missing_cluster_says_where_it_looked() {
     assert!(
         said.contains("the existing cluster at http://127.0.0.1:1/ does not answer: "),
         "{said}"
+    );
+}
+
+#[rbuilder::envtest::test]
+async fn operator_has_the_permissions_of_its_roles(env: Environment) {
+    let namespace = env.namespace("roles").await.unwrap();
+    let operator = env.role_from("tests/api_server/rbac", &namespace).await.unwrap();
+    let code = async |path: &str| {
+        let request = http::Request::get(path).body(Body::empty()).unwrap();
+        operator.client().send(request).await.unwrap().status().as_u16()
+    };
+    let own = "/apis/coordination.k8s.io/v1/namespaces/default/leases".to_owned();
+    // The Role is bound in `default`, the ClusterRole everywhere.
+    assert_eq!(code(&own).await, 200);
+    assert_eq!(code(&own.replace("default", &namespace)).await, 403);
+    let maps = format!("/api/v1/namespaces/{namespace}/configmaps");
+    assert_eq!(code(&format!("{maps}/mine")).await, 404);
+    assert_eq!(code(&format!("{maps}/other")).await, 403);
+    // A role that is not bound grants nothing.
+    assert_eq!(
+        code(&format!("/api/v1/namespaces/{namespace}/secrets")).await,
+        403
+    );
+    let users: Api<SelfSubjectReview> = Api::all(operator.client());
+    let reviewed = users
+        .create(&PostParams::default(), &SelfSubjectReview::default())
+        .await
+        .unwrap();
+    let user = reviewed.status.unwrap().user_info.unwrap().username.unwrap();
+    assert_eq!(
+        user,
+        format!("system:serviceaccount:{namespace}:controller-manager")
+    );
+
+    let error = env.role_from("tests/envtest/crds", &namespace).await.unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("no Role or ClusterRole in tests/envtest/crds"),
+        "{error}"
     );
 }

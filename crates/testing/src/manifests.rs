@@ -19,6 +19,20 @@ pub(crate) fn read_documents(path: &Path) -> io::Result<Vec<(PathBuf, Value)>> {
     Ok(found)
 }
 
+/// Returns the name of the service account that a binding is for; `None` if it is for none, or if the
+/// object is no binding.
+pub(crate) fn service_account(binding: &Value) -> Option<&str> {
+    if !matches!(
+        binding["kind"].as_str(),
+        Some("ClusterRoleBinding" | "RoleBinding")
+    ) {
+        return None;
+    }
+    let mut subjects = binding["subjects"].as_array()?.iter();
+    let account = subjects.find(|subject| subject["kind"] == "ServiceAccount")?;
+    account["name"].as_str()
+}
+
 /// Returns the file itself or the manifests in a folder, sorted by name. Subfolders are ignored.
 fn manifest_files(path: &Path) -> io::Result<Vec<PathBuf>> {
     let read = |err| read_error(path, err);

@@ -4,13 +4,29 @@
 
 use kube::{Api, api::PostParams};
 use rbuilder::envtest::Environment;
+use rbuilder::fake::ApiServer;
 use rbuilder::{Manager, ManagerArgs, testing};
 
 use cronjob_operator::api::v1::CronJob;
 use cronjob_operator::webhook;
 
+/// The server calls the webhooks in this process: no port, no certificate.
+#[tokio::test]
+async fn the_sample_is_admitted_on_a_fake_server() {
+    let server = ApiServer::new();
+    server.install_crds("config/crd/bases").unwrap();
+    let manager = Manager::with_client("webhook", server.client(), ManagerArgs::for_tests());
+    let mut manager = webhook::register(manager);
+    server
+        .install_webhooks("config/webhook/manifests.yaml", &mut manager)
+        .unwrap();
+
+    let objects: Api<CronJob> = Api::default_namespaced(server.admin());
+    create_sample(&objects).await;
+}
+
 #[rbuilder::envtest::test]
-async fn the_sample_is_admitted(env: Environment) {
+async fn the_sample_is_admitted_on_a_real_server(env: Environment) {
     env.install_crds("config/crd/bases").await.unwrap();
     let namespace = env.namespace("webhook").await.unwrap();
     let server = env
@@ -23,13 +39,19 @@ async fn the_sample_is_admitted(env: Environment) {
     server.wait_until_served().await.unwrap();
 
     let objects: Api<CronJob> = Api::namespaced(env.client(), &namespace);
+    create_sample(&objects).await;
+
+    running.stop().await;
+}
+
+async fn create_sample(objects: &Api<CronJob>) {
     let sample: CronJob = testing::sample();
     objects
         .create(&PostParams::default(), &sample)
         .await
         .unwrap();
 
-    running.stop().await;
+    // Check here what the webhooks do to other objects.
 }
 
 /// Converting any object to v2 and back must not change it.

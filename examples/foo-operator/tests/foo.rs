@@ -42,9 +42,11 @@ fn the_sample_is_reconciled_under_faults() {
 
 #[rbuilder::envtest::test]
 async fn the_sample_is_reconciled_on_a_real_server(env: Environment) {
+    // As on the fake server, the manager has the permissions of the generated role.
     env.install_crds("config/crd/bases").await.unwrap();
     let namespace = env.namespace("test").await.unwrap();
-    reconcile_sample(env.client(), env.client(), &namespace).await;
+    let operator = env.role_from("config/rbac", &namespace).await.unwrap();
+    reconcile_sample(operator.client(), env.client(), &namespace).await;
 }
 
 fn register(manager: Manager) -> Manager {

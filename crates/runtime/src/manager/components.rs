@@ -215,6 +215,7 @@ impl crate::fake::Webhooks for Manager {
         if let Some(error) = routes.first_error() {
             panic!("{error}");
         }
-        webhook::handler_in_process(routes, &self.metrics, self.webhook_memory)
+        let crds = routes.converted_crds();
+        webhook::handler_in_process(routes, &self.metrics, self.webhook_memory).converting(crds)
     }
 }

@@ -121,12 +121,14 @@ impl Routes {
         Targets {
             admission: !self.endpoints.is_empty(),
             needed: self.needed.clone(),
-            crds: self
-                .converters
-                .values()
-                .map(|converter| converter.crd_name())
-                .collect(),
+            crds: self.converted_crds().into_iter().collect(),
         }
+    }
+
+    /// Returns the names of the CRDs whose objects are converted.
+    pub(crate) fn converted_crds(&self) -> Vec<String> {
+        let converters = self.converters.values();
+        converters.map(|converter| converter.crd_name()).collect()
     }
 
     /// Returns the first configuration error.

@@ -347,33 +347,6 @@ async fn deleting_a_crd_ends_its_watches() {
     assert_eq!(refusal(place.jars().get("a").await).code, 404);
 }
 
-#[tokio::test]
-async fn webhook_conversion_is_rejected_with_the_reason() {
-    let mut crd = serde_json::to_value(Kettle::crd()).unwrap();
-    let mut second = crd["spec"]["versions"][0].clone();
-    second["name"] = "v2".into();
-    second["storage"] = false.into();
-    crd["spec"]["versions"].as_array_mut().unwrap().push(second);
-    crd["spec"]["conversion"] = json!({ "strategy": "Webhook" });
-    let server = ApiServer::new().crd(serde_json::from_value(crd).unwrap());
-    let place = Place::new(Server::Fake(server)).await;
-    let (code, text) = place
-        .raw("GET", "/apis/fake.example.com/v2/kettles", &[], "")
-        .await;
-    assert_eq!(code, 500);
-    assert!(
-        text.contains("which the fake API server does not call: ask for v1"),
-        "{text}"
-    );
-    assert_eq!(
-        place
-            .raw("GET", "/apis/fake.example.com/v1/kettles", &[], "")
-            .await
-            .0,
-        200
-    );
-}
-
 /// Creates a ConfigMap that is owned by another one and blocks its deletion.
 async fn child(place: &Place, name: &str, owner: &ConfigMap) {
     let mut child = map(name, json!({}));

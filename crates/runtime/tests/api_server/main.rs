@@ -6,6 +6,7 @@ mod servers;
 mod support;
 
 mod applies;
+mod conversions;
 mod deletions;
 mod discovery;
 mod fake_only;

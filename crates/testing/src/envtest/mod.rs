@@ -58,6 +58,7 @@ mod existing;
 mod installed;
 mod outage;
 mod own;
+mod roles;
 mod user;
 mod webhooks;
 

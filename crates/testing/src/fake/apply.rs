@@ -34,12 +34,18 @@
 //! Comparing whole objects instead of sets would report a conflict for every live field that the
 //! applied configuration does not contain.
 
+use std::rc::Rc;
+
 use rbuilder_schema::Schema;
 use serde_json::Value;
 
+use super::changes::Changes;
 use super::failure::Failure;
 use super::fields::{Difference, Fields, Form, field_schema, form_of, item_schema, item_step};
+use super::kinds::Version;
 use super::managers::{Manager, manageable_part};
+use super::prune::Pruning;
+use super::versions::Versions;
 
 /// The input of a server-side apply.
 pub(super) struct Apply<'a> {
@@ -50,8 +56,9 @@ pub(super) struct Apply<'a> {
     /// The applying manager. `run` sets its fields.
     pub(super) applier: Manager,
     pub(super) force: bool,
-    pub(super) has_status: bool,
-    pub(super) schema: &'a Schema,
+    pub(super) versions: Versions<'a>,
+    /// The version of both.
+    pub(super) version: &'a Version,
 }
 
 impl Apply<'_> {
@@ -60,11 +67,11 @@ impl Apply<'_> {
     /// # Errors
     /// Returns a conflict if other managers own fields that would change, unless `force` is set.
     pub(super) fn run(self, mut managers: Vec<Manager>) -> Result<(Value, Vec<Manager>), Failure> {
-        let schema = Some(self.schema);
+        let schema = Some(self.version.schema());
         let mut applier = self.applier;
         let mut wanted = self.wanted;
         drop_nulls(&mut wanted);
-        let part = |object: &Value| manageable_part(object, &applier.subresource, self.has_status);
+        let part = |object: &Value| manageable_part(object, &applier.subresource, self.version.status);
         if managers.is_empty() && !self.live.is_null() {
             managers.push(Manager {
                 name: "before-first-apply".to_owned(),
@@ -76,34 +83,43 @@ impl Apply<'_> {
         let fields = applied(&part(&wanted), schema);
         let own = managers.iter().position(|manager| manager.is(&applier));
         let earlier = own.map(|position| managers.remove(position));
-        let mut everybody = fields.clone();
-        managers.iter().for_each(|manager| everybody.add(&manager.fields));
-        // Every object has metadata, so never prune it, even if no manager owns a field in it.
-        everybody.reserve("f:metadata");
-
         // An apply of the status only merges the status. An apply of the object merges everything
         // else.
         let mut result = merge(self.live, &restrict(&wanted, &part(&wanted)), schema);
         if let Some(earlier) = &earlier {
-            prune(&mut result, &earlier.fields, &everybody, schema);
+            let new_entry = Manager {
+                fields: fields.clone(),
+                ..applier.clone()
+            };
+            let pruning = Pruning {
+                versions: self.versions,
+                version: self.version,
+                subresource: &applier.subresource,
+            };
+            result = pruning.prune(result, earlier, managers.iter().chain([&new_entry]))?;
         }
-        let Difference { changed, removed } = if self.live.is_null() {
-            Difference::default()
-        } else {
-            Difference::between(&part(self.live), &part(&result), schema)
-        };
+        let subresource = applier.subresource.clone();
+        let before = if self.live.is_null() { &result } else { self.live };
+        let mut changes = Changes::new(self.versions, self.version, before, &result, &subresource);
+        let (mut managers, differences) = compare_for_managers(managers, &mut changes)?;
+        let is_changed = !changes.own().changed.is_empty();
         let conflicts: Vec<(String, Vec<String>)> = managers
             .iter()
-            .map(|manager| (manager.describe(), manager.fields.common(&changed).paths()))
+            .zip(&differences)
+            .map(|(manager, difference)| {
+                let common = manager.fields.common(&difference.changed);
+                (manager.describe(), common.paths())
+            })
             .filter(|(_, paths)| !paths.is_empty())
             .collect();
         if !conflicts.is_empty() && !self.force {
             return Err(Failure::apply_conflict(&conflicts));
         }
-        for manager in &mut managers {
-            manager.fields = manager.fields.minus(&changed).minus(&removed);
+        for (manager, difference) in managers.iter_mut().zip(&differences) {
+            let left = manager.fields.minus(&difference.changed);
+            manager.fields = left.minus(&difference.removed);
         }
-        if let Some(earlier) = earlier.filter(|earlier| earlier.fields == fields && changed.is_empty()) {
+        if let Some(earlier) = earlier.filter(|earlier| earlier.fields == fields && !is_changed) {
             applier.time = earlier.time;
         }
         applier.fields = fields;
@@ -112,8 +128,23 @@ impl Apply<'_> {
     }
 }
 
+/// Returns the managers of versions that the kind has, each with what changes in its version.
+fn compare_for_managers(
+    managers: Vec<Manager>,
+    changes: &mut Changes<'_>,
+) -> Result<(Vec<Manager>, Vec<Rc<Difference>>), Failure> {
+    let mut compared = (Vec::new(), Vec::new());
+    for manager in managers {
+        if let Some(difference) = changes.in_version(&manager.api_version)? {
+            compared.0.push(manager);
+            compared.1.push(difference);
+        }
+    }
+    Ok(compared)
+}
+
 /// Returns the fields in the manageable part of an object, without empty metadata.
-fn applied(part: &Value, schema: Option<&Schema>) -> Fields {
+pub(super) fn applied(part: &Value, schema: Option<&Schema>) -> Fields {
     let mut part = part.clone();
     if let Some(fields) = part.as_object_mut() {
         fields.retain(|name, value| {
@@ -205,44 +236,4 @@ fn merge_list(live: &[Value], wanted: &[Value], keys: Option<&[String]>, schema:
         right += 1;
     }
     merged.into()
-}
-
-/// Removes fields that the applier owned before and that no manager owns now.
-fn prune(value: &mut Value, earlier: &Fields, wanted: &Fields, schema: Option<&Schema>) {
-    let keys = match form_of(value, schema) {
-        Form::Whole => return,
-        Form::Map => return prune_fields(value, earlier, wanted, schema),
-        Form::Set => None,
-        Form::Keyed(keys) => Some(keys.to_vec()),
-    };
-    let inner = item_schema(schema);
-    let Value::Array(list) = value else { return };
-    list.retain_mut(|item| {
-        let step = item_step(item, keys.as_deref(), inner);
-        match (earlier.get(&step), wanted.get(&step)) {
-            (None, _) => true,
-            (Some(_), None) => false,
-            (Some(earlier), Some(wanted)) => {
-                prune(item, earlier, wanted, inner);
-                true
-            }
-        }
-    });
-}
-
-fn prune_fields(value: &mut Value, earlier: &Fields, wanted: &Fields, schema: Option<&Schema>) {
-    let Value::Object(fields) = value else { return };
-    for (step, earlier) in earlier.below() {
-        let name = step.strip_prefix("f:").unwrap_or(step);
-        match wanted.get(step) {
-            None => {
-                fields.remove(name);
-            }
-            Some(wanted) => {
-                if let Some(value) = fields.get_mut(name) {
-                    prune(value, earlier, wanted, field_schema(schema, name).0);
-                }
-            }
-        }
-    }
 }

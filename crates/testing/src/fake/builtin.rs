@@ -110,7 +110,7 @@ fn definition(row: &str) -> Option<Definition> {
         counts_generation: has("generation"),
         review: has("review"),
         storage: version.to_owned(),
-        conversion_webhook: false,
+        conversion: None,
         versions: vec![Version {
             name: version.to_owned(),
             served: true,

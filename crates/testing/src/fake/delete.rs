@@ -8,7 +8,8 @@ use super::failure::Failure;
 use super::kinds::string_at;
 use super::read::key_of;
 use super::selectors::Selector;
-use super::store::State;
+use super::store::{Key, State};
+use super::versions::Selected;
 use super::write::{Writer, is_released};
 
 /// Built-in kinds for which a deletion returns the object instead of a `Status`.
@@ -26,26 +27,25 @@ impl State {
     /// Deletes the requested object and returns the response body.
     pub(super) fn delete(&mut self, writer: Writer<'_>) -> Result<Value, Failure> {
         let object = self.named(writer.request)?;
+        // An object that cannot be read cannot be deleted either.
+        writer.versions().get(&object, writer.version)?;
         self.delete_object(writer, &object)
     }
 
     /// Deletes the selected objects and returns their last state.
-    pub(super) fn delete_collection(&mut self, writer: Writer<'_>) -> Result<Vec<Arc<Value>>, Failure> {
+    pub(super) fn delete_collection(&mut self, writer: Writer<'_>) -> Result<Vec<(Key, Selected)>, Failure> {
         let selector = Selector::read(writer.request, writer.version)?;
-        let selected: Vec<Arc<Value>> = self
-            .objects(writer.id())
-            .filter(|(key, object)| selector.matches(key, object))
-            .map(|(_, object)| object.clone())
-            .collect();
+        let objects = self.objects(writer.id());
+        let selected = writer.versions().select(objects, &selector, writer.version)?;
         // Nothing is deleted before all reviews are there.
-        for object in &selected {
-            let reviewed = self.review_deletion(writer, object);
+        for (_, object) in &selected {
+            let reviewed = self.review_deletion(writer, &object.stored);
             if writer.reviews.is_pending() {
                 reviewed?;
             }
         }
-        for object in &selected {
-            self.delete_object(writer, object)?;
+        for (_, object) in &selected {
+            self.delete_object(writer, &object.stored)?;
         }
         Ok(selected)
     }
@@ -56,6 +56,10 @@ impl State {
         let definition = writer.definition;
         let mut last = self.marked(object, &writer.request.body);
         let gone = is_released(&last);
+        if !gone {
+            // Nothing is stored before the conversion of the response is there.
+            writer.versions().read(&last, writer.version)?;
+        }
         if !writer.is_dry_run() {
             let namespace = string_at(object, "/metadata/namespace").to_owned();
             let key = match namespace.as_str() {

@@ -220,6 +220,10 @@ impl Failure {
         Self::of_code(415, message)
     }
 
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Returns the failure as a `Status` object.
     pub(super) fn to_json(&self) -> Value {
         let mut status = json!({

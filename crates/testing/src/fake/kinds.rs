@@ -13,6 +13,8 @@ use rbuilder_judge::Judge;
 use rbuilder_schema::{Schema, SchemaType};
 use serde_json::{Value, json};
 
+use super::webhooks::ConversionHook;
+
 /// Group and plural of a kind, as used in API paths.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ResourceId {
@@ -63,8 +65,8 @@ pub(super) struct Definition {
     pub(super) review: bool,
     /// The storage version.
     pub(super) storage: String,
-    /// Whether versions are converted by a webhook. The server does not call it.
-    pub(super) conversion_webhook: bool,
+    /// The webhook that converts between versions. Without one, only `apiVersion` changes.
+    pub(super) conversion: Option<Arc<ConversionHook>>,
     pub(super) versions: Vec<Version>,
     /// The resource version at which the kind was served as it is now. Older objects may have other
     /// fields and defaults.
@@ -138,7 +140,7 @@ impl Definition {
             counts_generation: true,
             review: false,
             storage: version.name.clone(),
-            conversion_webhook: false,
+            conversion: None,
             versions: vec![version],
             since: 0,
         }
@@ -151,16 +153,14 @@ impl Definition {
     pub(super) fn of_crd(crd: &CustomResourceDefinition) -> Result<Self, String> {
         let (spec, names) = (&crd.spec, &crd.spec.names);
         let storage = spec.versions.iter().find(|version| version.storage);
-        let strategy = spec
-            .conversion
-            .as_ref()
-            .map(|conversion| conversion.strategy.as_str());
+        let id = ResourceId::new(&*spec.group, &*names.plural);
         let value = serde_json::to_value(crd).map_err(|error| error.to_string())?;
         let versions = value["spec"]["versions"].as_array().into_iter().flatten();
         let versions = versions.map(|version| rbuilder_judge::Definition::of_version(&value, version));
         let versions = spec.versions.iter().zip(versions);
         Ok(Self {
-            id: ResourceId::new(&*spec.group, &*names.plural),
+            conversion: ConversionHook::of_crd(crd, &id).map(Arc::new),
+            id,
             kind: names.kind.clone(),
             list_kind: names
                 .list_kind
@@ -176,7 +176,6 @@ impl Definition {
             counts_generation: true,
             review: false,
             storage: storage.map(|version| version.name.clone()).unwrap_or_default(),
-            conversion_webhook: strategy == Some("Webhook"),
             versions: versions
                 .map(|(version, definition)| Ok(Version::of_crd(version.served, definition?)))
                 .collect::<Result<_, String>>()?,
@@ -185,42 +184,28 @@ impl Definition {
     }
 
     /// Returns the storage version.
-    fn storage_version(&self) -> Option<&Version> {
+    pub(super) fn storage_version(&self) -> Option<&Version> {
         self.versions.iter().find(|version| version.name == self.storage)
     }
 
-    /// Returns a stored object as it is read in a version: with the fields and defaults of today.
-    pub(super) fn read<'a>(&self, stored: &'a Value, version: &Version) -> Cow<'a, Value> {
-        let stored_as = string_at(stored, "/apiVersion");
-        let resource_version = string_at(stored, "/metadata/resourceVersion").parse::<u64>();
-        let is_current = resource_version.is_ok_and(|at| at > self.since);
-        if !self.custom {
-            return Cow::Borrowed(stored);
-        }
-        let from = self
-            .versions
-            .iter()
-            .find(|version| self.api_version(&version.name) == stored_as);
-        let is_same = from.is_some_and(|from| from.name == version.name);
-        let read = match from.and_then(Version::judge) {
-            Some(judge) if !is_current => Cow::Owned(judge.read(stored)),
-            _ => Cow::Borrowed(stored),
-        };
-        match version.judge() {
-            Some(judge) if !is_same => Cow::Owned(judge.convert(&read)),
-            _ => read,
-        }
+    /// Returns the version with an `apiVersion`, whether it is served or not.
+    pub(super) fn version_of(&self, api_version: &str) -> Option<&Version> {
+        let mut versions = self.versions.iter();
+        versions.find(|version| self.api_version(&version.name) == api_version)
     }
 
-    /// Returns an object as it is read in the storage version when it has been stored.
-    pub(super) fn to_stored(&self, mut object: Value, version: &Version) -> Value {
-        if version.name != self.storage
-            && let Some(judge) = self.storage_version().and_then(Version::judge)
-        {
-            return judge.read(&object);
+    /// Returns a stored object as it is decoded: with the fields and defaults that its version has today.
+    pub(super) fn decode_stored<'a>(&self, stored: &'a Value) -> Cow<'a, Value> {
+        let resource_version = string_at(stored, "/metadata/resourceVersion").parse::<u64>();
+        let is_current = resource_version.is_ok_and(|at| at > self.since);
+        if !self.custom || is_current {
+            return Cow::Borrowed(stored);
         }
-        object["apiVersion"] = self.api_version(&self.storage).into();
-        object
+        let version = self.version_of(string_at(stored, "/apiVersion"));
+        match version.and_then(Version::judge) {
+            Some(judge) => Cow::Owned(judge.read(stored)),
+            None => Cow::Borrowed(stored),
+        }
     }
 
     pub(super) fn version(&self, name: &str) -> Option<&Version> {

@@ -1,12 +1,14 @@
 //! Field managers: the entries of `metadata.managedFields`.
 //!
-//! Two writes share an entry only if name, operation, API version and subresource are equal. An
-//! operator that applies a Deployment and updates its status has two entries, so applying without a
+//! Two writes share an entry only if name, operation and subresource are equal, and two updates only if
+//! their API versions are. An operator that applies a Deployment and updates its status has two entries, so applying without a
 //! field never removes what the same operator has written to the status.
 
 use rbuilder_schema::Schema;
 use serde_json::{Value, json};
 
+use super::changes::Changes;
+use super::failure::Failure;
 use super::fields::{Difference, Fields};
 
 /// An entry of `managedFields`.
@@ -23,11 +25,12 @@ pub(super) struct Manager {
 }
 
 impl Manager {
-    /// Returns true if both are the same entry, ignoring their fields.
+    /// Returns true if both are the same entry, ignoring their fields. An applier has one entry, in the
+    /// version that it has applied last.
     pub(super) fn is(&self, other: &Manager) -> bool {
         self.name == other.name
             && self.applies == other.applies
-            && self.api_version == other.api_version
+            && (self.applies || self.api_version == other.api_version)
             && self.subresource == other.subresource
     }
 
@@ -49,7 +52,9 @@ impl Manager {
 pub(super) fn own_the_same(before: &[Manager], after: &[Manager]) -> bool {
     let has = |entry: &Manager| {
         let mut others = after.iter();
-        others.any(|other| other.is(entry) && other.fields == entry.fields)
+        others.any(|other| {
+            other.is(entry) && other.api_version == entry.api_version && other.fields == entry.fields
+        })
     };
     before.len() == after.len() && before.iter().all(has)
 }
@@ -106,26 +111,38 @@ fn to_json(manager: &Manager) -> Value {
 ///
 /// An update writes the whole object, so an unchanged field does not imply that the writer wants to
 /// own it. Unchanged fields keep their managers.
-pub(super) fn note_update(managers: &mut Vec<Manager>, writer: Manager, difference: &Difference) {
-    let Difference { changed, removed } = difference;
-    if changed.is_empty() && removed.is_empty() {
-        return;
+pub(super) fn note_update(
+    managers: &mut Vec<Manager>,
+    writer: Manager,
+    changes: &mut Changes<'_>,
+) -> Result<(), Failure> {
+    let own = changes.own();
+    if own.changed.is_empty() && own.removed.is_empty() {
+        return Ok(());
+    }
+    let noted = std::mem::take(managers);
+    for mut manager in noted {
+        if let Some(difference) = changes.in_version(&manager.api_version)? {
+            manager.fields = manager
+                .fields
+                .minus(&difference.changed)
+                .minus(&difference.removed);
+            managers.push(manager);
+        }
     }
     let known = managers.iter().position(|manager| manager.is(&writer));
-    for manager in managers.iter_mut() {
-        manager.fields = manager.fields.minus(changed).minus(removed);
-    }
     match known {
-        _ if changed.is_empty() => {}
+        _ if own.changed.is_empty() => {}
         Some(position) => {
-            managers[position].fields.add(changed);
+            managers[position].fields.add(&own.changed);
             managers[position].time = writer.time;
         }
         None => managers.push(Manager {
-            fields: changed.clone(),
+            fields: own.changed,
             ..writer
         }),
     }
+    Ok(())
 }
 
 /// Returns the part of an object whose fields have managers when this subresource is written, or

@@ -37,6 +37,8 @@
 //! - roles ([`ApiServer::role_from`]): requests outside of them are forbidden
 //! - admission webhooks of the operator, called in the process ([`ApiServer::install_webhooks`]): rules,
 //!   selectors, match conditions, match policies, failure policies, timeouts, dry runs, reinvocation
+//! - conversion between versions, by the operator's webhook in the process or with the strategy `None`:
+//!   objects are stored in the storage version, and read and written in all served versions
 //! - discovery
 //!
 //! The same test suite runs against this server and against kube-apiserver.
@@ -44,7 +46,6 @@
 //! # Not supported
 //! - For built-in kinds, only metadata and schemas are checked: the validation code of kube-apiserver is
 //!   missing, and only the most common defaults are set. CRDs are not validated.
-//! - Conversion webhooks are not called. Versions are converted if the conversion strategy is `None`.
 //! - Mutating webhooks are not called for the subresource `scale`, and no webhooks for evictions and for
 //!   what the garbage collector does. Match conditions have no `authorizer`. Admission policies are not
 //!   evaluated.
@@ -61,14 +62,16 @@
 // The server is a state and functions on it. A request is parsed (`request`), its kind is looked up
 // (`kinds`, `builtin`), and it is answered under one lock (`routes`, `read`, `write`, `patch`,
 // `delete`). Writes are decoded and judged by `rbuilder-judge` (`verdicts`, `typed` for applied
-// configurations). Webhooks are called between two attempts to answer a request (`webhooks`). Changes are
+// configurations). Webhooks are called between two attempts to answer a request (`webhooks`). Objects are
+// converted when they are read or stored (`versions`). Changes are
 // appended to a log, from which watches and lists of older versions read
 // (`store`, `watch`). Ownership of fields is split into sets of fields (`fields`), the entries of
-// managers (`managers`) and the merge (`apply`). There are no tasks or timers except for those of
+// managers (`managers`, `changes`) and the merge (`apply`). There are no tasks or timers except for those of
 // watches, so a paused clock only advances when all watches are idle.
 
 mod apply;
 mod builtin;
+mod changes;
 mod collect;
 mod crds;
 mod delete;
@@ -80,6 +83,7 @@ mod inspect;
 mod kinds;
 mod managers;
 mod patch;
+mod prune;
 mod read;
 mod request;
 mod roles;
@@ -91,6 +95,7 @@ mod store;
 mod strategic;
 mod typed;
 mod verdicts;
+mod versions;
 mod view;
 mod warnings;
 mod watch;

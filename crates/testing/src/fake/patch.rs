@@ -29,7 +29,7 @@ impl State {
             return self.apply(writer);
         }
         let old = self.named(writer.request)?;
-        let shown = writer.definition.read(&old, writer.version).into_owned();
+        let shown = writer.versions().read(&old, writer.version)?.into_owned();
         let patched = patched(writer, content_type, shown)?;
         let new = writer.decoded_patch(&patched)?;
         if string_at(&new, "/metadata/name") != string_at(&old, "/metadata/name") {
@@ -76,16 +76,17 @@ impl State {
             }
         }
         let made = old.is_none();
-        let live = old.as_ref().map_or(Value::Null, |old| {
-            writer.definition.read(old, writer.version).into_owned()
-        });
+        let live = match &old {
+            None => Value::Null,
+            Some(old) => writer.versions().read(old, writer.version)?.into_owned(),
+        };
         let apply = Apply {
             live: &live,
             wanted,
             applier: writer.manager(true, self.now()),
             force: request.is_set("force"),
-            has_status: writer.version.status,
-            schema: writer.version.schema(),
+            versions: writer.versions(),
+            version: writer.version,
         };
         let (new, managers) = apply.run(managers::read_managers(&live))?;
         let new = writer.settled(new)?;

@@ -8,11 +8,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
-use super::kinds::{Definition, Version};
 use super::request::Request;
 use super::selectors::Selector;
-use super::store::{Key, Objects, State};
+use super::store::{Key, State};
 use super::view::View;
+use super::write::Writer;
 
 /// Returns the key of an object in the request's namespace.
 pub(super) fn key_of(request: &Request, name: &str) -> Key {
@@ -41,13 +41,13 @@ impl State {
     }
 
     /// Returns the requested list.
-    pub(super) fn list(
-        &self,
-        request: &Request,
-        definition: &Definition,
-        version: &Version,
-        view: &View,
-    ) -> Result<Value, Failure> {
+    pub(super) fn list(&self, writer: Writer<'_>, view: &View) -> Result<Value, Failure> {
+        let Writer {
+            request,
+            definition,
+            version,
+            ..
+        } = writer;
         let selector = Selector::read(request, version)?;
         let page = Page::read(request)?;
         let exact = request.parameter("resourceVersionMatch") == "Exact";
@@ -60,25 +60,18 @@ impl State {
             None => asked.filter(|_| exact).unwrap_or(self.version()),
         };
         let objects = self.at(&definition.id, at)?;
-        let selected: Objects = objects
-            .into_iter()
-            .filter(|(key, object)| page.is_ahead(key) && selector.matches(key, object))
-            .collect();
-        let shown = page.limit.unwrap_or(selected.len()).min(selected.len());
+        let ahead = objects.iter().filter(|(key, _)| page.is_ahead(key));
+        let mut selected = writer.versions().select(ahead, &selector, version)?;
+        let found = selected.len();
+        selected.truncate(page.limit.unwrap_or(found));
+        let shown = selected.len();
         let mut metadata = BTreeMap::from([("resourceVersion", Value::from(at.to_string()))]);
-        if shown < selected.len() {
-            let last = selected
-                .keys()
-                .nth(shown.saturating_sub(1))
-                .cloned()
-                .unwrap_or_default();
+        if shown < found {
+            let last = selected.last().map(|(key, _)| key.clone()).unwrap_or_default();
             metadata.insert("continue", token(at, &last).into());
-            metadata.insert("remainingItemCount", (selected.len() - shown).into());
+            metadata.insert("remainingItemCount", (found - shown).into());
         }
-        Ok(view.list(
-            selected.values().take(shown).map(|item| &**item),
-            &json!(metadata),
-        ))
+        Ok(view.list(&selected, &json!(metadata)))
     }
 }
 

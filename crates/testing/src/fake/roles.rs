@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::failure::Failure;
 use super::kinds::{ResourceId, string_at};
 use super::request::{Request, Verb, write_target};
-use crate::manifests::read_documents;
+use crate::manifests::{read_documents, service_account};
 
 /// kustomize's placeholder for the namespace of the operator.
 const PLACEHOLDER: &str = "system";
@@ -170,8 +170,7 @@ impl Roles {
         }
         let bindings: Vec<&Value> = documents
             .iter()
-            .filter(|document| is(document, ["ClusterRoleBinding", "RoleBinding"]))
-            .filter(|binding| account_of(binding).is_some())
+            .filter(|document| service_account(document).is_some())
             .collect();
         let mut grants = Vec::new();
         for binding in &bindings {
@@ -196,8 +195,8 @@ impl Roles {
                 grants.extend(grants_of(role, (role["kind"] == "Role").then_some(*role)));
             }
         }
-        let account = bindings.iter().find_map(|binding| account_of(binding));
-        let account = account.map_or("controller-manager", |account| string_at(account, "/name"));
+        let account = bindings.iter().find_map(|binding| service_account(binding));
+        let account = account.unwrap_or("controller-manager");
         Ok(Self {
             user: format!("system:serviceaccount:{OWN_NAMESPACE}:{account}"),
             grants: Some(grants),
@@ -323,14 +322,6 @@ impl Grant {
         }
         unused
     }
-}
-
-/// Returns the first service account that a binding names.
-fn account_of(binding: &Value) -> Option<&Value> {
-    let subjects = binding["subjects"].as_array()?;
-    subjects
-        .iter()
-        .find(|subject| subject["kind"] == "ServiceAccount")
 }
 
 /// Returns the rules of a role. `place` is a namespaced object that limits them to its namespace.

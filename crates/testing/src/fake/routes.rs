@@ -49,14 +49,6 @@ pub(super) fn answer_request(
     let Some(version) = definition.version(&request.version).filter(|_| !misplaced) else {
         return Ok(Answer::NoSuchPath);
     };
-    if definition.conversion_webhook && version.name != definition.storage {
-        let message = format!(
-            "{} is stored in version {} and its other versions are converted by a webhook, which the fake API server \
-             does not call: ask for {}",
-            definition.id, definition.storage, definition.storage
-        );
-        return Err(Failure::of_code(500, message));
-    }
     let view = View::new(definition.clone(), version, &headers.accept);
     let agent = headers
         .user_agent
@@ -106,29 +98,23 @@ impl Call<'_> {
     fn whole(&mut self, shared: &Arc<Shared>) -> Result<Answer, Failure> {
         let writer = self.writer;
         let Writer {
-            request,
-            definition,
-            version,
-            ..
+            request, definition, ..
         } = writer;
         if definition.review {
             return review(writer, &self.state.roles);
         }
         let (code, object) = match request.verb {
-            Verb::Get => (200, self.state.named(request)?),
+            Verb::Get => {
+                let stored = self.state.named(request)?;
+                let read = writer.versions().get(&stored, writer.version)?;
+                return Ok(Answer::Object(200, self.view.show(&read)));
+            }
             Verb::List => {
-                let list = self.state.list(request, definition, version, &self.view)?;
+                let list = self.state.list(writer, &self.view)?;
                 return Ok(Answer::Object(200, list));
             }
             Verb::Watch => {
-                let watch = Watch::open(
-                    shared,
-                    self.state,
-                    request,
-                    definition,
-                    version,
-                    self.view.clone(),
-                )?;
+                let watch = Watch::open(shared, self.state, writer, self.view.clone())?;
                 return Ok(Answer::Lines(Box::new(watch)));
             }
             Verb::Create => (201, self.state.create(writer)?),
@@ -143,18 +129,18 @@ impl Call<'_> {
                 let shown = if is_status {
                     answer
                 } else {
-                    self.view.object(&answer)
+                    self.view.object(&answer, writer.reviews)?
                 };
                 return Ok(Answer::Object(200, shown));
             }
             Verb::DeleteCollection => {
                 let deleted = self.state.delete_collection(writer)?;
                 let metadata = json!({ "resourceVersion": self.state.version().to_string() });
-                let list = self.view.list(deleted.iter().map(|object| &**object), &metadata);
+                let list = self.view.list(&deleted, &metadata);
                 return Ok(Answer::Object(200, list));
             }
         };
-        Ok(Answer::Object(code, self.view.object(&object)))
+        Ok(Answer::Object(code, self.view.object(&object, writer.reviews)?))
     }
 
     fn scale(self) -> Result<Answer, Failure> {
@@ -163,7 +149,7 @@ impl Call<'_> {
             return Ok(Answer::NoSuchPath);
         };
         let stored = self.state.named(request)?;
-        let object = self.writer.definition.read(&stored, version);
+        let object = self.writer.versions().get(&stored, version)?;
         let shown = scale::to_scale(&object, paths);
         let wanted = match request.verb {
             Verb::Get => return Ok(Answer::Object(200, shown)),
@@ -184,6 +170,7 @@ impl Call<'_> {
         let new = scale::set_replicas(&object, &wanted, paths, self.writer.definition.custom)?;
         drop(object);
         let saved = self.state.save(self.writer, Some(stored), new, None)?;
+        let saved = self.writer.versions().read(&saved, version)?;
         Ok(Answer::Object(200, scale::to_scale(&saved, paths)))
     }
 

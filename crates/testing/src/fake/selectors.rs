@@ -46,10 +46,21 @@ impl Selector {
         })
     }
 
-    pub(super) fn matches(&self, key: &Key, object: &Value) -> bool {
+    /// Returns true if the namespace and the name match, and the object may.
+    pub(super) fn matches_key(&self, key: &Key) -> bool {
         let (namespace, name) = key;
         self.namespace.as_ref().is_none_or(|wanted| wanted == namespace)
             && self.name.as_ref().is_none_or(|wanted| wanted == name)
+    }
+
+    /// Returns false if the key decides.
+    pub(super) fn needs_object(&self) -> bool {
+        !self.labels.is_empty() || !self.fields.is_empty()
+    }
+
+    /// Returns true if an object matches, which has been read in the version of the request.
+    pub(super) fn matches(&self, key: &Key, object: &Value) -> bool {
+        self.matches_key(key)
             && self.labels.iter().all(|requirement| requirement.holds(object))
             && self
                 .fields

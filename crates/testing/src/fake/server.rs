@@ -176,12 +176,45 @@ impl ApiServer {
                 "no webhook configuration in {path}: run `rbuilder manifests` to generate the project's"
             )));
         }
-        self.shared.state().webhooks = Some(operator.take_webhooks());
+        self.install_conversions(operator);
         Ok(())
+    }
+
+    /// Calls the conversion webhooks of the operator in this process, like
+    /// [`install_webhooks`](Self::install_webhooks), for an operator without admission webhooks.
+    ///
+    /// The CRDs of the kinds that the operator converts get the conversion strategy `Webhook`, as
+    /// kustomize's patches set it for a cluster. This includes CRDs that are installed later. Objects are
+    /// stored in the storage version, and converted whenever they are read or written in another one.
+    ///
+    /// # Panics
+    /// Panics if a CRD cannot be changed.
+    pub fn install_conversions(&self, operator: &mut impl Webhooks) {
+        let handler = operator.take_webhooks();
+        let crds = handler.converted_crds().to_vec();
+        self.shared.state().webhooks = Some(handler);
+        for name in crds {
+            let key = (String::new(), name);
+            let stored = self.shared.state().get(&ResourceId::crds(), &key).cloned();
+            let Some(stored) = stored else { continue };
+            let metadata = &stored["metadata"];
+            let crd = json!({
+                "metadata": {
+                    "name": metadata["name"], "labels": metadata["labels"], "annotations": metadata["annotations"],
+                },
+                "spec": stored["spec"],
+            });
+            if let Err(why) = self.install(&crd) {
+                panic!("cannot set the conversion of the CRD {}: {why}", key.1);
+            }
+        }
     }
 
     fn install(&self, crd: &Value) -> Result<(), String> {
         let mut crd = crd.clone();
+        if let Some(handler) = &self.shared.state().webhooks {
+            handler.set_conversion(&mut crd);
+        }
         crd["apiVersion"] = "apiextensions.k8s.io/v1".into();
         crd["kind"] = "CustomResourceDefinition".into();
         self.apply(&ResourceId::crds(), crd)

@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::failure::Failure;
 use super::kinds::{Definition, Version};
-use super::store::State;
+use super::store::{Key, State};
+use super::versions::{Selected, Versions};
+use super::webhooks::Reviews;
 
 /// The representation requested by a client.
 #[derive(Clone, Debug)]
@@ -32,29 +35,45 @@ impl View {
         served.is_some_and(|served| Arc::ptr_eq(served, &self.definition))
     }
 
-    /// Returns the representation of an object.
-    pub(super) fn object(&self, object: &Value) -> Value {
+    /// Returns the representation of a stored object.
+    pub(super) fn object(&self, stored: &Value, reviews: &Reviews) -> Result<Value, Failure> {
+        Ok(self.show(&*self.versions(reviews).read(stored, &self.version)?))
+    }
+
+    pub(super) fn versions<'a>(&'a self, reviews: &'a Reviews) -> Versions<'a> {
+        Versions {
+            definition: &self.definition,
+            reviews,
+        }
+    }
+
+    pub(super) fn version(&self) -> &Version {
+        &self.version
+    }
+
+    /// Returns the representation of an object that has been read in the requested version.
+    pub(super) fn show(&self, object: &Value) -> Value {
         if self.metadata_only {
             return json!({
                 "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
                 "metadata": object["metadata"],
             });
         }
-        let mut shown = self.definition.read(object, &self.version).into_owned();
+        let mut shown = object.clone();
         shown["apiVersion"] = self.api_version.clone().into();
         shown
     }
 
     /// Returns the representation of a list with this list metadata.
-    pub(super) fn list<'a>(&self, items: impl Iterator<Item = &'a Value>, metadata: &Value) -> Value {
+    pub(super) fn list(&self, items: &[(Key, Selected)], metadata: &Value) -> Value {
+        let items = items.iter().map(|(_, item)| self.show(&item.read));
         if self.metadata_only {
             return json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
-                "items": items.map(|item| self.object(item)).collect::<Vec<_>>(),
+                "items": items.collect::<Vec<_>>(),
             });
         }
-        let item = |item: &Value| {
-            let mut shown = self.object(item);
+        let item = |mut shown: Value| {
             // The items of lists of built-in kinds omit both.
             if let Some(fields) = shown.as_object_mut().filter(|_| !self.definition.custom) {
                 fields.remove("apiVersion");

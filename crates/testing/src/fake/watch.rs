@@ -12,11 +12,12 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Shared;
 use super::failure::Failure;
-use super::kinds::{Definition, ResourceId, Version};
-use super::request::Request;
+use super::kinds::ResourceId;
 use super::selectors::Selector;
 use super::store::{Change, Key, State};
 use super::view::View;
+use super::webhooks::Reviews;
+use super::write::Writer;
 
 /// Interval of bookmarks, if the watch allows them.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
@@ -40,17 +41,23 @@ pub(super) struct Watch {
     end: Instant,
     lines: VecDeque<Bytes>,
     ended: bool,
+    /// The conversions of the next event.
+    reviews: Reviews,
 }
 
 impl Watch {
     pub(super) fn open(
         shared: &Arc<Shared>,
         state: &State,
-        request: &Request,
-        definition: &Definition,
-        version: &Version,
+        writer: Writer<'_>,
         view: View,
     ) -> Result<Self, Failure> {
+        let Writer {
+            request,
+            definition,
+            version,
+            ..
+        } = writer;
         let timeout = request
             .parameter("timeoutSeconds")
             .parse()
@@ -71,13 +78,15 @@ impl Watch {
             end: now + timeout.map_or(TIMEOUT, Duration::from_secs),
             lines: VecDeque::new(),
             ended: false,
+            reviews: Reviews::new(None),
         };
-        watch.begin(state, request)?;
+        watch.begin(state, writer)?;
         Ok(watch)
     }
 
     /// Queues the existing objects, or sets the resource version to start from.
-    fn begin(&mut self, state: &State, request: &Request) -> Result<(), Failure> {
+    fn begin(&mut self, state: &State, writer: Writer<'_>) -> Result<(), Failure> {
+        let request = writer.request;
         let from = super::read::version_parameter(request.parameter("resourceVersion"))?.unwrap_or(0);
         let initial = request.is_set("sendInitialEvents");
         if from == 0 || initial {
@@ -85,9 +94,9 @@ impl Watch {
             match state.past.filter(|past| *past >= from) {
                 Some(past) => {
                     self.version = past;
-                    self.add_existing(state.at(&id, past)?.iter());
+                    self.add_existing(state.at(&id, past)?.iter(), writer)?;
                 }
-                None => self.add_existing(state.objects(&id)),
+                None => self.add_existing(state.objects(&id), writer)?,
             }
             if initial && self.bookmarks {
                 let object = self.view.bookmark(&self.kind, self.version, true);
@@ -104,10 +113,18 @@ impl Watch {
         Ok(())
     }
 
-    fn add_existing<'s>(&mut self, objects: impl Iterator<Item = (&'s Key, &'s Arc<Value>)>) {
-        for (_, object) in objects.filter(|(key, object)| self.selector.matches(key, object)) {
-            self.lines.push_back(line("ADDED", &self.view.object(object)));
+    fn add_existing<'s>(
+        &mut self,
+        objects: impl Iterator<Item = (&'s Key, &'s Arc<Value>)>,
+        writer: Writer<'_>,
+    ) -> Result<(), Failure> {
+        let selected = writer
+            .versions()
+            .select(objects, &self.selector, writer.version)?;
+        for (_, object) in selected {
+            self.lines.push_back(line("ADDED", &self.view.show(&object.read)));
         }
+        Ok(())
     }
 
     /// Returns the lines of the response body.
@@ -129,6 +146,9 @@ impl Watch {
             // Mark as seen before reading, so that a change during the read wakes the watch again.
             self.changed.borrow_and_update();
             self.collect_changes();
+            if self.reviews.answer_pending().await {
+                continue;
+            }
             if self.lines.is_empty() && !self.ended {
                 self.wait().await;
             }
@@ -145,27 +165,50 @@ impl Watch {
             self.ended = true;
             return;
         }
+        self.reviews.set_handler(state.webhooks.clone());
         for change in state.since(self.version).filter(|change| change.id == self.id) {
-            self.lines.extend(self.event(change));
+            match self.event(change) {
+                Ok(line) => self.lines.extend(line),
+                Err(_) if self.reviews.is_pending() => return,
+                Err(failure) => {
+                    self.lines.push_back(line("ERROR", &failure.to_json()));
+                    self.ended = true;
+                    return;
+                }
+            }
+            self.version = change.version;
         }
         self.version = self.version.max(state.version());
+        self.reviews.forget();
     }
 
     /// Returns the watch event for a change, if any. An object that starts to match the selector is
     /// added, and an object that no longer matches is deleted.
-    fn event(&self, change: &Change) -> Option<Bytes> {
-        let selects = |object: &Option<Arc<Value>>| {
-            object
-                .as_ref()
-                .is_some_and(|object| self.selector.matches(&change.key, object))
-        };
-        let event = match (selects(&change.before), selects(&change.after)) {
+    fn event(&self, change: &Change) -> Result<Option<Bytes>, Failure> {
+        let (before, after) = (
+            self.selects(change, &change.before)?,
+            self.selects(change, &change.after)?,
+        );
+        let event = match (before, after) {
             (false, true) => "ADDED",
             (true, true) => "MODIFIED",
             (true, false) => "DELETED",
-            (false, false) => return None,
+            (false, false) => return Ok(None),
         };
-        Some(line(event, &self.view.object(&change.object)))
+        let object = self.view.object(&change.object, &self.reviews)?;
+        Ok(Some(line(event, &object)))
+    }
+
+    fn selects(&self, change: &Change, object: &Option<Arc<Value>>) -> Result<bool, Failure> {
+        let Some(object) = object.as_ref().filter(|_| self.selector.matches_key(&change.key)) else {
+            return Ok(false);
+        };
+        if !self.selector.needs_object() {
+            return Ok(true);
+        }
+        let versions = self.view.versions(&self.reviews);
+        let read = versions.read(object, self.view.version())?;
+        Ok(self.selector.matches(&change.key, &read))
     }
 
     async fn wait(&mut self) {

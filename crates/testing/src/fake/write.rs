@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::changes::Changes;
 use super::failure::{Cause, Failure};
 use super::fields::Fields;
 use super::kinds::{Definition, ResourceId, Version, string_at};
@@ -12,6 +13,7 @@ use super::read::key_of;
 use super::request::{Request, Verb};
 use super::roles::Permission;
 use super::store::State;
+use super::versions::Versions;
 use super::warnings::Warnings;
 use super::webhooks::Reviews;
 use super::{builtin, crds};
@@ -28,7 +30,14 @@ pub(super) struct Writer<'a> {
     pub(super) reviews: &'a Reviews,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    pub(super) fn versions(&self) -> Versions<'a> {
+        Versions {
+            definition: self.definition,
+            reviews: self.reviews,
+        }
+    }
+
     pub(super) fn id(&self) -> &ResourceId {
         &self.definition.id
     }
@@ -158,9 +167,10 @@ impl State {
         new: Value,
         managers: Option<Vec<Manager>>,
     ) -> Result<Arc<Value>, Failure> {
-        let old = stored
-            .as_ref()
-            .map(|stored| writer.definition.read(stored, writer.version));
+        let old = match &stored {
+            None => None,
+            Some(stored) => Some(writer.versions().read(stored, writer.version)?),
+        };
         let (new, managers) = self.admit(writer, old.as_deref(), new, managers)?;
         let mut new = match &old {
             Some(old) => update_object(writer, old, new)?,
@@ -189,13 +199,13 @@ impl State {
             None
         };
         count_generation(writer, old.as_deref(), &mut new);
-        let changes_managers = self.note_managers(writer, old.as_deref(), &mut new, managers);
+        let changes_managers = self.note_managers(writer, old.as_deref(), &mut new, managers)?;
         self.validate(writer, old.as_deref(), &new)?;
         if old.is_none() {
             self.check_absent(writer, &new)?;
         }
         drop(old);
-        let mut new = writer.definition.to_stored(new, writer.version);
+        let mut new = writer.versions().to_stored(new)?;
         // Watches of the kind end when it is served in another way.
         let served = served.filter(|_| stored.as_ref().is_none_or(|stored| stored["spec"] != new["spec"]));
         if let Some(stored) = stored {
@@ -209,6 +219,8 @@ impl State {
                 stored["metadata"].get("resourceVersion").cloned(),
             );
         }
+        // The response has the requested version. Nothing is stored before its conversion is there.
+        writer.versions().read(&new, writer.version)?;
         if writer.is_dry_run() {
             return Ok(Arc::new(new));
         }
@@ -250,7 +262,7 @@ impl State {
             return Ok((object, managers));
         }
         let before = object.clone();
-        self.note_managers(writer, old, &mut object, managers.clone());
+        self.note_managers(writer, old, &mut object, managers.clone())?;
         let noted = object.clone();
         let object = self.mutate(writer, old, object)?;
         if object == noted {
@@ -340,23 +352,22 @@ impl State {
         old: Option<&Value>,
         new: &mut Value,
         applied: Option<Vec<Manager>>,
-    ) -> bool {
+    ) -> Result<bool, Failure> {
         let before = old.map(managers::read_managers).unwrap_or_default();
         let managers = match applied {
             Some(managers) => managers,
             None => {
                 let nothing = serde_json::json!({ "metadata": {} });
-                let (version, part) = (writer.version, writer.part());
                 let old = old.unwrap_or(&nothing);
-                let difference =
-                    managers::manageable_difference(old, new, part, version.status, version.schema());
+                let versions = writer.versions();
+                let mut changes = Changes::new(versions, writer.version, old, new, writer.part());
                 let mut managers = before.clone();
-                managers::note_update(&mut managers, writer.manager(false, self.now()), &difference);
+                managers::note_update(&mut managers, writer.manager(false, self.now()), &mut changes)?;
                 managers
             }
         };
         managers::write_managers(new, managers);
-        !managers::own_the_same(&before, &managers::read_managers(new))
+        Ok(!managers::own_the_same(&before, &managers::read_managers(new)))
     }
 }
 

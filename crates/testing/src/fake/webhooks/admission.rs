@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::attributes::{Attributes, Operation};
 use super::configuration::{Hook, Phase, hooks};
-use super::reviews::Call;
+use super::reviews::{Call, Question};
 use crate::fake::failure::Failure;
 use crate::fake::kinds::{Version, string_at};
 use crate::fake::store::State;
@@ -83,7 +83,7 @@ impl State {
         if !writer.is_reviewed() {
             return Ok(());
         }
-        let read = writer.definition.read(object, writer.version);
+        let read = writer.versions().read(object, writer.version)?;
         let attributes = Attributes {
             writer,
             operation: Operation::Delete,
@@ -138,11 +138,11 @@ impl State {
                 hook.name()
             )));
         }
-        let before = attributes.convert(attributes.object, version);
+        let before = attributes.convert(attributes.object, version)?;
         let mut object = before.clone();
         json_patch::patch(&mut object, &patch).map_err(|error| Failure::internal(&error.to_string()))?;
         let writer = attributes.writer;
-        let object = writer.settled(attributes.convert(&object, writer.version))?;
+        let object = writer.settled(attributes.convert(&object, writer.version)?)?;
         Ok(Some(object).filter(|object| object != attributes.object))
     }
 
@@ -159,13 +159,13 @@ impl State {
             let message = format!("admission webhook \"{name}\" does not support dry run");
             return Err(Failure::bad_request(message));
         }
-        let (url, path) = hook.url();
+        let (url, path) = hook.address();
         let call = Call {
             key: (hook.configuration_name().to_owned(), name.to_owned(), round),
             url,
             path,
             timeout: hook.timeout(),
-            request: attributes.to_request(version, &self.roles),
+            question: Question::Admission(attributes.to_request(version, &self.roles)?),
         };
         let response = match writer.reviews.ask(call)? {
             Ok(response) => response,

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::fake::failure::Failure;
 use crate::fake::kinds::{Version, string_at};
 use crate::fake::request::Verb;
 use crate::fake::roles::{OWN_NAMESPACE, Roles};
@@ -78,7 +79,7 @@ impl<'a> Attributes<'a> {
     }
 
     /// Returns the `AdmissionRequest` without its uid, with the objects in a version.
-    pub(super) fn to_request(self, version: &Version, roles: &Roles) -> Value {
+    pub(super) fn to_request(self, version: &Version, roles: &Roles) -> Result<Value, Failure> {
         let (request, definition) = (self.writer.request, self.writer.definition);
         let is_scale = self.subresource() == "scale";
         let kind = |version: &str| match is_scale {
@@ -95,7 +96,7 @@ impl<'a> Attributes<'a> {
             "kind": kind(&version.name), "resource": resource(&version.name),
             "requestKind": kind(asked), "requestResource": resource(asked),
             "operation": self.operation.as_str(), "userInfo": self.user(roles),
-            "object": self.shown(self.object, version), "oldObject": self.shown(self.old, version),
+            "object": self.shown(self.object, version)?, "oldObject": self.shown(self.old, version)?,
             "dryRun": self.writer.is_dry_run(), "options": self.options(),
         });
         if let Some(subresource) = &request.subresource {
@@ -107,33 +108,27 @@ impl<'a> Attributes<'a> {
                 review[key] = value.into();
             }
         }
-        review
+        Ok(review)
     }
 
-    fn shown(&self, object: &Value, version: &Version) -> Value {
+    fn shown(&self, object: &Value, version: &Version) -> Result<Value, Failure> {
         if object.is_null() {
-            return Value::Null;
+            return Ok(Value::Null);
         }
         match &self.writer.version.scale {
-            Some(paths) if self.subresource() == "scale" => scale::to_scale(object, paths),
+            Some(paths) if self.subresource() == "scale" => Ok(scale::to_scale(object, paths)),
             _ => self.convert(object, version),
         }
     }
 
     /// Converts an object to a version. Nothing changes if it is in this version already.
-    pub(super) fn convert(&self, object: &Value, version: &Version) -> Value {
-        let wanted = self.writer.definition.api_version(&version.name);
-        if object["apiVersion"] == *wanted {
-            return object.clone();
-        }
-        match version.judge() {
-            Some(judge) => judge.convert(object),
-            None => {
-                let mut object = object.clone();
-                object["apiVersion"] = wanted.into();
-                object
-            }
-        }
+    pub(super) fn convert(&self, object: &Value, version: &Version) -> Result<Value, Failure> {
+        let reviews = self.writer.reviews;
+        let converted = self.writer.versions().convert(object, version);
+        converted.map_err(|failure| match reviews.is_pending() {
+            true => failure,
+            false => Failure::internal(failure.message()),
+        })
     }
 
     fn user(&self, roles: &Roles) -> Value {

@@ -67,21 +67,8 @@ impl Hook {
     }
 
     /// Returns the URL that a real server would call, and its path.
-    pub(super) fn url(&self) -> (String, String) {
-        let client = &self.webhook()["clientConfig"];
-        if let Some(url) = client["url"].as_str() {
-            let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-            let path = rest.find('/').map_or("/", |start| &rest[start..]);
-            return (url.to_owned(), path.to_owned());
-        }
-        let service = &client["service"];
-        let port = service["port"].as_u64().unwrap_or(443);
-        let path = service["path"].as_str().unwrap_or("/");
-        let (name, namespace) = (string_at(service, "/name"), string_at(service, "/namespace"));
-        (
-            format!("https://{name}.{namespace}.svc:{port}{path}"),
-            path.to_owned(),
-        )
+    pub(super) fn address(&self) -> (String, String) {
+        address(&self.webhook()["clientConfig"])
     }
 
     pub(super) fn timeout(&self) -> Duration {
@@ -171,7 +158,7 @@ impl Hook {
         version: &Version,
         roles: &Roles,
     ) -> Result<bool, Failure> {
-        let mut request = attributes.to_request(version, roles);
+        let mut request = attributes.to_request(version, roles)?;
         let (object, old) = (request["object"].take(), request["oldObject"].take());
         if let Some(request) = request.as_object_mut() {
             request.retain(|name, _| !matches!(name.as_str(), "object" | "oldObject"));
@@ -197,6 +184,23 @@ impl Hook {
         };
         Err(Failure::denied(attributes.writer.id(), attributes.name(), &why))
     }
+}
+
+/// Returns the URL that a real server would call with a `clientConfig`, and its path.
+pub(super) fn address(client: &Value) -> (String, String) {
+    if let Some(url) = client["url"].as_str() {
+        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let path = rest.find('/').map_or("/", |start| &rest[start..]);
+        return (url.to_owned(), path.to_owned());
+    }
+    let service = &client["service"];
+    let port = service["port"].as_u64().unwrap_or(443);
+    let path = service["path"].as_str().unwrap_or("/");
+    let (name, namespace) = (string_at(service, "/name"), string_at(service, "/namespace"));
+    (
+        format!("https://{name}.{namespace}.svc:{port}{path}"),
+        path.to_owned(),
+    )
 }
 
 /// Returns true if a rule matches a write in a version of its kind.

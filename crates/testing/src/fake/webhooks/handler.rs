@@ -5,6 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde_json::{Value, json};
+
 /// An operator with webhooks. Implemented by `rbuilder::Manager`.
 pub trait Webhooks {
     /// Takes the webhooks, so that the operator does not serve them itself.
@@ -20,6 +22,8 @@ pub struct WebhookHandler {
     handle: Arc<dyn Fn(String, Vec<u8>) -> Reply + Send + Sync>,
     /// The number of reviews so far.
     count: Arc<AtomicU64>,
+    /// Names of the CRDs whose objects the operator converts.
+    converted_crds: Vec<String>,
 }
 
 impl WebhookHandler {
@@ -32,7 +36,38 @@ impl WebhookHandler {
         Self {
             handle: Arc::new(move |path, body| Box::pin(handle(path, body))),
             count: Arc::default(),
+            converted_crds: Vec::new(),
         }
+    }
+
+    /// Adds CRDs whose objects the operator converts at `/convert`, by name, such as
+    /// `memos.example.com`.
+    #[must_use]
+    pub fn converting(mut self, crds: impl IntoIterator<Item = String>) -> Self {
+        self.converted_crds.extend(crds);
+        self
+    }
+
+    pub(in crate::fake) fn converted_crds(&self) -> &[String] {
+        &self.converted_crds
+    }
+
+    /// Sets the conversion webhook of a CRD, unless it has one or the operator does not convert its objects.
+    pub(in crate::fake) fn set_conversion(&self, crd: &mut Value) {
+        let name = crd["metadata"]["name"].as_str().unwrap_or_default();
+        let is_converted = self.converted_crds.iter().any(|crd| crd == name);
+        if !is_converted || crd["spec"]["conversion"]["strategy"] == "Webhook" {
+            return;
+        }
+        crd["spec"]["conversion"] = json!({
+            "strategy": "Webhook",
+            "webhook": {
+                "clientConfig": {
+                    "service": { "name": "webhook-service", "namespace": "system", "path": "/convert" },
+                },
+                "conversionReviewVersions": ["v1"],
+            },
+        });
     }
 
     pub(super) fn handle(&self, path: &str, body: Vec<u8>) -> Reply {

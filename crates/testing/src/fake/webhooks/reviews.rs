@@ -1,6 +1,8 @@
 //! The reviews of one request, with their answers.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -9,29 +11,48 @@ use super::handler::WebhookHandler;
 use crate::fake::failure::Failure;
 
 /// A call of a webhook.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) struct Call {
-    /// What distinguishes the call from others with the same request: the configuration, the webhook,
+    /// What distinguishes the call from others with the same question: the configuration, the webhook,
     /// and the round.
     pub(super) key: (String, String, usize),
     pub(super) url: String,
     pub(super) path: String,
     pub(super) timeout: Duration,
-    /// An `AdmissionRequest` without its uid.
-    pub(super) request: Value,
+    pub(super) question: Question,
 }
 
-/// The `AdmissionResponse` of a webhook, or why there is none.
+/// What a webhook is asked.
+#[derive(Clone, Debug)]
+pub(super) enum Question {
+    /// An `AdmissionRequest` without its uid.
+    Admission(Value),
+    /// A `ConversionRequest` without its uid, in a version of `ConversionReview`.
+    Conversion { version: &'static str, request: Value },
+}
+
+/// The response in the answer of a webhook, or why there is none.
 pub(super) type Answer = Result<Value, String>;
+
+impl Call {
+    /// Returns a text that no other call of the request has.
+    fn identity(&self) -> String {
+        let request = match &self.question {
+            Question::Admission(request) | Question::Conversion { request, .. } => request,
+        };
+        format!("{:?} {request}", self.key)
+    }
+}
 
 /// The reviews of one request.
 #[derive(Debug)]
 pub(in crate::fake) struct Reviews {
     /// `None` if no webhooks are called.
     handler: Option<WebhookHandler>,
-    answered: RefCell<Vec<(Call, Answer)>>,
-    /// The call without which the request cannot be processed any further.
-    pending: RefCell<Option<Call>>,
+    /// By the identity of the call.
+    answered: RefCell<BTreeMap<String, Answer>>,
+    /// The calls without which the request cannot be processed any further.
+    pending: RefCell<Vec<Call>>,
 }
 
 impl Reviews {
@@ -43,13 +64,23 @@ impl Reviews {
         }
     }
 
-    pub(super) fn are_enabled(&self) -> bool {
+    /// Sets what is called from now on.
+    pub(in crate::fake) fn set_handler(&mut self, handler: Option<WebhookHandler>) {
+        self.handler = handler;
+    }
+
+    /// Forgets the answers.
+    pub(in crate::fake) fn forget(&mut self) {
+        self.answered.get_mut().clear();
+    }
+
+    pub(in crate::fake) fn are_enabled(&self) -> bool {
         self.handler.is_some()
     }
 
     /// Returns whether the request was abandoned because it needs an answer.
     pub(in crate::fake) fn is_pending(&self) -> bool {
-        self.pending.borrow().is_some()
+        !self.pending.borrow().is_empty()
     }
 
     /// Returns the noted answer to a call.
@@ -57,47 +88,80 @@ impl Reviews {
     /// # Errors
     /// Returns a failure with which the request must be abandoned if there is no answer yet.
     pub(super) fn ask(&self, call: Call) -> Result<Answer, Failure> {
-        let answered = self.answered.borrow();
-        if let Some((_, answer)) = answered.iter().find(|(asked, _)| *asked == call) {
+        if let Some(answer) = self.answered.borrow().get(&call.identity()) {
             return Ok(answer.clone());
         }
-        *self.pending.borrow_mut() = Some(call);
+        self.pending.borrow_mut().push(call);
         Err(Failure::of_code(500, "the request waits for a webhook"))
     }
 
-    /// Calls the webhook that the request waits for, and notes the answer. Returns false if it waits for
-    /// none.
+    /// Calls the webhooks that the request waits for, and notes the answers. Returns false if it waits
+    /// for none.
     pub(in crate::fake) async fn answer_pending(&mut self) -> bool {
-        let pending = self.pending.get_mut().take();
-        let (Some(call), Some(handler)) = (pending, &self.handler) else {
+        let pending = std::mem::take(self.pending.get_mut());
+        let Some(handler) = self.handler.as_ref().filter(|_| !pending.is_empty()) else {
             return false;
         };
-        let answer = answer(handler, &call).await;
-        self.answered.get_mut().push((call, answer));
+        for call in pending {
+            if let Entry::Vacant(place) = self.answered.get_mut().entry(call.identity()) {
+                place.insert(answer(handler, &call).await);
+            }
+        }
         true
     }
 }
 
 async fn answer(handler: &WebhookHandler, call: &Call) -> Answer {
     let uid = handler.uid();
-    let mut request = call.request.clone();
-    request["uid"] = uid.clone().into();
-    let review =
-        json!({ "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request });
+    match &call.question {
+        Question::Admission(request) => {
+            let review = review("AdmissionReview", "admission.k8s.io/v1", request, &uid);
+            let answered = post(handler, call, &review).await;
+            let answered = answered.map_err(|why| format!("failed to call webhook: {why}"))?;
+            read_response(answered, &uid).map_err(|why| format!("received invalid webhook response: {why}"))
+        }
+        Question::Conversion { version, request } => {
+            let version = format!("apiextensions.k8s.io/{version}");
+            let review = review("ConversionReview", &version, request, &uid);
+            read_conversion(post(handler, call, &review).await?, &version, &uid)
+        }
+    }
+}
+
+/// Returns a review with a request, which gets a uid.
+fn review(kind: &str, version: &str, request: &Value, uid: &str) -> Value {
+    let mut request = request.clone();
+    request["uid"] = uid.into();
+    json!({ "kind": kind, "apiVersion": version, "request": request })
+}
+
+/// Sends a review to a webhook and returns its answer.
+async fn post(handler: &WebhookHandler, call: &Call, review: &Value) -> Answer {
     let replied = handler.handle(&call.path, review.to_string().into_bytes());
     let Ok((code, body)) = tokio::time::timeout(call.timeout, replied).await else {
         let (url, timeout) = (&call.url, call.timeout.as_secs());
         return Err(format!(
-            "failed to call webhook: Post \"{url}?timeout={timeout}s\": context deadline exceeded"
+            "Post \"{url}?timeout={timeout}s\": context deadline exceeded"
         ));
     };
     if code != 200 {
-        let said = describe_status(code, &String::from_utf8_lossy(&body));
-        return Err(format!("failed to call webhook: {said}"));
+        return Err(describe_status(code, &String::from_utf8_lossy(&body)));
     }
-    let review: Value =
-        serde_json::from_slice(&body).map_err(|error| format!("failed to call webhook: {error}"))?;
-    read_response(review, &uid).map_err(|why| format!("received invalid webhook response: {why}"))
+    serde_json::from_slice(&body).map_err(|error| error.to_string())
+}
+
+/// Returns the `ConversionResponse` of a review.
+fn read_conversion(mut review: Value, version: &str, uid: &str) -> Answer {
+    let response = review["response"].take();
+    if response.is_null() {
+        return Err("no response provided".to_owned());
+    }
+    // The server trusts the answers of older webhooks.
+    if !version.ends_with("/v1beta1") && response["uid"] != uid {
+        let found = response["uid"].as_str().unwrap_or_default();
+        return Err(format!("expected response.uid=\"{uid}\", got \"{found}\""));
+    }
+    Ok(response)
 }
 
 /// Returns the `AdmissionResponse` of a review.

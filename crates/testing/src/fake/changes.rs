@@ -1,0 +1,89 @@
+//! The difference between two states of an object, in the version of each field manager.
+//!
+//! A manager owns fields of the version in which it has written. If another client writes the object in
+//! another version, the server converts both states to the version of the manager and compares them there.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use super::failure::Failure;
+use super::fields::Difference;
+use super::kinds::Version;
+use super::managers::manageable_difference;
+use super::versions::Versions;
+
+/// Two states of an object in the same version.
+pub(super) struct Changes<'a> {
+    versions: Versions<'a>,
+    before: &'a Value,
+    after: &'a Value,
+    /// The version of both states.
+    version: &'a Version,
+    /// The written subresource; empty for the object itself.
+    subresource: &'a str,
+    compared: BTreeMap<String, Option<Rc<Difference>>>,
+}
+
+impl<'a> Changes<'a> {
+    pub(super) fn new(
+        versions: Versions<'a>,
+        version: &'a Version,
+        before: &'a Value,
+        after: &'a Value,
+        subresource: &'a str,
+    ) -> Self {
+        Self {
+            versions,
+            before,
+            after,
+            version,
+            subresource,
+            compared: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the difference in the version of both states.
+    pub(super) fn own(&self) -> Difference {
+        self.compare(self.before, self.after, self.version)
+    }
+
+    /// Returns the difference in an API version; `None` if the kind no longer has it, which ends the
+    /// entries of its managers.
+    pub(super) fn in_version(&mut self, api_version: &str) -> Result<Option<Rc<Difference>>, Failure> {
+        if let Some(compared) = self.compared.get(api_version) {
+            return Ok(compared.clone());
+        }
+        let compared = match version_of_manager(self.versions, self.version, api_version) {
+            None => None,
+            Some(version) if std::ptr::eq(version, self.version) => Some(self.own()),
+            Some(version) => {
+                let before = self.versions.convert(self.before, version)?;
+                let after = self.versions.convert(self.after, version)?;
+                Some(self.compare(&before, &after, version))
+            }
+        };
+        let compared = compared.map(Rc::new);
+        self.compared.insert(api_version.to_owned(), compared.clone());
+        Ok(compared)
+    }
+
+    fn compare(&self, before: &Value, after: &Value, version: &Version) -> Difference {
+        manageable_difference(before, after, self.subresource, version.status, version.schema())
+    }
+}
+
+/// Returns the version of a manager of an object that is in the version `own`. The built-in kinds have the
+/// same fields in all versions.
+pub(super) fn version_of_manager<'a>(
+    versions: Versions<'a>,
+    own: &'a Version,
+    api_version: &str,
+) -> Option<&'a Version> {
+    let definition = versions.definition;
+    if !definition.custom || definition.api_version(&own.name) == api_version {
+        return Some(own);
+    }
+    definition.version_of(api_version)
+}

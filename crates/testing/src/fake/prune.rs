@@ -1,0 +1,146 @@
+//! The last step of the merge of an apply: removes fields that the applier has applied before and that no
+//! manager owns now.
+//!
+//! A manager owns fields of the version in which it has written. The fields are removed in the version that
+//! the applier has applied before. What managers own in other versions is added again in their versions.
+
+use std::collections::BTreeMap;
+
+use rbuilder_schema::Schema;
+use serde_json::Value;
+
+use super::apply::applied;
+use super::changes::version_of_manager;
+use super::failure::Failure;
+use super::fields::{Fields, Form, field_schema, form_of, item_schema, item_step};
+use super::kinds::Version;
+use super::managers::{Manager, manageable_part};
+use super::versions::Versions;
+
+/// The context of the step.
+pub(super) struct Pruning<'a> {
+    pub(super) versions: Versions<'a>,
+    /// The version of the applied configuration.
+    pub(super) version: &'a Version,
+    pub(super) subresource: &'a str,
+}
+
+impl Pruning<'_> {
+    /// Returns the merged object without the fields of the earlier entry of the applier that none of the
+    /// managers, with the new entry of the applier, owns.
+    pub(super) fn prune<'m>(
+        &self,
+        merged: Value,
+        earlier: &Manager,
+        managers: impl Iterator<Item = &'m Manager>,
+    ) -> Result<Value, Failure> {
+        let find = |api_version: &str| version_of_manager(self.versions, self.version, api_version);
+        let Some(version) = find(&earlier.api_version) else {
+            return Ok(merged);
+        };
+        let mut owned: BTreeMap<&str, (&Version, Fields)> = BTreeMap::new();
+        for manager in managers {
+            if let Some(version) = find(&manager.api_version) {
+                let (_, fields) = owned.entry(&version.name).or_insert((version, Fields::default()));
+                fields.add(&manager.fields);
+            }
+        }
+        let merged = self.convert(merged, version)?;
+        let schema = Some(version.schema());
+        let (_, everybody) = owned
+            .remove(&*version.name)
+            .unwrap_or((version, Fields::default()));
+        let mut pruned = merged.clone();
+        remove(&mut pruned, &earlier.fields, &reserve_metadata(everybody), schema);
+        if !owned.is_empty() {
+            let mut restored = pruned;
+            for (other, fields) in owned.into_values() {
+                restored = self.restore(&merged, restored, other, fields)?;
+            }
+            let kept = self.fields(&self.convert(restored, version)?, version);
+            pruned = merged;
+            remove(&mut pruned, &earlier.fields, &reserve_metadata(kept), schema);
+        }
+        self.convert(pruned, self.version)
+    }
+
+    /// Adds the fields of a version again that are removed and that a manager owns.
+    fn restore(
+        &self,
+        merged: &Value,
+        pruned: Value,
+        version: &Version,
+        owned: Fields,
+    ) -> Result<Value, Failure> {
+        let mut merged = self.convert(merged.clone(), version)?;
+        let pruned = self.convert(pruned, version)?;
+        let mut kept = self.fields(&pruned, version);
+        kept.add(&owned);
+        let before = self.fields(&merged, version);
+        remove(
+            &mut merged,
+            &before,
+            &reserve_metadata(kept),
+            Some(version.schema()),
+        );
+        Ok(merged)
+    }
+
+    fn fields(&self, object: &Value, version: &Version) -> Fields {
+        let part = manageable_part(object, self.subresource, version.status);
+        applied(&part, Some(version.schema()))
+    }
+
+    fn convert(&self, object: Value, version: &Version) -> Result<Value, Failure> {
+        match self.versions.definition.custom {
+            true => self.versions.convert(&object, version),
+            false => Ok(object),
+        }
+    }
+}
+
+/// Every object has metadata, so it is never removed, even if no manager owns a field in it.
+fn reserve_metadata(mut fields: Fields) -> Fields {
+    fields.reserve("f:metadata");
+    fields
+}
+
+/// Removes the fields that are in the first set and not in the second.
+fn remove(value: &mut Value, earlier: &Fields, wanted: &Fields, schema: Option<&Schema>) {
+    let keys = match form_of(value, schema) {
+        Form::Whole => return,
+        Form::Map => return remove_fields(value, earlier, wanted, schema),
+        Form::Set => None,
+        Form::Keyed(keys) => Some(keys.to_vec()),
+    };
+    let inner = item_schema(schema);
+    let Value::Array(list) = value else { return };
+    list.retain_mut(|item| {
+        let step = item_step(item, keys.as_deref(), inner);
+        match (earlier.get(&step), wanted.get(&step)) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(earlier), Some(wanted)) => {
+                remove(item, earlier, wanted, inner);
+                true
+            }
+        }
+    });
+}
+
+fn remove_fields(value: &mut Value, earlier: &Fields, wanted: &Fields, schema: Option<&Schema>) {
+    let Value::Object(fields) = value else { return };
+    for (step, earlier) in earlier.below() {
+        let name = step.strip_prefix("f:").unwrap_or(step);
+        match wanted.get(step) {
+            None => {
+                fields.remove(name);
+            }
+            Some(wanted) => {
+                if let Some(value) = fields.get_mut(name) {
+                    remove(value, earlier, wanted, field_schema(schema, name).0);
+                }
+            }
+        }
+    }
+}
