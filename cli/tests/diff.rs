@@ -387,3 +387,92 @@ mod cluster {
         );
     }
 }
+
+/// A directory with a CRD of two versions, of which each has a field that the other one lacks.
+fn two_versions(conversion: &str) -> Folder {
+    let (_, first) = CRD.split_once("  - name: v1\n").expect("a version");
+    let second = first
+        .replace("storage: true", "storage: false")
+        .replace("colour", "paint");
+    let crd = format!("{CRD}  - name: v2\n{second}").replace("  scope:", &format!("{conversion}  scope:"));
+    let folder = Folder::new();
+    folder.write("new/cups.yaml", &crd);
+    folder
+}
+
+#[test]
+fn fields_that_objects_lose_between_versions_are_found() {
+    let folder = two_versions("");
+    let ran = folder.run("diff --versions --to new");
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let lines: Vec<&str> = ran
+        .out
+        .lines()
+        .filter(|line| !line.starts_with("      "))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "breaking: cups.example.com v2 spec.paint: an object written in `v2` loses `spec.paint` when it is stored in \
+             `v1` [conversion-loses-field]",
+            "  affects stored objects, clients that write, clients that read: without a conversion webhook, the API server \
+             only changes `apiVersion`, and prunes what the other version does not have",
+            "  in this object, `spec.paint` was `\"example\"`, and is absent:",
+            "    apiVersion: example.com/v2",
+            "    kind: Cup",
+            "    metadata:",
+            "    spec:",
+            "",
+            "breaking: cups.example.com v1 spec.colour: a stored object loses `spec.colour` when a client of `v2` reads it \
+             and writes it back [conversion-loses-field]",
+            "  affects stored objects, clients that write, clients that read: without a conversion webhook, the API server \
+             only changes `apiVersion`, and prunes what the other version does not have",
+            "  in this object, `spec.colour` was `\"example\"`, and is absent:",
+            "    apiVersion: example.com/v1",
+            "    kind: Cup",
+            "    metadata:",
+            "    spec:",
+            "",
+            "compared 1 pair of versions: 2 breaking, 0 risky, 0 compatible",
+        ]
+    );
+    let ran = folder.run("diff --versions --to new --output json --fail-on never");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let report = json(&ran);
+    assert_eq!(report["base"], Value::Null);
+    assert_eq!(
+        report["versions"],
+        serde_json::json!({ "pairs": 1, "convertedByWebhook": [] })
+    );
+    assert_eq!(report["changes"][0]["field"], "spec.paint");
+    assert_eq!(
+        report["changes"][0]["example"]["object"]["apiVersion"],
+        "example.com/v2"
+    );
+    let ran = folder.run("diff --versions --to new --output markdown");
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.out
+            .starts_with("### Fields lost between versions\n\n| manifest |"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn versions_that_a_webhook_converts_are_named() {
+    let folder = two_versions("  conversion: { strategy: Webhook }\n");
+    let ran = folder.run("diff --versions --to new");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(
+        ran.out,
+        "cups.example.com: a webhook converts its versions: `rbuilder::testing::assert_round_trip` in a test of the \
+         operator finds what it loses\n\
+         compared 0 pairs of versions: 0 breaking, 0 risky, 0 compatible\n"
+    );
+    let ran = folder.run("diff --versions --to new --output markdown");
+    assert!(ran.out.ends_with("No object loses a field.\n"), "{}", ran.out);
+    let ran = folder.run("diff main --versions");
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("--versions"), "{}", ran.err);
+}

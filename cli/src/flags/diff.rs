@@ -16,6 +16,9 @@ pub struct DiffFlags {
     /// Files and directories with the new manifests [default: what `manifests` generates]
     #[arg(long = "to", value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    /// Find the fields that objects lose between the versions of a CRD, instead of comparing with an older state
+    #[arg(long, conflicts_with = "base")]
+    pub versions: bool,
     /// Lowest level of a change at which the exit code is 1
     #[arg(long, value_enum, default_value = "breaking", value_name = "LEVEL")]
     pub fail_on: FailLevel,

@@ -78,6 +78,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Compare two directories of CRDs", "rbuilder diff old/ --to new/"),
         ("Compare the project with a cluster, and judge the objects in it", "rbuilder diff cluster"),
         ("Fail on risky changes too, and print a comment for a pull request", "rbuilder diff --fail-on risky --output markdown"),
+        ("Find the fields that objects lose between the versions of a kind", "rbuilder diff --versions"),
     ]),
     ("library", &[
         ("Show the source of the library", "rbuilder library"),

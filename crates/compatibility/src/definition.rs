@@ -1,15 +1,18 @@
-//! Compares two CRDs: names, scope, versions, conversion, subresources and columns.
+//! Compares two CRDs: names, scope, versions, subresources and columns.
 
 use std::collections::BTreeSet;
 
 use rbuilder_judge::Definition;
 use serde_json::Value;
 
-use crate::change::{Change, Effect};
-use crate::level::{Level, Party};
+use crate::change::Change;
+use crate::conversion::compare_conversion;
+use crate::crd::{definition, find_version, is_served, versions};
+use crate::level::Party;
 use crate::path::Path;
 use crate::place::{Place, list, shown, text};
 use crate::schema::{Difference, Probe, compare_schemas};
+use crate::settled::settle;
 use crate::version_parts::{compare_columns, compare_subresources};
 use crate::witness::{Budget, Goal, Outcome, Pair, edges};
 
@@ -79,23 +82,11 @@ fn names(value: &Value) -> BTreeSet<String> {
     }
 }
 
-fn versions(crd: &Value) -> Vec<&Value> {
-    list(&crd["spec"]["versions"])
-}
-
-fn find_version<'c>(crd: &'c Value, name: &Value) -> Option<&'c Value> {
-    versions(crd).into_iter().find(|version| version["name"] == *name)
-}
-
 /// Returns the versions that both have.
 fn kept_versions<'c>(old: &'c Value, new: &'c Value) -> Vec<(&'c Value, &'c Value)> {
     let kept = versions(old).into_iter();
     kept.filter_map(|before| Some((before, find_version(new, &before["name"])?)))
         .collect()
-}
-
-fn is_served(version: &Value) -> bool {
-    version["served"] != false
 }
 
 fn storage_version(crd: &Value) -> Option<String> {
@@ -171,126 +162,6 @@ fn compare_versions(old: &Value, new: &Value, place: &Place) -> Vec<Change> {
         changes.push(place.change("storage-version-changed", "spec.versions", message));
     }
     changes
-}
-
-fn strategy(crd: &Value) -> String {
-    match crd["spec"]["conversion"]["strategy"].as_str() {
-        Some(strategy) => strategy.to_owned(),
-        None => "None".to_owned(),
-    }
-}
-
-fn compare_conversion(
-    old: &Value,
-    new: &Value,
-    place: &Place,
-    budget: &Budget,
-) -> Result<Vec<Change>, String> {
-    let (before, after) = (strategy(old), strategy(new));
-    let field = "spec.conversion";
-    let change = |name: &str, message: String| vec![place.change(name, field, message)];
-    Ok(match (before.as_str(), after.as_str()) {
-        ("None", "None") => find_missing_conversion(old, new, place, budget)?,
-        (_, "None") => change("conversion-removed", format!("no conversion instead of {before}")),
-        ("None", _) => change("conversion-added", format!("conversion by {after}")),
-        _ if old["spec"]["conversion"] != new["spec"]["conversion"] => change(
-            "conversion-changed",
-            "another webhook, or another call of it".to_owned(),
-        ),
-        _ => Vec::new(),
-    })
-}
-
-/// Returns a change for each pair of served versions between which fields get lost, if the former
-/// CRD does not have the same pair already with the same schemas.
-fn find_missing_conversion(
-    old: &Value,
-    new: &Value,
-    place: &Place,
-    budget: &Budget,
-) -> Result<Vec<Change>, String> {
-    let served: Vec<&Value> = versions(new)
-        .into_iter()
-        .filter(|version| is_served(version))
-        .collect();
-    let Some(storage) = served.iter().find(|version| version["storage"] == true) else {
-        return Ok(Vec::new());
-    };
-    let mut changes = Vec::new();
-    for version in &served {
-        let schema = |version: &Value| version["schema"].clone();
-        let is_known = [version, storage].iter().all(|version| {
-            let former = find_version(old, &version["name"]);
-            former.is_some_and(|former| schema(former) == schema(version) && is_served(former))
-        });
-        if version["name"] == storage["name"] || schema(version) == schema(storage) || is_known {
-            continue;
-        }
-        let (name, stored) = (text(&version["name"]), text(&storage["name"]));
-        let Some((difference, outcome)) = find_loss(old, new, &name, &stored, budget)? else {
-            continue;
-        };
-        let message = format!(
-            "an object written in `{name}` loses `{}` when it is stored in `{stored}`, because the CRD has no conversion",
-            difference.path
-        );
-        let mut change = place
-            .version(&name)
-            .change("conversion-missing", "spec.conversion", message);
-        settle(&mut change, outcome);
-        changes.push(change);
-    }
-    Ok(changes)
-}
-
-/// Returns the first field that objects of one version lose in another one, except those that they
-/// lose by the old CRD already.
-fn find_loss(
-    old: &Value,
-    new: &Value,
-    from: &str,
-    to: &str,
-    budget: &Budget,
-) -> Result<Option<(Difference, Outcome)>, String> {
-    let known: Vec<Path> = match lossy_pair(old, from, to, budget)? {
-        Some((_, losses)) => losses.into_iter().map(|loss| loss.path).collect(),
-        None => Vec::new(),
-    };
-    let Some((pair, losses)) = lossy_pair(new, from, to, budget)? else {
-        return Ok(None);
-    };
-    for loss in losses.into_iter().filter(|loss| !known.contains(&loss.path)) {
-        let outcome = search(&pair, &loss);
-        if outcome.witness.is_some() {
-            return Ok(Some((loss, outcome)));
-        }
-    }
-    Ok(None)
-}
-
-/// Returns the judges of two versions of a CRD, and the fields that the second one does not have.
-fn lossy_pair<'b>(
-    crd: &Value,
-    from: &str,
-    to: &str,
-    budget: &'b Budget,
-) -> Result<Option<(Pair<'b>, Vec<Difference>)>, String> {
-    let (Some(old), Some(mut new)) = (definition(crd, from)?, definition(crd, to)?) else {
-        return Ok(None);
-    };
-    new.version.clone_from(&old.version);
-    let mut differences = compare_schemas(&old.schema, &new.schema);
-    differences.retain(|found| found.rule.name == "field-removed");
-    let pair = Pair::new(old, new, budget);
-    Ok(Some((pair, differences)))
-}
-
-/// Returns the definition of a version, whether it is served or not.
-fn definition(crd: &Value, name: &str) -> Result<Option<Definition>, String> {
-    let version = versions(crd).into_iter().find(|version| version["name"] == name);
-    version
-        .map(|version| Definition::of_version(crd, version))
-        .transpose()
 }
 
 fn compare_version_schemas(
@@ -383,23 +254,6 @@ fn search(pair: &Pair<'_>, difference: &Difference) -> Outcome {
             }
         }
     }
-}
-
-/// Sets the level of a change by the result of the search.
-fn settle(change: &mut Change, outcome: Outcome) {
-    change.level = match &outcome.witness {
-        Some(witness) if matches!(witness.effect, Effect::Refused(_)) => Level::Breaking,
-        Some(_) => change.rule.level,
-        None if outcome.accepted > 0 && !outcome.is_cut_short => change.rule.unproven,
-        None => change.rule.level,
-    };
-    if outcome.witness.is_none() && change.rule.affects.is_empty() {
-        change.affects.insert(Party::Writers);
-    }
-    change.affects.extend(outcome.parties);
-    change.is_cut_short = outcome.is_cut_short;
-    change.witness = outcome.witness;
-    change.tried = Some(outcome.accepted);
 }
 
 /// Returns the rule of a removed or a new CRD.

@@ -52,9 +52,10 @@ pub fn is_compared(object: &Value) -> bool {
 }
 
 /// The kind, the namespace and the name.
-type Key = (String, String, String);
+pub(crate) type Key = (String, String, String);
 
-fn index(objects: &[Value]) -> BTreeMap<Key, &Value> {
+/// Returns the manifests that are compared.
+pub(crate) fn index(objects: &[Value]) -> BTreeMap<Key, &Value> {
     let compared = objects.iter().filter(|object| is_compared(object));
     let keyed = compared.map(|object| {
         let metadata = &object["metadata"];

@@ -78,6 +78,7 @@ pub const RULES: &[Rule] = &[
     plain("conversion-added", Risky, &[Operator, Installer], "requests for other versions fail while the webhook is not reachable"),
     plain("conversion-changed", Risky, &[Operator, Installer], "requests for other versions fail while the webhook is not reachable"),
     searched("conversion-missing", Breaking, Risky, &[Writers, Readers], "without a conversion webhook, the API server only changes `apiVersion`, and prunes what the other version does not have"),
+    searched("conversion-loses-field", Breaking, Risky, &[Writers, Readers], "without a conversion webhook, the API server only changes `apiVersion`, and prunes what the other version does not have"),
     // Subresources and fields of versions.
     searched("status-subresource-added", Breaking, Risky, &[Operator], "the API server ignores `status` in writes of the object"),
     plain("status-subresource-removed", Breaking, &[Operator, Writers], "writes of the subresource get 404"),

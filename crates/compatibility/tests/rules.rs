@@ -77,7 +77,9 @@ fn no_case_has_other_changes_that_break() {
 
 #[test]
 fn each_rule_has_a_case() {
-    let tested: BTreeSet<&str> = cases().iter().map(|case| case.rule).collect();
+    let mut tested: BTreeSet<&str> = cases().iter().map(|case| case.rule).collect();
+    // It is about one state, and tested in `losses.rs`.
+    tested.insert("conversion-loses-field");
     let rules: BTreeSet<&str> = RULES.iter().map(|rule| rule.name).collect();
     assert_eq!(rules.len(), RULES.len(), "names of rules are unique");
     assert_eq!(tested, rules);

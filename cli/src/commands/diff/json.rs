@@ -3,7 +3,7 @@
 use rbuilder_compatibility::{Change, Effect, Level, Witness};
 use serde_json::{Value, json};
 
-use super::Report;
+use super::{Report, Subject};
 
 /// Returns the report.
 pub(super) fn render(report: &Report) -> Value {
@@ -18,9 +18,20 @@ pub(super) fn render(report: &Report) -> Value {
         });
         json!({ "judged": stored.judged, "affected": affected.collect::<Vec<_>>() })
     });
+    let (base, versions) = match &report.subject {
+        Subject::Base(base) => (Some(base), None),
+        Subject::Versions {
+            pairs,
+            converted_by_webhook,
+        } => {
+            let versions = json!({ "pairs": pairs, "convertedByWebhook": converted_by_webhook });
+            (None, Some(versions))
+        }
+    };
     json!({
         "command": "diff",
-        "base": report.base,
+        "base": base,
+        "versions": versions,
         "summary": {
             "breaking": count(Level::Breaking), "risky": count(Level::Risky), "compatible": count(Level::Compatible),
         },

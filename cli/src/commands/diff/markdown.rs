@@ -3,19 +3,40 @@
 use rbuilder_compatibility::{Change, Level};
 
 use super::example::{describe_effect, show_object};
-use super::text::{by_manifest, effects, parties, place, without_example};
-use super::{LEVELS, Report};
+use super::text::{by_manifest, describe_webhook, effects, parties, place, without_example};
+use super::{LEVELS, Report, Subject};
 
 /// Returns the report.
 pub(super) fn render(report: &Report) -> String {
-    let mut text = format!("### API changes since {}\n\n", escape(&report.base));
+    let (title, nothing) = match &report.subject {
+        Subject::Base(base) => (
+            format!("API changes since {}", escape(base)),
+            "No changes of CRDs, roles and webhook configurations.",
+        ),
+        Subject::Versions { .. } => (
+            "Fields lost between versions".to_owned(),
+            "No object loses a field.",
+        ),
+    };
+    let mut text = format!("### {title}\n\n");
+    if let Subject::Versions {
+        converted_by_webhook, ..
+    } = &report.subject
+    {
+        for name in converted_by_webhook {
+            text.push_str(&format!("- {}\n", describe_webhook(name)));
+        }
+        if !converted_by_webhook.is_empty() {
+            text.push('\n');
+        }
+    }
     if report.changes.is_empty()
         && report
             .stored
             .as_ref()
             .is_none_or(|stored| stored.affected.is_empty())
     {
-        text.push_str("No changes of CRDs, roles and webhook configurations.\n");
+        text.push_str(&format!("{nothing}\n"));
         return text;
     }
     text.push_str("| manifest | breaking | risky | compatible |\n|---|---|---|---|\n");

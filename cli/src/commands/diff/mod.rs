@@ -1,4 +1,5 @@
-//! `rbuilder diff`: compares manifests with an older state of them.
+//! `rbuilder diff`: compares manifests with an older state of them, or the versions of a CRD with each
+//! other.
 
 mod cluster;
 mod example;
@@ -11,20 +12,31 @@ mod text;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use rbuilder_compatibility::{Change, Level, compare};
+use rbuilder_compatibility::{Budget, Change, Level, compare, find_losses};
 
 use self::cluster::Stored;
-use self::sides::Sides;
+use self::sides::{Newer, Sides};
 use crate::flags::{DiffFlags, DiffFormat, FailLevel};
 use crate::shell::Shell;
 
 /// All levels, from the one to read first.
 const LEVELS: [Level; 3] = [Level::Breaking, Level::Risky, Level::Compatible];
 
+/// What is compared.
+enum Subject {
+    /// An older state, such as `main (1a2b3c4)`.
+    Base(String),
+    Versions {
+        /// The number of pairs of versions.
+        pairs: usize,
+        /// The CRDs whose versions a webhook converts.
+        converted_by_webhook: Vec<String>,
+    },
+}
+
 /// The result of a comparison.
 struct Report {
-    /// The older state, such as `main (1a2b3c4)`.
-    base: String,
+    subject: Subject,
     changes: Vec<Change>,
     /// Objects in the cluster that the new CRDs affect; `None` if there is no cluster.
     stored: Option<Stored>,
@@ -57,6 +69,19 @@ impl Report {
 
 /// Runs the command. Returns exit code 1 if a change has the level of `--fail-on`.
 pub(super) fn run(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Shell) -> Result<u8> {
+    let report = match flags.versions {
+        true => compare_versions(dir, typed_in, flags, shell)?,
+        false => compare_states(dir, typed_in, flags, shell)?,
+    };
+    match flags.output {
+        DiffFormat::Text => shell.report(&text::render(&report)),
+        DiffFormat::Json => shell.out(&format!("{:#}\n", json::render(&report))),
+        DiffFormat::Markdown => shell.out(&markdown::render(&report)),
+    }
+    Ok(u8::from(report.fails(flags.fail_on)))
+}
+
+fn compare_states(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Shell) -> Result<Report> {
     let Sides {
         base,
         old,
@@ -68,15 +93,22 @@ pub(super) fn run(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Sh
         Some(kubectl) => Some(cluster::judge_objects(&kubectl, &old, &new)?),
         None => None,
     };
-    let report = Report {
-        base,
+    Ok(Report {
+        subject: Subject::Base(base),
         changes,
         stored,
-    };
-    match flags.output {
-        DiffFormat::Text => shell.report(&text::render(&report)),
-        DiffFormat::Json => shell.out(&format!("{:#}\n", json::render(&report))),
-        DiffFormat::Markdown => shell.out(&markdown::render(&report)),
-    }
-    Ok(u8::from(report.fails(flags.fail_on)))
+    })
+}
+
+fn compare_versions(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Shell) -> Result<Report> {
+    let Newer { objects, .. } = sides::read_newer(dir, typed_in, flags, shell)?;
+    let losses = find_losses(&objects, &Budget::default()).map_err(|reason| anyhow!(reason))?;
+    Ok(Report {
+        subject: Subject::Versions {
+            pairs: losses.pairs,
+            converted_by_webhook: losses.converted_by_webhook,
+        },
+        changes: losses.changes,
+        stored: None,
+    })
 }

@@ -35,8 +35,8 @@ pub(super) struct Sides {
 }
 
 /// The newer state, and where it is in the repository.
-struct Newer {
-    objects: Vec<Value>,
+pub(super) struct Newer {
+    pub(super) objects: Vec<Value>,
     /// Files and directories.
     places: Vec<PathBuf>,
 }
@@ -120,7 +120,11 @@ fn find_given(typed_in: &Path, typed: &str) -> Result<Option<PathBuf>> {
     Ok(is_there.then(|| PathBuf::from(typed)))
 }
 
-fn read_newer(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Shell) -> Result<Newer> {
+/// Reads the newer state.
+///
+/// # Errors
+/// Fails if it cannot be read, or if `--to` has nothing to compare.
+pub(super) fn read_newer(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Shell) -> Result<Newer> {
     let mut objects = Vec::new();
     if flags.files.is_empty() {
         if !dir.join("Cargo.toml").is_file() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rbuilder_compatibility::{Change, Level, StoredVerdict};
 
 use super::example::{describe_effect, show_object};
-use super::{LEVELS, Report};
+use super::{LEVELS, Report, Subject};
 use crate::count::counted;
 
 /// Returns the report: changes by level, then the objects of the cluster, then the number of
@@ -29,8 +29,28 @@ pub(super) fn render(report: &Report) -> String {
             stored.affected.len()
         ));
     }
-    text.push_str(&format!("compared with {}: {}\n", report.base, report.summary()));
+    match &report.subject {
+        Subject::Base(base) => text.push_str(&format!("compared with {base}: {}\n", report.summary())),
+        Subject::Versions {
+            pairs,
+            converted_by_webhook,
+        } => {
+            for name in converted_by_webhook {
+                text.push_str(&format!("{}\n", describe_webhook(name)));
+            }
+            let pairs = counted(*pairs, "pair");
+            text.push_str(&format!("compared {pairs} of versions: {}\n", report.summary()));
+        }
+    }
     text
+}
+
+/// Returns where the conversion of a CRD by a webhook is examined.
+pub(super) fn describe_webhook(name: &str) -> String {
+    format!(
+        "{name}: a webhook converts its versions: `rbuilder::testing::assert_round_trip` in a test of the operator finds \
+         what it loses"
+    )
 }
 
 /// Returns what the new CRDs do to an object.
@@ -184,7 +204,7 @@ mod tests {
     fn report_says_where_no_example_was_searched_for() {
         let changes = compare_within(&[crd(9)], &[crd(5)], &Budget::of(0)).expect("CRDs");
         let report = Report {
-            base: "main".to_owned(),
+            subject: Subject::Base("main".to_owned()),
             changes,
             stored: None,
         };

@@ -99,17 +99,53 @@ impl<'b> Pair<'b> {
         let mut outcome = Outcome::default();
         for round in 0..=ROUNDS {
             for (index, candidate) in candidates.iter().enumerate() {
-                let mut maker = match round {
-                    0 => Maker::simplest(&self.texts),
-                    round => Maker::random(round * 1_000 + index as u64, &self.texts),
-                };
-                let object = self.make(&mut maker, goal.path, candidate);
+                let object = self.make(&mut self.maker(round, index), goal.path, candidate);
                 if self.examine(goal, &object, None, &mut outcome) || outcome.accepted >= MOST_ACCEPTED {
                     return outcome;
                 }
             }
         }
         outcome
+    }
+
+    /// Searches among candidates at a path for an object that the first version accepts, and that has
+    /// another value there after a conversion to the second version and back. A conversion does not
+    /// validate, so whether the second version accepts the object is irrelevant.
+    pub(crate) fn search_loss(&self, goal: &Goal<'_>, candidates: &[Candidate]) -> Outcome {
+        let mut outcome = Outcome::default();
+        for round in 0..=ROUNDS {
+            for (index, candidate) in candidates.iter().enumerate() {
+                let object = self.make(&mut self.maker(round, index), goal.path, candidate);
+                if !self.budget.take(count_values(&object)) {
+                    outcome.is_cut_short = true;
+                    return outcome;
+                }
+                let Ok(before) = store(&self.old, goal, &object) else {
+                    continue;
+                };
+                outcome.accepted += 1;
+                let there = self.new.read(&self.new.convert(&before));
+                let back = self.old.read(&self.old.convert(&there));
+                if let Some(effect) = differs(goal, &before, &back) {
+                    outcome.parties.extend([Party::StoredObjects, Party::Readers]);
+                    outcome.witness = Some(Witness {
+                        object,
+                        old: None,
+                        effect,
+                    });
+                    return outcome;
+                }
+            }
+        }
+        outcome
+    }
+
+    /// Returns the maker of a round: the simplest first, then random ones.
+    fn maker(&self, round: u64, index: usize) -> Maker<'_> {
+        match round {
+            0 => Maker::simplest(&self.texts),
+            round => Maker::random(round * 1_000 + index as u64, &self.texts),
+        }
     }
 
     /// Searches for an object that violates a rule of the new schema. `node` is the old schema of

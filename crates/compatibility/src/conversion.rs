@@ -1,0 +1,142 @@
+//! The conversion of a CRD: changes of its strategy, and versions between which fields get lost.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::change::Change;
+use crate::crd::{definition, find_version, is_served, versions};
+use crate::place::{Place, text};
+use crate::schema::{Difference, Probe, compare_schemas};
+use crate::settled::settle;
+use crate::witness::{Budget, Goal, Outcome, Pair};
+
+pub(crate) fn compare_conversion(
+    old: &Value,
+    new: &Value,
+    place: &Place,
+    budget: &Budget,
+) -> Result<Vec<Change>, String> {
+    let (before, after) = (strategy(old), strategy(new));
+    let field = "spec.conversion";
+    let change = |name: &str, message: String| vec![place.change(name, field, message)];
+    Ok(match (before.as_str(), after.as_str()) {
+        ("None", "None") => find_missing_conversion(old, new, place, budget)?,
+        (_, "None") => change("conversion-removed", format!("no conversion instead of {before}")),
+        ("None", _) => change("conversion-added", format!("conversion by {after}")),
+        _ if old["spec"]["conversion"] != new["spec"]["conversion"] => change(
+            "conversion-changed",
+            "another webhook, or another call of it".to_owned(),
+        ),
+        _ => Vec::new(),
+    })
+}
+
+pub(crate) fn strategy(crd: &Value) -> String {
+    match crd["spec"]["conversion"]["strategy"].as_str() {
+        Some(strategy) => strategy.to_owned(),
+        None => "None".to_owned(),
+    }
+}
+
+/// Returns each served version with the storage version, which may not be served itself.
+pub(crate) fn served_pairs(crd: &Value) -> Vec<(String, String)> {
+    let storage = versions(crd)
+        .into_iter()
+        .find(|version| version["storage"] == true);
+    let Some(storage) = storage.map(|storage| text(&storage["name"])) else {
+        return Vec::new();
+    };
+    let served = versions(crd).into_iter().filter(|version| is_served(version));
+    let served = served.map(|version| text(&version["name"]));
+    served
+        .filter(|version| *version != storage)
+        .map(|version| (version, storage.clone()))
+        .collect()
+}
+
+/// Returns a change for each pair of served versions between which fields get lost, if the former
+/// CRD does not have the same pair already with the same schemas.
+fn find_missing_conversion(
+    old: &Value,
+    new: &Value,
+    place: &Place,
+    budget: &Budget,
+) -> Result<Vec<Change>, String> {
+    let mut changes = Vec::new();
+    for (name, stored) in served_pairs(new) {
+        let schema = |version: &str| find_version(new, &version.into()).map(|version| &version["schema"]);
+        let is_known = [&name, &stored].into_iter().all(|version| {
+            let former = find_version(old, &version.as_str().into());
+            former.is_some_and(|former| Some(&former["schema"]) == schema(version) && is_served(former))
+        });
+        let is_stored_served = find_version(new, &stored.as_str().into()).is_some_and(is_served);
+        if !is_stored_served || schema(&name) == schema(&stored) || is_known {
+            continue;
+        }
+        let Some((difference, outcome)) = find_loss(old, new, &name, &stored, budget)? else {
+            continue;
+        };
+        let message = format!(
+            "an object written in `{name}` loses `{}` when it is stored in `{stored}`, because the CRD has no conversion",
+            difference.path
+        );
+        let mut change = place
+            .version(&name)
+            .change("conversion-missing", "spec.conversion", message);
+        settle(&mut change, outcome);
+        changes.push(change);
+    }
+    Ok(changes)
+}
+
+/// Returns the first field that objects of one version lose in another one, except those that they
+/// lose by the old CRD already.
+fn find_loss(
+    old: &Value,
+    new: &Value,
+    from: &str,
+    to: &str,
+    budget: &Budget,
+) -> Result<Option<(Difference, Outcome)>, String> {
+    let known: BTreeSet<String> = match lossy_pair(old, from, to, budget)? {
+        Some((_, losses)) => losses.into_iter().map(|loss| loss.path.to_string()).collect(),
+        None => BTreeSet::new(),
+    };
+    let Some((pair, losses)) = lossy_pair(new, from, to, budget)? else {
+        return Ok(None);
+    };
+    for loss in losses {
+        if known.contains(&loss.path.to_string()) {
+            continue;
+        }
+        let outcome = search_loss(&pair, &loss);
+        if outcome.witness.is_some() {
+            return Ok(Some((loss, outcome)));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the judges of two versions of a CRD, and the fields that the second one does not have.
+pub(crate) fn lossy_pair<'b>(
+    crd: &Value,
+    from: &str,
+    to: &str,
+    budget: &'b Budget,
+) -> Result<Option<(Pair<'b>, Vec<Difference>)>, String> {
+    let (Some(old), Some(new)) = (definition(crd, from)?, definition(crd, to)?) else {
+        return Ok(None);
+    };
+    let mut differences = compare_schemas(&old.schema, &new.schema);
+    differences.retain(|found| found.rule.name == "field-removed");
+    let pair = Pair::new(old, new, budget);
+    Ok(Some((pair, differences)))
+}
+
+pub(crate) fn search_loss(pair: &Pair<'_>, difference: &Difference) -> Outcome {
+    match &difference.probe {
+        Probe::Values { path, candidates, .. } => pair.search_loss(&Goal::new(path, true), candidates),
+        Probe::Nothing | Probe::Rule { .. } => Outcome::default(),
+    }
+}

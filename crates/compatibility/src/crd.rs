@@ -1,0 +1,26 @@
+//! The versions of a CRD.
+
+use rbuilder_judge::Definition;
+use serde_json::Value;
+
+use crate::place::list;
+
+pub(crate) fn versions(crd: &Value) -> Vec<&Value> {
+    list(&crd["spec"]["versions"])
+}
+
+pub(crate) fn find_version<'c>(crd: &'c Value, name: &Value) -> Option<&'c Value> {
+    versions(crd).into_iter().find(|version| version["name"] == *name)
+}
+
+pub(crate) fn is_served(version: &Value) -> bool {
+    version["served"] != false
+}
+
+/// Returns the definition of a version, whether it is served or not.
+pub(crate) fn definition(crd: &Value, name: &str) -> Result<Option<Definition>, String> {
+    let version = find_version(crd, &name.into());
+    version
+        .map(|version| Definition::of_version(crd, version))
+        .transpose()
+}
