@@ -19,6 +19,7 @@ mod bad_input;
 mod bundle;
 mod bundle_base;
 mod cluster;
+mod codes;
 mod commands;
 mod delete;
 mod diff;

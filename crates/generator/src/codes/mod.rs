@@ -7,14 +7,17 @@
 //! the one with the most letters counts.
 //!
 //! `rbuilder explain` and `docs/codes.md` show the rows. Tests generate manifests from each example,
-//! and look up each message of the other tests, so that a new message needs a row.
+//! and look up each message of the other tests, so that a new message needs a row. Tests of the command
+//! run the examples of what only the command reports.
 //!
 //! To add a code, add a row with the next number to the table of its subject. A number is never used
 //! for anything else again.
 
+mod changes;
 mod kinds;
 mod levels;
 mod markers;
+mod objects;
 mod roles;
 mod rules;
 mod schemas;
@@ -64,7 +67,16 @@ pub enum ExamplePlace {
     Items,
     /// The manifest of the package, `Cargo.toml`.
     Manifest,
+    /// Fields of the spec of a kind, before and after a change of a CRD in git.
+    Change,
+    /// `#[kube(…)]` on a kind, before and after a change of a CRD in git.
+    KindChange,
+    /// A YAML object of a kind, without its name. `apiVersion` and `kind` may be absent.
+    Object,
 }
+
+/// The line between the two states of a change.
+const BECOMES: &str = "\n// becomes\n";
 
 /// The codes of a subject.
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +117,14 @@ pub const SUBJECTS: &[Subject] = &[
         title: "Webhooks",
         codes: webhooks::CODES,
     },
+    Subject {
+        title: "Changes of released CRDs",
+        codes: changes::CODES,
+    },
+    Subject {
+        title: "Objects",
+        codes: objects::CODES,
+    },
 ];
 
 impl Code {
@@ -133,6 +153,7 @@ impl Code {
     pub fn explanation(&self) -> String {
         let language = match self.place {
             ExamplePlace::Manifest => "toml",
+            ExamplePlace::Object => "yaml",
             _ => "rust",
         };
         let block =
@@ -154,9 +175,32 @@ impl Code {
         }
     }
 
+    /// Returns whether the generator reports the mistake. The command reports all others.
+    pub fn is_about_source(&self) -> bool {
+        !matches!(
+            self.place,
+            ExamplePlace::Change | ExamplePlace::KindChange | ExamplePlace::Object
+        )
+    }
+
+    /// Returns the files of a package before the change that an example shows.
+    pub fn package_before(&self, example: &str) -> [(&'static str, String); 2] {
+        self.package(example.split(BECOMES).next().unwrap_or_default())
+    }
+
+    /// Returns the YAML object of an example, complete.
+    pub fn object(&self, example: &str) -> String {
+        let version = match example.contains("apiVersion:") {
+            true => "",
+            false => "apiVersion: example.com/v1\n",
+        };
+        format!("{version}kind: Widget\nmetadata:\n  name: example\n  namespace: default\n{example}\n")
+    }
+
     /// Returns the files of a package with an example, as path and text: the manifest and the
-    /// library.
+    /// library. For a change, the package after it.
     pub fn package(&self, example: &str) -> [(&'static str, String); 2] {
+        let example = example.rsplit(BECOMES).next().unwrap_or_default();
         let manifest = match self.place {
             ExamplePlace::Manifest => example.to_owned(),
             _ => example_manifest(),
@@ -167,7 +211,8 @@ impl Code {
         };
         let spec = match self.place {
             ExamplePlace::Types => example.to_owned(),
-            ExamplePlace::Field => format!(
+            ExamplePlace::Object => OBJECT_SPEC.to_owned(),
+            ExamplePlace::Field | ExamplePlace::Change => format!(
                 "pub struct WidgetSpec {{\n    {}\n}}\n",
                 example.replace('\n', "\n    ")
             ),
@@ -177,7 +222,11 @@ impl Code {
             ExamplePlace::Items => example,
             _ => "",
         };
-        let library = format!("{IMPORTS}{KIND_START}{keys}{KIND_END}{spec}{STATUS}{items}");
+        let kind = match self.place {
+            ExamplePlace::KindChange => format!("{DERIVES}{example}\n"),
+            _ => format!("{KIND_START}{keys}{KIND_END}"),
+        };
+        let library = format!("{IMPORTS}{kind}{spec}{STATUS}{items}");
         [("Cargo.toml", manifest), ("src/lib.rs", library)]
     }
 }
@@ -224,6 +273,20 @@ const KIND_START: &str = r#"#[derive(CustomResource, CrdSchema, Serialize, Deser
     kind = "Widget",
     namespaced,
     status = "WidgetStatus""#;
+
+const DERIVES: &str = "#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]\n";
+
+/// The kind of the examples that are objects.
+const OBJECT_SPEC: &str = "\
+pub struct WidgetSpec {
+    #[kube(validation(maximum = 9))]
+    pub size: i32,
+    #[kube(validation(enum = [\"white\", \"blue\"]))]
+    pub colour: Option<String>,
+    #[kube(list_type = \"set\")]
+    pub tags: Option<Vec<String>>,
+}
+";
 
 const KIND_END: &str = "\n)]\n#[serde(rename_all = \"camelCase\")]\n";
 
