@@ -163,3 +163,38 @@ fn mistakes_are_reported_where_they_are() {
         )]
     );
 }
+
+/// A macro that composes the attributes of a kind, and one that calls it twice.
+const NESTED: &str = "macro_rules! kind {
+    ($k:literal, $(#[$m:meta])* pub struct $n:ident $b:tt) => {
+        #[derive(CustomResource, JsonSchema, Clone, Debug, Serialize, Deserialize)]
+        #[kube(group = \"x.io\", version = \"v1\", kind = $k)]
+        $(#[$m])* pub struct $n $b
+    }
+}
+macro_rules! both {
+    ($k:literal, $other:literal, $o:ident { $(#[$m:meta])* pub struct $n:ident $b:tt }) => {
+        kind! { $other, $(#[$m])* pub struct $o { #[serde(flatten)] pub spec: $n } }
+        kind! { $k, $(#[$m])* #[kube(namespaced)] pub struct $n $b }
+    }
+}
+";
+
+#[test]
+fn calls_of_macros_that_define_kinds_are_reported() {
+    let calls = "both! { \"Cup\", \"ClusterCup\", ClusterCupSpec { pub struct CupSpec { pub size: i32 } } }\n\
+                 kind! { \"Pot\", pub struct PotSpec { pub size: i32 } }\n";
+    let said = said_about(&format!("{USES}{NESTED}{calls}{OTHERS}"));
+    let message = "this kind is inside a macro, which rbuilder does not expand";
+    assert!(said.iter().all(|(said, _)| said == message), "{said:?}");
+    let places: Vec<&str> = said
+        .iter()
+        .map(|(_, at)| at.split('{').next().unwrap_or_default().trim())
+        .collect();
+    assert_eq!(places, ["both!", "kind!"]);
+    // Without a call in place of an item, the definition has the error.
+    let inside = format!("wrap! {{ {calls} }}\nfn f() {{ {calls} }}\n");
+    let said = said_about(&format!("{USES}{NESTED}{inside}{OTHERS}"));
+    let place = "CustomResource".to_owned();
+    assert_eq!(said, [(message.to_owned(), place)]);
+}

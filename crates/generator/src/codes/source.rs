@@ -45,6 +45,7 @@ pub(super) const CODES: &[Code] = &[
         messages: &[
             "this marker is inside a macro, which rbuilder does not expand",
             "this kind is inside a macro, which rbuilder does not expand",
+            "this macro may hide a kind; rbuilder does not expand macros",
         ],
     },
     Code {

@@ -6,6 +6,7 @@ use rbuilder_reader::{Attribute, Span};
 use rbuilder_syntax::{Diagnostic, MarkKind};
 
 use super::file::FileReader;
+use super::kind_macros::Definition;
 use super::seen_marks::report_unseen;
 use super::wrapped::Call;
 use crate::gap::{Gap, GapId, GapSort};
@@ -16,19 +17,27 @@ impl FileReader<'_, '_> {
     /// expand to items.
     pub(super) fn add_macros(&mut self, tokens: &Tokens<'_>) {
         let mut macros = std::mem::take(&mut self.macros);
-        let mut unread = Vec::new();
+        let (mut unread, mut defining) = (Vec::new(), Vec::new());
         macros.retain(|(module, span)| match self.note_wrapper(*module, *span) {
             Call::Read => false,
             Call::Unread => {
                 unread.push(*span);
                 true
             }
+            Call::DefinesKinds => {
+                defining.push(*span);
+                true
+            }
             Call::Other => true,
         });
         let spans: Vec<Span> = macros.iter().map(|(_, span)| *span).collect();
+        let modules: Vec<ModuleId> = macros.iter().map(|(module, _)| *module).collect();
         let unseen: Vec<_> = self.seen_marks.unseen().collect();
-        let hides_kind_unmarked =
-            |span: Span| unread.contains(&span) || self.renamed.hide_kind_in(&tokens.text()[span.range()]);
+        let hides_kind_unmarked = |span: Span| {
+            unread.contains(&span)
+                || defining.contains(&span)
+                || self.renamed.hide_kind_in(&tokens.text()[span.range()])
+        };
         let hides_kind = |span: Span| {
             let mut within = unseen.iter().filter(|mark| span.contains(mark.at));
             within.any(|mark| MarkKind::of(mark) == MarkKind::Kind) || hides_kind_unmarked(span)
@@ -40,7 +49,8 @@ impl FileReader<'_, '_> {
             .filter(|(_, span)| hides_kind_unmarked(**span))
         {
             if said.iter().all(|(_, within)| *within != Some(at)) {
-                said.push((kind_in_macro(*span), Some(at)));
+                let defines = defining.contains(span);
+                said.push((kind_in_macro(*span, defines), Some(at)));
             }
         }
         for (at, (module, span)) in macros.into_iter().enumerate() {
@@ -55,7 +65,32 @@ impl FileReader<'_, '_> {
             };
             self.collector.add_gap(module, gap);
         }
-        said.into_iter().for_each(|(said, _)| self.session.report(said));
+        let held = |span: &Span| {
+            let mut within = unseen.iter().filter(|mark| span.contains(mark.at));
+            within.all(|mark| MarkKind::of(mark) == MarkKind::Kind)
+        };
+        for (said, within) in said {
+            let definition = within
+                .map(|at| (modules[at], spans[at]))
+                .filter(|(_, span)| held(span));
+            match definition
+                .and_then(|(module, span)| Some((module, definition_name(&tokens.text()[span.range()])?)))
+            {
+                Some((module, name)) => self.hold_definition(module, name, said),
+                None => self.session.report(said),
+            }
+        }
+    }
+
+    /// Keeps the error about a definition with kinds until all calls are known.
+    fn hold_definition(&mut self, module: ModuleId, name: &str, error: Diagnostic) {
+        let folder = self.collector.package.member(module).folder.clone();
+        self.collector.kind_errors.add_definition(Definition {
+            folder,
+            name: name.to_owned(),
+            file: self.id,
+            error,
+        });
     }
 
     /// Reads a call of a macro that passes items through. The markers in the definition of such a macro
@@ -132,9 +167,20 @@ impl FileReader<'_, '_> {
     }
 }
 
-fn kind_in_macro(span: Span) -> Diagnostic {
-    let message = "this macro may hide a kind; rbuilder does not expand macros";
-    Diagnostic::error(span, message).help("write the struct outside of the macro")
+fn kind_in_macro(span: Span, defines: bool) -> Diagnostic {
+    let message = match defines {
+        true => "this kind is inside a macro, which rbuilder does not expand",
+        false => "this macro may hide a kind; rbuilder does not expand macros",
+    };
+    let help = "write the struct outside of the macro, with the `#[derive(…)]` and `#[kube(…)]` that the macro emits";
+    Diagnostic::error(span, message).help(help)
+}
+
+/// Returns the name of the macro that an item defines, if it is a `macro_rules!`.
+fn definition_name(item: &str) -> Option<&str> {
+    let name = item.strip_prefix("macro_rules!")?.trim_start();
+    let end = name.find(|c: char| !(c.is_alphanumeric() || c == '_'))?;
+    Some(&name[..end])
 }
 
 fn unread_macro(span: Span) -> Diagnostic {

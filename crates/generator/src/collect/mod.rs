@@ -15,6 +15,7 @@ mod gaps;
 mod handler;
 mod imports;
 mod include;
+mod kind_macros;
 mod local;
 mod markers;
 mod merges;
@@ -97,6 +98,7 @@ pub(crate) fn collect_packages(
         seen: BTreeSet::new(),
         callers: Vec::new(),
         macros: BTreeMap::new(),
+        kind_errors: kind_macros::KindErrors::default(),
         renamed: Vec::new(),
         schema_owners: reach::SchemaOwners::default(),
         report,
@@ -111,6 +113,7 @@ pub(crate) fn collect_packages(
     while let Some(module) = collector.wanted.pop() {
         collector.read_module(module);
     }
+    collector.report_kind_macros();
     collector.report_renamed();
     collector.skip_kinds_of_other_projects();
     collector.reach();
@@ -170,6 +173,8 @@ struct Collector<'a> {
     callers: Vec<String>,
     /// The macros of packages, by folder.
     macros: BTreeMap<String, Rc<wrapped::Macros>>,
+    /// Errors about kinds in macros, until all calls are known.
+    kind_errors: kind_macros::KindErrors,
     /// Renamed imports of derives that only this tool generates from.
     renamed: Vec<renamed::RenamedImport>,
     schema_owners: reach::SchemaOwners,

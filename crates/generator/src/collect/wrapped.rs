@@ -9,15 +9,27 @@ use rbuilder_reader::grammar::Items;
 use rbuilder_syntax::{Diagnostic, Session, lex_file};
 
 use super::file::FileReader;
+use super::kind_macros::KindMacros;
 use super::path::Location;
 use super::renamed::RenamedDerives;
 use super::seen_marks::SeenMarks;
 use super::wrappers::{Wrapper, find_items, find_macros};
 use crate::package::{ModuleId, TypeItem};
 
-/// The macros of a package by name, with the file that defines each and the macro if it passes items
-/// through.
-pub(super) type Macros = BTreeMap<String, Vec<(String, Option<Wrapper>)>>;
+/// The macros of a package.
+#[derive(Default)]
+pub(super) struct Macros {
+    /// The file that defines each macro, and the macro if it passes items through, by name.
+    by_name: BTreeMap<String, Vec<(String, Option<Wrapper>)>>,
+    /// Those that define kinds.
+    of_kinds: KindMacros,
+}
+
+impl Macros {
+    pub(super) fn kinds(&self) -> &KindMacros {
+        &self.of_kinds
+    }
+}
 
 /// What a macro call is.
 #[derive(Clone, Copy)]
@@ -26,6 +38,8 @@ pub(super) enum Call {
     Read,
     /// The call of a macro that derives kinds, but not for these items.
     Unread,
+    /// The call of a macro whose definition has kinds.
+    DefinesKinds,
     /// The call of any other macro.
     Other,
 }
@@ -44,7 +58,7 @@ impl FileReader<'_, '_> {
         let path = text.split('!').next().unwrap_or_default();
         let name = path.rsplit("::").next().unwrap_or_default().trim();
         let macros = self.macros_of_package(module);
-        let Some(known) = macros.get(name) else {
+        let Some(known) = macros.by_name.get(name) else {
             return Call::Other;
         };
         let own: Vec<_> = known.iter().filter(|(path, _)| *path == self.open.path).collect();
@@ -58,17 +72,24 @@ impl FileReader<'_, '_> {
         };
         let added = candidates.iter().filter_map(|(_, wrapper)| wrapper.as_ref());
         // Otherwise, markers in the call say whether it hides a kind.
-        let unread = match added
-            .map(|wrapper| &wrapper.added)
-            .any(|added| hides_kind(added, &self.renamed))
-        {
-            true => Call::Unread,
-            false => Call::Other,
+        let mut added = added.map(|wrapper| &wrapper.added);
+        let unread = if added.any(|added| hides_kind(added, &self.renamed)) {
+            Call::Unread
+        } else if macros.of_kinds.defines_kinds(name) {
+            Call::DefinesKinds
+        } else {
+            Call::Other
         };
         if candidates.iter().any(|(_, wrapper)| wrapper != first) {
             return unread;
         }
-        let Some(wrapper) = first else { return Call::Other };
+        let Some(wrapper) = first else {
+            if matches!(unread, Call::DefinesKinds) {
+                let folder = self.collector.package.member(module).folder.clone();
+                self.collector.kind_errors.add_call(folder, name);
+            }
+            return unread;
+        };
         let Some(items) = find_items(text, wrapper) else {
             return unread;
         };
@@ -89,11 +110,15 @@ impl FileReader<'_, '_> {
         if let Some(known) = self.collector.macros.get(&folder) {
             return Rc::clone(known);
         }
-        let mut macros = Macros::new();
+        let mut macros = Macros::default();
         for path in self.collector.sources.rust_files(&folder).unwrap_or_default() {
-            let text = self.collector.sources.text(&path).ok().flatten();
-            for (name, wrapper) in text.map(|text| find_macros(&text)).unwrap_or_default() {
-                macros.entry(name).or_default().push((path.clone(), wrapper));
+            let Ok(Some(text)) = self.collector.sources.text(&path) else {
+                continue;
+            };
+            macros.of_kinds.add_from(&text);
+            for (name, wrapper) in find_macros(&text) {
+                let known = macros.by_name.entry(name).or_default();
+                known.push((path.clone(), wrapper));
             }
         }
         let macros = Rc::new(macros);

@@ -1,0 +1,175 @@
+//! Macros that define kinds: `macro_rules!` with `derive(CustomResource)` in a result, or with a call
+//! of such a macro.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rbuilder_reader::token::{Cursor, lex};
+use rbuilder_syntax::Diagnostic;
+
+use super::Collector;
+use crate::place::FileId;
+
+/// The definitions of macros, by name. Several definitions of one name count as one.
+#[derive(Debug, Default)]
+pub(super) struct KindMacros {
+    /// The macros that derive a kind themselves.
+    direct: BTreeSet<String>,
+    /// The macros that each macro calls.
+    calls: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl KindMacros {
+    /// Adds the macros that a text defines.
+    pub(super) fn add_from(&mut self, text: &str) {
+        if text.contains("macro_rules!")
+            && let Ok(tokens) = lex(text)
+        {
+            self.add_macros(tokens.cursor());
+        }
+    }
+
+    /// Returns whether a call of a macro may define kinds.
+    pub(super) fn defines_kinds(&self, name: &str) -> bool {
+        self.reached_from([name])
+            .iter()
+            .any(|name| self.direct.contains(*name))
+    }
+
+    /// Returns the macros that calls of some macros expand, including these.
+    pub(super) fn reached_from<'s>(&'s self, names: impl IntoIterator<Item = &'s str>) -> BTreeSet<&'s str> {
+        let mut found = BTreeSet::new();
+        let mut next: Vec<&str> = names.into_iter().collect();
+        while let Some(name) = next.pop() {
+            if found.insert(name) {
+                next.extend(self.calls.get(name).into_iter().flatten().map(String::as_str));
+            }
+        }
+        found
+    }
+
+    /// The lexer limits the depth of groups, and so the recursion.
+    fn add_macros(&mut self, mut cursor: Cursor<'_>) {
+        while !cursor.is_end() {
+            let mut ahead = cursor;
+            if ahead.eat_word("macro_rules")
+                && ahead.eat(b'!')
+                && let Some(name) = ahead.any_ident()
+                && let Some(rules) = ahead.any_group()
+            {
+                self.add_rules(name.text, rules);
+                cursor = ahead;
+            } else if let Some(inner) = cursor.any_group() {
+                self.add_macros(inner);
+            } else {
+                cursor.skip();
+            }
+        }
+    }
+
+    /// Records what the results of a macro contain.
+    fn add_rules(&mut self, name: &str, mut cursor: Cursor<'_>) {
+        while !cursor.is_end() {
+            if let Some(inner) = cursor.any_group() {
+                self.add_rules(name, inner);
+                continue;
+            }
+            let Some(ident) = cursor.any_ident() else {
+                cursor.skip();
+                continue;
+            };
+            if ident.text == "CustomResource" {
+                self.direct.insert(name.to_owned());
+            } else if cursor.is_punct(b'!') {
+                let calls = self.calls.entry(name.to_owned()).or_default();
+                calls.insert(ident.text.to_owned());
+            }
+        }
+    }
+}
+
+/// The errors about kinds in macros. A call of such a macro has an error of its own, because the user
+/// writes the struct there; the definition has one only without such a call.
+#[derive(Debug, Default)]
+pub(super) struct KindErrors {
+    /// Macros with calls that have errors, as (folder of the package, name).
+    called: BTreeSet<(String, String)>,
+    definitions: Vec<Definition>,
+}
+
+/// A definition of a macro that has a kind.
+#[derive(Debug)]
+pub(super) struct Definition {
+    /// The folder of the package.
+    pub(super) folder: String,
+    pub(super) name: String,
+    pub(super) file: FileId,
+    pub(super) error: Diagnostic,
+}
+
+impl KindErrors {
+    /// Records a call that has an error.
+    pub(super) fn add_call(&mut self, folder: String, name: &str) {
+        self.called.insert((folder, name.to_owned()));
+    }
+
+    /// Records a definition, whose error depends on calls that may follow.
+    pub(super) fn add_definition(&mut self, definition: Definition) {
+        self.definitions.push(definition);
+    }
+}
+
+impl Collector<'_> {
+    /// Reports the definitions of kinds in macros whose calls have no errors.
+    pub(super) fn report_kind_macros(&mut self) {
+        let KindErrors { called, definitions } = std::mem::take(&mut self.kind_errors);
+        for Definition {
+            folder,
+            name,
+            file,
+            error,
+        } in definitions
+        {
+            let names = called.iter().filter(|(of, _)| *of == folder);
+            let names = names.map(|(_, name)| name.as_str());
+            let is_reported = self
+                .macros
+                .get(&folder)
+                .is_some_and(|macros| macros.kinds().reached_from(names).contains(name.as_str()));
+            if !is_reported {
+                self.report.add_all(file, [error]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<&'static str> {
+        let mut macros = KindMacros::default();
+        macros.add_from(text);
+        let mut names = vec!["a", "all", "both", "kind", "other"];
+        names.retain(|name| macros.defines_kinds(name));
+        names
+    }
+
+    #[test]
+    fn follows_macros_to_those_that_derive_kinds() {
+        let kind = "macro_rules! kind { ($k:literal) => { #[derive(Clone, CustomResource)] struct S; } }";
+        let outer =
+            "mod m { macro_rules! both { ($k:literal) => { $crate::kind! { $k } impl A for B {} } } }";
+        let outermost = "macro_rules! all { () => { both!(\"A\"); } }";
+        let other = "macro_rules! other { () => { struct CustomResourceSpec; vec![kind]; } }";
+        assert_eq!(names(kind), ["kind"]);
+        assert_eq!(
+            names(&format!("{outermost}{other}{outer}{kind}")),
+            ["all", "both", "kind"]
+        );
+        assert_eq!(names(&format!("{outermost}{outer}")), Vec::<&str>::new());
+        assert_eq!(
+            names("macro_rules! a { () => { b!(); } } macro_rules! b { () => { a!(); } }"),
+            Vec::<&str>::new()
+        );
+    }
+}
