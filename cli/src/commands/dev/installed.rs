@@ -55,6 +55,14 @@ impl Installed {
         self.kubectl.wait_until_established(&list)
     }
 
+    /// Applies the roles of the manager and their bindings.
+    pub(super) fn apply_roles(&self, rendered: &Rendered, shell: &mut Shell) -> Result<()> {
+        match rendered.roles.is_empty() {
+            true => Ok(()),
+            false => apply(&self.kubectl, &rendered.roles, &OPTIONS, shell),
+        }
+    }
+
     /// Applies the webhook configurations, and restores those that are no longer rendered.
     pub(super) fn apply_configurations(&mut self, rendered: &Rendered, shell: &mut Shell) -> Result<()> {
         let wanted: Vec<Key> = rendered.configurations.iter().map(key_of).collect();

@@ -3,7 +3,12 @@
 //! A cycle generates the manifests, builds the operator, applies the CRDs, restarts the operator
 //! and applies the webhook configurations, in this order. If a step before the restart fails, the
 //! running operator stays untouched. Each change of the source starts a new cycle.
+//!
+//! On a control plane of this process, the operator has the permissions of its service account, as in a
+//! cluster: a missing marker shows during development. In another cluster it has those of the user, who
+//! may not be allowed to bind roles or to impersonate.
 
+mod account;
 mod cluster;
 mod installed;
 mod operator;
@@ -189,12 +194,12 @@ impl Session<'_> {
             operator.stop();
         }
         let arguments = self.operator_arguments();
-        let kubeconfig = self.cluster.kubeconfig();
+        let kubeconfig = self.operator_kubeconfig(&rendered, shell)?;
         self.operator = Some(Operator::start(
             &program,
             &arguments,
             &self.dir,
-            kubeconfig,
+            &kubeconfig,
             &interfaces(self.interface()),
             self.workspace,
         )?);
@@ -204,6 +209,19 @@ impl Session<'_> {
         self.installed.apply_configurations(&rendered, shell)?;
         shell.note("the manager is running\n");
         Ok(())
+    }
+
+    /// Returns the kubeconfig of the operator: with the permissions of its service account on a control
+    /// plane of this process.
+    fn operator_kubeconfig(&self, rendered: &Rendered, shell: &mut Shell) -> Result<PathBuf> {
+        let kubeconfig = self.cluster.kubeconfig();
+        let Some(account) = rendered.account.as_ref().filter(|_| self.cluster.is_own()) else {
+            return Ok(kubeconfig.to_owned());
+        };
+        self.installed.apply_roles(rendered, shell)?;
+        let text = self.cluster.kubectl().read_kubeconfig()?;
+        let impersonating = account::impersonate(&text, account)?;
+        Ok(self.workspace.write("operator-kubeconfig", &impersonating)?)
     }
 
     fn interface(&self) -> IpAddr {

@@ -14,11 +14,33 @@ const ALL: &str = "config/default";
 /// an earlier run.
 pub(super) const LABEL: (&str, &str) = ("rbuilder.dev/local", "true");
 
-/// CRDs and webhook configurations.
+/// CRDs, webhook configurations and permissions.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Rendered {
     pub(super) crds: Vec<Value>,
     pub(super) configurations: Vec<Value>,
+    /// Roles and their bindings, with the namespaces in which they are.
+    pub(super) roles: Vec<Value>,
+    /// The service account of the manager; `None` if the project deploys no manager.
+    pub(super) account: Option<ServiceAccount>,
+}
+
+/// A service account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ServiceAccount {
+    pub(super) namespace: String,
+    pub(super) name: String,
+}
+
+impl ServiceAccount {
+    /// Returns the account of the Pods of a Deployment.
+    fn of_deployment(deployment: &Value) -> Option<ServiceAccount> {
+        let name = deployment.pointer("/spec/template/spec/serviceAccountName")?;
+        Some(ServiceAccount {
+            namespace: deployment["metadata"]["namespace"].as_str()?.to_owned(),
+            name: name.as_str()?.to_owned(),
+        })
+    }
 }
 
 impl Rendered {
@@ -36,6 +58,13 @@ impl Rendered {
                 Some("CustomResourceDefinition") => rendered.crds.push(object),
                 Some("MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration") => {
                     rendered.configurations.push(object);
+                }
+                Some("ClusterRole" | "ClusterRoleBinding" | "Namespace" | "Role" | "RoleBinding") => {
+                    rendered.roles.push(object);
+                }
+                Some("Deployment") => {
+                    let account = ServiceAccount::of_deployment(&object);
+                    rendered.account = rendered.account.or(account);
                 }
                 _ => {}
             }
@@ -68,6 +97,22 @@ impl Rendered {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn manager_has_the_service_account_of_its_deployment() {
+        let deployment = json!({
+            "kind": "Deployment", "metadata": { "namespace": "shop-system" },
+            "spec": { "template": { "spec": { "serviceAccountName": "shop-controller-manager" } } },
+        });
+        let role = json!({ "kind": "ClusterRole", "metadata": { "name": "shop-manager-role" } });
+        let rendered = Rendered::select(vec![role.clone(), deployment]);
+        assert_eq!(rendered.roles, [role]);
+        let expected = ServiceAccount {
+            namespace: "shop-system".to_owned(),
+            name: "shop-controller-manager".to_owned(),
+        };
+        assert_eq!(rendered.account, Some(expected));
+    }
 
     #[test]
     fn redirects_webhooks_and_conversions_to_this_machine() {
