@@ -40,7 +40,21 @@ pub(super) fn cases() -> Vec<Case> {
         };
         case(&format!("rbac/{name}"), marker, sent).with_harm_if(harm(&row, 3))
     });
-    words.chain(rules).collect()
+    let derived =
+        rows(include_str!("../tables/derived.tsv")).map(|row| derived(row[0], row[1], harm(&row, 2)));
+    words.chain(rules).chain(derived).collect()
+}
+
+/// Returns a case of `#[rbac(derived)]` on a function with this body.
+fn derived(name: &str, body: &str, harm: Option<&'static str>) -> Case {
+    let library = fields("    pub field: String,\n")
+        + &format!("\n#[rbac(derived)]\npub async fn reconcile(client: kube::Client) {{\n    {body}\n}}\n");
+    // Without a rule there is no role to send.
+    let sent = match harm {
+        Some(_) => Sent::Nothing,
+        None => Sent::Made,
+    };
+    Case::new(&format!("rbac/derived-{name}"), &library, library.clone(), sent).with_harm_if(harm)
 }
 
 fn edit(rule: Value) -> Sent {
