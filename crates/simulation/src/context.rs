@@ -7,6 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use rbuilder_testing::Random;
 use tokio::time::Instant;
 
+use crate::network::Connection;
+
 thread_local! {
     static CURRENT: RefCell<Option<Context>> = const { RefCell::new(None) };
 }
@@ -17,6 +19,8 @@ struct Context {
     start: Instant,
     random: Random,
     panics: Vec<String>,
+    /// The connection of the running process.
+    connection: Option<Connection>,
 }
 
 /// Ends the context when it is dropped.
@@ -38,6 +42,7 @@ pub(crate) fn enter(wall: Timestamp, seed: u64) -> Entered {
             start: Instant::now(),
             random: Random::new(seed),
             panics: Vec::new(),
+            connection: None,
         });
     });
     Entered(())
@@ -57,6 +62,20 @@ pub fn now() -> Option<Timestamp> {
 #[must_use]
 pub fn random() -> Option<u64> {
     CURRENT.with_borrow_mut(|current| Some(current.as_mut()?.random.next()))
+}
+
+/// Sets the connection of the running process.
+pub(crate) fn connect(connection: &Connection) {
+    CURRENT.with_borrow_mut(|current| {
+        if let Some(current) = current {
+            current.connection = Some(connection.clone());
+        }
+    });
+}
+
+/// Returns the connection of the running process; `None` outside of a simulation.
+pub(crate) fn connection() -> Option<Connection> {
+    CURRENT.with_borrow(|current| current.as_ref()?.connection.clone())
 }
 
 /// Returns the messages of the panics in this run so far.

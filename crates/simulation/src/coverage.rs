@@ -21,6 +21,7 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
     ("refuse-504", "the server answers with 504"),
     ("forbid", "a permission is missing for a time"),
     ("delay-events", "the events of a kind are late"),
+    ("slow", "a call of an external system takes a minute"),
     ("end-watches", "all watches end"),
     ("expire-watches", "all watches expire"),
     ("remove", "another actor deletes an object of the operator"),
@@ -35,6 +36,7 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
         BREAKING_ENVIRONMENT,
         "the environment breaks after everything was ready",
     ),
+    (FOREGROUND, "objects are deleted in the foreground"),
     (OTHER_ORDER, "the objects are declared in the opposite order"),
     (OTHER_DECLARATION, "another declaration, and back"),
 ];
@@ -42,6 +44,7 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
 pub(crate) const SLOW_ENVIRONMENT: &str = "slow-environment";
 pub(crate) const FAILING_ENVIRONMENT: &str = "failing-environment";
 pub(crate) const BREAKING_ENVIRONMENT: &str = "breaking-environment";
+pub(crate) const FOREGROUND: &str = "foreground";
 pub(crate) const OTHER_ORDER: &str = "other-order";
 pub(crate) const OTHER_DECLARATION: &str = "other-declaration";
 
@@ -130,6 +133,7 @@ fn kind_of(action: &Disturbance) -> String {
         Disturbance::LoseAnswer => "lose-answer",
         Disturbance::Forbid => "forbid",
         Disturbance::DelayEvents(_) => "delay-events",
+        Disturbance::Slow => "slow",
         Disturbance::EndWatches => "end-watches",
         Disturbance::ExpireWatches => "expire-watches",
         Disturbance::Remove(_) => "remove",
@@ -147,6 +151,7 @@ mod tests {
         Moment {
             name: name.to_owned(),
             changed,
+            is_external: false,
             step: 0,
         }
     }
@@ -183,6 +188,7 @@ mod tests {
             Disturbance::LoseAnswer,
             Disturbance::Forbid,
             Disturbance::DelayEvents(text.clone()),
+            Disturbance::Slow,
             Disturbance::EndWatches,
             Disturbance::ExpireWatches,
             Disturbance::Remove(text.clone()),

@@ -12,6 +12,8 @@ use crate::world::ObjectName;
 pub(crate) struct Declaration {
     pub(crate) object: Value,
     pub(crate) name: ObjectName,
+    /// Other forms of the object, as changes of it.
+    pub(crate) alternatives: Vec<BTreeMap<String, Value>>,
 }
 
 impl Declaration {
@@ -34,15 +36,42 @@ impl Declaration {
             .expect("a path of names is a URI")
     }
 
-    /// Returns one change for each field of the spec: another value, or none.
+    /// Returns the other forms of the object, and then one change for each field of the spec: another
+    /// value, or none.
     pub(crate) fn variants(&self) -> Vec<BTreeMap<String, Value>> {
         let mut changes = Vec::new();
         if let Some(spec) = self.object.get("spec") {
             vary(spec, "/spec", &mut changes);
         }
-        let single = changes.into_iter();
-        single.map(|change| BTreeMap::from([change])).collect()
+        let single = changes.into_iter().map(|change| BTreeMap::from([change]));
+        self.alternatives.iter().cloned().chain(single).collect()
     }
+}
+
+/// Returns the changes that turn an object into another one.
+pub(crate) fn changes_between(object: &Value, other: &Value) -> BTreeMap<String, Value> {
+    let mut changes = BTreeMap::new();
+    compare("", object, other, &mut changes);
+    changes
+}
+
+fn compare(pointer: &str, value: &Value, other: &Value, changes: &mut BTreeMap<String, Value>) {
+    let (Some(fields), Some(others)) = (value.as_object(), other.as_object()) else {
+        if value != other {
+            changes.insert(pointer.to_owned(), other.clone());
+        }
+        return;
+    };
+    for name in fields.keys().chain(others.keys()) {
+        let inner = format!("{pointer}/{}", escape(name));
+        let get = |fields: &serde_json::Map<String, Value>| fields.get(name).cloned().unwrap_or_default();
+        compare(&inner, &get(fields), &get(others), changes);
+    }
+}
+
+/// Returns a name as a part of a JSON pointer.
+fn escape(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
 }
 
 /// Sets the value at a JSON pointer below existing objects. `null` removes a field.
@@ -91,8 +120,7 @@ fn vary(value: &Value, pointer: &str, changes: &mut Vec<(String, Value)>) {
         }
         Value::Object(fields) => {
             for (name, value) in fields {
-                let name = name.replace('~', "~0").replace('/', "~1");
-                let pointer = format!("{pointer}/{name}");
+                let pointer = format!("{pointer}/{}", escape(name));
                 changes.push((pointer.clone(), Value::Null));
                 vary(value, &pointer, changes);
             }
@@ -117,10 +145,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn changes_lead_to_the_other_object() {
+        let object =
+            json!({ "metadata": { "name": "a" }, "spec": { "size": 1, "names": ["a"], "on": true } });
+        let other = json!({
+            "metadata": { "name": "a", "annotations": { "example.com/layout": "v1" } },
+            "spec": { "size": 1, "names": [] },
+        });
+        let declaration = Declaration {
+            object,
+            name: ObjectName::default(),
+            alternatives: Vec::new(),
+        };
+        let changes = changes_between(&declaration.object, &other);
+        assert_eq!(declaration.with(&changes), other);
+        let pointers: Vec<&str> = changes.keys().map(String::as_str).collect();
+        assert_eq!(pointers, ["/metadata/annotations", "/spec/names", "/spec/on"]);
+    }
+
+    #[test]
     fn each_field_is_changed_and_removed() {
         let object = json!({ "spec": { "size": 1, "image": "a:1.2", "on": true, "names": ["a", "b"] } });
         let name = ObjectName::default();
-        let declaration = Declaration { object, name };
+        let declaration = Declaration {
+            object,
+            name,
+            alternatives: Vec::new(),
+        };
         let variants = declaration.variants();
         let specs: Vec<Value> = variants
             .iter()

@@ -72,15 +72,25 @@ pub enum Step {
     ApplyWith(usize, BTreeMap<String, Value>),
     /// Deletes the object of a declaration.
     Delete(usize),
+    /// Deletes the object of a declaration in the foreground: it stays until its dependents are gone.
+    DeleteForeground(usize),
     /// Nothing is declared, but the environment fails from now on: Pods crash.
     FailEnvironment,
 }
 
 impl Step {
+    /// Returns whether the step deletes an object.
+    pub(crate) fn deletes(&self) -> bool {
+        matches!(self, Self::Delete(_) | Self::DeleteForeground(_))
+    }
+
     /// Returns the number of the declaration, if the step has one.
     pub(crate) fn declaration(&self) -> Option<usize> {
         match self {
-            Self::Apply(number) | Self::ApplyWith(number, _) | Self::Delete(number) => Some(*number),
+            Self::Apply(number)
+            | Self::ApplyWith(number, _)
+            | Self::Delete(number)
+            | Self::DeleteForeground(number) => Some(*number),
             Self::FailEnvironment => None,
         }
     }
@@ -134,11 +144,13 @@ pub enum Disturbance {
     Forbid,
     /// Events of the watches of a kind are late by 2 seconds.
     DelayEvents(String),
+    /// A call of an external system takes a minute.
+    Slow,
     /// All watches end.
     EndWatches,
     /// All watches end, and must list again.
     ExpireWatches,
-    /// Another actor deletes an object.
+    /// Another actor deletes an object, in the cluster or in an external system.
     Remove(String),
     /// Another actor changes a field that the operator has set.
     Edit(String),
@@ -165,6 +177,7 @@ impl fmt::Display for Perturbation {
             Disturbance::DelayEvents(kind) => {
                 write!(f, "events of {kind} are 2 seconds late from `{at}` on")
             }
+            Disturbance::Slow => write!(f, "`{at}` takes a minute"),
             Disturbance::EndWatches => write!(f, "all watches end after `{at}`"),
             Disturbance::ExpireWatches => write!(f, "all watches expire after `{at}`"),
             Disturbance::Remove(object) => write!(f, "another actor deletes {object} after `{at}`"),

@@ -35,6 +35,7 @@ mod context;
 mod coverage;
 mod declaration;
 mod environment;
+mod external;
 mod history;
 mod identity;
 mod kept;
@@ -53,6 +54,7 @@ mod world;
 
 pub use context::{now, random};
 pub use environment::{Act, Behavior, World};
+pub use external::{External, Outage, Remote, new_id};
 pub use history::{Disturbance, History, Pace, Perturbation, Step};
 pub use oracle::Oracle;
 pub use report::Report;

@@ -15,20 +15,23 @@ use hyper::body::{Bytes, Frame};
 use kube::Client;
 use kube::client::Body;
 use rbuilder_testing::fake::{ApiServer, Request, ResponseBody, Verb};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tower::BoxError;
 
+use crate::external::{Outage, SharedSystems, Systems, is_external};
 use crate::history::{Disturbance, Perturbation};
 use crate::oracle::{Claims, Violation, lost_claim, repeated_secret};
 use crate::timeline::{Actor, Timeline};
-use crate::world::{self, ObjectName};
+use crate::world::{self, ObjectName, Snapshot};
 
 /// How long a permission is taken.
 const OUTAGE: Duration = Duration::from_secs(30);
 /// How long the operator does not see that an object was deleted and declared again.
 const UNSEEN: Duration = Duration::from_millis(500);
+/// How long a slow call of an external system takes.
+const SLOW_CALL: Duration = Duration::from_secs(60);
 /// How late events are.
 const DELAY: Duration = Duration::from_secs(2);
 
@@ -39,6 +42,8 @@ pub(crate) struct Moment {
     pub(crate) name: String,
     /// Whether the server has changed something.
     pub(crate) changed: bool,
+    /// Whether it is a call of an external system.
+    pub(crate) is_external: bool,
     /// Number of the step of the history.
     pub(crate) step: usize,
 }
@@ -84,6 +89,7 @@ pub(crate) struct Traffic {
 #[derive(Clone, Debug)]
 pub(crate) struct Network {
     pub(crate) server: ApiServer,
+    pub(crate) systems: SharedSystems,
     traffic: Arc<Mutex<Traffic>>,
     /// Notified when a process has crashed.
     pub(crate) crashed: Arc<Notify>,
@@ -105,6 +111,7 @@ impl Network {
         };
         Self {
             server,
+            systems: SharedSystems::default(),
             traffic: Arc::new(Mutex::new(traffic)),
             crashed: Arc::new(Notify::new()),
         }
@@ -114,10 +121,16 @@ impl Network {
         self.traffic.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the number of changes to the state. An event that is published again and again is none.
-    pub(crate) fn version(&self) -> u64 {
+    /// Returns the number of changes in the cluster, and of those in external systems. An event that is
+    /// published again and again is none.
+    pub(crate) fn version(&self) -> (u64, u64) {
         let recorded = self.traffic().recorded;
-        self.server.version() - recorded
+        (self.server.version() - recorded, self.systems.lock().version())
+    }
+
+    /// Returns the state of the cluster and of external systems.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        Snapshot::take(&self.server, &self.systems.lock())
     }
 
     /// Returns the connection of a new process.
@@ -155,14 +168,20 @@ impl Network {
         (code, body)
     }
 
-    async fn delete(&self, actor: Actor, object: &ObjectName) {
-        let request = http::Request::delete(object.path()).body(String::new());
+    async fn delete(&self, actor: Actor, object: &ObjectName, options: &Value) {
+        let request = http::Request::delete(object.path()).body(options.to_string());
         self.send(actor, request.expect("a path of names is a URI")).await;
+    }
+
+    /// Deletes a declared object, which stays until its dependents are gone.
+    pub(crate) async fn undeclare_in_foreground(&self, object: &ObjectName) {
+        let options = json!({ "propagationPolicy": "Foreground" });
+        self.delete(Actor::User, object, &options).await;
     }
 
     /// Deletes a declared object.
     pub(crate) async fn undeclare(&self, object: &ObjectName) {
-        self.delete(Actor::User, object).await;
+        self.delete(Actor::User, object, &json!({})).await;
     }
 
     /// Changes an object, or a part such as `/status`, by a merge patch.
@@ -262,14 +281,10 @@ impl Connection {
         http: http::Request<Body>,
     ) -> Result<Response<ResponseBody>, BoxError> {
         let kind = kind_of_request(request);
-        let (name, actions) = self.network.traffic().next_moment(&kind);
-        let moment = Moment {
-            name: name.clone(),
-            changed: false,
-            step: self.network.traffic().step,
-        };
-        if let Some(refused) = self.disturb_before(&actions, &kind, &moment).await {
-            return refused;
+        let (moment, actions) = self.network.traffic().next_moment(&kind, false);
+        let name = moment.name.clone();
+        if let Some(code) = self.disturb_before(&actions, &kind, &moment).await {
+            return Ok(refusal(code));
         }
         let before = self.network.server.version();
         let target = ObjectName::of_request(request);
@@ -289,7 +304,7 @@ impl Connection {
             }
             traffic.timeline.request(Actor::Operator, name, code, changed);
             if let Some(claims) = traffic.claims.as_mut().filter(|_| changed) {
-                claims.observe(&self.network.server.objects());
+                claims.observe(&self.network.server.objects(), &target);
             }
             let deleted = old.flatten().filter(|_| changed);
             let deletion = deleted.map(|object| Deletion {
@@ -314,13 +329,36 @@ impl Connection {
         Ok(response)
     }
 
-    /// Does what the history says before a request. Returns the answer if the server does not see it.
-    async fn disturb_before(
+    /// Lets external systems handle a call.
+    pub(crate) async fn call_external<T>(
         &self,
-        actions: &[Perturbation],
-        kind: &str,
-        moment: &Moment,
-    ) -> Option<Result<Response<ResponseBody>, BoxError>> {
+        call: &str,
+        handle: impl FnOnce(&mut Systems) -> T,
+    ) -> Result<T, Outage> {
+        self.check_alive().await;
+        let (moment, actions) = self.network.traffic().next_moment(call, true);
+        if let Some(code) = self.disturb_before(&actions, call, &moment).await {
+            return Err(Outage::Refused(code));
+        }
+        let past = self.network.server.version();
+        let before = self.network.version();
+        let result = handle(&mut self.network.systems.lock());
+        let changed = self.network.version() != before;
+        {
+            let mut traffic = self.network.traffic();
+            let name = moment.name.clone();
+            traffic.timeline.call(Actor::Operator, name, 200, changed);
+            traffic.moments.push(Moment { changed, ..moment });
+        }
+        let answer = self.disturb_after(&actions, past).await;
+        answer.map_err(|_| Outage::AnswerLost)?;
+        self.check_alive().await;
+        Ok(result)
+    }
+
+    /// Does what the history says before a request. Returns the status code of the answer if the request
+    /// does not reach its destination.
+    async fn disturb_before(&self, actions: &[Perturbation], kind: &str, moment: &Moment) -> Option<u16> {
         for perturbation in actions {
             self.network.note(perturbation);
             match &perturbation.action {
@@ -330,12 +368,13 @@ impl Connection {
                 }
                 Disturbance::Refuse(code) => {
                     self.network.record(moment, *code);
-                    return Some(Ok(refusal(*code, "the simulation asked for a failure")));
+                    return Some(*code);
                 }
                 Disturbance::Forbid => {
                     let until = Instant::now() + OUTAGE;
                     self.network.traffic().forbidden.push((kind.to_owned(), until));
                 }
+                Disturbance::Slow => tokio::time::sleep(SLOW_CALL).await,
                 Disturbance::DelayEvents(kind) => {
                     let until = Instant::now() + DELAY;
                     self.network.traffic().delayed.insert(kind.clone(), until);
@@ -345,7 +384,7 @@ impl Connection {
         }
         if self.network.traffic().is_forbidden(kind) {
             self.network.record(moment, 403);
-            return Some(Ok(refusal(403, "the simulation took this permission")));
+            return Some(403);
         }
         None
     }
@@ -363,9 +402,10 @@ impl Connection {
                 Disturbance::LoseAnswer => return Err("the simulation lost the answer".into()),
                 Disturbance::EndWatches => network.server.drop_watches(),
                 Disturbance::ExpireWatches => network.server.expire_watches(),
+                Disturbance::Remove(object) if is_external(object) => network.remove_external(object),
                 Disturbance::Remove(object) => {
                     if let Some(object) = ObjectName::parse(object) {
-                        network.delete(Actor::Other, &object).await;
+                        network.delete(Actor::Other, &object, &json!({})).await;
                     }
                 }
                 Disturbance::Edit(object) => {
@@ -404,8 +444,19 @@ impl Network {
     fn record(&self, moment: &Moment, code: u16) {
         let mut traffic = self.traffic();
         let name = moment.name.clone();
-        traffic.timeline.request(Actor::Operator, name, code, false);
+        match moment.is_external {
+            true => traffic.timeline.call(Actor::Operator, name, code, false),
+            false => traffic.timeline.request(Actor::Operator, name, code, false),
+        }
         traffic.moments.push(moment.clone());
+    }
+
+    /// Deletes an object of an external system, as another actor.
+    fn remove_external(&self, object: &str) {
+        if self.systems.lock().remove(object) {
+            let text = format!("delete {object}");
+            self.traffic().timeline.call(Actor::Other, text, 200, true);
+        }
     }
 
     /// Changes a field that the operator has set, as another actor. Does nothing if there is none.
@@ -428,8 +479,8 @@ impl Traffic {
         }
     }
 
-    /// Counts a request. Returns its name, and what the history says about it.
-    fn next_moment(&mut self, kind: &str) -> (String, Vec<Perturbation>) {
+    /// Counts a request. Returns it, and what the history says about it.
+    fn next_moment(&mut self, kind: &str, is_external: bool) -> (Moment, Vec<Perturbation>) {
         let count = self.counts.entry(kind.to_owned()).or_default();
         *count += 1;
         let name = format!("{kind} #{count}");
@@ -437,7 +488,13 @@ impl Traffic {
             .into_iter()
             .partition(|perturbation| perturbation.at == name);
         self.waiting = later;
-        (name, now)
+        let moment = Moment {
+            name,
+            changed: false,
+            is_external,
+            step: self.step,
+        };
+        (moment, now)
     }
 
     fn is_forbidden(&self, kind: &str) -> bool {
@@ -476,7 +533,11 @@ fn name_request(request: &Request) -> String {
 }
 
 /// Returns the answer of a server that fails or refuses.
-fn refusal(code: u16, message: &str) -> Response<ResponseBody> {
+fn refusal(code: u16) -> Response<ResponseBody> {
+    let message = match code {
+        403 => "the simulation took this permission",
+        _ => "the simulation asked for a failure",
+    };
     let mut response = ApiServer::refusal(code, message);
     if code == 429 {
         let second = http::HeaderValue::from_static("1");

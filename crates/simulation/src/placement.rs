@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use rbuilder_testing::Random;
 
+use crate::external::is_external;
 use crate::history::{Disturbance, Perturbation, Step};
 use crate::network::Moment;
 use crate::run::Outcome;
@@ -31,15 +32,44 @@ pub(crate) fn crashes(changing: &[&Moment]) -> Vec<Perturbation> {
     each.flat_map(|action| at_each(changing, action)).collect()
 }
 
+/// Returns pairs that let the operator see an object that was replaced beside a child of the former one:
+/// after the operator has made the child, the object is deleted and declared again, and from the next
+/// write on, the events of the child's kind are late.
+pub(crate) fn replacements(outcome: &Outcome, declared: &[String]) -> Vec<[Perturbation; 2]> {
+    let is_own = |kind: &str| declared.iter().any(|name| name.split(' ').next() == Some(kind));
+    let changing = changing(&outcome.moments, 0);
+    let mut pairs = Vec::new();
+    for (made, next) in changing.iter().zip(changing.iter().skip(1)) {
+        // The name of a request begins with its verb and kind, such as `create pods default/a #1`.
+        let kind = made.name.split(' ').nth(1).unwrap_or_default();
+        if made.is_external || is_own(kind.split('/').next().unwrap_or_default()) {
+            continue;
+        }
+        for name in declared {
+            let redeclare = Disturbance::Redeclare(name.clone());
+            let delay = Disturbance::DelayEvents(kind.to_owned());
+            let (made, next) = ([*made], [*next]);
+            let redeclared = at_each(&made, &redeclare);
+            pairs.extend(
+                redeclared
+                    .zip(at_each(&next, &delay))
+                    .map(|(one, other)| [one, other]),
+            );
+        }
+    }
+    pairs
+}
+
 /// Returns the other perturbations to try with a history. For a history that changes a declaration, they
 /// also include crashes from there on.
 pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[String]) -> Vec<Perturbation> {
-    let last_apply = steps.iter().rposition(|step| !matches!(step, Step::Delete(_)));
+    let last_apply = steps.iter().rposition(|step| !step.deletes());
     let state = last_apply.and_then(|number| outcome.settled.get(number));
     let objects: Vec<&String> = state.into_iter().flat_map(|state| state.0.keys()).collect();
     let is_child = |name: &&&String| !declared.contains(name) && !name.contains('<');
     let children = objects.iter().filter(is_child);
-    let kinds = objects.iter().filter_map(|name| Some(name.split_once(' ')?.0));
+    let in_cluster = objects.iter().filter(|name| !is_external(name));
+    let kinds = in_cluster.filter_map(|name| Some(name.split_once(' ')?.0));
     let kinds: BTreeSet<&str> = kinds.collect();
     // Disturb the steps of a path that differ from the base.
     let change = steps.iter().position(|step| matches!(step, Step::ApplyWith(..)));
@@ -57,24 +87,62 @@ pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[Strin
     }
     for child in children {
         add(&changing, &Disturbance::Remove(child.to_string()));
-        add(&changing, &Disturbance::Edit(child.to_string()));
+        if !is_external(child) {
+            add(&changing, &Disturbance::Edit(child.to_string()));
+        }
     }
     for kind in kinds {
         add(&changing, &Disturbance::DelayEvents(kind.to_owned()));
     }
-    for code in CODES {
-        add(&moments, &Disturbance::Refuse(code));
-    }
-    for action in [
-        Disturbance::Forbid,
-        Disturbance::ExpireWatches,
-        Disturbance::EndWatches,
-    ] {
-        add(&moments, &action);
-    }
+    let external: Vec<&Moment> = moments
+        .iter()
+        .copied()
+        .filter(|moment| moment.is_external)
+        .collect();
+    add(&external, &Disturbance::Slow);
+    add(&moments, &Disturbance::Forbid);
+    let (first, later) = outages(&moments);
+    list.extend(first);
     // A small budget must not leave out whole kinds of perturbations.
     Random::new(2).shuffle(&mut list);
+    let mut later = later;
+    Random::new(3).shuffle(&mut later);
+    list.append(&mut later);
     list
+}
+
+/// Returns the errors of the server and of watches at each request: first, one of each at every request,
+/// and then all others. Most operators treat them alike.
+fn outages(moments: &[&Moment]) -> (Vec<Perturbation>, Vec<Perturbation>) {
+    let mut first = Vec::new();
+    let mut later = Vec::new();
+    let watches = [Disturbance::ExpireWatches, Disturbance::EndWatches];
+    let codes = CODES.map(Disturbance::Refuse);
+    for (number, moment) in moments.iter().enumerate() {
+        for actions in [&codes[..], &watches] {
+            let chosen = number % actions.len();
+            for (index, action) in actions.iter().enumerate() {
+                let list = if index == chosen { &mut first } else { &mut later };
+                list.extend(at_each(&[*moment], action));
+            }
+        }
+    }
+    (first, later)
+}
+
+/// How many requests apart neighbours are.
+const NEAR: usize = 2;
+
+/// Returns the perturbations at a request and at those around it.
+pub(crate) fn neighbours<'p>(
+    moments: &[Moment],
+    at: &str,
+    perturbations: &'p [Perturbation],
+) -> Vec<&'p Perturbation> {
+    let place = moments.iter().position(|moment| moment.name == at).unwrap_or(0);
+    let around = &moments[place.saturating_sub(NEAR)..moments.len().min(place + NEAR + 1)];
+    let is_near = |perturbation: &&Perturbation| around.iter().any(|moment| moment.name == perturbation.at);
+    perturbations.iter().filter(is_near).collect()
 }
 
 /// Returns a perturbation for each moment.

@@ -106,6 +106,9 @@ struct EventRecord<'r> {
     /// Whether the request changed something.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     changed: bool,
+    /// Whether the request went to an external system.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    external: bool,
 }
 
 impl<'r> Record<'r> {
@@ -214,6 +217,7 @@ fn describe(step: &Step, declarations: &[String]) -> String {
             format!("apply {} {}", name(number), changes.join(" and "))
         }
         Step::Delete(number) => format!("delete {}", name(number)),
+        Step::DeleteForeground(number) => format!("delete {} in the foreground", name(number)),
         Step::FailEnvironment => "the environment fails from now on".to_owned(),
     }
 }
@@ -226,6 +230,7 @@ impl<'r> EventRecord<'r> {
             text: &event.text,
             code: (event.code != 0).then_some(event.code),
             changed: event.changed,
+            external: event.is_external,
         }
     }
 }
@@ -342,7 +347,7 @@ mod tests {
             crash("update configmaps default/a"),
             crash("update configmaps default/b"),
         );
-        let folder = Folder::new("kept");
+        let folder = Folder::new("kept-histories");
         let kept = format!("{fails}\n{unreached}\n");
         std::fs::write(folder.0.join(identity().kept_file()), kept).unwrap();
         let settings = Settings {

@@ -182,6 +182,12 @@ impl<'r> Run<'r> {
             Step::Apply(number) => (*number, declarations[*number].object.clone()),
             Step::ApplyWith(number, changes) => (*number, declarations[*number].with(changes)),
             Step::Delete(number) => return self.network.undeclare(&declarations[*number].name).await,
+            Step::DeleteForeground(number) => {
+                return self
+                    .network
+                    .undeclare_in_foreground(&declarations[*number].name)
+                    .await;
+            }
             Step::FailEnvironment => {
                 self.environment.fail();
                 let text = "the environment fails from now on".to_owned();
@@ -207,7 +213,7 @@ impl<'r> Run<'r> {
     /// Waits until nothing changes any more. If the state is not the expected one then, waits longer.
     async fn settle(&mut self, expected: Option<&Snapshot>) -> Settled {
         let begin = Instant::now();
-        let (mut changed, mut version) = (begin, 0);
+        let (mut changed, mut version) = (begin, (0, 0));
         let first = self.network.traffic().moments.len();
         let mut idle_from = first;
         loop {
@@ -227,7 +233,7 @@ impl<'r> Run<'r> {
                 if count - idle_from > MOST_IDLE_REQUESTS {
                     return Settled::Never;
                 }
-                let state = Snapshot::take(&self.network.server);
+                let state = self.network.snapshot();
                 let differences = expected.map(|expected| compare(expected, &state, &self.expected.mask));
                 match differences.filter(|differences| !differences.is_empty()) {
                     None => return Settled::AsExpected,
@@ -296,7 +302,10 @@ impl<'r> Run<'r> {
         if self.setting.invariants.is_empty() {
             return;
         }
-        let world = World::new(self.network.server.objects());
+        let world = World::new(
+            self.network.server.objects(),
+            self.network.systems.lock().objects(),
+        );
         for invariant in &self.setting.invariants {
             if let Err(why) = invariant(&world) {
                 self.outcome
@@ -307,18 +316,26 @@ impl<'r> Run<'r> {
     }
 
     fn judge(&mut self, number: usize, step: &Step, settled: Settled) {
-        let state = Snapshot::take(&self.network.server);
+        let state = self.network.snapshot();
         match settled {
             Settled::AsExpected => {}
             Settled::Never => {
-                let message = format!("the operator does not become quiet{}", self.last_writes());
-                self.outcome
-                    .violations
-                    .push(Violation::new(Oracle::Quiet, message));
+                let writes = self.last_writes();
+                let violations = &mut self.outcome.violations;
+                let message = format!("the operator does not become quiet{writes}");
+                violations.push(Violation::new(Oracle::Quiet, message));
+                let object = step
+                    .declaration()
+                    .map(|number| &self.setting.declarations[number].name);
+                let left = object.filter(|name| crate::world::find(&self.network.server, name).is_some());
+                if let Some(name) = left.filter(|_| step.deletes()) {
+                    let message = format!("the deletion of {name} does not end{writes}");
+                    violations.push(Violation::new(Oracle::Deletion, message));
+                }
             }
             Settled::Otherwise(differences) => {
                 let oracle = match step {
-                    Step::Delete(_) => Oracle::Deletion,
+                    step if step.deletes() => Oracle::Deletion,
                     _ => self.expected.oracle.unwrap_or(Oracle::EndState),
                 };
                 let lines: Vec<String> = differences
@@ -390,6 +407,7 @@ impl<'r> Run<'r> {
 impl Process {
     fn start(setting: &Setting, network: &Network) -> Self {
         let connection = network.connect();
+        context::connect(&connection);
         let task = tokio::spawn((setting.program)(
             connection.client(),
             setting.namespace.as_deref(),

@@ -10,12 +10,12 @@ use rbuilder_testing::Random;
 use serde_json::Value;
 
 use crate::coverage::{
-    BREAKING_ENVIRONMENT, FAILING_ENVIRONMENT, OTHER_DECLARATION, OTHER_ORDER, SLOW_ENVIRONMENT,
+    BREAKING_ENVIRONMENT, FAILING_ENVIRONMENT, FOREGROUND, OTHER_DECLARATION, OTHER_ORDER, SLOW_ENVIRONMENT,
 };
 use crate::history::{History, Pace, Perturbation, Step};
 use crate::kept::{Kept, KeptOutcome};
 use crate::oracle::{Oracle, Violation};
-use crate::placement::{changing, crashes, perturbations};
+use crate::placement::{changing, crashes, neighbours, perturbations, replacements};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::run::{Expected, Outcome, Setting, run};
@@ -89,6 +89,7 @@ impl<'s> Search<'s> {
         self.found.coverage.add_requests(&base.outcome.moments);
         self.repeat(&base, kept);
         self.paces(&base);
+        self.foreground(&base);
         self.orders(&base);
         let crashes = crashes(&changing(&base.outcome.moments, 0));
         self.disturb_each(&base, &crashes);
@@ -103,6 +104,11 @@ impl<'s> Search<'s> {
             .map(|base| perturbations(&base.history.steps, &base.outcome, &declared));
         let singles: Vec<Vec<Perturbation>> = singles.collect();
         let mut queues: Vec<_> = singles.iter().map(|singles| singles.iter()).collect();
+        for pair in replacements(&bases[0].outcome, &declared) {
+            if !self.is_done() {
+                self.disturb(&bases[0], pair.to_vec());
+            }
+        }
         // Half of the histories disturb the first declaration.
         while !self.is_done() && queues.iter().any(|queue| queue.len() > 0) {
             for number in 1..queues.len().max(2) {
@@ -167,7 +173,7 @@ impl<'s> Search<'s> {
         let mut applied = BTreeSet::new();
         for step in &history.steps {
             match (step, step.declaration()) {
-                (Step::Delete(number), _) => applied.remove(number),
+                (Step::Delete(number) | Step::DeleteForeground(number), _) => applied.remove(number),
                 (_, Some(number)) => applied.insert(number),
                 (_, None) => false,
             };
@@ -180,7 +186,7 @@ impl<'s> Search<'s> {
                     let alone = self.run(&fresh, &Expected::default());
                     alone.settled.get(count - 1).cloned()
                 }
-                Step::Delete(_) | Step::FailEnvironment => None,
+                Step::Delete(_) | Step::DeleteForeground(_) | Step::FailEnvironment => None,
             };
             expected.steps.push(state);
         }
@@ -225,7 +231,7 @@ impl<'s> Search<'s> {
         };
         // After the last deletion, nothing must be left.
         let mut steps = vec![None; history.steps.len() - 1];
-        steps.push(Some(Snapshot::take(&self.setting.server)));
+        steps.push(Some(Snapshot::of_cluster(&self.setting.server)));
         let mut expected = Expected {
             steps,
             ..Expected::default()
@@ -282,6 +288,17 @@ impl<'s> Search<'s> {
         breaking.steps.insert(count, Step::FailEnvironment);
         expected.steps.insert(count, None);
         self.try_kind(BREAKING_ENVIRONMENT, &breaking, &expected);
+    }
+
+    /// Deletes all objects in the foreground.
+    fn foreground(&mut self, base: &Base) {
+        let mut history = base.history.clone();
+        for step in &mut history.steps {
+            if let Step::Delete(number) = step {
+                *step = Step::DeleteForeground(*number);
+            }
+        }
+        self.try_kind(FOREGROUND, &history, &base.expected);
     }
 
     /// Declares several objects in the opposite order.
@@ -349,7 +366,13 @@ impl<'s> Search<'s> {
         expected
             .steps
             .insert(count + 1, base.expected.steps[count - 1].clone());
-        let outcome = self.run(&path, &expected);
+        let mut outcome = self.run(&path, &expected);
+        if outcome.rejected.is_some() {
+            // The server rejects the way back, such as to a smaller volume.
+            path.steps.remove(count + 1);
+            expected.steps.remove(count + 1);
+            outcome = self.run(&path, &expected);
+        }
         // Where the end may depend on the way, a perturbation may change it.
         let depends_on_path = self.setting.accepted.contains(&Oracle::Path);
         if self.report(&path, &expected, &outcome) || outcome.rejected.is_some() || depends_on_path {
@@ -422,9 +445,14 @@ impl<'s> Search<'s> {
                 self.found.histories += 1;
                 continue;
             }
-            let mut pair = vec![singles[random.below(singles.len())].clone()];
-            pair.push(singles[random.below(singles.len())].clone());
-            self.disturb(base, pair);
+            let first = &singles[random.below(singles.len())];
+            let near = neighbours(&base.outcome.moments, &first.at, singles);
+            // What happens shortly after another is more likely to meet its consequences.
+            let second = match random.below(4) {
+                0 => &singles[random.below(singles.len())],
+                _ => near[random.below(near.len())],
+            };
+            self.disturb(base, vec![first.clone(), second.clone()]);
         }
     }
 

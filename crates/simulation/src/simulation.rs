@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::declaration::Declaration;
+use crate::declaration::{Declaration, changes_between};
 use crate::environment::{self, Behavior, World};
 use crate::history::VARIABLE;
 use crate::identity::Identity;
@@ -47,6 +47,7 @@ pub struct Simulation {
     program: Program,
     server: ApiServer,
     declarations: Vec<Value>,
+    alternatives: Vec<Value>,
     behaviors: Vec<Arc<dyn Behavior>>,
     invariants: Vec<Invariant>,
     namespace: Option<String>,
@@ -94,6 +95,7 @@ impl Simulation {
             program,
             server: ApiServer::new().collecting_garbage(),
             declarations: Vec::new(),
+            alternatives: Vec::new(),
             behaviors: environment::of_cluster(),
             invariants: Vec::new(),
             namespace: None,
@@ -163,6 +165,22 @@ impl Simulation {
         match serde_json::to_value(object) {
             Ok(object) => self.declarations.push(object),
             Err(error) => panic!("cannot serialize a declared object: {error}"),
+        }
+        self
+    }
+
+    /// Adds another form of a declared object, which has the same kind and name: one that an older version
+    /// of the operator has written, such as with annotations in a former format, or a whole configuration
+    /// that differs in several fields. Histories declare it from nothing, and change between the two.
+    ///
+    /// # Panics
+    /// Panics if the object cannot be serialized. [`run`](Self::run) panics if no such object is declared.
+    #[must_use]
+    #[track_caller]
+    pub fn alternative(mut self, object: &impl Serialize) -> Self {
+        match serde_json::to_value(object) {
+            Ok(object) => self.alternatives.push(object),
+            Err(error) => panic!("cannot serialize another form of a declared object: {error}"),
         }
         self
     }
@@ -283,8 +301,23 @@ impl Simulation {
 
     #[track_caller]
     fn setting(self) -> Setting {
-        let declared = self.declarations.into_iter();
-        let declarations: Vec<_> = declared.map(|object| declaration(&self.server, object)).collect();
+        let declarations = self.declarations.into_iter();
+        let mut declarations: Vec<Declaration> = declarations
+            .map(|object| declaration(&self.server, object))
+            .collect();
+        for object in self.alternatives {
+            let other = declaration(&self.server, object);
+            let mut known = declarations.iter_mut();
+            match known.find(|known| known.name == other.name) {
+                Some(known) => known
+                    .alternatives
+                    .push(changes_between(&known.object, &other.object)),
+                None => panic!(
+                    "{} is another form of nothing: add `.declare(&object)`",
+                    other.name
+                ),
+            }
+        }
         Setting {
             server: with_namespaces(self.server, &declarations),
             declarations,
@@ -339,7 +372,11 @@ fn declaration(server: &ApiServer, mut object: Value) -> Declaration {
         namespace,
         name,
     };
-    Declaration { object, name }
+    Declaration {
+        object,
+        name,
+        alternatives: Vec::new(),
+    }
 }
 
 /// Adds the namespaces of the declared objects, except for those that are declared themselves.

@@ -47,6 +47,8 @@ pub struct Event {
     pub code: u16,
     /// Whether the request changed something.
     pub changed: bool,
+    /// Whether the request went to an external system, not to the API server.
+    pub is_external: bool,
 }
 
 impl fmt::Display for Event {
@@ -91,7 +93,16 @@ impl Timeline {
             text,
             code,
             changed,
+            is_external: false,
         });
+    }
+
+    /// Adds a call of an external system.
+    pub(crate) fn call(&mut self, actor: Actor, text: String, code: u16, changed: bool) {
+        self.request(actor, text, code, changed);
+        if let Some(event) = self.events.last_mut() {
+            event.is_external = true;
+        }
     }
 
     pub(crate) fn note(&mut self, actor: Actor, text: String) {

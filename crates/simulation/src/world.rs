@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use rbuilder_testing::fake::{ApiServer, Request, StoredObject};
 use serde_json::{Map, Value, json};
 
+use crate::external::Systems;
+
 /// Kinds that no state contains: they record what happened.
 const RECORDS: [&str; 3] = ["events", "events.events.k8s.io", "leases.coordination.k8s.io"];
 
@@ -29,7 +31,7 @@ pub(crate) const SEED: &str = "seed-";
 pub(crate) const GIVEN: &str = "simulation.rbuilder/given";
 
 /// The start of the uids of the simulated API server.
-const UID: &str = "00000000-0000-4000-8000-";
+pub(crate) const UID: &str = "00000000-0000-4000-8000-";
 
 /// Kind, namespace and name of an object. Formatted as `deployments.apps default/sample`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -212,7 +214,19 @@ fn changed_field(fields: &Value, value: &Value, is_root: bool) -> Option<Value> 
 pub(crate) struct Snapshot(pub(crate) BTreeMap<String, Value>);
 
 impl Snapshot {
-    pub(crate) fn take(server: &ApiServer) -> Self {
+    /// Returns the state of the cluster and of external systems.
+    pub(crate) fn take(server: &ApiServer, systems: &Systems) -> Self {
+        let mut state = Self::of_cluster(server);
+        state
+            .0
+            .extend(systems.objects().into_iter().map(|(name, mut value)| {
+                normalize_values(&mut value, None);
+                (name, value)
+            }));
+        state
+    }
+
+    pub(crate) fn of_cluster(server: &ApiServer) -> Self {
         let mut objects: BTreeMap<String, Value> = BTreeMap::new();
         for stored in server.objects() {
             let name = ObjectName::of(&stored);

@@ -98,7 +98,7 @@ impl Browser {
     fn command(&self, view: View) -> Cmd {
         Cmd::program(&self.0)
             // Containers run as root, in which Chromium has no sandbox. The pages are our own.
-            .words("--headless --no-sandbox --disable-gpu --hide-scrollbars --disable-dev-shm-usage")
+            .words("--headless --no-sandbox --disable-gpu --hide-scrollbars --disable-dev-shm-usage --log-level=3")
             .arg(format!(
                 "--blink-settings=preferredColorScheme={}",
                 view.scheme.number()

@@ -10,7 +10,7 @@ use crate::html::escape;
 const STYLE: &str = include_str!("style.css");
 
 /// The hash of the style for the content security policy, checked by a test.
-const STYLE_HASH: &str = "sha256-aN/FfP5w48A76z8c4vJkPqMhVi177G7JzgQCpd4gM48=";
+const STYLE_HASH: &str = "sha256-EPdEVbL0PELpUwiQId8setykln+3G3jm/fHkhtfJX88=";
 
 /// What all generated pages contain.
 pub const MARK: &str = "rbuilder simulate";

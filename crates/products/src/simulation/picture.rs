@@ -6,6 +6,7 @@ use crate::html::escape;
 /// Actors that always have a lane, from the top. Requests end in the lane of the API server.
 const LANES: [&str; 4] = ["user", "operator", API_SERVER, "environment"];
 const API_SERVER: &str = "API server";
+const EXTERNAL: &str = "external systems";
 const FAULT: &str = "fault";
 
 /// Height of a lane.
@@ -87,6 +88,9 @@ fn lanes(events: &[Event]) -> Vec<&str> {
             lanes.push(&event.actor);
         }
     }
+    if events.iter().any(|event| event.external) {
+        lanes.insert(3, EXTERNAL);
+    }
     if events.iter().any(|event| event.actor == FAULT) {
         lanes.push(FAULT);
     }
@@ -98,7 +102,7 @@ pub(super) fn class(actor: &str) -> &'static str {
     match actor {
         "user" => "user",
         "operator" => "operator",
-        API_SERVER => "server",
+        API_SERVER | EXTERNAL => "server",
         "environment" => "environment",
         FAULT => "fault",
         _ => "other",
@@ -138,10 +142,18 @@ fn push_axis(page: &mut String, events: &[Event], places: &[usize], height: usiz
             page.push_str(&format!(
                 "<line class=\"pause\" x1=\"{line}\" y1=\"{AXIS}\" x2=\"{line}\" y2=\"{height}\"/>\n\
                  <text x=\"{line}\" y=\"13\">{}</text>\n",
-                seconds(event.at)
+                short_seconds(event.at)
             ));
         }
         before = Some(event.at);
+    }
+}
+
+/// Returns a time in seconds with at most one decimal: labels of two pauses must not touch.
+fn short_seconds(milliseconds: u64) -> String {
+    match (milliseconds / 1000, milliseconds % 1000 / 100) {
+        (seconds, 0) => format!("{seconds} s"),
+        (seconds, tenths) => format!("{seconds}.{tenths} s"),
     }
 }
 
@@ -161,10 +173,8 @@ fn push_event(page: &mut String, event: &Event, x: usize, lanes: &[&str], height
         escape(&event.text),
         event.code.map(|code| format!(" → {code}")).unwrap_or_default(),
     ));
-    let server = lanes
-        .iter()
-        .position(|lane| *lane == API_SERVER)
-        .map_or(y, middle);
+    let target = if event.external { EXTERNAL } else { API_SERVER };
+    let server = lanes.iter().position(|lane| *lane == target).map_or(y, middle);
     match event.code {
         _ if event.actor == FAULT => page.push_str(&format!(
             "<line class=\"cut\" x1=\"{x}\" y1=\"{AXIS}\" x2=\"{x}\" y2=\"{height}\"/>\
@@ -206,6 +216,7 @@ mod tests {
             text: "get pods <a>".to_owned(),
             code,
             changed: false,
+            external: false,
         }
     }
 
@@ -221,6 +232,20 @@ mod tests {
             "fault",
         ];
         assert_eq!(lanes(&events), expected);
+    }
+
+    #[test]
+    fn external_systems_have_a_lane_below_the_server() {
+        let mut call = event(0, "operator", Some(200));
+        call.external = true;
+        let expected = [
+            "user",
+            "operator",
+            "API server",
+            "external systems",
+            "environment",
+        ];
+        assert_eq!(lanes(&[call]), expected);
     }
 
     #[test]

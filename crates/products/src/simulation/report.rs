@@ -119,6 +119,9 @@ pub struct Event {
     /// Whether the request changed something.
     #[serde(default)]
     pub changed: bool,
+    /// Whether the request went to an external system, not to the API server.
+    #[serde(default)]
+    pub external: bool,
 }
 
 impl Report {

@@ -11,6 +11,7 @@ mod data_loss;
 mod dead_field;
 mod deletion;
 mod error_swallowed;
+mod external_call;
 mod external_system;
 mod finalizer;
 mod hot_loop;
@@ -81,6 +82,7 @@ pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
         dead_field::CASES,
         deletion::CASES,
         error_swallowed::CASES,
+        external_call::CASES,
         external_system::CASES,
         finalizer::CASES,
         hot_loop::CASES,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Secret};
 use kube::ResourceExt;
 use kube::core::Selector;
@@ -92,10 +93,15 @@ mod clean_slate {
     use super::*;
 
     async fn reconcile<const REPAIRED: bool>(login: Arc<Labelled>, ctx: Ctx<()>) -> Result {
-        let (name, wanted) = (login.name_any(), secret(login.name_any(), &login.spec.label));
+        let (name, mut wanted) = (login.name_any(), secret(login.name_any(), &login.spec.label));
         let cached = ctx.cached::<Secret>()?.named(&namespace(&*login), &name);
         if !REPAIRED && cached.is_none() {
             delete_named::<Secret, _>(&ctx, &*login, &name).await?;
+            let password = ByteString(ctx.random().to_string().into_bytes());
+            wanted
+                .data
+                .get_or_insert_default()
+                .insert("password".to_owned(), password);
             create(&ctx, &*login, wanted).await?;
             return Ok(Action::requeue(Duration::from_secs(1)));
         }

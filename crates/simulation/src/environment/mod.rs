@@ -3,6 +3,7 @@
 mod storage;
 mod workloads;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,21 +20,29 @@ use crate::world::ObjectName;
 /// How long a step takes if the environment is slow.
 const SLOW: Duration = Duration::from_secs(20);
 
-/// The objects of the cluster.
+/// The objects of the cluster and of external systems.
 #[derive(Debug)]
 pub struct World {
     objects: Vec<StoredObject>,
+    externals: BTreeMap<String, Value>,
 }
 
 impl World {
-    pub(crate) fn new(objects: Vec<StoredObject>) -> Self {
-        Self { objects }
+    pub(crate) fn new(objects: Vec<StoredObject>, externals: BTreeMap<String, Value>) -> Self {
+        Self { objects, externals }
     }
 
     /// Returns all objects except those that every cluster has, sorted by kind and name.
     #[must_use]
     pub fn objects(&self) -> &[StoredObject] {
         &self.objects
+    }
+
+    /// Returns the objects of external systems by names such as `dns: a.example.com`. Objects with the
+    /// same name have numbers: `dns: a.example.com <2>`.
+    #[must_use]
+    pub fn externals(&self) -> &BTreeMap<String, Value> {
+        &self.externals
     }
 
     /// Returns the objects of a kind, such as `deployments` of the group `apps`.
@@ -146,7 +155,7 @@ impl Environment {
 
     /// Plans acts, and does those that are due.
     pub(crate) async fn step(&mut self, network: &Network) {
-        let world = World::new(network.server.objects());
+        let world = World::new(network.server.objects(), network.systems.lock().objects());
         let delay = if self.pace == Pace::Slow {
             SLOW
         } else {

@@ -25,9 +25,24 @@ impl Claims {
         self.ready.clear();
     }
 
-    /// Looks at the objects after a write. A workload must not change after its owner has claimed to be
-    /// ready in the same generation.
-    pub(crate) fn observe(&mut self, objects: &[StoredObject]) {
+    /// Looks at the objects after a write of the operator. An object that says in it that it is ready must
+    /// be so, and a workload must not change after its owner has claimed to be ready in the same
+    /// generation.
+    pub(crate) fn observe(&mut self, objects: &[StoredObject], written: &ObjectName) {
+        self.observe_workloads(objects);
+        let mut claiming = objects.iter().filter(|stored| claims_ready(stored));
+        let claim = claiming.find(|stored| ObjectName::of(stored) == *written);
+        let child = claim.and_then(|stored| unready_child(stored, objects));
+        if let Some(child) = child {
+            let message = format!(
+                "{written} says that it is ready in the write of its status, but {} is not yet",
+                ObjectName::of(child)
+            );
+            self.violations.push(Violation::new(Oracle::Truth, message));
+        }
+    }
+
+    fn observe_workloads(&mut self, objects: &[StoredObject]) {
         let by_uid: BTreeMap<&str, &StoredObject> = objects
             .iter()
             .map(|stored| (stored.metadata("uid"), stored))
@@ -75,15 +90,19 @@ pub(crate) fn false_claims(objects: &[StoredObject]) -> Vec<Violation> {
         if !claims_ready(stored) {
             continue;
         }
-        let family = descendants(stored, objects);
-        let unready = family.iter().find(|child| is_workload(child) && !is_ready(child));
-        if let Some(child) = unready {
+        if let Some(child) = unready_child(stored, objects) {
             let child = ObjectName::of(child);
             let message = format!("{name} says that it is ready, but {child} is not");
             violations.push(Violation::new(Oracle::Truth, message));
         }
     }
     violations
+}
+
+/// Returns a workload that an object owns and that is not ready.
+fn unready_child<'o>(stored: &StoredObject, objects: &'o [StoredObject]) -> Option<&'o StoredObject> {
+    let mut family = descendants(stored, objects).into_iter();
+    family.find(|child| is_workload(child) && !is_ready(child))
 }
 
 fn generation(stored: &StoredObject) -> i64 {

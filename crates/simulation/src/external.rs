@@ -1,0 +1,302 @@
+//! Systems outside of the cluster that an operator calls, such as the API of a cloud.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use crate::context;
+
+/// A fake of a system outside of the cluster, such as a DNS zone or the buckets of a cloud.
+///
+/// The value is the state of the system. Each run of a history begins with its default, and keeps it
+/// when the operator dies. The operator reaches it through a [`Remote`], whose calls fail like requests
+/// to the API server: with an error, without an answer although the system has done the work, slowly, or
+/// because the operator dies. The oracles compare what [`objects`](Self::objects) returns: what exists
+/// twice, is missing, differs, or is left over after the deletion.
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// use rbuilder_simulation::{External, Outage, Remote};
+/// use serde_json::Value;
+///
+/// /// A zone: addresses by name.
+/// #[derive(Default)]
+/// struct Zone(BTreeMap<String, String>);
+///
+/// impl External for Zone {
+///     const NAME: &'static str = "dns";
+///
+///     fn objects(&self) -> Vec<(String, Value)> {
+///         let records = self.0.iter();
+///         records.map(|(name, address)| (name.clone(), address.clone().into())).collect()
+///     }
+/// }
+///
+/// /// What the operator calls: in production, a client of the provider.
+/// async fn set_record(zone: &Remote<Zone>, name: &str, address: &str) -> Result<(), Outage> {
+///     let (name, address) = (name.to_owned(), address.to_owned());
+///     zone.call(format!("set {name}"), |zone| { zone.0.insert(name, address); }).await
+/// }
+/// # let zone = Remote::<Zone>::default();
+/// # let set = set_record(&zone, "a.example.com", "192.0.2.1");
+/// # futures::FutureExt::now_or_never(set).unwrap().unwrap();
+/// ```
+pub trait External: Default + Send + 'static {
+    /// The name of the system in reports, such as `dns`.
+    const NAME: &'static str;
+
+    /// Returns what the operator has made in the system, by name. Names and values must not depend on
+    /// the order of calls: leave out identifiers that the system assigns, or make them with [`new_id`].
+    /// Several objects may have the same name.
+    fn objects(&self) -> Vec<(String, Value)>;
+
+    /// Deletes an object, as another user of the system would. Implement this only if the operator must
+    /// notice, which needs a reconcile from time to time. Does nothing by default.
+    fn remove(&mut self, name: &str) {
+        let _ = name;
+    }
+}
+
+/// Why a call has no result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outage {
+    /// The system has done nothing, and answered with this HTTP status code.
+    Refused(u16),
+    /// The system has done the work, but its answer is lost.
+    AnswerLost,
+}
+
+impl fmt::Display for Outage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(code) => write!(f, "the simulated system answers with {code}"),
+            Self::AnswerLost => f.write_str("the simulation lost the answer"),
+        }
+    }
+}
+
+impl std::error::Error for Outage {}
+
+/// The connection of an operator to an [`External`] system. All values of a type reach the same system
+/// in a simulation. Outside of one, such as in other tests, each has a system of its own that its clones
+/// share, without faults.
+pub struct Remote<E> {
+    own: Arc<Mutex<E>>,
+}
+
+impl<E: External> Remote<E> {
+    /// Creates a connection.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            own: Arc::new(Mutex::new(E::default())),
+        }
+    }
+
+    /// Calls the system. `name` is the call in timelines and histories, such as `create a.example.com`.
+    ///
+    /// # Errors
+    /// Fails as the history says.
+    pub async fn call<T: Send>(
+        &self,
+        name: impl Into<String> + Send,
+        handle: impl FnOnce(&mut E) -> T + Send,
+    ) -> Result<T, Outage> {
+        let Some(connection) = context::connection() else {
+            return Ok(handle(
+                &mut self.own.lock().unwrap_or_else(PoisonError::into_inner),
+            ));
+        };
+        let call = format!("{} {}", E::NAME, name.into());
+        connection
+            .call_external(&call, |systems| systems.handle(handle))
+            .await
+    }
+}
+
+impl<E: External> Default for Remote<E> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<E> Clone for Remote<E> {
+    fn clone(&self) -> Self {
+        Self {
+            own: Arc::clone(&self.own),
+        }
+    }
+}
+
+impl<E: External> fmt::Debug for Remote<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote")
+            .field("system", &E::NAME)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns an identifier for an object of an [`External`] system. The oracles take all of them for the
+/// same, also in objects of the cluster that contain one.
+#[must_use]
+pub fn new_id() -> String {
+    let number = context::random().unwrap_or_else(|| rbuilder_testing::Random::new(1).next());
+    format!("{}{:012x}", crate::world::UID, number & 0xffff_ffff_ffff)
+}
+
+/// An [`External`] of any type.
+trait System: Send {
+    fn objects(&self) -> Vec<(String, Value)>;
+    fn remove(&mut self, name: &str);
+    fn as_any(&mut self) -> &mut dyn Any;
+}
+
+impl<E: External> System for E {
+    fn objects(&self) -> Vec<(String, Value)> {
+        External::objects(self)
+    }
+
+    fn remove(&mut self, name: &str) {
+        External::remove(self, name);
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+/// The systems that were called in a run.
+#[derive(Default)]
+pub(crate) struct Systems {
+    by_name: BTreeMap<&'static str, Box<dyn System>>,
+    /// Changes with each change of an object.
+    version: u64,
+}
+
+impl fmt::Debug for Systems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Systems")
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Systems {
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Lets a system handle a call.
+    fn handle<E: External, T>(&mut self, handle: impl FnOnce(&mut E) -> T) -> T {
+        let before = self.objects();
+        let system = self
+            .by_name
+            .entry(E::NAME)
+            .or_insert_with(|| Box::new(E::default()));
+        let Some(system) = system.as_any().downcast_mut::<E>() else {
+            panic!("two external systems have the name {}", E::NAME);
+        };
+        let result = handle(system);
+        self.version += u64::from(self.objects() != before);
+        result
+    }
+
+    /// Returns all objects by names such as `dns: a.example.com`. Objects with the same name are numbered.
+    pub(crate) fn objects(&self) -> BTreeMap<String, Value> {
+        let mut objects = BTreeMap::new();
+        for (system, state) in &self.by_name {
+            let mut listed = state.objects();
+            listed.sort_by_key(|(name, value)| (name.clone(), value.to_string()));
+            for (name, value) in listed {
+                let first = format!("{system}{SEPARATOR}{name}");
+                let mut names = std::iter::once(first.clone()).chain((2..).map(|n| format!("{first} <{n}>")));
+                let free = names.find(|name| !objects.contains_key(name));
+                objects.insert(free.unwrap_or(first), value);
+            }
+        }
+        objects
+    }
+
+    /// Deletes an object by its name in [`objects`](Self::objects). Returns whether there was one.
+    pub(crate) fn remove(&mut self, name: &str) -> bool {
+        let before = self.objects();
+        if let Some((system, name)) = name.split_once(SEPARATOR)
+            && let Some(system) = self.by_name.get_mut(system)
+        {
+            system.remove(name);
+        }
+        let changed = self.objects() != before;
+        self.version += u64::from(changed);
+        changed
+    }
+}
+
+/// Between the name of a system and that of an object. Names in a cluster have no spaces.
+const SEPARATOR: &str = ": ";
+
+/// Returns whether the name of an object in a state is that of an external system.
+pub(crate) fn is_external(name: &str) -> bool {
+    name.contains(SEPARATOR)
+}
+
+/// The systems of a run, which all connections share.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedSystems(Arc<Mutex<Systems>>);
+
+impl SharedSystems {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Systems> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Buckets with the same name.
+    #[derive(Default)]
+    struct Buckets(Vec<u64>);
+
+    impl External for Buckets {
+        const NAME: &'static str = "buckets";
+
+        fn objects(&self) -> Vec<(String, Value)> {
+            self.0
+                .iter()
+                .map(|size| ("a".to_owned(), (*size).into()))
+                .collect()
+        }
+
+        fn remove(&mut self, _name: &str) {
+            self.0.pop();
+        }
+    }
+
+    #[test]
+    fn objects_with_the_same_name_are_numbered_in_the_order_of_their_values() {
+        let mut systems = Systems::default();
+        systems.handle(|buckets: &mut Buckets| buckets.0 = vec![2, 1]);
+        let expected = [("buckets: a", 1), ("buckets: a <2>", 2)];
+        let expected = expected.map(|(name, value)| (name.to_owned(), Value::from(value)));
+        assert_eq!(systems.objects(), BTreeMap::from(expected));
+        assert_eq!(systems.version(), 1);
+        assert!(systems.remove("buckets: a") && !systems.remove("zone: a"));
+        assert_eq!(systems.version(), 2);
+    }
+
+    #[test]
+    fn clones_share_their_system_outside_of_a_simulation() {
+        let one = Remote::<Buckets>::new();
+        let other = one.clone();
+        let count = async {
+            one.call("create", |buckets| buckets.0.push(1)).await?;
+            other.call("count", |buckets| buckets.0.len()).await
+        };
+        assert_eq!(futures::FutureExt::now_or_never(count), Some(Ok(1)));
+    }
+}
