@@ -332,6 +332,16 @@ pub enum ManagerError {
     /// The lease could not be renewed in time or is held by another process.
     #[error("leader election lost: {0}")]
     LeaderElectionLost(String),
+
+    /// The operator is both sharded and elects a leader.
+    #[error(
+        "`--shards` and `--leader-elect` exclude each other: with shards, every replica works; remove `--leader-elect`"
+    )]
+    ShardsWithLeader,
+
+    /// The ranges of this replica may belong to another one by now.
+    #[error("shards lost: {0}")]
+    ShardsLost(String),
 }
 
 /// An error from applying or creating an object with an owner that it cannot have.

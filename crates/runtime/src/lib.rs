@@ -161,6 +161,7 @@ mod random;
 pub mod rate_limiter;
 mod request;
 mod server;
+mod shards;
 mod shutdown;
 mod signals;
 #[cfg(feature = "simulation")]
@@ -259,6 +260,7 @@ pub use events::EventRecorder;
 pub use manager::Manager;
 pub use object::{AnyObject, DynamicKind, Object, Scope, Undecodable, Watchable, WithStatus};
 pub use request::Request;
+pub use shards::{InvalidSharding, Sharding};
 pub use shutdown::Shutdown;
 pub use task::Task;
 pub use webhook::{Denied, Webhook};

@@ -21,6 +21,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, ValueEnum};
 
 use crate::error::ManagerError;
+use crate::shards::Sharding;
 
 /// Configuration of the manager: bind addresses, certificates, leader election, namespaces, logging.
 ///
@@ -49,6 +50,10 @@ pub struct ManagerArgs {
     /// Namespace of the leader election lease; defaults to the namespace the process runs in.
     #[cfg_attr(feature = "args", arg(long, env, value_name = "NAMESPACE"))]
     pub leader_election_namespace: Option<String>,
+
+    /// Let all replicas work, each on its own part of the objects: `auto`, or into how many parts to cut them.
+    #[cfg_attr(feature = "args", arg(long, env, value_name = "auto|N"))]
+    pub shards: Option<Sharding>,
 
     /// Namespaces to watch, separated by commas; all namespaces when empty.
     #[cfg_attr(
@@ -301,6 +306,7 @@ impl Default for ManagerArgs {
             context: None,
             leader_elect: false,
             leader_election_namespace: None,
+            shards: None,
             watch_namespace: String::new(),
             metrics_bind_address: "0".to_owned(),
             metrics_secure: true,

@@ -83,7 +83,7 @@ impl<K: Watchable> Cache<K> {
                 if let Decoded::Undecodable(object) = &object {
                     list.undecodable.insert(Key::of_meta(object.metadata()));
                 }
-                self.apply_decoded(watch, object, !*synced);
+                self.apply_decoded(Some(watch), object, !*synced);
             }
             watcher::Event::InitDone => {
                 let ended = std::mem::replace(list, PartialList::new(watch));
@@ -93,21 +93,21 @@ impl<K: Watchable> Cache<K> {
                     self.mark_watch_synced(watch);
                 }
             }
-            watcher::Event::Apply(object) => self.apply_decoded(watch, object, false),
+            watcher::Event::Apply(object) => self.apply_decoded(Some(watch), object, false),
             watcher::Event::Delete(object) => {
                 self.delete(Some(watch), &Key::of(&object), resource_version(object.meta()));
             }
         }
     }
 
-    fn apply_decoded(&self, watch: WatchId, object: Decoded<K>, initial: bool) {
+    pub(super) fn apply_decoded(&self, watch: Option<WatchId>, object: Decoded<K>, initial: bool) {
         match object {
-            Decoded::Object { object, bytes } => self.apply_received(Some(watch), object, bytes, initial),
-            Decoded::Undecodable(object) => self.apply_undecodable(Some(watch), *object, initial),
+            Decoded::Object { object, bytes } => self.apply_received(watch, object, bytes, initial),
+            Decoded::Undecodable(object) => self.apply_undecodable(watch, *object, initial),
         }
     }
 
-    fn note_error(&self, health: &WatchHealth, error: &WatchError) {
+    pub(super) fn note_error(&self, health: &WatchHealth, error: &WatchError) {
         let is_logged = is_unreachable(error);
         let error = explain_watch_error(&self.kind, error);
         if is_logged {
@@ -132,16 +132,16 @@ fn unwrap_trimmed<K>(event: watcher::Event<Decoded<Trimmed<K>>>) -> watcher::Eve
 }
 
 /// A list in progress.
-struct PartialList {
-    watch: WatchId,
+pub(super) struct PartialList {
+    pub(super) watch: WatchId,
     /// Keys of the objects listed so far that cannot be decoded.
-    undecodable: HashSet<Key>,
+    pub(super) undecodable: HashSet<Key>,
     /// Keys of the objects that were unseen when the list was requested.
-    expected: HashSet<Key>,
+    pub(super) expected: HashSet<Key>,
 }
 
 impl PartialList {
-    fn new(watch: WatchId) -> Self {
+    pub(super) fn new(watch: WatchId) -> Self {
         Self {
             watch,
             undecodable: HashSet::default(),

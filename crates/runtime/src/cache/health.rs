@@ -28,6 +28,8 @@ pub(super) struct WatchHealth {
     synced: AtomicBool,
     lists: AtomicU64,
     errors: AtomicU64,
+    /// Number of received objects that belong to other replicas.
+    foreign: AtomicU64,
     last_error: Mutex<Option<String>>,
     /// Whether the missing data has already been logged.
     reported: AtomicBool,
@@ -42,6 +44,7 @@ impl WatchHealth {
             synced: AtomicBool::new(false),
             lists: AtomicU64::new(0),
             errors: AtomicU64::new(0),
+            foreign: AtomicU64::new(0),
             last_error: Mutex::default(),
             reported: AtomicBool::new(false),
         }
@@ -59,6 +62,15 @@ impl WatchHealth {
     pub(super) fn note_error(&self, error: String) {
         self.errors.fetch_add(1, Ordering::Relaxed);
         *self.lock_last_error() = Some(error);
+    }
+
+    pub(super) fn note_foreign(&self) {
+        self.foreign.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the number of received objects that belong to other replicas.
+    pub(super) fn foreign(&self) -> u64 {
+        self.foreign.load(Ordering::Relaxed)
     }
 
     pub(super) fn is_synced(&self) -> bool {

@@ -19,6 +19,7 @@ mod packed;
 mod readiness;
 mod registry;
 mod selection;
+mod shard;
 mod stats;
 mod stored;
 #[cfg(test)]
@@ -35,6 +36,7 @@ use tokio::sync::watch;
 use crate::hash::HashSet;
 use crate::list_watch::ListLimit;
 use crate::object::{Key, Kind, Undecodable, Watchable};
+use crate::shards::Shards;
 
 pub use cached::Cached;
 use health::{NO_RESPONSE, WatchHealth};
@@ -97,6 +99,17 @@ pub(crate) enum CacheEvent<K> {
     UndecodableDeleted(Arc<UndecodableEntry>),
 }
 
+impl<K: Watchable> CacheEvent<K> {
+    /// Returns the metadata of the object after the event, or the last known.
+    pub(crate) fn meta(&self) -> &ObjectMeta {
+        match self {
+            Self::Change(change) => change.object().meta(),
+            Self::Undecodable { new, .. } => new.object.metadata(),
+            Self::UndecodableDeleted(old) => old.object.metadata(),
+        }
+    }
+}
+
 /// Receives each event in order, before the next one is read from the watch. Must not block.
 pub(crate) type Handler<K> = Box<dyn Fn(&CacheEvent<K>) + Send + Sync>;
 
@@ -120,6 +133,8 @@ pub(crate) struct CacheOptions {
     pub(crate) list_limit: ListLimit,
     /// Limit in bytes for what each controller remembers of its applies.
     pub(crate) applied_bytes: usize,
+    /// The ranges of this replica; `None` unless the operator is sharded.
+    pub(crate) shards: Option<Shards>,
 }
 
 impl Default for CacheOptions {
@@ -129,6 +144,7 @@ impl Default for CacheOptions {
             lists: ListOptions::default(),
             list_limit: ListLimit::default(),
             applied_bytes: APPLIED_BYTES,
+            shards: None,
         }
     }
 }
@@ -268,10 +284,18 @@ impl<K: Watchable> Cache<K> {
         let Some(version) = resource_version(meta) else {
             return;
         };
-        if self.matcher.selects(meta) == Selects::Yes && self.is_unseen(&key, version) {
+        if self.selects(meta) == Selects::Yes && self.is_unseen(&key, version) {
             let mut object = copy();
             self.trim().apply(object.meta_mut());
             self.unseen.insert(key, version, object);
+        }
+    }
+
+    /// Returns whether the cache holds an object with this metadata.
+    fn selects(&self, meta: &ObjectMeta) -> Selects {
+        match self.is_in_shard(meta) {
+            true => self.matcher.selects(meta),
+            false => Selects::No,
         }
     }
 

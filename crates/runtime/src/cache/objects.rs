@@ -66,7 +66,7 @@ use super::copies::Copies;
 use super::health::WatchHealth;
 use super::index::IndexedKeys;
 use super::stored::{Form, Stored};
-use crate::hash::HashMap;
+use crate::hash::{HashMap, HashSet};
 use crate::object::{Key, Undecodable, Watchable};
 
 /// The objects and their indexes, which are updated together.
@@ -440,6 +440,45 @@ impl<K: Watchable> Objects<K> {
         let removed = self.by_key.remove(key)?;
         self.bytes -= u64::from(removed.bytes);
         Some(removed.form)
+    }
+
+    /// Returns the keys of all objects in a namespace, or in all: stored, undecodable, or known to
+    /// subscribers only.
+    pub(super) fn all_keys(&self, namespace: Option<&str>) -> HashSet<Key> {
+        let in_namespace = |key: &&Key| namespace.is_none() || key.namespace.as_deref() == namespace;
+        let other = self
+            .undecodable
+            .keys()
+            .chain(self.delivered.keys())
+            .filter(in_namespace);
+        self.by_key
+            .keys(namespace)
+            .into_iter()
+            .chain(other.cloned())
+            .collect()
+    }
+
+    /// Returns the form of an object that is stored, or that subscribers know.
+    pub(super) fn known_form(&self, key: &Key) -> Option<Form<K>> {
+        let delivered = self.delivered.get(key).and_then(Option::as_ref);
+        self.form(key).or(delivered).cloned()
+    }
+
+    /// Returns `true` if the object with this key is stored and has this UID.
+    pub(super) fn has_uid(&self, key: &Key, uid: &str) -> bool {
+        let undecodable = self
+            .undecodable
+            .get(key)
+            .and_then(|entry| entry.object.metadata().uid.as_deref());
+        undecodable == Some(uid) || self.form(key).is_some_and(|form| form.has_uid(&key.name, uid))
+    }
+
+    /// Removes an object that still exists, but not for this process.
+    pub(super) fn forget(&mut self, key: &Key) {
+        self.remove(key);
+        self.undecodable.remove(key);
+        self.delivered.remove(key);
+        self.deleted.remove(key);
     }
 
     /// Returns the stored form of the object with this key.

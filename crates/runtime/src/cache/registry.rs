@@ -19,6 +19,7 @@ use super::{Cache, CacheOptions, CacheStats, Need, PendingWrite, Selection, Watc
 use crate::error::Error;
 use crate::hash::HashMap;
 use crate::object::{Key, Kind, Watchable};
+use crate::shards::Scope;
 
 /// A watch that fills a cache, with its name for messages.
 pub(crate) type NamedWatch = (String, RunWatch);
@@ -106,7 +107,17 @@ impl<K: Watchable> AnyCache for Cache<K> {
         let namespaces = self.namespaces(namespaces);
         self.unsynced.store(namespaces.len(), Ordering::Release);
         let follow = |namespace| {
-            let watch = Arc::clone(&self).follow(client.clone(), namespace);
+            let (this, client) = (Arc::clone(&self), client.clone());
+            let watch = match self.shards().cloned() {
+                Some(shards) => {
+                    // Registered before any watch starts, because the owners wait for the children.
+                    let is_awaited =
+                        self.selection.scope() == Scope::Owners && self.greatest_need() != Need::Optional;
+                    let child = is_awaited.then(|| shards.add_child());
+                    this.follow_shard(client, namespace, shards, child).boxed()
+                }
+                None => this.follow(client, namespace).boxed(),
+            };
             Arc::clone(&self).until_stopped(watch).boxed()
         };
         namespaces.into_iter().map(follow).collect()
@@ -158,7 +169,7 @@ impl<K: Watchable> AnyCache for Cache<K> {
     }
 
     fn selects(&self, meta: &ObjectMeta) -> Selects {
-        self.matcher.selects(meta)
+        Cache::selects(self, meta)
     }
 
     fn restart(&self) {
@@ -414,7 +425,16 @@ impl Caches {
 
     /// Returns the cache of a kind and selection, if it exists.
     pub(crate) fn find<K: Watchable>(&self, kind: &Kind<K>, selection: &Selection) -> Option<Arc<Cache<K>>> {
-        self.lock().find(&CacheId::of(kind, selection))
+        let scopes = match selection.scope() {
+            // A reader does not know which part of the objects a replica holds.
+            Scope::Everywhere => &[Scope::Everywhere, Scope::Own, Scope::Owners][..],
+            _ => &[selection.scope()],
+        };
+        let state = self.lock();
+        let mut ids = scopes
+            .iter()
+            .map(|scope| CacheId::of(kind, &selection.clone().in_scope(*scope)));
+        ids.find_map(|id| state.find(&id))
     }
 
     pub(crate) fn options(&self) -> &CacheOptions {

@@ -8,6 +8,7 @@ use kube::runtime::watcher::{self, InitialListStrategy, ListSemantic};
 
 use super::matching::Matcher;
 use crate::object::LAST_APPLIED;
+use crate::shards::Scope;
 
 /// A selection of the objects of a kind by label, field and namespace.
 ///
@@ -26,6 +27,8 @@ pub struct Selection {
     labels: Option<String>,
     fields: Option<String>,
     namespaces: Option<Vec<String>>,
+    /// Which of the selected objects a replica of a sharded operator holds.
+    scope: Scope,
 }
 
 impl Selection {
@@ -61,6 +64,16 @@ impl Selection {
         namespaces.dedup();
         self.namespaces = Some(namespaces);
         self
+    }
+
+    /// Selects only the objects in the ranges of this replica.
+    pub(crate) fn in_scope(mut self, scope: Scope) -> Self {
+        self.scope = scope;
+        self
+    }
+
+    pub(crate) fn scope(&self) -> Scope {
+        self.scope
     }
 
     /// Returns the selected namespaces, or `defaults` if the selection does not set any.

@@ -24,6 +24,8 @@ pub(crate) struct CacheStats {
     /// Number of lists of all watches, not counting the first of each.
     pub(crate) relists: u64,
     pub(crate) watch_errors: u64,
+    /// Number of received objects that belong to other replicas; `None` unless the cache is sharded.
+    pub(crate) foreign: Option<u64>,
     /// Number of objects written by this process that the watch has not delivered yet.
     pub(crate) own_writes: usize,
     /// Keys of the objects that cannot be decoded.
@@ -44,6 +46,9 @@ impl<K: Watchable> Cache<K> {
             since_contact: ages.max().unwrap_or_default(),
             relists: objects.watches().map(|watch| watch.relists()).sum(),
             watch_errors: objects.watches().map(|watch| watch.errors()).sum(),
+            foreign: self
+                .shards()
+                .map(|_| objects.watches().map(|watch| watch.foreign()).sum()),
             own_writes: objects.own_writes(),
             undecodable: objects.undecodable.keys().cloned().collect(),
         }

@@ -57,6 +57,11 @@ impl<K> UnseenObjects<K> {
         }
     }
 
+    /// Removes the objects for which `is_kept` returns `false`.
+    pub(super) fn retain(&self, is_kept: impl Fn(&K) -> bool) {
+        self.lock().retain(|_, unseen| is_kept(&unseen.object));
+    }
+
     /// Returns the keys of the unseen objects. A list requested from now on must contain them.
     pub(super) fn keys(&self) -> HashSet<Key> {
         self.lock().keys().cloned().collect()

@@ -51,7 +51,7 @@ impl<K: Watchable> Cache<K> {
         let object = Arc::new(object);
         let mut writer = self.lock_writer();
         let new = self.prepare(&mut writer, &object);
-        let is_selected = self.matcher.selects(object.meta()) == Selects::Yes;
+        let is_selected = self.selects(object.meta()) == Selects::Yes;
         self.write().put_own_write(start, object.meta(), new, is_selected);
     }
 

@@ -59,7 +59,7 @@ pub(crate) use layer::add_layer;
 pub(crate) use no_response::{find_no_response, is_unreachable};
 use prepare::{Prepared, TIMEOUT};
 pub(crate) use reachability::Reachability;
-use request::add_parameter;
+pub(crate) use request::add_parameter;
 use retry::Retries;
 use timeout::WithTimeout;
 pub(crate) use user_agent::UserAgent;
@@ -146,7 +146,7 @@ pub(crate) fn with_field_manager(client: Client, manager: &str) -> Client {
 }
 
 /// Percent-encodes a value of a query parameter.
-fn encode_parameter(value: &str) -> String {
+pub(crate) fn encode_parameter(value: &str) -> String {
     use std::fmt::Write as _;
     let mut encoded = String::new();
     for byte in value.bytes() {

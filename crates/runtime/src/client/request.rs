@@ -42,7 +42,7 @@ pub(super) fn is_streaming(path: &str) -> bool {
 }
 
 /// Adds a query parameter `name=value`, unless the query already has a parameter with this name.
-pub(super) fn add_parameter(uri: &mut Uri, parameter: &str) {
+pub(crate) fn add_parameter(uri: &mut Uri, parameter: &str) {
     let query = uri.query().unwrap_or_default();
     let name = |parameter: &str| parameter.split('=').next().map(str::to_owned);
     if query.split('&').any(|present| name(present) == name(parameter)) {

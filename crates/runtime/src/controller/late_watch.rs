@@ -118,6 +118,7 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         W: Watchable,
         M: MapsLate<W, S>,
     {
+        let watch = watch.in_shard_of(self);
         let caches = self.caches();
         let (kind, selection, need) = watch.watched();
         let id = (name, CacheId::of(kind, selection));

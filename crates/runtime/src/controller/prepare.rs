@@ -24,6 +24,7 @@ use crate::object::{Key, Kind, Watchable};
 use crate::queue::{NORMAL, Workqueue};
 use crate::rate_limiter::ByReference;
 use crate::request::Request;
+use crate::shards::Scope;
 use crate::shutdown::Shutdown;
 
 /// A controller with its kind and state erased, as the manager stores it.
@@ -152,6 +153,11 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
                 stop_events: Some(shared.stop_events.clone()),
             },
         };
+        let shards = caches.options().shards.clone().filter(|_| !everywhere);
+        let selection = match &shards {
+            Some(_) => selection.in_scope(Scope::Own),
+            None => selection,
+        };
         let ctx = Ctx::from_parts(parts, state);
         ctx.add_kind(&kind);
         kinds.into_iter().for_each(|kind| shared.kinds.add(kind));
@@ -163,6 +169,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             cache: caches.of_needed(&kind, &selection, need),
             queue: Arc::clone(&queue),
             deleted: Arc::default(),
+            shards,
             conflicts: Mutex::default(),
             fence,
             timeout,

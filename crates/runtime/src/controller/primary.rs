@@ -11,6 +11,7 @@ use crate::object::{Key, Watchable};
 use crate::predicate::Predicate;
 use crate::queue::{LOW, NORMAL};
 use crate::random::random_share;
+use crate::shards::hash_of;
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     /// Enqueues objects of the controller's own kind when they change, and records deleted ones for
@@ -38,7 +39,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             if records_deletions {
                 let mut deleted = deleted.lock().unwrap_or_else(PoisonError::into_inner);
                 if is_deleted {
-                    deleted.insert(key.clone());
+                    deleted.insert(key.clone(), hash_of(event.meta()));
                 } else {
                     deleted.remove(&key);
                 }

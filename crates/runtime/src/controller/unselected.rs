@@ -20,9 +20,10 @@ use super::worker::Worker;
 use crate::action::Action;
 use crate::cache::{CacheEvent, Change};
 use crate::error::Error;
-use crate::hash::HashSet;
+use crate::hash::HashMap;
 use crate::object::{Key, Watchable};
 use crate::queue::LOW;
+use crate::shards::{Shards, hash_of};
 
 /// Page size of the list at startup.
 const PAGE: u32 = 500;
@@ -52,7 +53,8 @@ pub(super) struct Departures {
     /// What to do; `None` if no object can leave or nothing needs to be done.
     handling: Option<Unselected>,
     finalizers: Vec<String>,
-    departed: Mutex<HashSet<Key>>,
+    /// With the hashes of their UIDs.
+    departed: Mutex<HashMap<Key, u64>>,
 }
 
 impl Departures {
@@ -88,9 +90,19 @@ impl Departures {
         let mut present = meta.finalizers.iter().flatten();
         let is_held = present.any(|present| self.finalizers.contains(present));
         if is_held {
-            self.lock().insert(Key::of_meta(meta));
+            self.lock().insert(Key::of_meta(meta), hash_of(meta));
         }
         is_held
+    }
+
+    /// Returns the hash of an object that is yet to be handled.
+    pub(super) fn hash_of(&self, key: &Key) -> Option<u64> {
+        self.lock().get(key).copied()
+    }
+
+    /// Leaves an object to another replica.
+    pub(super) fn forget(&self, key: &Key) {
+        self.lock().remove(key);
     }
 
     fn remove(&self, key: &Key) -> bool {
@@ -98,7 +110,7 @@ impl Departures {
         false
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashSet<Key>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, u64>> {
         self.departed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -110,7 +122,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         let Some(handling) = self.departures.handling else {
             return Ok(None);
         };
-        if !self.departures.lock().contains(key) {
+        if self.departures.hash_of(key).is_none() {
             return Ok(None);
         }
         let api = self.cache.kind().api(self.ctx.client(), key.namespace.as_deref());
@@ -152,12 +164,17 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
 
     /// Finds the objects that left the selection while the process was not running.
     pub(super) async fn find_departed(self: Arc<Self>) {
+        let mut owned = self.shards.as_ref().map(Shards::owned);
         let find_all = async {
-            for namespace in self.ctx.caches().namespaces_of(&self.cache) {
-                while let Err(error) = self.find_departed_in(namespace.as_deref()).await {
-                    let kind = self.cache.kind().name();
-                    tracing::warn!(kind, %error, "failed to look for objects that have left the selection, retrying");
-                    tokio::time::sleep(add_jitter(RETRY)).await;
+            loop {
+                if let Some(owned) = &mut owned {
+                    owned.borrow_and_update();
+                }
+                self.find_departed_once().await;
+                match &mut owned {
+                    // Look again whenever this replica gets other ranges.
+                    Some(owned) => drop(owned.changed().await),
+                    None => return,
                 }
             }
         };
@@ -172,6 +189,16 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
+    async fn find_departed_once(&self) {
+        for namespace in self.ctx.caches().namespaces_of(&self.cache) {
+            while let Err(error) = self.find_departed_in(namespace.as_deref()).await {
+                let kind = self.cache.kind().name();
+                tracing::warn!(kind, %error, "failed to look for objects that have left the selection, retrying");
+                tokio::time::sleep(add_jitter(RETRY)).await;
+            }
+        }
+    }
+
     async fn find_departed_in(&self, namespace: Option<&str>) -> Result<(), kube::Error> {
         let api = self.cache.kind().api(self.ctx.client(), namespace);
         let mut page = ListParams::default().limit(PAGE);
@@ -179,8 +206,12 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             let listed = api.list_metadata(&page).await?;
             for meta in listed.items.iter().map(|item| &item.metadata) {
                 let key = Key::of_meta(meta);
+                let is_ours = |shards: &Shards| shards.owns_hash(hash_of(meta));
                 // Selected objects are reconciled anyway.
-                if self.cache.get(&key).is_none() && self.departures.insert(meta) {
+                if self.shards.as_ref().is_none_or(is_ours)
+                    && self.cache.get(&key).is_none()
+                    && self.departures.insert(meta)
+                {
                     self.queue.add(key, LOW);
                 }
             }

@@ -16,6 +16,7 @@ use crate::object::{DynamicKind, Key, Kind, Object, Watchable};
 use crate::predicate::Predicate;
 use crate::queue::{LOW, NORMAL, Priority, Workqueue};
 use crate::request::{KeyRequest, Request};
+use crate::shards::Scope;
 
 /// A watch of a kind, with a selection, a predicate and a mapping from its objects to the objects
 /// to reconcile.
@@ -241,15 +242,16 @@ impl<W: Watchable, M> Watch<W, M> {
     ) where
         M: Maps<K, W, S>,
     {
-        let watched = self.watched_context(ctx);
-        let cache = watched.caches().of_needed(&self.kind, &self.selection, self.need);
-        watched.add_kind(&self.kind);
-        let keys = self.map.keys_of(&KindOf(kind.clone()));
+        let this = self.in_shard_of(ctx);
+        let watched = this.watched_context(ctx);
+        let cache = watched.caches().of_needed(&this.kind, &this.selection, this.need);
+        watched.add_kind(&this.kind);
+        let keys = this.map.keys_of(&KindOf(kind.clone()));
         let contexts = Contexts {
             own: ctx.clone(),
             watched,
         };
-        enqueue_changes(&cache, self.filter, keys, Arc::clone(queue), contexts);
+        enqueue_changes(&cache, this.filter, keys, Arc::clone(queue), contexts);
     }
 
     /// Like [`subscribe`](Self::subscribe), for a controller that is already running.
@@ -270,6 +272,19 @@ impl<W: Watchable, M> Watch<W, M> {
             watched: ctx.clone(),
         };
         Ok(enqueue_changes(cache, self.filter, keys, queue, contexts))
+    }
+
+    /// Keeps only the objects whose owners belong to this replica, if owners decide and the
+    /// controller is sharded. A mapping function may return any object for any other, so it gets the
+    /// events of all.
+    pub(crate) fn in_shard_of<S: Send + Sync + 'static>(mut self, ctx: &Ctx<S>) -> Self
+    where
+        M: MapsLate<W, S>,
+    {
+        if M::BY_OWNER && ctx.is_sharded() {
+            self.selection = self.selection.in_scope(Scope::Owners);
+        }
+        self
     }
 
     /// Returns the watched cluster, unless it is the context's own.

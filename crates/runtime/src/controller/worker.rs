@@ -22,11 +22,12 @@ use crate::action::Action;
 use crate::cache::{Cache, UndecodableEntry, dynamic_to_json};
 use crate::ctx::{Ctx, to_test_conflict};
 use crate::error::Error;
-use crate::hash::{HashMap, HashSet};
+use crate::hash::HashMap;
 use crate::leader_election::Fence;
 use crate::metrics::{ControllerMetrics, ReconcileResult};
 use crate::object::{Key, Watchable};
 use crate::queue::Workqueue;
+use crate::shards::{Entry, KeyGuard, Shards, hash_of};
 use crate::text::{join_lines, panic_message};
 use crate::traces::{self, Trace};
 
@@ -34,13 +35,21 @@ use crate::traces::{self, Trace};
 /// has caught up by then.
 const LASTING_CONFLICT: u32 = 5;
 
+/// How long a key waits while its range is about to move to another replica.
+const DRAINING_RETRY: Duration = Duration::from_secs(1);
+
+/// The object of a key is not one of this replica.
+struct NotOurs;
+
 /// State shared by the workers of one controller.
 pub(super) struct Worker<K: Watchable, S> {
     pub(super) ctx: Ctx<S>,
     pub(super) queue: Arc<Workqueue<Key>>,
     pub(super) cache: Arc<Cache<K>>,
-    /// Deleted objects that `on_deleted` has not handled yet.
-    pub(super) deleted: Arc<Mutex<HashSet<Key>>>,
+    /// Deleted objects that `on_deleted` has not handled yet, with the hashes of their UIDs.
+    pub(super) deleted: Arc<Mutex<HashMap<Key, u64>>>,
+    /// The ranges of this replica; `None` unless the controller is sharded.
+    pub(super) shards: Option<Shards>,
     pub(super) departures: Arc<Departures>,
     /// Number of consecutive conflicts of each object whose last reconcile ended with one.
     pub(super) conflicts: Mutex<HashMap<Key, u32>>,
@@ -116,6 +125,10 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 self.queue.closed().await;
                 break;
             }
+            let guard = match self.enter_shard(&key) {
+                Ok(guard) => guard,
+                Err(NotOurs) => continue,
+            };
             let (kind, reconcile_id) = (self.cache.kind().name(), new_reconcile_id());
             let trace = Trace::of_reconcile(&traces::Reconcile {
                 controller: self.ctx.controller(),
@@ -137,7 +150,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             async {
                 let active = self.metrics.active();
                 let started = Instant::now();
-                let outcome = trace.follow(self.run(&key)).await;
+                let outcome = trace.follow(self.run(&key, guard.as_ref())).await;
                 self.metrics.reconciled(outcome.result(), started.elapsed());
                 trace.end_reconcile(outcome.describe_result(), || outcome.describe_failure());
                 drop(active);
@@ -153,6 +166,51 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(())
     }
 
+    /// Keeps the range of a key in this replica while it is processed. Takes the key from the queue if
+    /// its object belongs to another replica, or to none.
+    fn enter_shard(&self, key: &Key) -> Result<Option<KeyGuard>, NotOurs> {
+        let Some(shards) = &self.shards else {
+            return Ok(None);
+        };
+        match self
+            .find_hash(key)
+            .map_or(Entry::Elsewhere, |hash| shards.enter(hash))
+        {
+            Entry::Entered(guard) => return Ok(Some(guard)),
+            Entry::Draining => {
+                let priority = self.queue.taken_priority(key);
+                self.queue.add_after(key.clone(), DRAINING_RETRY, priority);
+            }
+            Entry::Elsewhere => {
+                self.queue.forget(key);
+                self.deleted
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .remove(key);
+                self.departures.forget(key);
+            }
+        }
+        self.queue.done(key);
+        Err(NotOurs)
+    }
+
+    /// Returns the hash of the object with this key; `None` if this replica knows none.
+    fn find_hash(&self, key: &Key) -> Option<u64> {
+        if let Some(object) = self.cache.get(key) {
+            return Some(hash_of(object.meta()));
+        }
+        if let Some(entry) = self.cache.undecodable(key) {
+            return Some(hash_of(entry.object.metadata()));
+        }
+        let deleted = self
+            .deleted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(key)
+            .copied();
+        self.departures.hash_of(key).or(deleted)
+    }
+
     /// Logs a panic, and returns the error that stops the manager.
     fn panic_error(&self, key: &Key, message: &str) -> Error {
         let kind = self.cache.kind().name();
@@ -162,8 +220,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     }
 
     /// Reconciles `key`, catching panics and enforcing the timeout.
-    async fn run(&self, key: &Key) -> Outcome {
-        let caught = AssertUnwindSafe(self.reconcile(key)).catch_unwind();
+    async fn run(&self, key: &Key, guard: Option<&KeyGuard>) -> Outcome {
+        let caught = AssertUnwindSafe(self.reconcile(key, guard)).catch_unwind();
         let result = match self.timeout {
             Some(limit) => match tokio::time::timeout(limit, caught).await {
                 Ok(result) => result,
@@ -178,8 +236,13 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    async fn reconcile(&self, key: &Key) -> Result<Action, Error> {
+    /// `guard` keeps the range of the object in this replica.
+    async fn reconcile(&self, key: &Key, guard: Option<&KeyGuard>) -> Result<Action, Error> {
         match self.cache.get(key) {
+            // Created again in the meantime, with another UID and perhaps in another range.
+            Some(object) if guard.is_some_and(|guard| !guard.keeps(hash_of(object.meta()))) => {
+                Ok(Action::requeue(Duration::from_millis(1)))
+            }
             None => match self.cache.undecodable(key) {
                 Some(entry) => self.handle_undecodable(&entry).await,
                 None => match self.handle_departure(key).await? {
@@ -245,7 +308,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             .deleted
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .contains(key)
+            .contains_key(key)
         {
             // A mapping function returned an object that never existed.
             return Ok(Action::await_change());
@@ -471,6 +534,7 @@ mod tests {
             cache: ctx.caches().of(&Kind::of_type(), &Selection::all()),
             queue: Arc::new(Workqueue::new(metrics.queue("test"))),
             deleted: Arc::default(),
+            shards: None,
             departures: Arc::new(Departures::new(None, Vec::new())),
             conflicts: Mutex::default(),
             fence,

@@ -201,6 +201,12 @@ impl<S> Ctx<S> {
         &self.shared.caches
     }
 
+    /// Returns `true` if the controller only works on the ranges of this replica.
+    pub(crate) fn is_sharded(&self) -> bool {
+        // A controller of every replica has no fence.
+        self.shared.links.fence.is_some() && self.shared.caches.options().shards.is_some()
+    }
+
     pub(crate) fn watch_target(&self) -> Option<&WatchTarget> {
         self.shared.watch_target.as_deref()
     }

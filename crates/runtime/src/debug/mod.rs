@@ -11,6 +11,7 @@ mod profile;
 mod query;
 mod queues;
 mod runtime;
+mod shards;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -21,6 +22,7 @@ use serde_json::Value;
 use crate::cache::WatchStatus;
 use crate::cluster::ClusterStatus;
 use crate::metrics_server::Handlers;
+use crate::shards::RingStatus;
 use crate::shutdown::Shutdown;
 
 use query::Query;
@@ -33,6 +35,7 @@ const INDEX: &str = "\
 /debug/queues   keys of each controller's queue: in progress, ready, delayed; ?controller=name, ?limit=1000
 /debug/caches   watches that fill the caches: objects, last data, last error
 /debug/clusters other clusters: connected or why not, watches
+/debug/shards   ranges of a sharded operator and the replicas that own them
 /debug/runtime  tokio's workers and tasks, memory of the process
 /debug/log      level and format of the log; PUT ?log-level=debug or ?log-format=json changes them
 Each answers in JSON with ?format=json.
@@ -45,10 +48,12 @@ pub(crate) struct DebugState {
     queues: Mutex<Vec<ControllerQueue>>,
     watches: OnceLock<DescribeWatches>,
     clusters: OnceLock<DescribeClusters>,
+    shards: OnceLock<DescribeShards>,
     servers_stopped: OnceLock<Shutdown>,
 }
 
 type DescribeWatches = Box<dyn Fn() -> Vec<WatchStatus> + Send + Sync>;
+type DescribeShards = Box<dyn Fn() -> RingStatus + Send + Sync>;
 type DescribeClusters = Box<dyn Fn() -> Vec<ClusterStatus> + Send + Sync>;
 
 impl DebugState {
@@ -65,6 +70,11 @@ impl DebugState {
     /// Sets the function that describes other clusters.
     pub(crate) fn set_clusters(&self, describe: impl Fn() -> Vec<ClusterStatus> + Send + Sync + 'static) {
         let _ = self.clusters.set(Box::new(describe));
+    }
+
+    /// Sets the function that describes the ranges of a sharded operator.
+    pub(crate) fn set_shards(&self, describe: impl Fn() -> RingStatus + Send + Sync + 'static) {
+        let _ = self.shards.set(Box::new(describe));
     }
 
     /// Sets the signal that ends a profile early, so that it does not delay the exit of the
@@ -87,6 +97,13 @@ impl DebugState {
             .iter()
             .for_each(|cluster| clusters::write(cluster, &mut text));
         Answer::both(text, clusters.iter().map(clusters::to_json).collect())
+    }
+
+    fn answer_shards(&self) -> Answer {
+        match self.shards.get().map(|describe| describe()) {
+            Some(status) => Answer::both(shards::to_text(&status), shards::to_json(&status)),
+            None => Answer::error(StatusCode::NOT_FOUND, "the operator runs without `--shards`"),
+        }
     }
 
     fn answer_queues(&self, query: &Query) -> Answer {
@@ -127,6 +144,10 @@ pub(crate) fn add_endpoints(handlers: &mut Handlers, state: &Arc<DebugState>, is
     let clusters = Arc::clone(state);
     add(handlers, "/debug/clusters", &[Method::GET], move |_, _| {
         clusters.answer_clusters()
+    });
+    let ranges = Arc::clone(state);
+    add(handlers, "/debug/shards", &[Method::GET], move |_, _| {
+        ranges.answer_shards()
     });
     add(handlers, "/debug/runtime", &[Method::GET], |_, _| {
         let report = runtime::report();

@@ -38,6 +38,8 @@ const CLOSED: u64 = u64::MAX - 1;
 pub(crate) struct Fence(Arc<Shared>);
 
 struct Shared {
+    /// What the lease is for, in messages.
+    purpose: &'static str,
     lease: String,
     epoch: Instant,
     /// Milliseconds after `epoch`, on the monotonic clock, or one of [`NOT_YET`], [`LOST`] and [`CLOSED`].
@@ -49,10 +51,10 @@ struct Shared {
 /// The error of a write that requires a lease this process does not hold.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LeaseNotHeld {
-    #[error("the leader election lease `{0}` is not held yet, request refused")]
-    NotYet(String),
-    #[error("the leader election lease `{0}` is no longer held, request refused")]
-    NoLonger(String),
+    #[error("the {0} lease `{1}` is not held yet, request refused")]
+    NotYet(&'static str, String),
+    #[error("the {0} lease `{1}` is no longer held, request refused")]
+    NoLonger(&'static str, String),
 }
 
 /// The state of a fence.
@@ -67,7 +69,17 @@ pub(super) enum FenceState {
 impl Fence {
     /// Creates the fence for a lease that is not held yet.
     pub(crate) fn new(lease: impl Into<String>) -> Self {
+        Self::for_purpose("leader election", lease)
+    }
+
+    /// Creates the fence for a replica's share of the objects.
+    pub(crate) fn of_shards(id: impl Into<String>) -> Self {
+        Self::for_purpose("shard", id)
+    }
+
+    fn for_purpose(purpose: &'static str, lease: impl Into<String>) -> Self {
         Self(Arc::new(Shared {
+            purpose,
             lease: lease.into(),
             epoch: Instant::now(),
             valid_until: AtomicU64::new(NOT_YET),
@@ -86,8 +98,18 @@ impl Fence {
     pub(crate) fn check(&self) -> Result<(), LeaseNotHeld> {
         match self.state() {
             FenceState::HeldFor(_) => Ok(()),
-            FenceState::NotYet => Err(LeaseNotHeld::NotYet(self.0.lease.clone())),
-            FenceState::Lost | FenceState::Closed => Err(LeaseNotHeld::NoLonger(self.0.lease.clone())),
+            FenceState::NotYet => Err(LeaseNotHeld::NotYet(self.0.purpose, self.0.lease.clone())),
+            FenceState::Lost | FenceState::Closed => {
+                Err(LeaseNotHeld::NoLonger(self.0.purpose, self.0.lease.clone()))
+            }
+        }
+    }
+
+    /// Returns how long the lease is still held, or `None` if it is not held.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        match self.state() {
+            FenceState::HeldFor(left) => Some(left),
+            FenceState::NotYet | FenceState::Lost | FenceState::Closed => None,
         }
     }
 
@@ -127,7 +149,7 @@ impl Fence {
     }
 
     /// Refuses all further writes because the lease is lost. No effect on a closed fence.
-    pub(super) fn lose(&self) {
+    pub(crate) fn lose(&self) {
         self.end(LOST);
     }
 
@@ -154,7 +176,7 @@ impl Fence {
 
     /// Resolves when the lease is lost, at the latest when it lapses. Never resolves for a closed
     /// fence.
-    pub(super) async fn lapsed(&self) {
+    pub(crate) async fn lapsed(&self) {
         loop {
             match self.state() {
                 FenceState::HeldFor(left) => sleep(left).await,

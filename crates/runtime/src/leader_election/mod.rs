@@ -224,7 +224,7 @@ pub(crate) fn pod_namespace() -> Option<String> {
 
 /// Returns `<host name>_<random>`. The host name is the pod's name; the rest distinguishes
 /// processes on the same host.
-fn new_identity() -> String {
+pub(crate) fn new_identity() -> String {
     let host = hostname::get()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();

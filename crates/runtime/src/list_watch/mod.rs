@@ -30,7 +30,7 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::stream::{self, BoxStream, StreamExt};
@@ -91,12 +91,29 @@ impl ListLimit {
     }
 }
 
+/// The resource version up to which a [`ListWatch`] has delivered everything, shared by all clones.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Progress(Arc<Mutex<Option<String>>>);
+
+impl Progress {
+    /// Returns the version, or `None` while a list is in progress.
+    pub(crate) fn version(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, version: Option<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = version;
+    }
+}
+
 /// Lists the objects of an `Api`, then watches them.
 pub(crate) struct ListWatch<K> {
     api: Api<K>,
     config: Config,
     limit: ListLimit,
     state: State<K>,
+    /// `None` if nobody asks.
+    progress: Option<Progress>,
     /// Events to emit before the next request.
     pending: VecDeque<Event<K>>,
     pace: Pace,
@@ -130,6 +147,17 @@ enum State<K> {
     Watching(OpenWatch<K>),
 }
 
+impl<K> State<K> {
+    /// Returns the version from which a watch can continue.
+    fn version(&self) -> Option<&str> {
+        match self {
+            Self::Listed { version } => Some(version),
+            Self::Watching(watch) => Some(&watch.version),
+            _ => None,
+        }
+    }
+}
+
 struct OpenWatch<K> {
     events: BoxStream<'static, kube::Result<WatchEvent<K>>>,
     /// The version of the last event.
@@ -149,11 +177,28 @@ where
             config,
             limit,
             state: State::Unlisted,
+            progress: None,
             pending: VecDeque::new(),
             pace: Pace::new(),
             permit: None,
             in_pages: false,
             at_once: false,
+        }
+    }
+
+    /// Starts with a watch from this version instead of a list.
+    pub(crate) fn resume(self, version: String) -> Self {
+        Self {
+            state: State::Listed { version },
+            ..self
+        }
+    }
+
+    /// Records how far the stream has come.
+    pub(crate) fn with_progress(self, progress: Progress) -> Self {
+        Self {
+            progress: Some(progress),
+            ..self
         }
     }
 
@@ -164,7 +209,11 @@ where
 
     async fn next(&mut self) -> Result<Event<K>, WatchError> {
         loop {
-            if let Some(event) = self.pending.pop_front() {
+            let event = self.pending.pop_front();
+            if let (Some(progress), true) = (&self.progress, self.pending.is_empty()) {
+                progress.set(self.state.version().map(str::to_owned));
+            }
+            if let Some(event) = event {
                 return Ok(event);
             }
             // A list leaves behind capacity for all its objects, which the events of a watch do not

@@ -96,7 +96,7 @@ pub struct Manager {
     grace: Duration,
     sync_timeout: Duration,
     lease: LeaseTimes,
-    /// The time until which this process leads; `None` without leader election.
+    /// The time until which this process leads or works on its shards; `None` without either.
     fence: Option<Fence>,
     caches: CacheOptions,
     early_caches: EarlyCaches,
@@ -170,7 +170,7 @@ impl Manager {
 
     fn assemble(id: String, client: Client, args: ManagerArgs) -> Self {
         Self {
-            fence: args.leader_elect.then(|| Fence::new(&id)),
+            fence: new_fence(&id, &args),
             id,
             election_client: client.clone(),
             client,
@@ -294,8 +294,8 @@ impl Manager {
     /// Returns a client for [tasks](Task) that run only in the leader, and for anything else that
     /// must not write without the lease.
     ///
-    /// It is like [`client`](Self::client), except that with `--leader-elect` a write fails while
-    /// this process does not hold the lease, as with [`Ctx::client`](crate::Ctx::client). Reads
+    /// It is like [`client`](Self::client), except that with `--leader-elect` or `--shards` a write
+    /// fails while this process does not hold its lease, as with [`Ctx::client`](crate::Ctx::client). Reads
     /// always pass.
     pub fn leader_client(&self) -> Client {
         match &self.fence {
@@ -307,6 +307,14 @@ impl Manager {
     /// Returns the manager's metrics, to which the operator can add its own.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+}
+
+/// Returns the fence of a manager whose work requires a lease.
+fn new_fence(id: &str, args: &ManagerArgs) -> Option<Fence> {
+    match args.shards {
+        Some(_) => Some(Fence::of_shards(id)),
+        None => args.leader_elect.then(|| Fence::new(id)),
     }
 }
 

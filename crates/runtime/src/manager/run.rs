@@ -39,6 +39,7 @@ use crate::phase::Phase;
 use crate::probes::Probes;
 use crate::queue::Workqueue;
 use crate::server::Server;
+use crate::shards::{Membership, MembershipLost, RingConfig, Sharding, Shards};
 use crate::shutdown::{Shutdown, Stop, new_shutdown};
 use crate::task::Task;
 use crate::webhook::{self, ManagedCertificate, Routes};
@@ -81,10 +82,13 @@ pub(super) struct Run {
     webhook_readiness: webhook::server::Readiness,
     client_authorities: Option<PathBuf>,
     webhook_certificate: Option<ManagedCertificate>,
-    /// `None` without leader election.
+    /// `None` without leader election or shards.
     fence: Option<Fence>,
     on_loss: OnLoss,
     leadership: Option<Leadership>,
+    /// The ranges of this replica; `None` unless the operator is sharded.
+    shards: Option<Shards>,
+    membership: Option<Membership>,
     sync_timeout: Duration,
     stale_after: Duration,
     lease: LeaseTimes,
@@ -199,7 +203,7 @@ impl Run {
             sync_timeout,
             lease,
             fence,
-            caches,
+            mut caches,
             early_caches,
             kinds,
             stale_after,
@@ -217,6 +221,9 @@ impl Run {
             stale_after,
             run,
         });
+        // Only for the own cluster: controllers do not reconcile the objects of others.
+        let shards = args.shards.map(|_| Shards::new());
+        caches.shards.clone_from(&shards);
         let (caches, to_watch) = Caches::new(client.clone(), args.namespaces(), caches);
         caches.add_early(early_caches);
         let (own, others) = (caches.stats(), clusters.stats());
@@ -236,6 +243,11 @@ impl Run {
             .into_iter()
             .map(|controller| controller.prepare(&resources))
             .collect();
+        if let Some(shards) = shards.clone() {
+            let status = shards.clone();
+            metrics.measure_shards(move || shards.status());
+            debug.set_shards(move || status.status());
+        }
         debug.set_watches(caches.status());
         debug.set_clusters(clusters.status());
         debug.set_servers_stopped(servers_stopped.clone());
@@ -286,6 +298,8 @@ impl Run {
             fence,
             on_loss,
             leadership: None,
+            shards,
+            membership: None,
             sync_timeout,
             stale_after,
             lease,
@@ -312,11 +326,24 @@ impl Run {
             Ok(()) => {}
             Err(failure) => return failure,
         }
-        let lost = self.leadership.as_ref().map(Leadership::lost);
+        let lost = self.lease_lost();
         tokio::select! {
             biased;
             failure = self.phases.failed() => failure,
-            Some(lost) = async { Some(lost?.await) } => ManagerError::LeaderElectionLost(lost.to_string()),
+            lost = lost => lost,
+        }
+    }
+
+    /// Resolves when this process has lost the lease that its work requires.
+    fn lease_lost(&self) -> impl Future<Output = ManagerError> + Send + use<> {
+        let leadership = self.leadership.as_ref().map(Leadership::lost);
+        let membership = self.membership.as_ref().map(Membership::lost);
+        async move {
+            match (leadership, membership) {
+                (Some(lost), _) => ManagerError::LeaderElectionLost(lost.await.to_string()),
+                (None, Some(lost)) => to_shards_lost(&lost.await),
+                (None, None) => std::future::pending().await,
+            }
         }
     }
 
@@ -331,7 +358,10 @@ impl Run {
         self.ready.store(true, Ordering::Release);
         if let Some(fence) = self.fence.clone() {
             self.start_work(true);
-            self.become_leader(fence).await?;
+            match self.shards.clone() {
+                Some(shards) => self.join_ring(fence, shards).await?,
+                None => self.become_leader(fence).await?,
+            }
         }
         self.start_work(false);
         Ok(())
@@ -353,10 +383,51 @@ impl Run {
         }
     }
 
+    /// Returns the namespace of the leases of this operator.
+    fn lease_namespace(&self) -> String {
+        let namespace = self.args.leader_election_namespace.clone().or_else(pod_namespace);
+        namespace.unwrap_or_else(|| self.client.default_namespace().to_owned())
+    }
+
+    /// Waits until this process may own ranges. It gets them later, and they fill its queues.
+    async fn join_ring(&mut self, fence: Fence, shards: Shards) -> Result<(), ManagerError> {
+        let ring = RingConfig {
+            id: self.id.clone(),
+            namespace: self.lease_namespace(),
+            ranges: self.args.shards.unwrap_or(Sharding::auto()).count(),
+            times: self.lease,
+        };
+        let failed = |reason: String| ManagerError::Part {
+            part: "the membership of the shards".to_owned(),
+            reason,
+        };
+        if self.on_loss == OnLoss::Exit {
+            start_watchdog(&fence)
+                .map_err(|error| failed(format!("failed to start its watchdog: {error}")))?;
+        }
+        let membership = match &self.config {
+            Some(config) => {
+                let (config, settings) = (config.clone(), self.client_settings.clone());
+                Membership::start_on_thread(ring, config, &self.metrics, settings, fence, shards).await
+            }
+            None => Ok(Membership::start_as_task(
+                ring,
+                self.election_client.clone(),
+                fence,
+                shards,
+            )),
+        };
+        let membership = self.membership.insert(membership.map_err(failed)?);
+        tokio::select! {
+            biased;
+            joined = membership.joined() => joined.map_err(|lost| to_shards_lost(&lost)),
+            failure = self.phases.failed() => Err(failure),
+        }
+    }
+
     /// Waits until this process holds the lease. Caches and probes keep running in the meantime.
     async fn become_leader(&mut self, fence: Fence) -> Result<(), ManagerError> {
-        let namespace = self.args.leader_election_namespace.clone().or_else(pod_namespace);
-        let namespace = namespace.unwrap_or_else(|| self.client.default_namespace().to_owned());
+        let namespace = self.lease_namespace();
         let election = Election::new(self.id.clone(), namespace, self.lease);
         let failed = |reason: String| ManagerError::Part {
             part: "leader election".to_owned(),
@@ -527,9 +598,10 @@ impl Run {
             .tasks
             .extract_if(.., |task| is_included(task.runs_everywhere()));
         for task in tasks {
-            tracing::info!(task = task.name(), "starting task");
             let name = format!("task {}", task.name());
-            self.phases.work.spawn(name, task.run(self.tasks_stopped.clone()));
+            let shards = self.shards.as_ref().filter(|_| !task.runs_everywhere());
+            let running = run_task(task, shards.cloned(), self.tasks_stopped.clone());
+            self.phases.work.spawn(name, running);
         }
     }
 
@@ -555,6 +627,9 @@ impl Run {
     /// Stops the phases in reverse order.
     pub(super) async fn shut_down(&mut self, grace: Duration) -> Result<(), ManagerError> {
         let deadline = deadline_after(Instant::now(), grace);
+        if let Some(membership) = &self.membership {
+            membership.begin_to_leave();
+        }
         self.phases.to_watch.close();
         self.phases.cluster_parts.close();
         for queue in &self.queues {
@@ -583,6 +658,9 @@ impl Run {
                 Err(_) => {}
             }
         }
+        if let (Some(membership), false, Ok(())) = (self.membership.take(), is_lost, &drained) {
+            membership.leave().await;
+        }
         self.stop_servers.now();
         let grace = if is_lost {
             SERVERS_GRACE_AFTER_LOSS
@@ -608,14 +686,37 @@ impl Run {
     /// Waits for controllers and tasks to finish. If the lease is lost in the meantime, cancels
     /// them, because another process may start the same work.
     async fn drain_work(&mut self, deadline: Instant, grace: Duration) -> Result<(), ManagerError> {
-        let lost = self.leadership.as_ref().map(Leadership::lost);
+        let lost = self.lease_lost();
         tokio::select! {
             biased;
             drained = self.phases.work.finish(deadline, grace) => drained,
-            Some(lost) = async { Some(lost?.await) } => {
+            lost = lost => {
                 self.phases.work.abort().await;
-                Err(ManagerError::LeaderElectionLost(lost.to_string()))
+                Err(lost)
             }
         }
     }
+}
+
+fn to_shards_lost(lost: &MembershipLost) -> ManagerError {
+    ManagerError::ShardsLost(lost.to_string())
+}
+
+/// Runs a task. With shards, waits until this replica owns the range of the tasks, which it then
+/// keeps until the task has ended.
+async fn run_task(task: Task, shards: Option<Shards>, stopped: Shutdown) -> Result<(), Error> {
+    let guard = match &shards {
+        Some(shards) => {
+            tokio::select! {
+                biased;
+                () = stopped.clone().requested() => return Ok(()),
+                guard = shards.enter_tasks() => Some(guard),
+            }
+        }
+        None => None,
+    };
+    tracing::info!(task = task.name(), "starting task");
+    let ended = task.run(stopped).await;
+    drop(guard);
+    ended
 }

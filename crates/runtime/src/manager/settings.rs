@@ -7,9 +7,10 @@ use kube::client::Body;
 use kube::runtime::watcher::{InitialListStrategy, ListSemantic};
 use tower::{Layer, Service};
 
-use super::Manager;
+use super::{Manager, new_fence};
 use crate::client::{ClientService, add_layer};
 use crate::error::BoxError;
+use crate::shards::Sharding;
 
 impl Manager {
     /// Sets how long running reconciles may take to finish after a shutdown request. Defaults to 30
@@ -51,6 +52,33 @@ impl Manager {
     /// acquire the lease (which add a random part of up to 1.2 times the period). Defaults to 2 s.
     pub fn retry_period(mut self, period: Duration) -> Self {
         self.lease.retry_period = period;
+        self
+    }
+
+    /// Lets all replicas work, each on its own part of the objects. Equivalent to `--shards`. Call it
+    /// before [`leader_client`](Self::leader_client).
+    ///
+    /// The replicas divide the UIDs of all objects among them. A controller only caches and
+    /// reconciles the objects of this replica, and the children whose owners they are. When a
+    /// replica starts or stops, only its share moves: the previous owner first finishes the
+    /// reconciles that run, so no two replicas ever reconcile the same object. After a crash, others
+    /// take over once the [lease](Self::lease_duration) has expired.
+    ///
+    /// What needs all objects has all of them in each replica: [`Controller::reads`], caches of the
+    /// manager, kinds with a mapping function, and controllers [on every
+    /// replica](crate::Controller::on_every_replica). [Tasks](crate::Task) run in one replica.
+    ///
+    /// [`Controller::reads`]: crate::Controller::reads
+    ///
+    /// ```no_run
+    /// # use rbuilder::{Manager, Sharding};
+    /// # fn with(manager: Manager) -> Manager {
+    /// manager.sharded(Sharding::auto())
+    /// # }
+    /// ```
+    pub fn sharded(mut self, sharding: Sharding) -> Self {
+        self.args.shards = Some(sharding);
+        self.fence = new_fence(&self.id, &self.args);
         self
     }
 

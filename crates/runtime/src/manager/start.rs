@@ -76,6 +76,9 @@ impl Manager {
     async fn run(mut self, stop: impl Future<Output = ()>, on_loss: OnLoss) -> Result<(), Error> {
         self.check_controllers()?;
         self.args.check(cfg!(feature = "http2"))?;
+        if self.args.leader_elect && self.args.shards.is_some() {
+            return Err(ManagerError::ShardsWithLeader.into());
+        }
         if let Some(error) = self.routes.first_error() {
             return Err(ManagerError::Webhook(error.to_owned()).into());
         }
@@ -102,7 +105,7 @@ impl Manager {
         };
         let grace = match &ended {
             // Another process may already be reconciling, so there is no grace period.
-            Err(ManagerError::LeaderElectionLost(_)) => Duration::ZERO,
+            Err(ManagerError::LeaderElectionLost(_) | ManagerError::ShardsLost(_)) => Duration::ZERO,
             _ => grace,
         };
         let stopped = run.shut_down(grace).await;

@@ -21,6 +21,7 @@ pub(super) struct Families {
     own_writes: Family<Gauge, 4>,
     relists: Family<Counter, 4>,
     watch_errors: Family<Counter, 4>,
+    foreign: Family<Counter, 4>,
     undecodable: Family<Gauge, 2>,
     /// The label values that have been set so far.
     known: Arc<Mutex<BTreeSet<Labels>>>,
@@ -60,6 +61,12 @@ impl Families {
             watch_errors: registry.own(
                 "rbuilder_cache_watch_errors_total",
                 "Total number of failed lists and watches of a cache.",
+                LABELS,
+                &[],
+            ),
+            foreign: registry.own(
+                "rbuilder_shard_filtered_objects_total",
+                "Total number of objects that a cache received although they belong to other replicas.",
                 LABELS,
                 &[],
             ),
@@ -107,6 +114,9 @@ impl Families {
             if total.caches > 0 {
                 self.relists.with(labels).set(total.relists as f64);
                 self.watch_errors.with(labels).set(total.watch_errors as f64);
+                if let Some(foreign) = total.foreign {
+                    self.foreign.with(labels).set(foreign as f64);
+                }
             }
         }
         for ((kind, cluster), keys) in undecodable {
@@ -125,6 +135,7 @@ struct Total {
     own_writes: usize,
     relists: u64,
     watch_errors: u64,
+    foreign: Option<u64>,
 }
 
 impl Total {
@@ -136,5 +147,8 @@ impl Total {
         self.own_writes += cache.own_writes;
         self.relists += cache.relists;
         self.watch_errors += cache.watch_errors;
+        if let Some(foreign) = cache.foreign {
+            *self.foreign.get_or_insert(0) += foreign;
+        }
     }
 }

@@ -55,6 +55,7 @@ mod instruments;
 mod process;
 mod registry;
 mod requests;
+mod shards;
 mod webhook;
 
 use std::fmt;
@@ -70,6 +71,7 @@ pub(crate) use requests::is_watch;
 pub(crate) use webhook::{ConversionMetrics, WebhookMetrics};
 
 use crate::cache::CacheStats;
+use crate::shards::RingStatus;
 use registry::Registry;
 
 /// The metrics of a manager, shared by all clones.
@@ -245,6 +247,12 @@ impl Metrics {
     ) {
         let families = self.0.clusters.clone();
         self.before_scrape(move || families.set(clusters()));
+    }
+
+    /// Measures the ranges of this replica before each scrape.
+    pub(crate) fn measure_shards(&self, status: impl Fn() -> RingStatus + Send + Sync + 'static) {
+        let families = shards::Families::register(&self.0.registry);
+        self.before_scrape(move || families.set(&status()));
     }
 
     /// Counts an attempt to read a certificate.

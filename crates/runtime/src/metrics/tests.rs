@@ -421,6 +421,7 @@ fn metrics_of_other_libraries_follow_unless_their_name_is_taken() {
 fn guide_lists_every_metric() {
     let metrics = Metrics::new();
     metrics.measure_requests();
+    metrics.measure_shards(crate::shards::RingStatus::default);
     let page =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md")).unwrap();
     let rows = page.lines().skip_while(|line| *line != "## The metrics");

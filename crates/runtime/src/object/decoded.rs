@@ -99,13 +99,20 @@ impl<'de, O: DeserializeOwned> Deserialize<'de> for Decoded<O> {
     /// Fails if the input is not JSON.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(RawOrBuffered(deserializer))?;
-        Ok(match serde_json::from_str(text.get()) {
+        Ok(Self::of_text(text.get()))
+    }
+}
+
+impl<O: DeserializeOwned> Decoded<O> {
+    /// Decodes the JSON text of an object.
+    pub(super) fn of_text(text: &str) -> Self {
+        match serde_json::from_str(text) {
             Ok(object) => Self::Object {
                 object,
-                bytes: text.get().len(),
+                bytes: text.len(),
             },
-            Err(_) => Self::Undecodable(Box::new(explain_failure::<O>(text.get()))),
-        })
+            Err(_) => Self::Undecodable(Box::new(explain_failure::<O>(text))),
+        }
     }
 }
 
@@ -176,7 +183,7 @@ fn describe_cause(error: &serde_json::Error) -> String {
 
 /// Returns the metadata of an object. If that does not decode either, returns only what identifies
 /// the object.
-fn read_metadata(text: &str) -> ObjectMeta {
+pub(super) fn read_metadata(text: &str) -> ObjectMeta {
     if let Ok(Trimmed(object)) = serde_json::from_str::<Trimmed<PartialObjectMeta>>(text) {
         return object.metadata;
     }
@@ -215,7 +222,7 @@ impl<O: Resource> Resource for Decoded<O> {
 ///
 /// An event is buffered if its `type` follows its `object`. kube-apiserver writes `type` first, but
 /// other servers and tests sort the keys.
-struct RawOrBuffered<T>(T);
+pub(super) struct RawOrBuffered<T>(pub(super) T);
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for RawOrBuffered<D> {
     type Error = D::Error;

@@ -50,12 +50,14 @@ macro_rules! forward_resource {
 
 mod any;
 mod decoded;
+mod lazy;
 mod trimmed;
 
 pub(crate) use any::{AnyKind, describe_object, event_reference, to_apply_body};
 pub use any::{AnyObject, WithStatus};
 pub use decoded::Undecodable;
 pub(crate) use decoded::{Decoded, FieldError, decode_value};
+pub(crate) use lazy::Lazy;
 pub(crate) use trimmed::{LAST_APPLIED, Trimmed};
 
 /// A Kubernetes type known at compile time, such as those of `derive(CustomResource)` and k8s-openapi.
@@ -223,6 +225,7 @@ pub(crate) struct Kind<K: Resource> {
     api: MakeApi<K, K>,
     watched_api: MakeApi<K, Decoded<K>>,
     trimmed_api: MakeApi<K, Decoded<Trimmed<K>>>,
+    lazy_api: MakeApi<K, Lazy<K>>,
     /// Sets API version and kind of an object that lacks them, unless its type determines them.
     set_types: fn(&mut K, &K::DynamicType),
     /// Returns the kind if it is only known at run time.
@@ -247,6 +250,7 @@ impl<K: Object> Kind<K> {
             api: |client, (), namespace| <K::Scope as Scope>::api(client, namespace),
             watched_api: |client, (), namespace| <K::Scope as Scope>::api(client, namespace),
             trimmed_api: |client, (), namespace| <K::Scope as Scope>::api(client, namespace),
+            lazy_api: |client, (), namespace| <K::Scope as Scope>::api(client, namespace),
             set_types: |_, ()| {},
             to_dynamic: |(), _| None,
         }
@@ -261,6 +265,7 @@ impl From<&DynamicKind> for Kind<DynamicObject> {
             api: dynamic_api,
             watched_api: dynamic_api,
             trimmed_api: dynamic_api,
+            lazy_api: dynamic_api,
             set_types: |object, resource| {
                 // The API server omits both in lists of built-in kinds.
                 object.types.get_or_insert_with(|| TypeMeta {
@@ -281,6 +286,7 @@ impl From<&DynamicKind> for Kind<PartialObjectMeta<DynamicObject>> {
             api: dynamic_api,
             watched_api: dynamic_api,
             trimmed_api: dynamic_api,
+            lazy_api: dynamic_api,
             set_types: |_, _| {},
             to_dynamic: to_dynamic_kind,
         }
@@ -320,6 +326,11 @@ impl<K: Watchable> Kind<K> {
     /// Like [`watched_api`](Self::watched_api), for objects without the metadata that caches drop.
     pub(crate) fn trimmed_api(&self, client: Client, namespace: Option<&str>) -> Api<Decoded<Trimmed<K>>> {
         (self.trimmed_api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
+    }
+
+    /// Like [`watched_api`](Self::watched_api), for objects that are decoded later.
+    pub(crate) fn lazy_api(&self, client: Client, namespace: Option<&str>) -> Api<Lazy<K>> {
+        (self.lazy_api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
 
     /// Sets API version and kind of an object that lacks them, unless its type determines them.

@@ -34,7 +34,7 @@ impl State {
 
     /// Deletes the selected objects and returns their last state.
     pub(super) fn delete_collection(&mut self, writer: Writer<'_>) -> Result<Vec<(Key, Selected)>, Failure> {
-        let selector = Selector::read(writer.request, writer.version)?;
+        let selector = Selector::read(writer.request, writer.version, false)?;
         let objects = self.objects(writer.id());
         let selected = writer.versions().select(objects, &selector, writer.version)?;
         // Nothing is deleted before all reviews are there.

@@ -29,6 +29,7 @@
 //! - finalizers, preconditions and dry runs
 //! - label and field selectors, pagination
 //! - watches from any resource version, with bookmarks
+//! - shard selectors ([`ApiServer::sharding`]), which only few clusters have today
 //! - lists and watches of metadata only
 //! - custom resources are judged as kube-apiserver judges them, with its messages: unknown and repeated
 //!   fields (`fieldValidation`, with `Warning` headers), pruning, defaults, bounds, patterns, formats,
@@ -91,6 +92,7 @@ mod routes;
 mod scale;
 mod selectors;
 mod server;
+mod shards;
 mod store;
 mod strategic;
 mod typed;

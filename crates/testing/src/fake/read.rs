@@ -48,7 +48,7 @@ impl State {
             version,
             ..
         } = writer;
-        let selector = Selector::read(request, version)?;
+        let selector = Selector::read(request, version, self.sharding == Some(true))?;
         let page = Page::read(request)?;
         let exact = request.parameter("resourceVersionMatch") == "Exact";
         let asked = version_parameter(request.parameter("resourceVersion"))?;
@@ -70,6 +70,9 @@ impl State {
             let last = selected.last().map(|(key, _)| key.clone()).unwrap_or_default();
             metadata.insert("continue", token(at, &last).into());
             metadata.insert("remainingItemCount", (found - shown).into());
+        }
+        if let Some(shard) = selector.shard() {
+            metadata.insert("shardInfo", json!({ "selector": shard.to_text() }));
         }
         Ok(view.list(&selected, &json!(metadata)))
     }

@@ -144,7 +144,8 @@ impl Request {
         ResourceId::new(&*self.group, &*self.resource)
     }
 
-    pub(super) fn parameter(&self, name: &str) -> &str {
+    /// Returns a query parameter, such as `labelSelector`, decoded. Empty if the request has none.
+    pub fn parameter(&self, name: &str) -> &str {
         self.parameters.get(name).map(String::as_str).unwrap_or_default()
     }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::failure::Failure;
 use super::kinds::Version;
 use super::request::Request;
+use super::shards::Shard;
 use super::store::Key;
 
 /// The objects selected by a list or watch request.
@@ -17,6 +18,7 @@ pub(super) struct Selector {
     name: Option<String>,
     labels: Vec<Requirement>,
     fields: Vec<(String, bool, String)>,
+    shard: Option<Shard>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +30,8 @@ enum Requirement {
 }
 
 impl Selector {
-    pub(super) fn read(request: &Request, version: &Version) -> Result<Self, Failure> {
+    /// Reads the selectors of a request. A server without sharding ignores the selector of a shard.
+    pub(super) fn read(request: &Request, version: &Version, sharding: bool) -> Result<Self, Failure> {
         let fields = parse_field_selector(request.parameter("fieldSelector"))?;
         for (field, ..) in &fields {
             let known = matches!(field.as_str(), "metadata.name" | "metadata.namespace");
@@ -43,7 +46,16 @@ impl Selector {
             name: request.name.clone(),
             labels: parse_label_selector(request.parameter("labelSelector"))?,
             fields,
+            shard: match request.parameter("shardSelector") {
+                selector if sharding && !selector.is_empty() => Some(Shard::parse(selector)?),
+                _ => None,
+            },
         })
+    }
+
+    /// Returns the selector of the shard, if the server has applied it.
+    pub(super) fn shard(&self) -> Option<&Shard> {
+        self.shard.as_ref()
     }
 
     /// Returns true if the namespace and the name match, and the object may.
@@ -55,12 +67,13 @@ impl Selector {
 
     /// Returns false if the key decides.
     pub(super) fn needs_object(&self) -> bool {
-        !self.labels.is_empty() || !self.fields.is_empty()
+        !self.labels.is_empty() || !self.fields.is_empty() || self.shard.is_some()
     }
 
     /// Returns true if an object matches, which has been read in the version of the request.
     pub(super) fn matches(&self, key: &Key, object: &Value) -> bool {
         self.matches_key(key)
+            && self.shard.as_ref().is_none_or(|shard| shard.contains(object))
             && self.labels.iter().all(|requirement| requirement.holds(object))
             && self
                 .fields

@@ -306,6 +306,16 @@ impl ApiServer {
         self
     }
 
+    /// Applies the `shardSelector` of lists and watches from now on, or ignores it like an API server
+    /// without the feature gate `ShardedListAndWatch`, which is the default.
+    ///
+    /// The UIDs of objects created afterwards are spread over the hash space. Open watches keep what
+    /// they have. A test can therefore change it while an operator runs, as
+    /// during the upgrade of a control plane with several API servers.
+    pub fn sharding(&self, enabled: bool) {
+        self.shared.state().sharding = Some(enabled);
+    }
+
     /// Gives the clients of [`client`](Self::client) the permissions of roles instead of all
     /// permissions. Requests outside of them are forbidden, with the words of kube-apiserver.
     ///

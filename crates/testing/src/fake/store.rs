@@ -54,6 +54,8 @@ pub(super) struct State {
     pub(super) past: Option<u64>,
     /// Answers the reviews of webhooks, which are not called without it.
     pub(super) webhooks: Option<WebhookHandler>,
+    /// Whether lists and watches apply the selector of a shard; `None` unless a test has decided.
+    pub(super) sharding: Option<bool>,
     names: u64,
     clock: Clock,
     /// What the current request has taken.
@@ -135,6 +137,7 @@ impl State {
             collector: None,
             past: None,
             webhooks: None,
+            sharding: None,
             names: 0,
             clock: Clock {
                 wall: Timestamp::now(),
@@ -175,6 +178,7 @@ impl State {
             collector: self.collector.is_some().then(Collector::default),
             past: None,
             webhooks: self.webhooks.clone(),
+            sharding: self.sharding,
             names: self.names,
             clock: Clock {
                 wall: self.clock.now(),
@@ -315,7 +319,17 @@ impl State {
 
     /// Returns a new uid in the format of a UUID. Uids are the same in every run.
     pub(super) fn uid(&mut self) -> String {
-        format!("00000000-0000-4000-8000-{:012x}", self.take_name())
+        let name = self.take_name();
+        // The hash of a shard barely depends on the last digits, which are random in a cluster.
+        let spread = match self.sharding {
+            Some(_) => name.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            None => 0,
+        };
+        format!(
+            "{:08x}-{:04x}-4000-8000-{name:012x}",
+            spread >> 32,
+            (spread >> 16) & 0xffff
+        )
     }
 
     /// Returns a number that no other name has.

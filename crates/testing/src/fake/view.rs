@@ -68,6 +68,9 @@ impl View {
     pub(super) fn list(&self, items: &[(Key, Selected)], metadata: &Value) -> Value {
         let items = items.iter().map(|(_, item)| self.show(&item.read));
         if self.metadata_only {
+            let mut metadata = metadata.clone();
+            // The server applies the selector, but does not say so.
+            metadata.as_object_mut().map(|fields| fields.remove("shardInfo"));
             return json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
                 "items": items.collect::<Vec<_>>(),

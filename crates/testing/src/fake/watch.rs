@@ -69,7 +69,7 @@ impl Watch {
             changed: shared.changed.subscribe(),
             id: definition.id.clone(),
             kind: definition.kind.clone(),
-            selector: Selector::read(request, version)?,
+            selector: Selector::read(request, version, state.sharding == Some(true))?,
             view,
             version: state.version(),
             epoch: state.epoch,

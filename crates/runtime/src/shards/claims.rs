@@ -1,0 +1,234 @@
+//! The claims of a ring: which replica owns which range, as stored in a `Lease`.
+
+use serde::{Deserialize, Serialize};
+
+use super::space::{RANGES, RangeSet};
+
+/// A claim to a range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Claim {
+    /// The identity of the owner.
+    pub(crate) holder: String,
+    /// The generation of the claims in which the owner acquired the range. It grows with each
+    /// owner, and no two owners of a range have the same.
+    pub(crate) epoch: u64,
+}
+
+/// Who owns which range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Claims {
+    /// How often the claims have been changed.
+    pub(crate) generation: u64,
+    /// Identifies the creation of claims that have just been created or restored, so that none may
+    /// be acquired yet.
+    pub(crate) fresh: Option<String>,
+    /// The claim to each range; `None` for a range without an owner.
+    pub(crate) ranges: Vec<Option<Claim>>,
+}
+
+/// The claims as JSON. Adjacent ranges with equal claims are one entry.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    ranges: u32,
+    generation: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fresh: Option<String>,
+    claims: Vec<Arc>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arc {
+    first: u32,
+    last: u32,
+    holder: String,
+    epoch: u64,
+}
+
+impl Claims {
+    /// Returns the claims to a space that nobody owns a part of.
+    pub(crate) fn none(ranges: u32) -> Self {
+        Self {
+            generation: 0,
+            fresh: None,
+            ranges: vec![None; ranges as usize],
+        }
+    }
+
+    /// Returns the number of ranges.
+    pub(crate) fn space(&self) -> u32 {
+        // Parsed claims have at most 1024 ranges.
+        self.ranges.len() as u32
+    }
+
+    pub(crate) fn holder(&self, range: u32) -> Option<&str> {
+        Some(self.get(range)?.holder.as_str())
+    }
+
+    pub(crate) fn get(&self, range: u32) -> Option<&Claim> {
+        self.ranges.get(range as usize)?.as_ref()
+    }
+
+    /// Returns the ranges of an owner.
+    pub(crate) fn held_by(&self, holder: &str) -> RangeSet {
+        RangeSet::of(self.space(), |range| self.holder(range) == Some(holder))
+    }
+
+    /// Returns the identities of all owners, in order.
+    pub(crate) fn holders(&self) -> Vec<String> {
+        let holders = self.ranges.iter().flatten().map(|claim| claim.holder.clone());
+        let holders: std::collections::BTreeSet<String> = holders.collect();
+        holders.into_iter().collect()
+    }
+
+    /// Returns the ranges without an owner.
+    pub(crate) fn free(&self) -> RangeSet {
+        RangeSet::of(self.space(), |range| self.holder(range).is_none())
+    }
+
+    /// Returns `true` if nobody owns a range.
+    pub(crate) fn are_free(&self) -> bool {
+        self.ranges.iter().all(Option::is_none)
+    }
+
+    /// Returns the text that is stored.
+    pub(crate) fn to_text(&self) -> String {
+        let mut claims: Vec<Arc> = Vec::new();
+        for (range, claim) in (0..).zip(&self.ranges) {
+            let Some(Claim { holder, epoch }) = claim else {
+                continue;
+            };
+            match claims.last_mut() {
+                Some(arc) if arc.last + 1 == range && arc.holder == *holder && arc.epoch == *epoch => {
+                    arc.last = range;
+                }
+                _ => claims.push(Arc {
+                    first: range,
+                    last: range,
+                    holder: holder.clone(),
+                    epoch: *epoch,
+                }),
+            }
+        }
+        let text = Text {
+            ranges: self.space(),
+            generation: self.generation,
+            fresh: self.fresh.clone(),
+            claims,
+        };
+        // Cannot fail: the text has neither maps nor floats.
+        serde_json::to_string(&text).unwrap_or_default()
+    }
+
+    /// Parses the stored text.
+    ///
+    /// # Errors
+    /// Returns what is wrong with it. Somebody has edited it, because this module wrote it.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let text: Text = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if !RANGES.contains(&text.ranges) {
+            let (least, most) = RANGES.into_inner();
+            return Err(format!(
+                "expected {least} to {most} ranges, found {}",
+                text.ranges
+            ));
+        }
+        let mut claims = Self::none(text.ranges);
+        claims.generation = text.generation;
+        claims.fresh = text.fresh;
+        for Arc {
+            first,
+            last,
+            holder,
+            epoch,
+        } in text.claims
+        {
+            if first > last || last >= text.ranges {
+                return Err(format!(
+                    "expected ranges below {}, found {first} to {last}",
+                    text.ranges
+                ));
+            }
+            for range in first..=last {
+                let claim = Claim {
+                    holder: holder.clone(),
+                    epoch,
+                };
+                if claims.ranges[range as usize].replace(claim).is_some() {
+                    return Err(format!("range {range} has two owners"));
+                }
+            }
+        }
+        Ok(claims)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(holder: &str, epoch: u64) -> Option<Claim> {
+        let holder = holder.to_owned();
+        Some(Claim { holder, epoch })
+    }
+
+    #[test]
+    fn text_has_one_entry_for_each_arc() {
+        let claims = Claims {
+            generation: 7,
+            fresh: None,
+            ranges: vec![
+                claim("a", 1),
+                claim("a", 1),
+                None,
+                claim("a", 1),
+                claim("a", 2),
+                claim("b", 2),
+            ],
+        };
+        let text = claims.to_text();
+        assert_eq!(
+            text,
+            r#"{"ranges":6,"generation":7,"claims":[{"first":0,"last":1,"holder":"a","epoch":1},{"first":3,"last":3,"holder":"a","epoch":1},{"first":4,"last":4,"holder":"a","epoch":2},{"first":5,"last":5,"holder":"b","epoch":2}]}"#
+        );
+        assert_eq!(Claims::parse(&text), Ok(claims));
+    }
+
+    #[test]
+    fn edited_text_is_rejected_with_the_reason() {
+        let check = |claims: &str, expected: &str| {
+            let text = format!(r#"{{"ranges":4,"generation":1,"claims":[{claims}]}}"#);
+            assert_eq!(Claims::parse(&text), Err(expected.to_owned()));
+        };
+        let arc =
+            |first: u32, last: u32| format!(r#"{{"first":{first},"last":{last},"holder":"a","epoch":1}}"#);
+        check(&arc(2, 4), "expected ranges below 4, found 2 to 4");
+        check(&arc(3, 2), "expected ranges below 4, found 3 to 2");
+        check(&format!("{},{}", arc(0, 2), arc(2, 3)), "range 2 has two owners");
+        let none = Claims::parse(r#"{"ranges":0,"generation":1,"claims":[]}"#);
+        assert_eq!(none, Err("expected 1 to 1024 ranges, found 0".to_owned()));
+        assert!(Claims::parse("").is_err());
+    }
+
+    /// The text is an annotation, and those of an object may have 256 KiB in total.
+    #[test]
+    fn largest_text_fits_into_an_annotation() {
+        let holder = "x".repeat(63 + 33);
+        let claims = Claims {
+            generation: u64::MAX,
+            fresh: Some(format!("{holder}/1")),
+            ranges: (0..1024)
+                .map(|_| claim(&holder, u64::MAX))
+                .enumerate()
+                .map(|(range, claim)| {
+                    claim.map(|claim| Claim {
+                        epoch: u64::MAX - range as u64,
+                        ..claim
+                    })
+                })
+                .collect(),
+        };
+        assert!(claims.to_text().len() < 200 << 10);
+    }
+}

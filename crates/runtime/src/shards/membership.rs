@@ -1,0 +1,686 @@
+//! The membership of this process in the ring: its Lease, and the claims at the API server.
+//!
+//! A round renews the Lease of this replica, reads all Leases of the ring, and changes the claims if
+//! the [`Ring`] decides so. The fence moves only after a round that has also read the claims: a
+//! replica that can renew but not read would not notice that it has lost a range.
+
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
+use kube::{Api, Client, Config, ResourceExt};
+use serde_json::json;
+use tokio::runtime;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::claims::Claims;
+use super::ring::{ClaimsWrite, Clock, Heartbeat, Observed, Ring, WriteResult};
+use super::{RangeSet, RingStatus, Shards};
+use crate::client::{ClientSettings, new_lease_client};
+use crate::deadline::{deadline_after, scale};
+use crate::leader_election::{Fence, LeaseTimes, new_identity};
+use crate::metrics::Metrics;
+use crate::random::random_share;
+
+/// Field manager of the Leases.
+const FIELD_MANAGER: &str = "rbuilder-shards";
+/// Label of all Leases of a ring. Its value is the id of the manager.
+const RING_LABEL: &str = "rbuilder.dev/shards";
+/// Annotation with the claims.
+const CLAIMS: &str = "rbuilder.dev/shard-claims";
+/// Annotation of a replica that is about to stop.
+const LEAVING: &str = "rbuilder.dev/shards-leaving";
+/// Longest value of a label.
+const LABEL_LENGTH: usize = 63;
+/// How often a round writes the claims if other replicas write them at the same time.
+const WRITE_ATTEMPTS: usize = 5;
+/// How long to wait for more ranges to become idle before they are given up together.
+const IDLE_PAUSE: Duration = Duration::from_millis(20);
+/// Random addition to the period, as a factor, so that replicas do not write at the same time.
+const JITTER: f64 = 0.1;
+
+/// The ring that a replica joins.
+#[derive(Clone, Debug)]
+pub(crate) struct RingConfig {
+    /// The id of the manager, the same in all replicas.
+    pub(crate) id: String,
+    pub(crate) namespace: String,
+    /// Number of ranges if this replica creates the claims.
+    pub(crate) ranges: u32,
+    pub(crate) times: LeaseTimes,
+}
+
+/// Why this process may no longer work on its ranges.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum MembershipLost {
+    #[error("another replica has taken a range of this one")]
+    RangeTaken,
+    #[error("failed to renew the lease within {deadline:?}; last error: {last_error}")]
+    RenewDeadline { deadline: Duration, last_error: String },
+    #[error("lease renewal stopped")]
+    RenewalStopped,
+}
+
+/// An order to the background of a membership.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Order {
+    Join,
+    /// Take no more ranges, and give up those that are idle.
+    Leave,
+    /// All work has ended: give up the rest and delete the Lease.
+    Finish,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum MemberState {
+    Waiting,
+    Joined,
+    Lost(MembershipLost),
+    Ended,
+}
+
+/// The membership of this process. Dropping it closes the fence, and the Lease expires.
+pub(crate) struct Membership {
+    fence: Fence,
+    orders: watch::Sender<Order>,
+    state: watch::Receiver<MemberState>,
+    /// `None` if the background has its own thread, which exits when `orders` is dropped.
+    task: Option<JoinHandle<()>>,
+}
+
+impl Membership {
+    /// Joins on a thread with its own runtime and client, for the reasons for which leader election
+    /// does.
+    ///
+    /// # Errors
+    /// Fails if the thread, its runtime or the client cannot be created.
+    pub(crate) async fn start_on_thread(
+        ring: RingConfig,
+        config: Config,
+        metrics: &Metrics,
+        settings: ClientSettings,
+        fence: Fence,
+        shards: Shards,
+    ) -> Result<Self, String> {
+        let (membership, background) = Self::prepare(&fence);
+        let metrics = metrics.clone();
+        let (report, started) = oneshot::channel();
+        let run = move || -> io::Result<()> {
+            let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(async {
+                // The runtime that creates the client also drives its connections.
+                match new_lease_client(config, &metrics, &settings, request_timeout(&ring.times)) {
+                    Ok(client) => {
+                        let _ = report.send(Ok(()));
+                        background.run(Member::new(ring, client, fence, shards)).await;
+                    }
+                    Err(error) => {
+                        let _ = report.send(Err(error.to_string()));
+                    }
+                }
+            });
+            Ok(())
+        };
+        let thread = thread::Builder::new().name("shards".to_owned()).spawn(run);
+        thread.map_err(|error| format!("failed to start its thread: {error}"))?;
+        let failed = |_| Err("failed to start the runtime of its thread".to_owned());
+        started.await.unwrap_or_else(failed)?;
+        Ok(membership)
+    }
+
+    /// Joins as a task on the caller's runtime, with the caller's client.
+    pub(crate) fn start_as_task(ring: RingConfig, client: Client, fence: Fence, shards: Shards) -> Self {
+        let (mut membership, background) = Self::prepare(&fence);
+        let member = Member::new(ring, client, fence, shards);
+        membership.task = Some(tokio::spawn(background.run(member)));
+        membership
+    }
+
+    fn prepare(fence: &Fence) -> (Self, Background) {
+        let (orders, given) = watch::channel(Order::Join);
+        let (state_sender, state) = watch::channel(MemberState::Waiting);
+        let membership = Self {
+            fence: fence.clone(),
+            orders,
+            state,
+            task: None,
+        };
+        let background = Background {
+            orders: given,
+            state: state_sender,
+        };
+        (membership, background)
+    }
+
+    /// Waits until this process is a member of the ring, for as long as it takes. It may not own a
+    /// range yet.
+    ///
+    /// # Errors
+    /// Fails if the background ends before that.
+    pub(crate) async fn joined(&self) -> Result<(), MembershipLost> {
+        let mut state = self.state.clone();
+        let joined = state.wait_for(|state| *state != MemberState::Waiting).await;
+        match joined.map(|state| state.clone()) {
+            Ok(MemberState::Joined) => Ok(()),
+            Ok(MemberState::Lost(lost)) => Err(lost),
+            Ok(MemberState::Waiting | MemberState::Ended) | Err(_) => Err(MembershipLost::RenewalStopped),
+        }
+    }
+
+    /// Resolves when this process must stop working on its ranges at once, but never because it
+    /// left the ring.
+    pub(crate) fn lost(&self) -> impl Future<Output = MembershipLost> + Send + use<> {
+        let (mut state, fence) = (self.state.clone(), self.fence.clone());
+        async move {
+            let announced = async {
+                let is_over =
+                    |state: &MemberState| matches!(state, MemberState::Lost(_) | MemberState::Ended);
+                match state.wait_for(is_over).await.map(|state| state.clone()) {
+                    Ok(MemberState::Lost(lost)) => lost,
+                    Ok(_) => std::future::pending().await,
+                    // The background panicked, or its runtime is shutting down.
+                    Err(_) => MembershipLost::RenewalStopped,
+                }
+            };
+            tokio::select! {
+                biased;
+                lost = announced => lost,
+                () = fence.lapsed() => MembershipLost::RenewalStopped,
+            }
+        }
+    }
+
+    /// Tells the other replicas that this one is about to stop, and gives up its ranges one by one,
+    /// each after its last key.
+    pub(crate) fn begin_to_leave(&self) {
+        self.orders.send_replace(Order::Leave);
+    }
+
+    /// Gives up all ranges and deletes the Lease. Call this once nothing works on a range any more.
+    pub(crate) async fn leave(self) {
+        self.orders.send_replace(Order::Finish);
+        let mut state = self.state.clone();
+        while state.changed().await.is_ok() {}
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        self.fence.close();
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+/// The side of a [`Membership`] that renews.
+struct Background {
+    orders: watch::Receiver<Order>,
+    state: watch::Sender<MemberState>,
+}
+
+impl Background {
+    async fn run(mut self, mut member: Member) {
+        let _closed = LoseOnDrop(member.fence.clone());
+        let lost = loop {
+            let order = *self.orders.borrow_and_update();
+            if order >= Order::Leave {
+                member.ring.leave();
+            }
+            match member.timed_round().await {
+                Round::Done => drop(self.state.send_if_modified(|state| {
+                    let is_first = *state == MemberState::Waiting;
+                    if is_first {
+                        *state = MemberState::Joined;
+                    }
+                    is_first
+                })),
+                Round::Failed => {}
+                Round::Lost(lost) => break Some(lost),
+            }
+            if order == Order::Finish && member.holds_nothing() {
+                break None;
+            }
+            tokio::select! {
+                () = sleep(scale(member.times().retry_period, 1.0 + JITTER * random_share())) => {}
+                () = member.shards.became_idle() => sleep(IDLE_PAUSE).await,
+                // An error means that the `Membership` was dropped.
+                changed = self.orders.changed() => if changed.is_err() {
+                    return;
+                },
+            }
+        };
+        match lost {
+            Some(lost) => {
+                member.fence.lose();
+                tracing::error!(ring = member.config.id, reason = %lost, "lost the shards of this replica");
+                self.state.send_replace(MemberState::Lost(lost));
+            }
+            None => {
+                member.fence.close();
+                self.state.send_replace(MemberState::Ended);
+                member.delete_lease().await;
+            }
+        }
+    }
+}
+
+/// Loses the ranges if the background panics or its runtime ends.
+struct LoseOnDrop(Fence);
+
+impl Drop for LoseOnDrop {
+    fn drop(&mut self) {
+        self.0.lose();
+    }
+}
+
+/// Returns the timeout of one request. A round has three, and two rounds must fit into the renew
+/// deadline.
+fn request_timeout(times: &LeaseTimes) -> Duration {
+    (times.renew_deadline / 4).max(Duration::from_secs(1))
+}
+
+/// The result of a round.
+enum Round {
+    Done,
+    /// It is tried again.
+    Failed,
+    Lost(MembershipLost),
+}
+
+/// A failed request.
+#[derive(Debug, thiserror::Error)]
+enum RequestError {
+    #[error(transparent)]
+    Failed(#[from] kube::Error),
+    #[error("request timed out after {0:?}")]
+    TimedOut(Duration),
+}
+
+/// A replica with its requests.
+struct Member {
+    config: RingConfig,
+    identity: String,
+    /// Name of the Lease of this replica.
+    lease: String,
+    leases: Api<Lease>,
+    ring: Ring,
+    fence: Fence,
+    shards: Shards,
+    /// The start of the clock.
+    epoch: Instant,
+    /// The Lease with the claims as last read.
+    claims: Option<Lease>,
+    renewals: i32,
+    exists: bool,
+    last_error: String,
+    acquired: u64,
+    released: u64,
+}
+
+impl Member {
+    fn new(config: RingConfig, client: Client, fence: Fence, shards: Shards) -> Self {
+        let identity = new_identity();
+        let LeaseTimes {
+            duration,
+            retry_period,
+            ..
+        } = config.times;
+        let ring = Ring::new(identity.clone(), config.ranges, duration, retry_period);
+        Self {
+            lease: format!("{}-{:016x}", config.id, super::hash(&identity)),
+            leases: Api::namespaced(client, &config.namespace),
+            identity,
+            ring,
+            fence,
+            shards,
+            epoch: Instant::now(),
+            claims: None,
+            renewals: 0,
+            exists: false,
+            last_error: "none".to_owned(),
+            acquired: 0,
+            released: 0,
+            config,
+        }
+    }
+
+    fn times(&self) -> &LeaseTimes {
+        &self.config.times
+    }
+
+    fn clock(&self) -> Clock {
+        self.epoch.elapsed()
+    }
+
+    /// Returns `true` if this replica has no claim.
+    fn holds_nothing(&self) -> bool {
+        let claims = self.ring.claims();
+        claims.is_none_or(|claims| claims.held_by(&self.identity).is_empty())
+    }
+
+    /// Runs a round within the time for which the Lease is valid.
+    async fn timed_round(&mut self) -> Round {
+        let deadline = self.times().renew_deadline;
+        let left = self.fence.time_left().unwrap_or(deadline);
+        let error = match timeout(left, self.round()).await {
+            Ok(Ok(round)) => return round,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "request timed out".to_owned(),
+        };
+        tracing::warn!(
+            ring = self.config.id,
+            error,
+            "failed to renew the lease of this replica, retrying"
+        );
+        self.last_error = error;
+        match self.fence.is_lost() {
+            true => Round::Lost(self.renewed_too_late()),
+            false => Round::Failed,
+        }
+    }
+
+    fn renewed_too_late(&self) -> MembershipLost {
+        MembershipLost::RenewDeadline {
+            deadline: self.times().renew_deadline,
+            last_error: self.last_error.clone(),
+        }
+    }
+
+    async fn round(&mut self) -> Result<Round, RequestError> {
+        let sent = Instant::now();
+        self.renew().await?;
+        for _ in 0..WRITE_ATTEMPTS {
+            self.read().await?;
+            if self.ring.has_lost() {
+                return Ok(Round::Lost(MembershipLost::RangeTaken));
+            }
+            if !self
+                .fence
+                .extend(deadline_after(sent, self.times().renew_deadline))
+            {
+                return Ok(Round::Lost(self.renewed_too_late()));
+            }
+            self.ring.plan(self.clock());
+            self.publish();
+            let shards = self.shards.clone();
+            let Some(write) = self.ring.next_write(self.clock(), |range| shards.is_idle(range)) else {
+                break;
+            };
+            // The ranges that are about to be given up count as given up.
+            self.publish();
+            if self.write(write).await {
+                self.publish();
+                break;
+            }
+        }
+        self.delete_departed().await;
+        Ok(Round::Done)
+    }
+
+    /// Tells workers and caches which ranges are those of this replica.
+    fn publish(&mut self) {
+        let (serving, owned) = (self.ring.serving(), self.ring.owned());
+        let before = Arc::clone(&self.shards.owned().borrow());
+        let (acquired, released) = (owned.without(&before), before.without(&owned));
+        if !acquired.is_empty() || !released.is_empty() {
+            let (acquired, released) = (acquired.to_string(), released.to_string());
+            tracing::info!(ring = self.config.id, %owned, acquired, released, "shards of this replica");
+        }
+        self.acquired += u64::from(acquired.len());
+        self.released += u64::from(released.len());
+        self.shards.set_serving(serving.clone());
+        self.shards.set_owned(owned.clone());
+        self.shards.set_status(self.status(&serving, &owned));
+    }
+
+    fn status(&self, serving: &RangeSet, owned: &RangeSet) -> RingStatus {
+        let mut status = RingStatus {
+            identity: self.identity.clone(),
+            replicas: self.ring.members(),
+            serving: serving.len(),
+            draining: owned.len() - serving.len(),
+            unowned_for: self.ring.unowned_for(self.clock()),
+            acquired: self.acquired,
+            released: self.released,
+            ..RingStatus::default()
+        };
+        if let Some(claims) = self.ring.claims() {
+            status.ranges = claims.space();
+            status.generation = claims.generation;
+            status.unowned = claims.free().len();
+            status.owners = claims
+                .holders()
+                .into_iter()
+                .map(|holder| {
+                    let held = claims.held_by(&holder);
+                    (held.to_string(), holder, held.len())
+                })
+                .collect();
+        }
+        status
+    }
+
+    async fn renew(&mut self) -> Result<(), RequestError> {
+        self.renewals = self.renewals.wrapping_add(1).max(0);
+        let now = MicroTime(Timestamp::now());
+        let spec = LeaseSpec {
+            holder_identity: Some(self.identity.clone()),
+            lease_duration_seconds: i32::try_from(self.times().duration.as_secs().max(1)).ok(),
+            // Makes each renewal differ from the previous one, whatever the wall clock does.
+            lease_transitions: Some(self.renewals),
+            renew_time: Some(now),
+            ..LeaseSpec::default()
+        };
+        let leaving = self.ring.is_leaving().then_some("true");
+        let metadata = json!({
+            "labels": { RING_LABEL: label_value(&self.config.id) },
+            "annotations": { LEAVING: leaving },
+        });
+        if self.exists {
+            let patch = Patch::Merge(json!({ "metadata": metadata, "spec": spec }));
+            let params = PatchParams {
+                field_manager: Some(FIELD_MANAGER.to_owned()),
+                ..PatchParams::default()
+            };
+            match self
+                .request(self.leases.patch_metadata(&self.lease, &params, &patch))
+                .await
+            {
+                Err(RequestError::Failed(kube::Error::Api(status))) if status.is_not_found() => {}
+                renewed => return renewed.map(drop),
+            }
+        }
+        let mut lease = self.new_lease(&self.lease);
+        lease.spec = Some(spec);
+        if leaving.is_some() {
+            lease
+                .annotations_mut()
+                .insert(LEAVING.to_owned(), "true".to_owned());
+        }
+        match self.request(self.leases.create(&post_params(), &lease)).await {
+            // An earlier attempt whose response was lost.
+            Err(RequestError::Failed(kube::Error::Api(status))) if status.is_already_exists() => {}
+            created => drop(created?),
+        }
+        self.exists = true;
+        Ok(())
+    }
+
+    fn new_lease(&self, name: &str) -> Lease {
+        Lease {
+            metadata: ObjectMeta {
+                name: Some(name.to_owned()),
+                namespace: Some(self.config.namespace.clone()),
+                labels: Some([(RING_LABEL.to_owned(), label_value(&self.config.id))].into()),
+                ..ObjectMeta::default()
+            },
+            spec: None,
+        }
+    }
+
+    /// Returns the name of the Lease with the claims.
+    fn claims_name(&self) -> String {
+        format!("{}-shards", self.config.id)
+    }
+
+    /// Reads all Leases of the ring. The list must show the most recent state, so it names no
+    /// resource version.
+    async fn read(&mut self) -> Result<(), RequestError> {
+        let sent = self.clock();
+        let label = format!("{RING_LABEL}={}", label_value(&self.config.id));
+        let listed = self
+            .request(self.leases.list(&ListParams::default().labels(&label)))
+            .await?;
+        let (name, default) = (self.claims_name(), self.times().duration);
+        let mut observed = Observed::default();
+        self.claims = None;
+        for lease in listed.items {
+            if lease.metadata.name.as_deref() != Some(name.as_str()) {
+                observed.replicas.extend(to_heartbeat(&lease, default));
+                continue;
+            }
+            match Claims::parse(lease.annotations().get(CLAIMS).map_or("", String::as_str)) {
+                Ok(claims) => {
+                    let version = lease.resource_version().unwrap_or_default();
+                    observed.claims = Some((claims, version));
+                    self.claims = Some(lease);
+                }
+                Err(error) => {
+                    tracing::error!(lease = name, error, "the claims have been edited, restoring them");
+                    self.delete(&lease).await?;
+                }
+            }
+        }
+        self.ring.observe(sent, self.clock(), observed);
+        Ok(())
+    }
+
+    /// Writes the claims. Returns `true` if they were stored.
+    async fn write(&mut self, write: ClaimsWrite) -> bool {
+        let name = self.claims_name();
+        let text = write.claims.to_text();
+        let result = match (&write.base, self.claims.take()) {
+            (Some(_), Some(mut lease)) => {
+                lease.annotations_mut().insert(CLAIMS.to_owned(), text);
+                self.request(self.leases.replace(&name, &post_params(), &lease))
+                    .await
+            }
+            _ => {
+                let mut lease = self.new_lease(&name);
+                lease.annotations_mut().insert(CLAIMS.to_owned(), text);
+                self.request(self.leases.create(&post_params(), &lease)).await
+            }
+        };
+        let result = match result {
+            Ok(stored) => {
+                let version = stored.resource_version().unwrap_or_default();
+                self.claims = Some(stored);
+                WriteResult::Stored(version)
+            }
+            Err(RequestError::Failed(kube::Error::Api(status)))
+                if status.is_conflict() || status.is_already_exists() =>
+            {
+                tracing::debug!(ring = self.config.id, "another replica has changed the claims");
+                WriteResult::Unknown
+            }
+            Err(error) => {
+                tracing::warn!(ring = self.config.id, %error, "failed to change the claims, retrying");
+                WriteResult::Unknown
+            }
+        };
+        let is_stored = matches!(result, WriteResult::Stored(_));
+        self.ring.written(self.clock(), write, result);
+        is_stored
+    }
+
+    /// Deletes the Leases of replicas that have crashed, whose ranges are free again.
+    async fn delete_departed(&self) {
+        for departed in self.ring.departed() {
+            tracing::info!(
+                ring = self.config.id,
+                replica = departed,
+                "replica is gone, its ranges are free"
+            );
+            let name = format!("{}-{:016x}", self.config.id, super::hash(&departed));
+            let deleted = self
+                .request(self.leases.delete(&name, &DeleteParams::default()))
+                .await;
+            if let Err(error) = deleted {
+                tracing::debug!(lease = name, %error, "failed to delete a lease");
+            }
+        }
+    }
+
+    async fn delete_lease(&self) {
+        if let Err(error) = self
+            .request(self.leases.delete(&self.lease, &DeleteParams::default()))
+            .await
+        {
+            tracing::warn!(lease = self.lease, %error, "failed to delete lease, it will expire");
+        }
+    }
+
+    /// Deletes a Lease if it is still as it was read.
+    async fn delete(&self, lease: &Lease) -> Result<(), RequestError> {
+        let params = DeleteParams::default().preconditions(Preconditions {
+            resource_version: lease.resource_version(),
+            uid: lease.uid(),
+        });
+        self.request(self.leases.delete(&lease.name_any(), &params))
+            .await
+            .map(drop)
+    }
+
+    async fn request<T>(
+        &self,
+        request: impl Future<Output = Result<T, kube::Error>>,
+    ) -> Result<T, RequestError> {
+        let limit = request_timeout(self.times());
+        match timeout(limit, request).await {
+            Ok(response) => Ok(response?),
+            Err(_) => Err(RequestError::TimedOut(limit)),
+        }
+    }
+}
+
+fn post_params() -> PostParams {
+    PostParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PostParams::default()
+    }
+}
+
+/// Returns the value of the label for the id of a manager, which may be longer than a label.
+fn label_value(id: &str) -> String {
+    match id.len() <= LABEL_LENGTH {
+        true => id.to_owned(),
+        false => format!("{:016x}", super::hash(id)),
+    }
+}
+
+fn to_heartbeat(lease: &Lease, default: Duration) -> Option<Heartbeat> {
+    let spec = lease.spec.as_ref()?;
+    let seconds = spec
+        .lease_duration_seconds
+        .and_then(|seconds| u64::try_from(seconds).ok());
+    let renewed = spec.renew_time.as_ref().map(|MicroTime(time)| time.to_string());
+    Some(Heartbeat {
+        identity: spec.holder_identity.clone()?,
+        // Not the resource version: a changed label does not mean that the replica is alive.
+        version: format!(
+            "{}/{}",
+            spec.lease_transitions.unwrap_or(0),
+            renewed.unwrap_or_default()
+        ),
+        duration: seconds.map_or(default, Duration::from_secs),
+        leaving: lease.annotations().contains_key(LEAVING),
+    })
+}

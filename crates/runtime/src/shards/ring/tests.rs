@@ -1,0 +1,523 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const DURATION: Duration = Duration::from_secs(15);
+const DEADLINE: Duration = Duration::from_secs(10);
+const PERIOD: Duration = Duration::from_secs(2);
+const RANGES: u32 = 8;
+
+/// What happens to the requests of one round of a replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Network {
+    Works,
+    LosesRenewal,
+    LosesRead,
+    LosesWrite,
+    LosesResponseOfWrite,
+    /// The write arrives later, or never.
+    DelaysWrite,
+}
+
+/// A model of the API server and of the replicas, with one time for all. Each replica has its own
+/// clock.
+#[derive(Default)]
+struct World {
+    now: Duration,
+    version: u64,
+    claims: Option<(Claims, String)>,
+    leases: BTreeMap<String, (String, bool)>,
+    delayed: Vec<ClaimsWrite>,
+    replicas: Vec<Replica>,
+    started: usize,
+}
+
+struct Replica {
+    identity: String,
+    ring: Ring,
+    /// The difference of its clock.
+    offset: Duration,
+    /// Until when it may act, in the time of the world.
+    valid_until: Duration,
+    /// The number of keys it works on, by range.
+    running: BTreeMap<u32, usize>,
+}
+
+impl Replica {
+    /// Returns whether the replica may work on a range now.
+    fn acts_on(&self, range: u32, now: Duration) -> bool {
+        now < self.valid_until && (self.ring.serving().contains(range) || self.running.contains_key(&range))
+    }
+}
+
+impl World {
+    fn start(&mut self, ranges: u32) -> usize {
+        self.started += 1;
+        let identity = format!("replica-{}", self.started);
+        self.replicas.push(Replica {
+            ring: Ring::new(identity.clone(), ranges, DURATION, PERIOD),
+            identity,
+            offset: Duration::from_secs(1000 * self.started as u64),
+            valid_until: self.now + DEADLINE,
+            running: BTreeMap::new(),
+        });
+        self.replicas.len() - 1
+    }
+
+    fn next_version(&mut self) -> String {
+        self.version += 1;
+        self.version.to_string()
+    }
+
+    /// Stores claims if their base is still current.
+    fn store(&mut self, write: &ClaimsWrite) -> Option<String> {
+        if self.claims.as_ref().map(|(_, version)| version.clone()) != write.base {
+            return None;
+        }
+        let version = self.next_version();
+        self.claims = Some((write.claims.clone(), version.clone()));
+        Some(version)
+    }
+
+    /// Runs one round of a replica: it renews its Lease, reads, and changes the claims.
+    fn round(&mut self, index: usize, network: Network) {
+        let sent = self.now;
+        if sent >= self.replicas[index].valid_until {
+            // Its fence has closed. It exits.
+            self.crash(index);
+            return;
+        }
+        let (identity, leaving) = (
+            self.replicas[index].identity.clone(),
+            self.replicas[index].ring.leaving,
+        );
+        if network != Network::LosesRenewal {
+            let version = self.next_version();
+            self.leases.insert(identity, (version, leaving));
+        }
+        if network == Network::LosesRead {
+            return;
+        }
+        let observed = Observed {
+            claims: self.claims.clone(),
+            replicas: self
+                .leases
+                .iter()
+                .map(|(identity, (version, leaving))| Heartbeat {
+                    identity: identity.clone(),
+                    version: version.clone(),
+                    duration: DURATION,
+                    leaving: *leaving,
+                })
+                .collect(),
+        };
+        let replica = &mut self.replicas[index];
+        let now = self.now + replica.offset;
+        if network != Network::LosesRenewal {
+            replica.valid_until = sent + DEADLINE;
+        }
+        replica.ring.observe(now, now, observed);
+        if replica.ring.has_lost() {
+            self.crash(index);
+            return;
+        }
+        replica.ring.plan(now);
+        let running = replica.running.clone();
+        if let Some(write) = replica
+            .ring
+            .next_write(now, |range| !running.contains_key(&range))
+        {
+            let result = match network {
+                Network::LosesWrite => WriteResult::Unknown,
+                Network::DelaysWrite => {
+                    self.delayed.push(write.clone());
+                    WriteResult::Unknown
+                }
+                Network::LosesResponseOfWrite => {
+                    self.store(&write);
+                    WriteResult::Unknown
+                }
+                _ => self
+                    .store(&write)
+                    .map_or(WriteResult::Unknown, WriteResult::Stored),
+            };
+            self.replicas[index].ring.written(now, write, result);
+        }
+        for departed in self.replicas[index].ring.departed() {
+            self.leases.remove(&departed);
+        }
+        let replica = &self.replicas[index];
+        if replica.ring.leaving
+            && replica
+                .ring
+                .claims()
+                .is_none_or(|claims| claims.held_by(&replica.identity).is_empty())
+        {
+            self.leases.remove(&self.replicas[index].identity);
+            self.replicas.remove(index);
+        }
+    }
+
+    fn crash(&mut self, index: usize) {
+        self.replicas.remove(index);
+    }
+
+    /// Runs all replicas without faults for a time. They take turns.
+    fn run(&mut self, time: Duration) {
+        let end = self.now + time;
+        let mut next: BTreeMap<String, Duration> = BTreeMap::new();
+        while self.now < end {
+            for index in (0..self.replicas.len()).rev() {
+                let due = next
+                    .entry(self.replicas[index].identity.clone())
+                    .or_insert(self.now);
+                if *due <= self.now {
+                    *due = self.now + PERIOD;
+                    self.round(index, Network::Works);
+                }
+            }
+            self.now += Duration::from_millis(250);
+            self.check();
+        }
+    }
+
+    /// Checks that no range has two replicas.
+    fn check(&self) {
+        for range in 0..RANGES {
+            let acting = self
+                .replicas
+                .iter()
+                .filter(|replica| replica.acts_on(range, self.now));
+            let acting: Vec<&str> = acting.map(|replica| replica.identity.as_str()).collect();
+            assert!(acting.len() <= 1, "range {range} at {:?}: {acting:?}", self.now);
+        }
+    }
+
+    /// Returns the number of ranges on which a replica works.
+    fn served(&self) -> usize {
+        let is_served = |range: &u32| {
+            self.replicas
+                .iter()
+                .any(|replica| replica.acts_on(*range, self.now))
+        };
+        (0..RANGES).filter(is_served).count()
+    }
+
+    fn shares(&self) -> Vec<u32> {
+        self.replicas
+            .iter()
+            .map(|replica| replica.ring.serving().len())
+            .collect()
+    }
+
+    /// Runs until every range is served, and returns how long that took.
+    fn time_to_serve(&mut self) -> Duration {
+        let start = self.now;
+        while self.served() < RANGES as usize {
+            self.run(Duration::from_millis(250));
+            assert!(self.now < start + Duration::from_secs(120), "never served");
+        }
+        self.now - start
+    }
+}
+
+fn settled(replicas: usize) -> World {
+    let mut world = World::default();
+    for _ in 0..replicas {
+        world.start(RANGES);
+    }
+    world.run(Duration::from_secs(60));
+    assert_eq!(world.served(), RANGES as usize);
+    world
+}
+
+#[test]
+fn replicas_share_the_ranges_evenly() {
+    assert_eq!(settled(1).shares(), [8]);
+    assert_eq!(settled(2).shares(), [4, 4]);
+    let mut three = settled(3).shares();
+    three.sort_unstable();
+    assert_eq!(three, [2, 3, 3]);
+}
+
+#[test]
+fn first_replica_waits_for_a_lease_duration_and_later_ones_only_settle() {
+    let mut world = World::default();
+    for _ in 0..3 {
+        world.start(RANGES);
+    }
+    let waited = world.time_to_serve();
+    assert!(
+        waited >= DURATION && waited <= Duration::from_secs(20),
+        "{waited:?}"
+    );
+    world.replicas.iter_mut().for_each(|replica| replica.ring.leave());
+    world.run(Duration::from_secs(3));
+    assert_eq!(world.replicas.len(), 0);
+    world.start(RANGES);
+    let waited = world.time_to_serve();
+    assert!(waited <= Duration::from_secs(3), "{waited:?}");
+}
+
+/// The other replica may remember claims that somebody has deleted.
+#[test]
+fn replica_that_remembers_no_claims_waits_for_others_to_restore_them() {
+    let mut world = World::default();
+    world.leases.insert("other".to_owned(), ("1".to_owned(), true));
+    world.start(RANGES);
+    world.run(DURATION - PERIOD);
+    assert_eq!(world.claims, None);
+    let waited = world.time_to_serve();
+    assert!(
+        waited >= DURATION && waited <= Duration::from_secs(20),
+        "{waited:?}"
+    );
+}
+
+#[test]
+fn ranges_of_a_crashed_replica_are_served_after_the_lease_duration() {
+    let mut world = settled(3);
+    world.crash(1);
+    let waited = world.time_to_serve();
+    // Up to two seconds before the crash, the others have read its last renewal.
+    assert!(
+        waited >= Duration::from_secs(13) && waited <= Duration::from_secs(20),
+        "{waited:?}"
+    );
+}
+
+/// A new replica has not watched the Lease of the crashed one for long enough, but others have.
+#[test]
+fn replica_that_joins_after_a_crash_does_not_delay_the_takeover() {
+    let mut world = settled(3);
+    world.crash(1);
+    world.run(Duration::from_secs(10));
+    world.start(RANGES);
+    let waited = Duration::from_secs(10) + world.time_to_serve();
+    assert!(waited <= Duration::from_secs(20), "{waited:?}");
+}
+
+#[test]
+fn ranges_of_a_stopped_replica_are_served_within_five_seconds() {
+    let mut world = settled(3);
+    world.replicas[1].ring.leave();
+    world.round(1, Network::Works);
+    let waited = world.time_to_serve();
+    assert!(waited < Duration::from_secs(5), "{waited:?}");
+    assert_eq!(world.replicas.len(), 2);
+}
+
+#[test]
+fn join_moves_only_the_share_of_the_new_replica() {
+    let mut world = settled(3);
+    let before = world.claims.clone().unwrap().0;
+    world.start(RANGES);
+    world.run(Duration::from_secs(20));
+    let after = world.claims.clone().unwrap().0;
+    let moved = (0..RANGES)
+        .filter(|range| before.holder(*range) != after.holder(*range))
+        .count();
+    assert_eq!((world.shares(), moved), (vec![2, 2, 2, 2], 2));
+    let moved = (0..RANGES)
+        .filter(|range| before.get(*range) != after.get(*range))
+        .count();
+    assert_eq!(moved, 2, "other claims keep their epoch");
+}
+
+#[test]
+fn range_moves_only_after_its_last_key_is_done() {
+    let mut world = settled(1);
+    let busy = 7;
+    world.replicas[0].running.insert(busy, 1);
+    world.start(RANGES);
+    world.run(Duration::from_secs(20));
+    assert_eq!(
+        world.shares(),
+        [4, 3],
+        "the busy range is neither served nor moved"
+    );
+    world.replicas[0].running.clear();
+    world.run(Duration::from_secs(6));
+    assert_eq!(world.shares(), [4, 4]);
+}
+
+/// The write may still arrive, and then another replica may acquire the ranges.
+#[test]
+fn range_stays_given_up_while_the_write_may_still_arrive() {
+    let mut world = settled(1);
+    world.start(RANGES);
+    world.round(1, Network::Works);
+    world.round(0, Network::DelaysWrite);
+    world.replicas[1].ring.leave();
+    world.round(1, Network::Works);
+    assert_eq!(
+        world.replicas.len(),
+        1,
+        "the first replica shall have all ranges again"
+    );
+    world.round(0, Network::LosesWrite);
+    assert_eq!(world.shares(), [4]);
+    let write = world.delayed.remove(0);
+    assert!(world.store(&write).is_some());
+    world.run(Duration::from_secs(6));
+    assert_eq!(world.shares(), [8]);
+}
+
+/// Its other keys must not wait forever.
+#[test]
+fn range_with_a_key_that_never_ends_is_served_again() {
+    let mut world = settled(1);
+    world.replicas[0].running.insert(7, 1);
+    world.start(RANGES);
+    world.run(DRAIN_LIMIT + Duration::from_secs(5));
+    assert_eq!(world.served(), RANGES as usize);
+}
+
+#[test]
+fn deleted_claims_are_restored() {
+    let mut world = settled(2);
+    let before = world.claims.take().unwrap().0;
+    world.run(Duration::from_secs(4));
+    let after = world.claims.clone().unwrap().0;
+    assert_eq!(after.ranges, before.ranges);
+    world.claims = None;
+    world.start(RANGES);
+    world.run(Duration::from_secs(10));
+    let after = world.claims.clone().unwrap().0;
+    assert!(
+        after.fresh.is_some() && after.held_by("replica-3").is_empty(),
+        "{after:?}"
+    );
+    world.run(Duration::from_secs(30));
+    assert_eq!(world.served(), RANGES as usize);
+    assert_eq!(world.claims.unwrap().0.fresh, None);
+}
+
+/// The number is part of the claims, so replicas with different settings still agree.
+#[test]
+fn number_of_ranges_changes_once_nobody_owns_one() {
+    let mut world = settled(1);
+    world.start(4);
+    world.run(Duration::from_secs(20));
+    assert_eq!(world.shares(), [4, 4], "the number of the first replica");
+    world.replicas.iter_mut().for_each(|replica| replica.ring.leave());
+    world.run(Duration::from_secs(4));
+    assert_eq!(world.replicas.len(), 0);
+    world.start(4);
+    world.run(Duration::from_secs(6));
+    assert_eq!(world.shares(), [4]);
+    assert_eq!(world.claims.unwrap().0.space(), 4);
+}
+
+/// Its keys of the range may still be running, so it is not enough to take no more of them.
+#[test]
+fn replica_whose_claim_was_removed_has_lost() {
+    let mut world = settled(2);
+    let write = world.claims.as_mut().unwrap();
+    write.0.ranges.fill(None);
+    world.run(PERIOD);
+    assert_eq!(world.replicas.len(), 0);
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    Start,
+    Crash(prop::sample::Index),
+    Stop(prop::sample::Index),
+    Round(prop::sample::Index, Network),
+    Begin(prop::sample::Index, u32),
+    End(prop::sample::Index),
+    Arrive(prop::sample::Index),
+    DeleteClaims,
+    DeleteLease(prop::sample::Index),
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let index = any::<prop::sample::Index>;
+    let network = prop_oneof![
+        8 => Just(Network::Works),
+        1 => Just(Network::LosesRenewal),
+        1 => Just(Network::LosesRead),
+        1 => Just(Network::LosesWrite),
+        1 => Just(Network::LosesResponseOfWrite),
+        2 => Just(Network::DelaysWrite),
+    ];
+    prop_oneof![
+        3 => Just(Event::Start),
+        1 => index().prop_map(Event::Crash),
+        2 => index().prop_map(Event::Stop),
+        60 => (index(), network).prop_map(|(index, network)| Event::Round(index, network)),
+        6 => (index(), 0..RANGES).prop_map(|(index, range)| Event::Begin(index, range)),
+        6 => index().prop_map(Event::End),
+        3 => index().prop_map(Event::Arrive),
+        1 => Just(Event::DeleteClaims),
+        1 => index().prop_map(Event::DeleteLease),
+    ]
+}
+
+impl World {
+    fn happen(&mut self, event: Event) {
+        let replicas = self.replicas.len();
+        match event {
+            Event::Start if replicas < 4 => {
+                self.start(RANGES);
+            }
+            Event::Arrive(index) if !self.delayed.is_empty() => {
+                let write = self.delayed.remove(index.index(self.delayed.len()));
+                self.store(&write);
+            }
+            Event::DeleteClaims => self.claims = None,
+            Event::DeleteLease(index) if !self.leases.is_empty() => {
+                let identity = self.leases.keys().nth(index.index(self.leases.len())).cloned();
+                self.leases.remove(&identity.unwrap());
+            }
+            _ if replicas == 0 => {}
+            Event::Crash(index) => self.crash(index.index(replicas)),
+            Event::Stop(index) => self.replicas[index.index(replicas)].ring.leave(),
+            Event::Round(index, network) => self.round(index.index(replicas), network),
+            Event::Begin(index, range) => {
+                let now = self.now;
+                let replica = &mut self.replicas[index.index(replicas)];
+                if now < replica.valid_until && replica.ring.serving().contains(range) {
+                    *replica.running.entry(range).or_default() += 1;
+                }
+            }
+            Event::End(index) => drop(self.replicas[index.index(replicas)].running.pop_first()),
+            Event::Start | Event::Arrive(_) | Event::DeleteLease(_) => {}
+        }
+    }
+}
+
+/// Returns times between events: mostly short, sometimes as long as a suspended machine.
+fn any_wait() -> impl Strategy<Value = Duration> {
+    prop_oneof![
+        20 => (0_u64..1500).prop_map(Duration::from_millis),
+        1 => (1500_u64..30_000).prop_map(Duration::from_millis),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// Whatever happens, no range has two replicas, and once faults end, every range has one.
+    #[test]
+    fn no_history_gives_a_range_to_two_replicas(
+        history in prop::collection::vec((any_wait(), any_event()), 1..300),
+    ) {
+        let mut world = World::default();
+        for (wait, event) in history {
+            world.now += wait;
+            world.happen(event);
+            world.check();
+        }
+        world.delayed.clear();
+        world.replicas.iter_mut().for_each(|replica| replica.running.clear());
+        world.start(RANGES);
+        world.run(Duration::from_secs(60));
+        prop_assert_eq!(world.served(), RANGES as usize);
+        let shares = world.shares();
+        prop_assert!(shares.iter().max().unwrap() - shares.iter().min().unwrap() <= 1, "{:?}", shares);
+    }
+}

@@ -1,0 +1,204 @@
+//! The hash space, its ranges, and sets of ranges.
+//!
+//! The hash is FNV-1a with 64 bits, because that is what the API server computes for
+//! `shardSelector`. Both must agree on every object: the API server decides what a replica receives,
+//! and the replica decides what it keeps.
+
+use std::fmt;
+
+/// The smallest and the largest number of ranges.
+pub(crate) const RANGES: std::ops::RangeInclusive<u32> = 1..=1024;
+
+/// The number of ranges unless it is set.
+///
+/// Replicas own whole ranges, so with 256 of them, ten replicas own 25 or 26 each, which differ by
+/// 4 %, and a hundred replicas own two or three.
+pub(crate) const DEFAULT_RANGES: u32 = 256;
+
+/// The end of the hash space.
+const SPACE_END: u128 = 1 << 64;
+
+/// Returns the hash of a UID or namespace.
+pub(crate) fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// Returns the range of a hash if the space is cut into `ranges` equal parts.
+pub(crate) fn range_of(hash: u64, ranges: u32) -> u32 {
+    // Less than `ranges`, because the hash is less than the end of the space.
+    ((u128::from(hash) * u128::from(ranges)) >> 64) as u32
+}
+
+/// Returns the first hash of a range.
+fn start_of(range: u32, ranges: u32) -> u128 {
+    (u128::from(range) * SPACE_END).div_ceil(u128::from(ranges))
+}
+
+/// A set of ranges of a space that is cut into a number of equal ranges.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct RangeSet {
+    ranges: u32,
+    /// One bit for each range.
+    bits: Vec<u64>,
+}
+
+impl RangeSet {
+    /// Returns an empty set of a space with `ranges` ranges.
+    pub(crate) fn empty(ranges: u32) -> Self {
+        let words = ranges.div_ceil(u64::BITS);
+        Self {
+            ranges,
+            bits: vec![0; words as usize],
+        }
+    }
+
+    /// Returns the set of the ranges for which `is_in` returns `true`.
+    pub(crate) fn of(ranges: u32, is_in: impl Fn(u32) -> bool) -> Self {
+        let mut set = Self::empty(ranges);
+        (0..ranges)
+            .filter(|range| is_in(*range))
+            .for_each(|range| set.insert(range));
+        set
+    }
+
+    /// Returns the number of ranges of the whole space.
+    pub(crate) fn space(&self) -> u32 {
+        self.ranges
+    }
+
+    pub(crate) fn insert(&mut self, range: u32) {
+        self.bits[(range / u64::BITS) as usize] |= 1 << (range % u64::BITS);
+    }
+
+    pub(crate) fn contains(&self, range: u32) -> bool {
+        let word = self.bits.get((range / u64::BITS) as usize);
+        word.is_some_and(|word| word & (1 << (range % u64::BITS)) != 0)
+    }
+
+    /// Returns `true` if the range of this hash is in the set.
+    pub(crate) fn contains_hash(&self, hash: u64) -> bool {
+        self.contains(range_of(hash, self.ranges))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bits.iter().all(|word| *word == 0)
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.bits.iter().map(|word| word.count_ones()).sum()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.ranges).filter(|range| self.contains(*range))
+    }
+
+    /// Returns the ranges of this set that are not in `other`, which may be of another space: then
+    /// all ranges remain.
+    pub(crate) fn without(&self, other: &Self) -> Self {
+        let is_same_space = self.ranges == other.ranges;
+        Self::of(self.ranges, |range| {
+            self.contains(range) && !(is_same_space && other.contains(range))
+        })
+    }
+
+    /// Returns the ranges that are in this set or in `other`, which must be of the same space.
+    pub(crate) fn union(&self, other: &Self) -> Self {
+        debug_assert_eq!(self.ranges, other.ranges);
+        Self::of(self.ranges, |range| self.contains(range) || other.contains(range))
+    }
+
+    /// Returns the runs of adjacent ranges, as first range and end.
+    pub(crate) fn arcs(&self) -> Vec<(u32, u32)> {
+        let mut arcs: Vec<(u32, u32)> = Vec::new();
+        for range in self.iter() {
+            match arcs.last_mut() {
+                Some((_, end)) if *end == range => *end += 1,
+                _ => arcs.push((range, range + 1)),
+            }
+        }
+        arcs
+    }
+
+    /// Returns the `shardSelector` that selects the objects whose `field` is in the set.
+    ///
+    /// Bounds have 16 digits, except for the end of the space.
+    pub(crate) fn selector(&self, field: &str) -> String {
+        let parts = self.arcs().into_iter().map(|(first, end)| {
+            let (start, end) = (start_of(first, self.ranges), start_of(end, self.ranges));
+            format!("shardRange({field}, '0x{start:016x}', '0x{end:016x}')")
+        });
+        parts.collect::<Vec<_>>().join(" || ")
+    }
+}
+
+impl fmt::Display for RangeSet {
+    /// Writes the arcs, such as `0-15,32`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (first, end)) in self.arcs().into_iter().enumerate() {
+            if index > 0 {
+                f.write_str(",")?;
+            }
+            match end - first {
+                1 => write!(f, "{first}")?,
+                _ => write!(f, "{first}-{}", end - 1)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for RangeSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RangeSet({self} of {})", self.ranges)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UID: &str = "object.metadata.uid";
+
+    #[test]
+    fn hash_is_fnv_1a() {
+        // The test vectors of the authors of FNV.
+        assert_eq!(hash(""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(hash("a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(hash("foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn every_hash_is_in_the_range_whose_bounds_contain_it() {
+        for ranges in [1, 2, 3, 7, 256, 1000, 1024] {
+            for range in 0..ranges {
+                let (start, end) = (start_of(range, ranges), start_of(range + 1, ranges));
+                let last = u64::try_from(end - 1).unwrap();
+                assert_eq!(range_of(u64::try_from(start).unwrap(), ranges), range);
+                assert_eq!(range_of(last, ranges), range);
+            }
+            assert_eq!(start_of(0, ranges), 0);
+            assert_eq!(start_of(ranges, ranges), SPACE_END);
+        }
+    }
+
+    #[test]
+    fn selector_joins_adjacent_ranges() {
+        let set = RangeSet::of(4, |range| range != 1);
+        assert_eq!(
+            set.selector(UID),
+            "shardRange(object.metadata.uid, '0x0000000000000000', '0x4000000000000000') || \
+             shardRange(object.metadata.uid, '0x8000000000000000', '0x10000000000000000')"
+        );
+        assert_eq!(set.to_string(), "0,2-3");
+        assert_eq!(RangeSet::empty(4).selector(UID), "");
+    }
+
+    #[test]
+    fn sets_of_different_spaces_share_no_range() {
+        let (four, eight) = (RangeSet::of(4, |_| true), RangeSet::of(8, |_| true));
+        assert_eq!(four.without(&eight), four);
+        assert!(four.without(&four).is_empty());
+    }
+}

@@ -1,0 +1,290 @@
+//! Replicas of one operator on one API server, and a record of what they do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::{Request, Response};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::client::Body;
+use kube::core::ObjectMeta;
+use kube::{Api, Client, ResourceExt};
+use rbuilder::fake::ApiServer;
+use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result, Sharding};
+use serde_json::json;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+pub(crate) const NAMESPACE: &str = "default";
+const ID: &str = "fleet.example.com";
+
+/// What the replicas have done.
+#[derive(Default)]
+pub(crate) struct Record {
+    /// The replica that works on each object now, by UID.
+    working: BTreeMap<String, usize>,
+    /// Objects on which two replicas worked at the same time.
+    pub(crate) doubled: Vec<String>,
+    /// The text of each object when it was last reconciled, and the replica that did it.
+    pub(crate) last: BTreeMap<String, (String, usize)>,
+    /// The names of the objects that each replica has reconciled.
+    pub(crate) by_replica: BTreeMap<usize, BTreeSet<String>>,
+}
+
+impl Record {
+    /// Forgets what was done so far, except for work in progress.
+    pub(crate) fn clear(&mut self) {
+        self.last.clear();
+        self.by_replica.clear();
+    }
+}
+
+/// The state of the controller of one replica.
+pub(crate) struct State {
+    replica: usize,
+    record: Arc<Mutex<Record>>,
+    /// How long a reconcile takes.
+    work: Duration,
+}
+
+/// Marks an object as worked on, until it is dropped.
+struct Working<'a>(&'a State, String);
+
+impl<'a> Working<'a> {
+    fn on(state: &'a State, object: &ConfigMap) -> Self {
+        let uid = object.uid().unwrap_or_default();
+        let mut record = state.record.lock().unwrap();
+        if let Some(other) = record.working.insert(uid.clone(), state.replica) {
+            record
+                .doubled
+                .push(format!("{} by {other} and {}", object.name_any(), state.replica));
+        }
+        let text = object.data.iter().flatten().next().map(|(_, text)| text.clone());
+        let name = object.name_any();
+        record
+            .last
+            .insert(name.clone(), (text.unwrap_or_default(), state.replica));
+        record.by_replica.entry(state.replica).or_default().insert(name);
+        Self(state, uid)
+    }
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.0.record.lock().unwrap().working.remove(&self.1);
+    }
+}
+
+async fn reconcile(object: Arc<ConfigMap>, ctx: Ctx<State>) -> Result {
+    let _working = Working::on(&ctx, &object);
+    sleep(ctx.work).await;
+    let child = Secret {
+        metadata: ObjectMeta {
+            name: Some(object.name_any()),
+            ..ObjectMeta::default()
+        },
+        ..Secret::default()
+    };
+    ctx.apply_owned(&*object, child).await?;
+    Ok(Action::await_change())
+}
+
+/// A running replica.
+pub(crate) struct Replica {
+    pub(crate) number: usize,
+    stop: Option<oneshot::Sender<()>>,
+    pub(crate) running: JoinHandle<Result<(), rbuilder::Error>>,
+    is_cut_off: Arc<AtomicBool>,
+}
+
+pub(crate) struct Fleet {
+    pub(crate) server: ApiServer,
+    pub(crate) record: Arc<Mutex<Record>>,
+    pub(crate) replicas: Vec<Replica>,
+    started: usize,
+    pub(crate) work: Duration,
+}
+
+impl Fleet {
+    pub(crate) fn new(sharding: bool) -> Self {
+        let server = ApiServer::new();
+        server.sharding(sharding);
+        Self {
+            server,
+            record: Arc::default(),
+            replicas: Vec::new(),
+            started: 0,
+            work: Duration::from_millis(20),
+        }
+    }
+
+    /// Starts a fleet with this many replicas and waits until they share the ranges.
+    pub(crate) async fn of(replicas: usize, sharding: bool) -> Self {
+        let mut fleet = Self::new(sharding);
+        for _ in 0..replicas {
+            fleet.start();
+        }
+        sleep(Duration::from_secs(40)).await;
+        fleet
+    }
+
+    /// Returns a client that gets no response while the switch is on.
+    fn client(&self, is_cut_off: Arc<AtomicBool>) -> Client {
+        let client = self.server.client();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let (client, is_cut_off) = (client.clone(), Arc::clone(&is_cut_off));
+            async move {
+                while is_cut_off.load(Ordering::Relaxed) {
+                    sleep(Duration::from_secs(1)).await;
+                }
+                let response: Response<Body> = client.send(request).await?;
+                Ok::<_, kube::Error>(response)
+            }
+        });
+        Client::new(service, NAMESPACE)
+    }
+
+    pub(crate) fn manager(&self, client: Client) -> Manager {
+        Manager::with_client(ID, client, ManagerArgs::for_tests()).sharded(Sharding::ranges(64).unwrap())
+    }
+
+    /// Starts another replica.
+    pub(crate) fn start(&mut self) {
+        self.start_with(|manager| manager);
+    }
+
+    pub(crate) fn start_with(&mut self, change: impl FnOnce(Manager) -> Manager) {
+        self.started += 1;
+        let is_cut_off = Arc::new(AtomicBool::new(false));
+        let state = State {
+            replica: self.started,
+            record: Arc::clone(&self.record),
+            work: self.work,
+        };
+        let controller = Controller::new(reconcile, state).owns::<Secret>();
+        let manager = change(
+            self.manager(self.client(Arc::clone(&is_cut_off)))
+                .controller(controller),
+        );
+        let (stop, stopped) = oneshot::channel();
+        let running = tokio::spawn(manager.start_until(async {
+            let _ = stopped.await;
+        }));
+        self.replicas.push(Replica {
+            number: self.started,
+            stop: Some(stop),
+            running,
+            is_cut_off,
+        });
+    }
+
+    /// Ends a replica at once. Its Lease remains.
+    pub(crate) fn crash(&mut self, index: usize) {
+        self.replicas.remove(index).running.abort();
+    }
+
+    /// Asks a replica to stop.
+    pub(crate) fn stop(&mut self, index: usize) -> Replica {
+        let mut replica = self.replicas.remove(index);
+        replica.stop.take().map(|stop| stop.send(()));
+        replica
+    }
+
+    /// Holds all requests of a replica, or lets them pass.
+    pub(crate) fn cut_off(&self, index: usize, is_cut_off: bool) {
+        self.replicas[index]
+            .is_cut_off
+            .store(is_cut_off, Ordering::Relaxed);
+    }
+
+    fn maps(&self) -> Api<ConfigMap> {
+        Api::namespaced(self.server.admin(), NAMESPACE)
+    }
+
+    pub(crate) fn secrets(&self) -> Api<Secret> {
+        Api::namespaced(self.server.admin(), NAMESPACE)
+    }
+
+    pub(crate) async fn create(&self, name: &str) {
+        let map = ConfigMap {
+            metadata: ObjectMeta {
+                name: Some(name.to_owned()),
+                ..ObjectMeta::default()
+            },
+            data: Some([("text".to_owned(), "new".to_owned())].into()),
+            ..ConfigMap::default()
+        };
+        self.maps().create(&PostParams::default(), &map).await.unwrap();
+    }
+
+    /// Creates this many objects, and returns their names.
+    pub(crate) async fn create_many(&self, count: usize) -> Vec<String> {
+        let names: Vec<String> = (0..count).map(|number| format!("object-{number}")).collect();
+        for name in &names {
+            self.create(name).await;
+        }
+        names
+    }
+
+    pub(crate) async fn write(&self, name: &str, text: &str) {
+        let patch = Patch::Merge(json!({ "data": { "text": text } }));
+        self.maps()
+            .patch(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+
+    /// Checks that no two replicas have worked on an object at the same time.
+    pub(crate) fn check(&self) {
+        let record = self.record.lock().unwrap();
+        assert!(record.doubled.is_empty(), "{:?}", record.doubled);
+    }
+
+    /// Waits until all objects were reconciled in their present state, and returns how long it took.
+    pub(crate) async fn reconciled(&self) -> Duration {
+        let start = Instant::now();
+        loop {
+            let maps = self.maps().list(&Default::default()).await.unwrap().items;
+            let missing = {
+                let record = self.record.lock().unwrap();
+                let is_missing = |map: &&ConfigMap| {
+                    let text = map.data.iter().flatten().next().map(|(_, text)| text.as_str());
+                    let seen = record.last.get(&map.name_any());
+                    seen.is_none_or(|(seen, _)| Some(seen.as_str()) != text)
+                };
+                maps.iter()
+                    .filter(is_missing)
+                    .map(ResourceExt::name_any)
+                    .collect::<Vec<_>>()
+            };
+            if missing.is_empty() {
+                return start.elapsed();
+            }
+            assert!(
+                start.elapsed() < Duration::from_secs(300),
+                "never reconciled: {missing:?}"
+            );
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Returns the share of each replica: how many objects it has reconciled.
+    pub(crate) fn shares(&self) -> Vec<usize> {
+        let record = self.record.lock().unwrap();
+        let share = |replica: &Replica| record.by_replica.get(&replica.number).map_or(0, BTreeSet::len);
+        self.replicas.iter().map(share).collect()
+    }
+
+    /// Returns the shard selectors of the lists of ConfigMaps, decoded.
+    pub(crate) fn listed(&self) -> Vec<String> {
+        let lists =
+            self.server.requests().into_iter().filter(|request| {
+                request.verb == rbuilder::fake::Verb::List && request.resource == "configmaps"
+            });
+        let selectors = lists.map(|request| request.parameter("shardSelector").to_owned());
+        selectors.filter(|selector| !selector.is_empty()).collect()
+    }
+}

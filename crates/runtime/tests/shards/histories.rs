@@ -1,0 +1,150 @@
+//! Random histories: replicas join, stop, crash and lose their connection, the API server changes
+//! between sharded and unsharded answers, and objects are created, changed and deleted meanwhile.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::DeleteParams;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use tokio::time::sleep;
+
+use crate::fleet::{Fleet, NAMESPACE};
+
+#[derive(Clone, Debug)]
+enum Event {
+    Join,
+    Stop(Index),
+    Crash(Index),
+    CutOff(Index),
+    Reconnect(Index),
+    Create,
+    Write(Index),
+    Delete(Index),
+    DeleteChild(Index),
+    Shard(bool),
+    DropWatches,
+    ExpireWatches,
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let index = any::<Index>;
+    prop_oneof![
+        4 => Just(Event::Join),
+        2 => index().prop_map(Event::Stop),
+        1 => index().prop_map(Event::Crash),
+        1 => index().prop_map(Event::CutOff),
+        2 => index().prop_map(Event::Reconnect),
+        6 => Just(Event::Create),
+        8 => index().prop_map(Event::Write),
+        2 => index().prop_map(Event::Delete),
+        2 => index().prop_map(Event::DeleteChild),
+        1 => any::<bool>().prop_map(Event::Shard),
+        1 => Just(Event::DropWatches),
+        1 => Just(Event::ExpireWatches),
+    ]
+}
+
+struct History {
+    fleet: Fleet,
+    objects: Vec<String>,
+    texts: usize,
+}
+
+impl History {
+    async fn happen(&mut self, event: Event) {
+        let fleet = &mut self.fleet;
+        let replicas = fleet.replicas.len();
+        match event {
+            Event::Join if replicas < 4 => fleet.start(),
+            Event::Create => {
+                self.texts += 1;
+                let name = format!("object-{}", self.texts);
+                fleet.create(&name).await;
+                self.objects.push(name);
+            }
+            Event::Write(index) if !self.objects.is_empty() => {
+                self.texts += 1;
+                let name = index.get(&self.objects);
+                fleet.write(name, &format!("text {}", self.texts)).await;
+            }
+            Event::Delete(index) if !self.objects.is_empty() => {
+                let name = self.objects.remove(index.index(self.objects.len()));
+                let maps: Api<ConfigMap> = Api::namespaced(fleet.server.admin(), NAMESPACE);
+                maps.delete(&name, &DeleteParams::default()).await.unwrap();
+            }
+            Event::DeleteChild(index) if !self.objects.is_empty() => {
+                // It may not exist yet.
+                let _ = fleet
+                    .secrets()
+                    .delete(
+                        &self.objects[index.index(self.objects.len())],
+                        &DeleteParams::default(),
+                    )
+                    .await;
+            }
+            Event::Shard(enabled) => fleet.server.sharding(enabled),
+            Event::DropWatches => fleet.server.drop_watches(),
+            Event::ExpireWatches => fleet.server.expire_watches(),
+            Event::Stop(index) if replicas > 0 => drop(fleet.stop(index.index(replicas))),
+            Event::Crash(index) if replicas > 0 => fleet.crash(index.index(replicas)),
+            Event::CutOff(index) if replicas > 0 => fleet.cut_off(index.index(replicas), true),
+            Event::Reconnect(index) if replicas > 0 => fleet.cut_off(index.index(replicas), false),
+            _ => {}
+        }
+        // Those that were cut off for too long have stopped.
+        self.fleet
+            .replicas
+            .retain(|replica| !replica.running.is_finished());
+    }
+
+    /// Checks that everything is reconciled, and that every object has its child.
+    async fn end(mut self) {
+        for index in 0..self.fleet.replicas.len() {
+            self.fleet.cut_off(index, false);
+        }
+        self.fleet.start();
+        self.fleet.reconciled().await;
+        sleep(Duration::from_secs(60)).await;
+        self.fleet.check();
+        for name in &self.objects {
+            assert!(
+                self.fleet.secrets().get_opt(name).await.unwrap().is_some(),
+                "{name} has no child"
+            );
+        }
+    }
+}
+
+fn run(history: Vec<(u64, Event)>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let mut run = History {
+            fleet: Fleet::of(1, true).await,
+            objects: Vec::new(),
+            texts: 0,
+        };
+        for (wait, event) in history {
+            sleep(Duration::from_millis(wait)).await;
+            run.happen(event).await;
+            run.fleet.check();
+        }
+        run.end().await;
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 10, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_history_loses_an_object_or_gives_it_to_two_replicas(
+        history in prop::collection::vec((0_u64..3000, any_event()), 1..60),
+    ) {
+        run(history);
+    }
+}

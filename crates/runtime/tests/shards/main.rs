@@ -1,0 +1,261 @@
+//! Several replicas of a sharded operator on one API server, whose clock is paused.
+
+mod fleet;
+mod histories;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use kube::api::DeleteParams;
+use rbuilder::{Error, Manager, ManagerArgs, Sharding, Task};
+use tokio::time::{Instant, sleep};
+
+use fleet::Fleet;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[tokio::test(start_paused = true)]
+async fn replicas_share_the_objects() {
+    for sharding in [true, false] {
+        let fleet = Fleet::of(3, sharding).await;
+        fleet.create_many(60).await;
+        fleet.reconciled().await;
+        fleet.check();
+        let shares = fleet.shares();
+        assert_eq!(
+            shares.iter().sum::<usize>(),
+            60,
+            "each object has one replica: {shares:?}"
+        );
+        assert!(shares.iter().all(|share| *share > 5), "{shares:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn deleted_child_is_restored_by_the_replica_of_its_owner() {
+    for sharding in [true, false] {
+        let fleet = Fleet::of(2, sharding).await;
+        let names = fleet.create_many(20).await;
+        fleet.reconciled().await;
+        sleep(SECOND).await;
+        let owners = std::mem::take(&mut fleet.record.lock().unwrap().last);
+        for name in &names {
+            fleet
+                .secrets()
+                .delete(name, &DeleteParams::default())
+                .await
+                .unwrap();
+        }
+        sleep(5 * SECOND).await;
+        let again = fleet.record.lock().unwrap().last.clone();
+        assert_eq!(again, owners);
+        assert_eq!(
+            fleet
+                .secrets()
+                .list(&Default::default())
+                .await
+                .unwrap()
+                .items
+                .len(),
+            20
+        );
+        fleet.check();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_of_a_crashed_replica_are_reconciled_within_20_seconds() {
+    for sharding in [true, false] {
+        let mut fleet = Fleet::of(3, sharding).await;
+        let names = fleet.create_many(30).await;
+        fleet.reconciled().await;
+        fleet.crash(1);
+        for name in &names {
+            fleet.write(name, "changed").await;
+        }
+        let waited = fleet.reconciled().await;
+        assert!(waited >= 12 * SECOND && waited <= 20 * SECOND, "{waited:?}");
+        fleet.check();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_of_a_stopped_replica_are_reconciled_within_five_seconds() {
+    for sharding in [true, false] {
+        let mut fleet = Fleet::of(3, sharding).await;
+        let names = fleet.create_many(30).await;
+        fleet.reconciled().await;
+        let stopped = fleet.stop(1);
+        for name in &names {
+            fleet.write(name, "changed").await;
+        }
+        let waited = fleet.reconciled().await;
+        assert!(waited < 5 * SECOND, "{waited:?}");
+        stopped.running.await.unwrap().unwrap();
+        fleet.check();
+    }
+}
+
+/// It cannot know whether others have taken over, so it stops before they may.
+#[tokio::test(start_paused = true)]
+async fn replica_without_responses_stops_before_others_take_over() {
+    let mut fleet = Fleet::of(2, true).await;
+    let names = fleet.create_many(20).await;
+    fleet.reconciled().await;
+    fleet.cut_off(0, true);
+    for name in &names {
+        fleet.write(name, "changed").await;
+    }
+    let started = Instant::now();
+    let ended = fleet.replicas.remove(0).running.await.unwrap().unwrap_err();
+    assert!(ended.to_string().starts_with("shards lost: "), "{ended}");
+    assert!(started.elapsed() < 12 * SECOND, "{:?}", started.elapsed());
+    fleet.reconciled().await;
+    fleet.check();
+}
+
+#[tokio::test(start_paused = true)]
+async fn join_lists_only_the_ranges_that_move() {
+    let mut fleet = Fleet::of(1, true).await;
+    let names = fleet.create_many(40).await;
+    fleet.reconciled().await;
+    // The new children reconcile their owners once more.
+    sleep(5 * SECOND).await;
+    fleet.record.lock().unwrap().clear();
+    fleet.server.forget_requests();
+    fleet.start();
+    sleep(20 * SECOND).await;
+    let listed = fleet.listed();
+    assert_eq!(
+        listed.len(),
+        1,
+        "the new replica lists its ranges, and nobody else lists: {listed:?}"
+    );
+    let moved = fleet.shares();
+    assert!(
+        moved[0] == 0 && (10..30).contains(&moved[1]),
+        "only what moves is reconciled again: {moved:?}"
+    );
+
+    let before = fleet.record.lock().unwrap().by_replica.clone();
+    fleet.record.lock().unwrap().clear();
+    fleet.server.forget_requests();
+    let stopped = fleet.stop(1);
+    sleep(20 * SECOND).await;
+    assert_eq!(
+        fleet.listed(),
+        listed,
+        "the first replica lists the ranges that come back"
+    );
+    assert_eq!(
+        fleet.record.lock().unwrap().by_replica[&1],
+        before[&stopped.number]
+    );
+    for name in &names {
+        fleet.write(name, "changed").await;
+    }
+    fleet.reconciled().await;
+    fleet.check();
+}
+
+#[tokio::test(start_paused = true)]
+async fn reconciles_in_progress_end_before_their_range_moves() {
+    let mut fleet = Fleet::new(true);
+    fleet.work = 8 * SECOND;
+    fleet.start();
+    sleep(30 * SECOND).await;
+    fleet.create_many(20).await;
+    sleep(9 * SECOND).await;
+    fleet.start();
+    fleet.reconciled().await;
+    sleep(20 * SECOND).await;
+    fleet.check();
+    assert!(fleet.shares()[1] > 0);
+}
+
+/// As while a control plane with several API servers is upgraded.
+#[tokio::test(start_paused = true)]
+async fn answers_may_be_sharded_or_not() {
+    let mut fleet = Fleet::of(2, true).await;
+    fleet.create_many(20).await;
+    fleet.reconciled().await;
+    for (round, sharding) in [false, true, false].into_iter().enumerate() {
+        fleet.server.sharding(sharding);
+        fleet.server.expire_watches();
+        let text = format!("round {round}");
+        for number in 0..20 {
+            fleet.write(&format!("object-{number}"), &text).await;
+        }
+        fleet.reconciled().await;
+        fleet.start();
+        sleep(10 * SECOND).await;
+    }
+    fleet.check();
+    assert_eq!(fleet.replicas.len(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn task_runs_in_one_replica_until_that_stops() {
+    const NOBODY: usize = 0;
+    let runner = Arc::new(AtomicUsize::new(NOBODY));
+    let mut fleet = Fleet::new(true);
+    for number in 1..=3 {
+        let runner = Arc::clone(&runner);
+        let task = Task::new("sweeper", move |stopped| async move {
+            assert_eq!(runner.swap(number, Ordering::Relaxed), NOBODY, "one at a time");
+            stopped.requested().await;
+            // Others must not start before it has ended.
+            sleep(3 * SECOND).await;
+            runner.store(NOBODY, Ordering::Relaxed);
+            Ok::<_, Error>(())
+        });
+        fleet.start_with(|manager| manager.task(task));
+    }
+    let mut runners = Vec::new();
+    while !fleet.replicas.is_empty() {
+        sleep(60 * SECOND).await;
+        let number = runner.load(Ordering::Relaxed);
+        let running = fleet.replicas.iter().position(|replica| replica.number == number);
+        fleet
+            .stop(running.expect("a replica runs the task"))
+            .running
+            .await
+            .unwrap()
+            .unwrap();
+        runners.push(number);
+    }
+    runners.sort_unstable();
+    assert_eq!(runners, [1, 2, 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopped_replicas_leave_only_the_claims_behind() {
+    let mut fleet = Fleet::of(2, true).await;
+    while !fleet.replicas.is_empty() {
+        fleet.stop(0).running.await.unwrap().unwrap();
+    }
+    let leases: kube::Api<k8s_openapi::api::coordination::v1::Lease> =
+        kube::Api::namespaced(fleet.server.admin(), fleet::NAMESPACE);
+    let left = leases.list(&Default::default()).await.unwrap().items;
+    let names: Vec<_> = left.iter().map(kube::ResourceExt::name_any).collect();
+    assert_eq!(names, ["fleet.example.com-shards"]);
+    let claims = &kube::ResourceExt::annotations(&left[0])["rbuilder.dev/shard-claims"];
+    assert!(claims.ends_with(r#""claims":[]}"#), "{claims}");
+}
+
+#[tokio::test]
+async fn shards_and_leader_election_exclude_each_other() {
+    let server = rbuilder::fake::ApiServer::new();
+    let args = ManagerArgs {
+        leader_elect: true,
+        shards: Some(Sharding::auto()),
+        ..ManagerArgs::for_tests()
+    };
+    let started = Manager::with_client("both", server.client(), args).start_until(std::future::pending());
+    let error = started.await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`--shards` and `--leader-elect` exclude each other: with shards, every replica works; remove `--leader-elect`"
+    );
+}
