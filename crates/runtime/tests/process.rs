@@ -20,6 +20,8 @@ mod program;
 mod proxy;
 #[path = "process/scenario.rs"]
 mod scenario;
+#[path = "process/sharding.rs"]
+mod sharding;
 #[path = "process/traces.rs"]
 mod traces;
 
