@@ -209,6 +209,7 @@ pub(crate) const CALLS: &[Row] = &[
     row("Manager", "with_config", &[], Known("Manager", Any)),
     row("Manager", "with_client", &[], Known("Manager", Any)),
     row("Manager", "controller", &[weak(Strength::Optional, SEND_EVENTS)], Returns::Receiver),
+    row("Manager", "sharded", &[weak(Strength::Possible, ask(Fixed("coordination.k8s.io", "leases"), &["list", "create", "update", "patch", "delete"]))], Returns::Receiver),
     row("Manager", "cached", &[ask(Generic(9), WATCH)], Known("Cached", Generic(9))),
     row("Manager", "cached_selection", &[ask(Generic(9), WATCH)], Known("Cached", Generic(9))),
     row("Manager", "cached_dynamic", &[ask(Any, WATCH)], Known("Cached", Any)),
