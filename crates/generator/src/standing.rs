@@ -8,7 +8,7 @@ use rbuilder_syntax::{MarkKind, RbacRule, Webhook};
 /// A marker in source code.
 #[derive(Clone, Debug)]
 pub struct Standing {
-    /// The path of the file, as in [`Sources`].
+    /// The path of the file, as in [`Sources`](crate::Sources).
     pub path: String,
     /// The byte range of the marker.
     pub range: Range<usize>,
