@@ -124,6 +124,10 @@ fn is_ready(stored: &StoredObject) -> bool {
         return status["numberReady"] == status["desiredNumberScheduled"];
     }
     let wanted = spec["replicas"].as_i64().unwrap_or(1);
+    if wanted == 0 {
+        // Nothing could be unready, even before the controller has seen the workload.
+        return true;
+    }
     status["observedGeneration"].as_i64() >= Some(generation(stored))
         && status["readyReplicas"].as_i64().unwrap_or(0) >= wanted
 }
