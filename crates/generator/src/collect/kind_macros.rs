@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rbuilder_reader::token::{Cursor, lex};
+use rbuilder_reader::token::Cursor;
 use rbuilder_syntax::Diagnostic;
 
 use super::Collector;
@@ -19,15 +19,6 @@ pub(super) struct KindMacros {
 }
 
 impl KindMacros {
-    /// Adds the macros that a text defines.
-    pub(super) fn add_from(&mut self, text: &str) {
-        if text.contains("macro_rules!")
-            && let Ok(tokens) = lex(text)
-        {
-            self.add_macros(tokens.cursor());
-        }
-    }
-
     /// Returns whether a call of a macro may define kinds.
     pub(super) fn defines_kinds(&self, name: &str) -> bool {
         self.reached_from([name])
@@ -47,27 +38,8 @@ impl KindMacros {
         found
     }
 
-    /// The lexer limits the depth of groups, and so the recursion.
-    fn add_macros(&mut self, mut cursor: Cursor<'_>) {
-        while !cursor.is_end() {
-            let mut ahead = cursor;
-            if ahead.eat_word("macro_rules")
-                && ahead.eat(b'!')
-                && let Some(name) = ahead.any_ident()
-                && let Some(rules) = ahead.any_group()
-            {
-                self.add_rules(name.text, rules);
-                cursor = ahead;
-            } else if let Some(inner) = cursor.any_group() {
-                self.add_macros(inner);
-            } else {
-                cursor.skip();
-            }
-        }
-    }
-
-    /// Records what the results of a macro contain.
-    fn add_rules(&mut self, name: &str, mut cursor: Cursor<'_>) {
+    /// Records what the rules of a macro contain.
+    pub(super) fn add_rules(&mut self, name: &str, mut cursor: Cursor<'_>) {
         while !cursor.is_end() {
             if let Some(inner) = cursor.any_group() {
                 self.add_rules(name, inner);
@@ -145,10 +117,11 @@ impl Collector<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collect::macro_rules::visit_macros;
 
     fn names(text: &str) -> Vec<&'static str> {
         let mut macros = KindMacros::default();
-        macros.add_from(text);
+        visit_macros(text, |name, rules| macros.add_rules(name, rules));
         let mut names = vec!["a", "all", "both", "kind", "other"];
         names.retain(|name| macros.defines_kinds(name));
         names

@@ -10,10 +10,11 @@ use rbuilder_syntax::{Diagnostic, Session, lex_file};
 
 use super::file::FileReader;
 use super::kind_macros::KindMacros;
+use super::macro_rules::visit_macros;
 use super::path::Location;
 use super::renamed::RenamedDerives;
 use super::seen_marks::SeenMarks;
-use super::wrappers::{Wrapper, find_items, find_macros};
+use super::wrappers::{Wrapper, find_items, read_wrapper};
 use crate::package::{ModuleId, TypeItem};
 
 /// The macros of a package.
@@ -48,8 +49,9 @@ impl FileReader<'_, '_> {
     /// Returns whether a `macro_rules!` item passes items through. Its markers are read where it is
     /// called.
     pub(super) fn is_wrapper(text: &str) -> bool {
-        let found = find_macros(text);
-        matches!(found.as_slice(), [(_, Some(_))])
+        let mut wraps = Vec::new();
+        visit_macros(text, |_, rules| wraps.push(read_wrapper(rules).is_some()));
+        wraps == [true]
     }
 
     /// Reads a macro call in place of an item, if it passes items through.
@@ -115,11 +117,11 @@ impl FileReader<'_, '_> {
             let Ok(Some(text)) = self.collector.sources.text(&path) else {
                 continue;
             };
-            macros.of_kinds.add_from(&text);
-            for (name, wrapper) in find_macros(&text) {
-                let known = macros.by_name.entry(name).or_default();
-                known.push((path.clone(), wrapper));
-            }
+            visit_macros(&text, |name, rules| {
+                macros.of_kinds.add_rules(name, rules);
+                let known = macros.by_name.entry(name.to_owned()).or_default();
+                known.push((path.clone(), read_wrapper(rules)));
+            });
         }
         let macros = Rc::new(macros);
         self.collector.macros.insert(folder, Rc::clone(&macros));

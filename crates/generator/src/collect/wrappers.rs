@@ -47,38 +47,8 @@ const UNPLACED: &[&str] = &[
     "x_kube",
 ];
 
-/// Returns the macros that a text defines, with `None` for those that do not pass items through.
-pub(super) fn find_macros(text: &str) -> Vec<(String, Option<Wrapper>)> {
-    let mut found = Vec::new();
-    if text.contains("macro_rules!")
-        && let Ok(tokens) = lex(text)
-    {
-        add_macros(tokens.cursor(), &mut found);
-    }
-    found
-}
-
-/// Adds the macros in a part of a file. The lexer limits the depth of groups, and so the recursion.
-fn add_macros(mut cursor: Cursor<'_>, found: &mut Vec<(String, Option<Wrapper>)>) {
-    while !cursor.is_end() {
-        let mut ahead = cursor;
-        if ahead.eat_word("macro_rules")
-            && ahead.eat(b'!')
-            && let Some(name) = ahead.any_ident()
-            && let Some(rules) = ahead.any_group()
-        {
-            found.push((name.text.to_owned(), read_wrapper(rules)));
-            cursor = ahead;
-        } else if let Some(inner) = cursor.any_group() {
-            add_macros(inner, found);
-        } else {
-            cursor.skip();
-        }
-    }
-}
-
 /// Reads the rules of a macro. Returns `None` unless the only rule passes an item through.
-fn read_wrapper(mut rules: Cursor<'_>) -> Option<Wrapper> {
+pub(super) fn read_wrapper(mut rules: Cursor<'_>) -> Option<Wrapper> {
     let pattern = flatten(rules.any_group()?);
     if !rules.eat_pair(b'=', b'>') {
         return None;
@@ -331,6 +301,7 @@ pub(super) fn find_items(call: &str, wrapper: &Wrapper) -> Option<Vec<Range<usiz
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collect::macro_rules::visit_macros;
 
     #[test]
     fn recognizes_rules_that_pass_items_through() {
@@ -380,7 +351,10 @@ mod tests {
             ("() => {}", None),
         ] {
             let text = format!("mod m {{ macro_rules! wrap {{ {rule} }} }}");
-            let found = find_macros(&text);
+            let mut found = Vec::new();
+            visit_macros(&text, |name, rules| {
+                found.push((name.to_owned(), read_wrapper(rules)))
+            });
             let [(name, wrapper)] = found.as_slice() else {
                 panic!("{text}: {found:?}");
             };

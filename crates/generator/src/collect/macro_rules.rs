@@ -1,0 +1,32 @@
+//! The macros that a file defines.
+
+use rbuilder_reader::token::{Cursor, lex};
+
+/// Calls `visit` with the name and the rules of each `macro_rules!` in a text. A text that cannot be
+/// lexed has none.
+pub(super) fn visit_macros(text: &str, mut visit: impl FnMut(&str, Cursor<'_>)) {
+    if text.contains("macro_rules!")
+        && let Ok(tokens) = lex(text)
+    {
+        walk(tokens.cursor(), &mut visit);
+    }
+}
+
+/// The lexer limits the depth of groups, and so the recursion.
+fn walk(mut cursor: Cursor<'_>, visit: &mut impl FnMut(&str, Cursor<'_>)) {
+    while !cursor.is_end() {
+        let mut ahead = cursor;
+        if ahead.eat_word("macro_rules")
+            && ahead.eat(b'!')
+            && let Some(name) = ahead.any_ident()
+            && let Some(rules) = ahead.any_group()
+        {
+            visit(name.text, rules);
+            cursor = ahead;
+        } else if let Some(inner) = cursor.any_group() {
+            walk(inner, visit);
+        } else {
+            cursor.skip();
+        }
+    }
+}
