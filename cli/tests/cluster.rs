@@ -2,7 +2,6 @@
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods)] // the tests create the programs that the command starts
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -74,9 +73,7 @@ impl Scene {
         let (project, bin) = (Folder::new(), Folder::new());
         project.run("init --domain example.com --project-name shop").ok();
         for (name, text) in [("kubectl", KUBECTL), ("cargo", CARGO)] {
-            bin.write(name, text);
-            let mode = std::fs::Permissions::from_mode(0o755);
-            std::fs::set_permissions(bin.path().join(name), mode).expect("a mode");
+            bin.write_program(name, text);
         }
         bin.write("config-crd.yaml", CRD);
         bin.write("config-default.yaml", &documents(&[NAMESPACE, CRD, CONTROLLER]));
@@ -460,9 +457,7 @@ fn variables_select_kubectl_and_kustomize() {
     let renamed = scene.bin.path().join("microk8s");
     std::fs::rename(scene.bin.path().join("kubectl"), &renamed).expect("a file");
     let script = format!("#!/bin/sh\nshift\nexec {} kustomize \"$@\"\n", renamed.display());
-    scene.bin.write("kustomize", &script);
-    let mode = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(scene.bin.path().join("kustomize"), mode).expect("a mode");
+    scene.bin.write_program("kustomize", &script);
     let named = |kubectl: &str, kustomize: &str| {
         scene.run_with(
             "install",

@@ -258,14 +258,10 @@ fn project_is_compared_by_its_source() {
 #[cfg(unix)]
 #[test]
 fn configuration_of_a_repository_runs_no_program() {
-    use std::os::unix::fs::PermissionsExt as _;
-
     let folder = repository(&lowered());
     let script = folder.path().join("run");
     let marker = folder.path().join("ran");
-    folder.write("run", &format!("#!/bin/sh\ntouch {}\n", marker.display()));
-    #[allow(clippy::disallowed_methods)] // the test creates the program
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("permissions");
+    folder.write_program("run", &format!("#!/bin/sh\ntouch {}\n", marker.display()));
     let run = script.display().to_string();
     for key in [
         "core.fsmonitor",
@@ -304,7 +300,6 @@ fn configuration_of_a_repository_runs_no_program() {
 mod cluster {
     use super::*;
 
-    use std::os::unix::fs::PermissionsExt as _;
     use std::process::Command;
 
     /// A cluster with a CRD and two objects, behind a program that answers like kubectl.
@@ -326,16 +321,10 @@ mod cluster {
             ),
         );
         let home = folder.path().display();
-        folder.write(
+        folder.write_program(
             "kubectl",
             &format!("#!/bin/sh\ncase \"$*\" in\n*cups.v1.example.com*) cat {home}/cups.json;;\n*) cat > /dev/null; cat {home}/crd.json;;\nesac\n"),
         );
-        #[allow(clippy::disallowed_methods)] // the test creates the program
-        std::fs::set_permissions(
-            folder.path().join("kubectl"),
-            std::fs::Permissions::from_mode(0o755),
-        )
-        .expect("permissions");
         let output = Command::new(env!("CARGO_BIN_EXE_rbuilder"))
             .current_dir(folder.path())
             .env("KUBECTL", folder.path().join("kubectl"))

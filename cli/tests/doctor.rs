@@ -475,8 +475,6 @@ fn directory_without_a_rust_project_is_an_error() {
 /// Programs in a repository that record when they run.
 #[cfg(unix)]
 mod programs {
-    use std::os::unix::fs::PermissionsExt as _;
-    use std::path::Path;
     use std::process::Command;
 
     use serde_json::Value;
@@ -495,13 +493,6 @@ path=$(sed -n 's/^path = "\(.*\)"/\1/p' rust-toolchain.toml 2>/dev/null)
 echo "$(basename "$0") 1.99.0 (x)"
 "#;
 
-    fn add_program(folder: &Path, name: &str, text: &str) {
-        let path = folder.join(name);
-        std::fs::create_dir_all(folder).expect("a folder");
-        std::fs::write(&path, text).expect("a file");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a mode");
-    }
-
     /// Runs `doctor` in a project, with programs that obey the files of the project. Returns the
     /// finding about Rust.
     fn examine(folder: &Folder) -> Value {
@@ -512,13 +503,13 @@ echo "$(basename "$0") 1.99.0 (x)"
     fn examine_with(folder: &Folder, proxy: &str, toolchain: &str) -> Value {
         let bin = Folder::new();
         for name in ["rustc", "cargo"] {
-            add_program(bin.path(), name, proxy);
+            bin.write_program(name, proxy);
         }
         // Put relative directories on the path, and one in the project.
         for name in ["rustc", "cargo", "kubectl", "git", "kube-apiserver", "etcd"] {
             let record = format!("#!/bin/sh\necho {name} >> '{}/ran'\n", folder.path().display());
-            add_program(&folder.path().join("tool/bin"), name, &record);
-            add_program(folder.path(), name, &record);
+            folder.write_program(&format!("tool/bin/{name}"), &record);
+            folder.write_program(name, &record);
         }
         let mut command = Command::new(env!("CARGO_BIN_EXE_rbuilder"));
         command

@@ -757,11 +757,8 @@ struct Deployments {
 #[cfg(unix)]
 impl Deployments {
     fn new() -> Option<Deployments> {
-        use std::os::unix::fs::PermissionsExt as _;
         let (project, programs) = (project()?, Folder::new());
-        programs.write("kubectl", KUBECTL);
-        let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(programs.path().join("kubectl"), mode).expect("a mode");
+        programs.write_program("kubectl", KUBECTL);
         Some(Deployments { project, programs })
     }
 

@@ -2,7 +2,6 @@
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods)] // the tests create the program that the command starts
 
-use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use crate::support;
@@ -35,9 +34,7 @@ impl Scene {
     fn new() -> Scene {
         let (project, bin) = (Folder::new(), Folder::new());
         project.run("init --domain example.com --project-name shop").ok();
-        bin.write("cargo", CARGO);
-        let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(bin.path().join("cargo"), mode).expect("a mode");
+        bin.write_program("cargo", CARGO);
         Scene { project, bin }
     }
 

@@ -273,14 +273,12 @@ fn summary_names_the_kinds_that_no_definition_is_known_of() {
 #[cfg(unix)]
 #[allow(clippy::disallowed_methods)] // the test creates the program that the command starts
 fn run_with_program(folder: &Folder, name: &str, line: &str) -> (Option<i32>, String) {
-    use std::os::unix::fs::PermissionsExt as _;
     let bin = Folder::new();
     bin.write("object.yaml", &cup("  size: 12\n"));
     // Only the directory of the program is on the `PATH`.
     let script = "#!/bin/sh\ncase \"$1\" in kustomize|template) ;; *) exit 1 ;; esac\n\
                   while IFS= read -r line; do printf '%s\\n' \"$line\"; done < \"${0%/*}/object.yaml\"\n";
-    bin.write(name, script);
-    std::fs::set_permissions(bin.path().join(name), std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    bin.write_program(name, script);
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_rbuilder"))
         .args(line.split_whitespace())
         .current_dir(folder.path())

@@ -79,6 +79,14 @@ impl Folder {
         fs::write(path, text).expect("a file");
     }
 
+    /// Writes a file that can be executed.
+    #[cfg(unix)]
+    pub(crate) fn write_program(&self, path: &str, text: &str) {
+        use std::os::unix::fs::PermissionsExt as _;
+        self.write(path, text);
+        fs::set_permissions(self.path().join(path), fs::Permissions::from_mode(0o755)).expect("a mode");
+    }
+
     /// Replaces the first occurrence of a text in a file. The file must contain the text.
     #[track_caller]
     pub(crate) fn replace(&self, path: &str, from: &str, to: &str) {
