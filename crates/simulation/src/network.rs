@@ -315,8 +315,8 @@ impl Connection {
             let loss = match &deletion {
                 Some(deletion) => lost_claim(deletion),
                 None if changed => {
-                    let written = world::find(&self.network.server, &target);
-                    written.and_then(|written| repeated_secret(&target, &written, &traffic.deletions))
+                    let written = || world::find(&self.network.server, &target);
+                    repeated_secret(&target, &traffic.deletions, written)
                 }
                 None => None,
             };

@@ -1,5 +1,7 @@
 //! What holds data is not deleted while its owner lives.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::{Oracle, Violation};
@@ -20,12 +22,13 @@ pub(crate) fn lost_claim(deletion: &Deletion) -> Option<Violation> {
 /// deleted while its owner existed. A copy of another Secret may come and go.
 pub(crate) fn repeated_secret(
     name: &ObjectName,
-    written: &Value,
     deletions: &[Deletion],
+    written: impl FnOnce() -> Option<Arc<Value>>,
 ) -> Option<Violation> {
-    if name.resource() != "secrets" {
+    if name.resource() != "secrets" || deletions.is_empty() {
         return None;
     }
+    let written = written()?;
     let mut deleted = deletions.iter().filter(|deletion| deletion.name == *name);
     let loses = deleted.any(|deletion| deletion.owner_lives && deletion.object["data"] != written["data"]);
     loses.then(|| {
