@@ -6,7 +6,7 @@
 //!
 //! # Adding a check
 //!
-//! 1. `manager/run.rs` adds the checks that every manager has, and `webhook/server/` implements
+//! 1. `manager/run/` adds the checks that every manager has, and `webhook/server/` implements
 //!    the check `webhook`. Users add theirs with `Manager::healthz_check` and `readyz_check`
 //!    (`manager/components.rs`), whose documentation lists the built-in ones.
 //! 2. Test it: `tests/controllers/{reconciling,cache_health}.rs` for caches,

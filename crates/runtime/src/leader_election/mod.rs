@@ -83,10 +83,11 @@
 
 mod fence;
 mod fenced_client;
+mod handle;
 mod leadership;
+mod requests;
 mod watchdog;
 
-use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -97,7 +98,7 @@ use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Api, Client, Config, Resource};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::client::{ClientSettings, is_unreachable, new_lease_client, with_field_manager};
+use crate::client::{ClientSettings, new_lease_client, with_field_manager};
 use crate::deadline::{deadline_after, scale};
 use crate::error::ManagerError;
 use crate::metrics::Metrics;
@@ -106,7 +107,9 @@ use crate::random::{random_share, random_u64};
 pub(crate) use fence::Fence;
 use fence::FenceState;
 pub(crate) use fenced_client::fence_client;
+pub(crate) use handle::{Background, LeaseHandle, LeaseState, LoseOnDrop, RenewalStopped, start_on_thread};
 pub(crate) use leadership::{Leadership, LeadershipLost};
+pub(crate) use requests::{RequestError, send};
 pub(crate) use watchdog::start_watchdog;
 
 /// The file that contains the pod's namespace.
@@ -261,33 +264,6 @@ enum Attempt {
     /// This process holds the lease. Contains the time at which the successful write was sent.
     Leading(Instant),
     HeldBy(String),
-}
-
-/// A failed request for the lease.
-#[derive(Debug)]
-enum RequestError {
-    Failed(kube::Error),
-    TimedOut(Duration),
-}
-
-impl RequestError {
-    /// Returns `true` if the API server could not be reached, which the client has already logged.
-    fn is_unreachable(&self) -> bool {
-        matches!(self, Self::Failed(error) if is_unreachable(error))
-    }
-
-    fn is_conflict(&self) -> bool {
-        matches!(self, Self::Failed(kube::Error::Api(status)) if status.is_conflict())
-    }
-}
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Failed(error) => error.fmt(f),
-            Self::TimedOut(limit) => write!(f, "request timed out after {limit:?}"),
-        }
-    }
 }
 
 impl Elector {
@@ -489,11 +465,7 @@ impl Elector {
         &self,
         request: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, RequestError> {
-        let limit = self.election.request_timeout();
-        match timeout(limit, request).await {
-            Ok(response) => response.map_err(RequestError::Failed),
-            Err(_) => Err(RequestError::TimedOut(limit)),
-        }
+        send(self.election.request_timeout(), request).await
     }
 
     /// Renews the lease and moves the fence, until the renew deadline has passed or another process

@@ -4,9 +4,7 @@
 //! the [`Ring`] decides so. The fence moves only after a round that has also read the claims: a
 //! replica that can renew but not read would not notice that it has lost a range.
 
-use std::io;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -15,9 +13,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, Config, ResourceExt};
 use serde_json::json;
-use tokio::runtime;
-use tokio::sync::{oneshot, watch};
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::claims::Claims;
@@ -25,7 +20,10 @@ use super::ring::{ClaimsWrite, Clock, Heartbeat, Observed, Ring, WriteResult};
 use super::{RangeSet, RingStatus, Shards};
 use crate::client::{ClientSettings, new_lease_client};
 use crate::deadline::{deadline_after, scale};
-use crate::leader_election::{Fence, LeaseTimes, new_identity};
+use crate::leader_election::{
+    Background, Fence, LeaseHandle, LeaseState, LeaseTimes, LoseOnDrop, RenewalStopped, RequestError,
+    new_identity, send, start_on_thread,
+};
 use crate::metrics::Metrics;
 use crate::random::random_share;
 
@@ -78,22 +76,14 @@ enum Order {
     Finish,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum MemberState {
-    Waiting,
-    Joined,
-    Lost(MembershipLost),
-    Ended,
+impl From<RenewalStopped> for MembershipLost {
+    fn from(_: RenewalStopped) -> Self {
+        Self::RenewalStopped
+    }
 }
 
-/// The membership of this process. Dropping it closes the fence, and the Lease expires.
-pub(crate) struct Membership {
-    fence: Fence,
-    orders: watch::Sender<Order>,
-    state: watch::Receiver<MemberState>,
-    /// `None` if the background has its own thread, which exits when `orders` is dropped.
-    task: Option<JoinHandle<()>>,
-}
+/// The membership of this process.
+pub(crate) struct Membership(LeaseHandle<Order, MembershipLost>);
 
 impl Membership {
     /// Joins on a thread with its own runtime and client, for the reasons for which leader election
@@ -109,54 +99,21 @@ impl Membership {
         fence: Fence,
         shards: Shards,
     ) -> Result<Self, String> {
-        let (membership, background) = Self::prepare(&fence);
+        let (handle, background) = LeaseHandle::new(&fence, Order::Join);
         let metrics = metrics.clone();
-        let (report, started) = oneshot::channel();
-        let run = move || -> io::Result<()> {
-            let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(async {
-                // The runtime that creates the client also drives its connections.
-                match new_lease_client(config, &metrics, &settings, request_timeout(&ring.times)) {
-                    Ok(client) => {
-                        let _ = report.send(Ok(()));
-                        background.run(Member::new(ring, client, fence, shards)).await;
-                    }
-                    Err(error) => {
-                        let _ = report.send(Err(error.to_string()));
-                    }
-                }
-            });
-            Ok(())
-        };
-        let thread = thread::Builder::new().name("shards".to_owned()).spawn(run);
-        thread.map_err(|error| format!("failed to start its thread: {error}"))?;
-        let failed = |_| Err("failed to start the runtime of its thread".to_owned());
-        started.await.unwrap_or_else(failed)?;
-        Ok(membership)
+        start_on_thread("shards", move || {
+            let client = new_lease_client(config, &metrics, &settings, request_timeout(&ring.times))?;
+            Ok(run(background, Member::new(ring, client, fence, shards)))
+        })
+        .await?;
+        Ok(Self(handle))
     }
 
     /// Joins as a task on the caller's runtime, with the caller's client.
     pub(crate) fn start_as_task(ring: RingConfig, client: Client, fence: Fence, shards: Shards) -> Self {
-        let (mut membership, background) = Self::prepare(&fence);
-        let member = Member::new(ring, client, fence, shards);
-        membership.task = Some(tokio::spawn(background.run(member)));
-        membership
-    }
-
-    fn prepare(fence: &Fence) -> (Self, Background) {
-        let (orders, given) = watch::channel(Order::Join);
-        let (state_sender, state) = watch::channel(MemberState::Waiting);
-        let membership = Self {
-            fence: fence.clone(),
-            orders,
-            state,
-            task: None,
-        };
-        let background = Background {
-            orders: given,
-            state: state_sender,
-        };
-        (membership, background)
+        let (mut handle, background) = LeaseHandle::new(&fence, Order::Join);
+        handle.spawn(run(background, Member::new(ring, client, fence, shards)));
+        Self(handle)
     }
 
     /// Waits until this process is a member of the ring, for as long as it takes. It may not own a
@@ -165,119 +122,71 @@ impl Membership {
     /// # Errors
     /// Fails if the background ends before that.
     pub(crate) async fn joined(&self) -> Result<(), MembershipLost> {
-        let mut state = self.state.clone();
-        let joined = state.wait_for(|state| *state != MemberState::Waiting).await;
-        match joined.map(|state| state.clone()) {
-            Ok(MemberState::Joined) => Ok(()),
-            Ok(MemberState::Lost(lost)) => Err(lost),
-            Ok(MemberState::Waiting | MemberState::Ended) | Err(_) => Err(MembershipLost::RenewalStopped),
-        }
+        self.0.held().await
     }
 
     /// Resolves when this process must stop working on its ranges at once, but never because it
     /// left the ring.
     pub(crate) fn lost(&self) -> impl Future<Output = MembershipLost> + Send + use<> {
-        let (mut state, fence) = (self.state.clone(), self.fence.clone());
-        async move {
-            let announced = async {
-                let is_over =
-                    |state: &MemberState| matches!(state, MemberState::Lost(_) | MemberState::Ended);
-                match state.wait_for(is_over).await.map(|state| state.clone()) {
-                    Ok(MemberState::Lost(lost)) => lost,
-                    Ok(_) => std::future::pending().await,
-                    // The background panicked, or its runtime is shutting down.
-                    Err(_) => MembershipLost::RenewalStopped,
-                }
-            };
-            tokio::select! {
-                biased;
-                lost = announced => lost,
-                () = fence.lapsed() => MembershipLost::RenewalStopped,
-            }
-        }
+        self.0.lost(Duration::ZERO)
     }
 
     /// Tells the other replicas that this one is about to stop, and gives up its ranges one by one,
     /// each after its last key.
     pub(crate) fn begin_to_leave(&self) {
-        self.orders.send_replace(Order::Leave);
+        self.0.order(Order::Leave);
     }
 
     /// Gives up all ranges and deletes the Lease. Call this once nothing works on a range any more.
     pub(crate) async fn leave(self) {
-        self.orders.send_replace(Order::Finish);
-        let mut state = self.state.clone();
-        while state.changed().await.is_ok() {}
+        self.0.order(Order::Finish);
+        self.0.ended().await;
     }
 }
 
-impl Drop for Membership {
-    fn drop(&mut self) {
-        self.fence.close();
-        if let Some(task) = &self.task {
-            task.abort();
+/// Renews the Lease of a replica until it is lost or the order to finish arrives.
+async fn run(background: Background<Order, MembershipLost>, mut member: Member) {
+    let Background { mut orders, state } = background;
+    let _closed = LoseOnDrop(member.fence.clone());
+    let lost = loop {
+        let order = *orders.borrow_and_update();
+        if order >= Order::Leave {
+            member.ring.leave();
         }
-    }
-}
-
-/// The side of a [`Membership`] that renews.
-struct Background {
-    orders: watch::Receiver<Order>,
-    state: watch::Sender<MemberState>,
-}
-
-impl Background {
-    async fn run(mut self, mut member: Member) {
-        let _closed = LoseOnDrop(member.fence.clone());
-        let lost = loop {
-            let order = *self.orders.borrow_and_update();
-            if order >= Order::Leave {
-                member.ring.leave();
-            }
-            match member.timed_round().await {
-                Round::Done => drop(self.state.send_if_modified(|state| {
-                    let is_first = *state == MemberState::Waiting;
-                    if is_first {
-                        *state = MemberState::Joined;
-                    }
-                    is_first
-                })),
-                Round::Failed => {}
-                Round::Lost(lost) => break Some(lost),
-            }
-            if order == Order::Finish && member.holds_nothing() {
-                break None;
-            }
-            tokio::select! {
-                () = sleep(scale(member.times().retry_period, 1.0 + JITTER * random_share())) => {}
-                () = member.shards.became_idle() => sleep(IDLE_PAUSE).await,
-                // An error means that the `Membership` was dropped.
-                changed = self.orders.changed() => if changed.is_err() {
-                    return;
-                },
-            }
-        };
-        match lost {
-            Some(lost) => {
-                member.fence.lose();
-                tracing::error!(ring = member.config.id, reason = %lost, "lost the shards of this replica");
-                self.state.send_replace(MemberState::Lost(lost));
-            }
-            None => {
-                member.fence.close();
-                self.state.send_replace(MemberState::Ended);
-                member.delete_lease().await;
-            }
+        match member.timed_round().await {
+            Round::Done => drop(state.send_if_modified(|state| {
+                let is_first = *state == LeaseState::Waiting;
+                if is_first {
+                    *state = LeaseState::Held;
+                }
+                is_first
+            })),
+            Round::Failed => {}
+            Round::Lost(lost) => break Some(lost),
         }
-    }
-}
-
-/// Loses the ranges if the background panics or its runtime ends.
-struct LoseOnDrop(Fence);
-
-impl Drop for LoseOnDrop {
-    fn drop(&mut self) {
-        self.0.lose();
+        if order == Order::Finish && member.holds_nothing() {
+            break None;
+        }
+        tokio::select! {
+            () = sleep(scale(member.times().retry_period, 1.0 + JITTER * random_share())) => {}
+            () = member.shards.became_idle() => sleep(IDLE_PAUSE).await,
+            // An error means that the `Membership` was dropped.
+            changed = orders.changed() => if changed.is_err() {
+                return;
+            },
+        }
+    };
+    match lost {
+        Some(lost) => {
+            member.fence.lose();
+            tracing::error!(ring = member.config.id, reason = %lost, "lost the shards of this replica");
+            state.send_replace(LeaseState::Lost(lost));
+        }
+        None => {
+            member.fence.close();
+            state.send_replace(LeaseState::Ended);
+            member.delete_lease().await;
+        }
     }
 }
 
@@ -293,15 +202,6 @@ enum Round {
     /// It is tried again.
     Failed,
     Lost(MembershipLost),
-}
-
-/// A failed request.
-#[derive(Debug, thiserror::Error)]
-enum RequestError {
-    #[error(transparent)]
-    Failed(#[from] kube::Error),
-    #[error("request timed out after {0:?}")]
-    TimedOut(Duration),
 }
 
 /// A replica with its requests.
@@ -494,7 +394,7 @@ impl Member {
                 .request(self.leases.patch_metadata(&self.lease, &params, &patch))
                 .await
             {
-                Err(RequestError::Failed(kube::Error::Api(status))) if status.is_not_found() => {}
+                Err(error) if error.is_not_found() => {}
                 renewed => return renewed.map(drop),
             }
         }
@@ -507,7 +407,7 @@ impl Member {
         }
         match self.request(self.leases.create(&post_params(), &lease)).await {
             // An earlier attempt whose response was lost.
-            Err(RequestError::Failed(kube::Error::Api(status))) if status.is_already_exists() => {}
+            Err(error) if error.is_already_exists() => {}
             created => drop(created?),
         }
         self.exists = true;
@@ -585,9 +485,7 @@ impl Member {
                 self.claims = Some(stored);
                 WriteResult::Stored(version)
             }
-            Err(RequestError::Failed(kube::Error::Api(status)))
-                if status.is_conflict() || status.is_already_exists() =>
-            {
+            Err(error) if error.is_conflict() || error.is_already_exists() => {
                 tracing::debug!(ring = self.config.id, "another replica has changed the claims");
                 WriteResult::Unknown
             }
@@ -643,11 +541,7 @@ impl Member {
         &self,
         request: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, RequestError> {
-        let limit = request_timeout(self.times());
-        match timeout(limit, request).await {
-            Ok(response) => Ok(response?),
-            Err(_) => Err(RequestError::TimedOut(limit)),
-        }
+        send(request_timeout(self.times()), request).await
     }
 }
 

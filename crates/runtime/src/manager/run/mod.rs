@@ -11,6 +11,8 @@
 //!
 //! If a component fails, everything stops with an error that names it.
 
+mod lease;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +33,7 @@ use crate::controller::{ManagerResources, PreparedController};
 use crate::deadline::deadline_after;
 use crate::error::{Error, ManagerError};
 use crate::events::WaitingEvents;
-use crate::leader_election::{Election, Fence, Leadership, LeaseTimes, pod_namespace, start_watchdog};
+use crate::leader_election::{Fence, Leadership, LeaseTimes, pod_namespace};
 use crate::metrics::Metrics;
 use crate::metrics_server::{Handlers, MetricsServer};
 use crate::object::Key;
@@ -39,7 +41,7 @@ use crate::phase::Phase;
 use crate::probes::Probes;
 use crate::queue::Workqueue;
 use crate::server::Server;
-use crate::shards::{Membership, MembershipLost, RingConfig, Sharding, Shards};
+use crate::shards::{Membership, Shards};
 use crate::shutdown::{Shutdown, Stop, new_shutdown};
 use crate::task::Task;
 use crate::webhook::{self, ManagedCertificate, Routes};
@@ -334,19 +336,6 @@ impl Run {
         }
     }
 
-    /// Resolves when this process has lost the lease that its work requires.
-    fn lease_lost(&self) -> impl Future<Output = ManagerError> + Send + use<> {
-        let leadership = self.leadership.as_ref().map(Leadership::lost);
-        let membership = self.membership.as_ref().map(Membership::lost);
-        async move {
-            match (leadership, membership) {
-                (Some(lost), _) => ManagerError::LeaderElectionLost(lost.await.to_string()),
-                (None, Some(lost)) => to_shards_lost(&lost.await),
-                (None, None) => std::future::pending().await,
-            }
-        }
-    }
-
     async fn start_phases(&mut self) -> Result<(), ManagerError> {
         let selections = self.caches.check().and_then(|()| self.clusters.check());
         selections.map_err(|(kind, reason)| ManagerError::Selection { kind, reason })?;
@@ -379,84 +368,6 @@ impl Run {
         tokio::select! {
             biased;
             checked = reachability.check(&self.client) => checked.map_err(ManagerError::Unreachable),
-            failure = self.phases.failed() => Err(failure),
-        }
-    }
-
-    /// Returns the namespace of the leases of this operator.
-    fn lease_namespace(&self) -> String {
-        let namespace = self.args.leader_election_namespace.clone().or_else(pod_namespace);
-        namespace.unwrap_or_else(|| self.client.default_namespace().to_owned())
-    }
-
-    /// Waits until this process may own ranges. It gets them later, and they fill its queues.
-    async fn join_ring(&mut self, fence: Fence, shards: Shards) -> Result<(), ManagerError> {
-        let ring = RingConfig {
-            id: self.id.clone(),
-            namespace: self.lease_namespace(),
-            ranges: self.args.shards.unwrap_or(Sharding::auto()).count(),
-            times: self.lease,
-        };
-        let failed = |reason: String| ManagerError::Part {
-            part: "the membership of the shards".to_owned(),
-            reason,
-        };
-        if self.on_loss == OnLoss::Exit {
-            start_watchdog(&fence)
-                .map_err(|error| failed(format!("failed to start its watchdog: {error}")))?;
-        }
-        let membership = match &self.config {
-            Some(config) => {
-                let (config, settings) = (config.clone(), self.client_settings.clone());
-                Membership::start_on_thread(ring, config, &self.metrics, settings, fence, shards).await
-            }
-            None => Ok(Membership::start_as_task(
-                ring,
-                self.election_client.clone(),
-                fence,
-                shards,
-            )),
-        };
-        let membership = self.membership.insert(membership.map_err(failed)?);
-        tokio::select! {
-            biased;
-            joined = membership.joined() => joined.map_err(|lost| to_shards_lost(&lost)),
-            failure = self.phases.failed() => Err(failure),
-        }
-    }
-
-    /// Waits until this process holds the lease. Caches and probes keep running in the meantime.
-    async fn become_leader(&mut self, fence: Fence) -> Result<(), ManagerError> {
-        let namespace = self.lease_namespace();
-        let election = Election::new(self.id.clone(), namespace, self.lease);
-        let failed = |reason: String| ManagerError::Part {
-            part: "leader election".to_owned(),
-            reason,
-        };
-        if self.on_loss == OnLoss::Exit {
-            start_watchdog(&fence)
-                .map_err(|error| failed(format!("failed to start its watchdog: {error}")))?;
-        }
-        let leadership = match &self.config {
-            Some(config) => {
-                let (config, settings) = (config.clone(), self.client_settings.clone());
-                Leadership::start_on_thread(election, config, &self.metrics, settings, fence).await
-            }
-            None => Ok(Leadership::start_as_task(
-                election,
-                self.election_client.clone(),
-                fence,
-            )),
-        };
-        let leadership = self.leadership.insert(leadership.map_err(failed)?);
-        let leads = self.metrics.leader(&self.id);
-        tokio::select! {
-            biased;
-            acquired = leadership.acquired() => {
-                acquired.map_err(|lost| ManagerError::LeaderElectionLost(lost.to_string()))?;
-                leads.set(1.0);
-                Ok(())
-            }
             failure = self.phases.failed() => Err(failure),
         }
     }
@@ -696,10 +607,6 @@ impl Run {
             }
         }
     }
-}
-
-fn to_shards_lost(lost: &MembershipLost) -> ManagerError {
-    ManagerError::ShardsLost(lost.to_string())
 }
 
 /// Runs a task. With shards, waits until this replica owns the range of the tasks, which it then

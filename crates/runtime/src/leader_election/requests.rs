@@ -1,0 +1,49 @@
+//! Requests for leases, which have a limit of their own.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use crate::client::is_unreachable;
+
+/// A failed request for a lease.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RequestError {
+    #[error(transparent)]
+    Failed(#[from] kube::Error),
+    #[error("request timed out after {0:?}")]
+    TimedOut(Duration),
+}
+
+impl RequestError {
+    /// Returns `true` if the API server could not be reached, which the client has already logged.
+    pub(super) fn is_unreachable(&self) -> bool {
+        matches!(self, Self::Failed(error) if is_unreachable(error))
+    }
+
+    pub(crate) fn is_conflict(&self) -> bool {
+        matches!(self, Self::Failed(kube::Error::Api(status)) if status.is_conflict())
+    }
+
+    pub(crate) fn is_not_found(&self) -> bool {
+        matches!(self, Self::Failed(kube::Error::Api(status)) if status.is_not_found())
+    }
+
+    pub(crate) fn is_already_exists(&self) -> bool {
+        matches!(self, Self::Failed(kube::Error::Api(status)) if status.is_already_exists())
+    }
+}
+
+/// Awaits the response to a request for at most `limit`.
+///
+/// # Errors
+/// Fails if the request fails, or has no response in time.
+pub(crate) async fn send<T>(
+    limit: Duration,
+    request: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, RequestError> {
+    match timeout(limit, request).await {
+        Ok(response) => Ok(response?),
+        Err(_) => Err(RequestError::TimedOut(limit)),
+    }
+}

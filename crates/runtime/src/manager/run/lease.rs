@@ -1,0 +1,108 @@
+//! The lease that the work of a manager requires: for the leader, or for a replica's share of the
+//! objects.
+
+use super::{OnLoss, Run};
+use crate::error::ManagerError;
+use crate::leader_election::{Election, Fence, Leadership, pod_namespace, start_watchdog};
+use crate::shards::{Membership, MembershipLost, RingConfig, Sharding, Shards};
+
+impl Run {
+    /// Resolves when this process has lost the lease that its work requires.
+    pub(super) fn lease_lost(&self) -> impl Future<Output = ManagerError> + Send + use<> {
+        let leadership = self.leadership.as_ref().map(Leadership::lost);
+        let membership = self.membership.as_ref().map(Membership::lost);
+        async move {
+            match (leadership, membership) {
+                (Some(lost), _) => ManagerError::LeaderElectionLost(lost.await.to_string()),
+                (None, Some(lost)) => to_shards_lost(&lost.await),
+                (None, None) => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Returns the namespace of the leases of this operator.
+    fn lease_namespace(&self) -> String {
+        let namespace = self.args.leader_election_namespace.clone().or_else(pod_namespace);
+        namespace.unwrap_or_else(|| self.client.default_namespace().to_owned())
+    }
+
+    /// Lets the process exit if it has lost the lease and does not stop by itself.
+    fn watch_lease(&self, fence: &Fence) -> Result<(), String> {
+        match self.on_loss {
+            OnLoss::Exit => {
+                start_watchdog(fence).map_err(|error| format!("failed to start its watchdog: {error}"))
+            }
+            OnLoss::Return => Ok(()),
+        }
+    }
+
+    /// Waits until this process may own ranges. It gets them later, and they fill its queues.
+    pub(super) async fn join_ring(&mut self, fence: Fence, shards: Shards) -> Result<(), ManagerError> {
+        let ring = RingConfig {
+            id: self.id.clone(),
+            namespace: self.lease_namespace(),
+            ranges: self.args.shards.unwrap_or(Sharding::auto()).count(),
+            times: self.lease,
+        };
+        let failed = |reason: String| ManagerError::Part {
+            part: "the membership of the shards".to_owned(),
+            reason,
+        };
+        self.watch_lease(&fence).map_err(failed)?;
+        let membership = match &self.config {
+            Some(config) => {
+                let (config, settings) = (config.clone(), self.client_settings.clone());
+                Membership::start_on_thread(ring, config, &self.metrics, settings, fence, shards).await
+            }
+            None => Ok(Membership::start_as_task(
+                ring,
+                self.election_client.clone(),
+                fence,
+                shards,
+            )),
+        };
+        let membership = self.membership.insert(membership.map_err(failed)?);
+        tokio::select! {
+            biased;
+            joined = membership.joined() => joined.map_err(|lost| to_shards_lost(&lost)),
+            failure = self.phases.failed() => Err(failure),
+        }
+    }
+
+    /// Waits until this process holds the lease. Caches and probes keep running in the meantime.
+    pub(super) async fn become_leader(&mut self, fence: Fence) -> Result<(), ManagerError> {
+        let namespace = self.lease_namespace();
+        let election = Election::new(self.id.clone(), namespace, self.lease);
+        let failed = |reason: String| ManagerError::Part {
+            part: "leader election".to_owned(),
+            reason,
+        };
+        self.watch_lease(&fence).map_err(failed)?;
+        let leadership = match &self.config {
+            Some(config) => {
+                let (config, settings) = (config.clone(), self.client_settings.clone());
+                Leadership::start_on_thread(election, config, &self.metrics, settings, fence).await
+            }
+            None => Ok(Leadership::start_as_task(
+                election,
+                self.election_client.clone(),
+                fence,
+            )),
+        };
+        let leadership = self.leadership.insert(leadership.map_err(failed)?);
+        let leads = self.metrics.leader(&self.id);
+        tokio::select! {
+            biased;
+            acquired = leadership.acquired() => {
+                acquired.map_err(|lost| ManagerError::LeaderElectionLost(lost.to_string()))?;
+                leads.set(1.0);
+                Ok(())
+            }
+            failure = self.phases.failed() => Err(failure),
+        }
+    }
+}
+
+fn to_shards_lost(lost: &MembershipLost) -> ManagerError {
+    ManagerError::ShardsLost(lost.to_string())
+}
