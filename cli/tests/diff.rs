@@ -377,7 +377,7 @@ mod cluster {
     }
 }
 
-/// A directory with a CRD of two versions, of which each has a field that the other one lacks.
+/// A directory with a CRD of two versions. Each version has a field that the other one lacks.
 fn two_versions(conversion: &str) -> Folder {
     let (_, first) = CRD.split_once("  - name: v1\n").expect("a version");
     let second = first

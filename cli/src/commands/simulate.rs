@@ -164,7 +164,7 @@ fn page_path(tree: &Tree, flags: &SimulateFlags) -> Result<String> {
     }
 }
 
-/// Returns the name of the project, or that of its directory.
+/// Returns the name of the project, or else the name of its directory.
 fn title(dir: &Path, tree: &Tree) -> String {
     let project = Project::read(tree).ok().flatten();
     let name = project.map(|project| project.known.project_name.clone());

@@ -99,7 +99,7 @@ impl Coverage {
         tried.reached += 1;
     }
 
-    /// Records the perturbations of a history, and those of them that have not happened.
+    /// Records the perturbations of a history, and which of them have not happened.
     pub(crate) fn note_perturbations(&mut self, tried: &[Perturbation], unreached: &[Perturbation]) {
         for perturbation in tried {
             let kind = kind_of(&perturbation.action);

@@ -236,10 +236,10 @@ impl Systems {
     }
 }
 
-/// Between the name of a system and that of an object. Names in a cluster have no spaces.
+/// Separates the name of a system from the name of an object. Names in a cluster have no spaces.
 const SEPARATOR: &str = ": ";
 
-/// Returns whether the name of an object in a state is that of an external system.
+/// Returns whether an object in a state belongs to an external system, by its name.
 pub(crate) fn is_external(name: &str) -> bool {
     name.contains(SEPARATOR)
 }

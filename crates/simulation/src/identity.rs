@@ -1,4 +1,4 @@
-//! The name of a simulation, which is that of its test.
+//! The name of a simulation, which is the name of its test.
 
 use std::collections::BTreeMap;
 use std::panic::Location;
@@ -53,7 +53,7 @@ fn name_of(file: &str, test: Option<&str>, line: u32) -> String {
             _ => None,
         })
         .collect();
-    // The path may begin with that of the package in its workspace.
+    // The path may begin with the path of the package in its workspace.
     let start = parts
         .iter()
         .rposition(|part| matches!(part.as_str(), "tests" | "src"));

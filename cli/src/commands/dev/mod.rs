@@ -5,8 +5,8 @@
 //! running operator stays untouched. Each change of the source starts a new cycle.
 //!
 //! On a control plane of this process, the operator has the permissions of its service account, as in a
-//! cluster: a missing marker shows during development. In another cluster it has those of the user, who
-//! may not be allowed to bind roles or to impersonate.
+//! cluster: a missing marker shows during development. In another cluster, the operator has the
+//! permissions of the user, who may not be allowed to bind roles or to impersonate.
 
 mod account;
 mod cluster;

@@ -1,4 +1,4 @@
-//! Changes of released CRDs, of which the command warns.
+//! Warnings about changes of released CRDs.
 
 use super::{Code, ExamplePlace};
 use crate::Severity;

@@ -60,7 +60,7 @@ impl KindMacros {
 }
 
 /// The errors about kinds in macros. A call of such a macro has an error of its own, because the user
-/// writes the struct there; the definition has one only without such a call.
+/// writes the struct there. The definition has an error only if no such call exists.
 #[derive(Debug, Default)]
 pub(super) struct KindErrors {
     /// Macros with calls that have errors, as (folder of the package, name).

@@ -21,7 +21,7 @@ pub(crate) struct Checker<'u> {
     /// The path of the value in the object. Messages do not contain it, but fields do.
     base: Path,
     undecided: &'u mut Vec<Undecided>,
-    /// Whether values of the format `byte` are decoded, as those of built-in kinds are.
+    /// Whether to decode values of the format `byte`, as Go does for built-in kinds.
     decodes_bytes: bool,
 }
 

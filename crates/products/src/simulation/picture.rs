@@ -80,7 +80,7 @@ fn push_legend(page: &mut String) {
     page.push_str("</ul>\n");
 }
 
-/// Returns the lanes: those that are always there, and those of other actors.
+/// Returns the lanes. Some are always there, and other actors get a lane when they act.
 fn lanes(events: &[Event]) -> Vec<&str> {
     let mut lanes = LANES.to_vec();
     for event in events {

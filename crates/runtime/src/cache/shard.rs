@@ -49,9 +49,9 @@ struct ShardWatch<K: Watchable> {
     namespace: Option<String>,
     id: WatchId,
     health: Arc<WatchHealth>,
-    /// The number of the cache among those of children; `None` for a cache of owners.
+    /// The number of the cache among the caches of children; `None` for a cache of owners.
     child: Option<u64>,
-    /// The ranges of which the cache contains all objects.
+    /// The ranges whose objects the cache contains.
     covered: RangeSet,
     /// The ranges that `events` delivers.
     watched: RangeSet,

@@ -1,4 +1,4 @@
-//! Objects of which only the identity has been read.
+//! Objects whose identity has been read, but nothing else.
 //!
 //! A replica of a sharded operator may receive the objects of all replicas. [`Lazy`] keeps the JSON
 //! text of an object until its UID shows whether it belongs to the replica, so objects of others are

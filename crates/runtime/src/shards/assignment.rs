@@ -15,7 +15,7 @@
 
 use super::space::RangeSet;
 
-/// The range whose owner runs the tasks of which there must be only one.
+/// The range whose owner runs the tasks that must not run twice.
 pub(crate) const TASKS: u32 = 0;
 
 /// Returns for each range the index of the member that should own it. `owners` has the present

@@ -211,7 +211,7 @@ mod tests {
         assert!(Claims::parse("").is_err());
     }
 
-    /// The text is an annotation, and those of an object may have 256 KiB in total.
+    /// The text is an annotation, and all annotations of an object together may have 256 KiB.
     #[test]
     fn largest_text_fits_into_an_annotation() {
         let holder = "x".repeat(63 + 33);

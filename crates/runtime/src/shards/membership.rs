@@ -325,7 +325,7 @@ impl Member {
         Ok(Round::Done)
     }
 
-    /// Tells workers and caches which ranges are those of this replica.
+    /// Tells workers and caches which ranges belong to this replica.
     fn publish(&mut self) {
         let (serving, owned) = (self.ring.serving(), self.ring.owned());
         let before = Arc::clone(&self.shards.owned().borrow());

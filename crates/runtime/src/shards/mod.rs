@@ -168,16 +168,16 @@ struct Shared {
     state: Mutex<State>,
     /// The ranges whose objects the caches hold.
     owned: watch::Sender<Arc<RangeSet>>,
-    /// The ranges of which each cache of children has listed the objects.
+    /// The ranges whose objects each cache of children has listed.
     covered: watch::Sender<BTreeMap<u64, RangeSet>>,
     next_child: AtomicU64,
-    /// Notified when a range becomes idle of which no new keys are taken.
+    /// Notified when a draining range becomes idle.
     idle: Notify,
     status: Mutex<RingStatus>,
 }
 
 struct State {
-    /// The ranges of which new keys may be taken.
+    /// The ranges whose keys workers may take.
     serving: RangeSet,
     /// Number of keys in progress by range.
     running: Vec<usize>,
@@ -239,7 +239,7 @@ impl Shards {
         }))
     }
 
-    /// Sets the ranges of which new keys may be taken.
+    /// Sets the ranges whose keys workers may take.
     pub(crate) fn set_serving(&self, serving: RangeSet) {
         let mut state = self.lock();
         if state.serving.space() != serving.space() {
@@ -279,7 +279,7 @@ impl Shards {
             .is_none_or(|running| *running == 0)
     }
 
-    /// Resolves when a range has become idle of which no new keys are taken.
+    /// Resolves when a draining range has become idle.
     pub(crate) async fn became_idle(&self) {
         self.0.idle.notified().await;
     }
@@ -340,7 +340,7 @@ impl Shards {
         child
     }
 
-    /// Records the ranges of which a cache of children has listed the objects.
+    /// Records the ranges whose objects a cache of children has listed.
     pub(crate) fn note_covered(&self, child: u64, ranges: RangeSet) {
         self.0
             .covered

@@ -34,7 +34,7 @@ impl Environment {
     /// roles.
     ///
     /// The roles are installed under names that contain the namespace, so that tests do not share them.
-    /// `system`, kustomize's placeholder for the namespace of the operator, stands for the namespace. Run the
+    /// `system`, kustomize's placeholder for the namespace of the operator, means the namespace. Run the
     /// manager with [`User::client`], and let the test use [`Environment::client`]: a permission without a
     /// marker fails the test, as it would fail in a cluster.
     ///

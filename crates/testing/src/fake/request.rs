@@ -153,8 +153,8 @@ impl Request {
         matches!(self.parameter(name), "true" | "1")
     }
 
-    /// Parses the method, path and query of an HTTP request. `None` if the path is not the one of a
-    /// resource, such as for discovery.
+    /// Parses the method, path and query of an HTTP request. `None` if the path leads to no
+    /// resource, such as a path for discovery.
     pub fn parse(method: &Method, path: &str, query: &str) -> Option<Self> {
         let segments: Vec<String> = path
             .split('/')

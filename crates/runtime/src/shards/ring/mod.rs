@@ -114,7 +114,7 @@ pub(crate) struct Ring {
     identity: String,
     /// Number of ranges if this replica creates the claims.
     ranges: u32,
-    /// The lease duration, also of replicas of which only a claim is known.
+    /// The lease duration. Also applies to replicas that are known by a claim only.
     duration: Duration,
     /// How long ranges without an owner wait for other replicas that are about to join.
     settle: Duration,
@@ -191,12 +191,12 @@ impl Ring {
         self.claims.as_ref().map(|(claims, _)| claims)
     }
 
-    /// Returns the ranges of which new keys may be taken.
+    /// Returns the ranges whose keys workers may take.
     pub(crate) fn serving(&self) -> RangeSet {
         self.in_state(|state| matches!(state, RangeState::Owned { .. }))
     }
 
-    /// Returns the ranges that this replica owns, including those of which no new key may be taken.
+    /// Returns the ranges that this replica owns, including ranges that it is draining.
     pub(crate) fn owned(&self) -> RangeSet {
         self.in_state(|state| matches!(state, RangeState::Owned { .. } | RangeState::Draining { .. }))
     }
