@@ -5,7 +5,7 @@
 
 use super::dashboard::{Panel, Query, Section};
 
-/// Panels for reconciles, queues, leader election, caches and webhooks.
+/// Panels for reconciles, queues, leader election, shards, caches and webhooks.
 #[rustfmt::skip]
 pub(super) const RUNTIME: &[Section] = &[
     Section { title: "Reconciles", panels: &[
@@ -126,6 +126,41 @@ pub(super) const RUNTIME: &[Section] = &[
             unit: "ops", width: 8,
             queries: &[
                 Query("sum by (controller) (rate(rbuilder_events_dropped_total{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"}[$__rate_interval]))", "{{controller}}"),
+            ],
+        },
+    ] },
+    Section { title: "Shards", panels: &[
+        Panel {
+            title: "Ranges of each replica",
+            description: "Ranges of objects that a replica works on, and those that it is giving up. All replicas have the same number, give or take one.",
+            unit: "short", width: 6,
+            queries: &[
+                Query("sum by (instance, state) (rbuilder_shard_ranges{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"})", "{{instance}} {{state}}"),
+            ],
+        },
+        Panel {
+            title: "Replicas, and ranges without an owner",
+            description: "Live replicas that share the objects, and ranges whose objects no replica reconciles. There are such ranges for some seconds when replicas stop, and for 20 when one crashes.",
+            unit: "short", width: 6,
+            queries: &[
+                Query("max by (namespace) (rbuilder_shard_replicas{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"})", "replicas"),
+                Query("max by (namespace) (rbuilder_shard_unowned_ranges{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"})", "without an owner"),
+            ],
+        },
+        Panel {
+            title: "Moves",
+            description: "Ranges that a replica acquires and releases, per second. It is zero unless replicas come and go.",
+            unit: "ops", width: 6,
+            queries: &[
+                Query("sum by (instance, direction) (rate(rbuilder_shard_moves_total{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"}[$__rate_interval]))", "{{instance}} {{direction}}"),
+            ],
+        },
+        Panel {
+            title: "Objects of other replicas",
+            description: "Objects per second that a replica received and dropped because another one has them. With server-side sharding only children of other replicas' objects are among them.",
+            unit: "ops", width: 6,
+            queries: &[
+                Query("sum by (kind, content, selection, cluster) (rate(rbuilder_shard_filtered_objects_total{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"}[$__rate_interval]))", "{{kind}} {{content}} {{selection}} {{cluster}}"),
             ],
         },
     ] },

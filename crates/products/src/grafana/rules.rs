@@ -77,6 +77,19 @@ const ALERTS: &[Alert] = &[
         description: "No instance holds the lease {{ $labels.name }} in {{ $labels.namespace }}, so nothing is reconciled.",
     },
     Alert {
+        name: "OperatorShardsUnowned", severity: Severity::Critical, hold: "1m",
+        // A replica that cannot read the claims knows of no range without an owner, so the sum counts too.
+        expr: "max by (namespace, job) (rbuilder_shard_unowned_seconds{JOB}) > 60 or sum by (namespace, job) (rbuilder_shard_ranges{JOB}) == 0",
+        summary: "Objects of the operator have no replica.",
+        description: "For more than a minute, a range of objects in {{ $labels.namespace }} has had no owner, or no replica of the operator owns a range. Nothing reconciles these objects.",
+    },
+    Alert {
+        name: "OperatorShardsMoving", severity: Severity::Warning, hold: "30m",
+        expr: "sum by (namespace, job) (rate(rbuilder_shard_moves_total{JOB}[10m])) > 0",
+        summary: "Ranges of objects keep moving between the replicas.",
+        description: "For half an hour, ranges of objects in {{ $labels.namespace }} have moved from one replica of the operator to another, {{ $value | humanize }} a second. Each replica that gets a range lists its objects again. Replicas restart, or an autoscaler adds and removes them.",
+    },
+    Alert {
         name: "OperatorReconcileErrors", severity: Severity::Warning, hold: "15m",
         expr: "namespace_job_controller:controller_runtime_reconcile_errors:ratio_rate5m{JOB} > 0.1",
         summary: "Many reconciles of a controller fail.",

@@ -50,7 +50,7 @@ fn names(expr: &str) -> Vec<String> {
         let word = &rest[start..];
         let end = word.find(|c| !is_part(c)).unwrap_or(word.len());
         let (word, after) = word.split_at(end);
-        let is_function = after.starts_with('(') || ["by", "sum", "max", "min"].contains(&word);
+        let is_function = after.starts_with('(') || ["by", "sum", "max", "min", "or"].contains(&word);
         if !is_function && word.starts_with(|c: char| c.is_ascii_alphabetic()) {
             names.push(word.to_owned());
         }
