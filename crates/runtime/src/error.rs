@@ -264,6 +264,14 @@ pub enum ManagerError {
         reason: &'static str,
     },
 
+    /// A controller of a kind without namespaces is divided by namespace (see
+    /// [`Controller::shard_by`](crate::Controller::shard_by)).
+    #[error("cannot divide {0} by namespace, because it has none; remove `.shard_by(…)` from the controller")]
+    ShardBy(
+        /// Kind and API version, such as `Cluster (infra.example.com/v1)`.
+        String,
+    ),
+
     /// A server enabled by the flags failed to start.
     #[error("failed to start {server}: {reason}")]
     Server {

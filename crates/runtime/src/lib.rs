@@ -260,7 +260,7 @@ pub use events::EventRecorder;
 pub use manager::Manager;
 pub use object::{AnyObject, DynamicKind, Object, Scope, Undecodable, Watchable, WithStatus};
 pub use request::Request;
-pub use shards::{InvalidSharding, Sharding};
+pub use shards::{InvalidSharding, ShardBy, Sharding};
 pub use shutdown::Shutdown;
 pub use task::Task;
 pub use webhook::{Denied, Webhook};

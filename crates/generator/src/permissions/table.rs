@@ -174,6 +174,7 @@ pub(crate) const CALLS: &[Row] = &[
     row("Ctx", "in_cluster", &[], Returns::Remote),
     row("Ctx", "without_force", &[], Returns::Receiver),
     row("Ctx", "cached", &[], Known("Cached", Generic(9))),
+    row("Ctx", "cached_everywhere", &[], Known("Cached", Generic(9))),
     row("Ctx", "cached_selection", &[], Known("Cached", Generic(9))),
     row("Ctx", "apply", &[ask(Argument(0), APPLY)], Value(Argument(0))),
     row("Ctx", "apply_owned", &[ask(Argument(1), WRITE), own(Argument(0))], Value(Argument(1))),
@@ -341,6 +342,7 @@ const QUIET: &[(&str, &[&str])] = &[
         &[
             "reconciles_terminating", "on_deleted", "on_undecodable", "filter", "selecting", "when_unselected",
             "required", "triggers", "resync_every", "concurrency", "on_every_replica", "named",
+            "shard_by", "label_owned",
             "reconcile_timeout", "backoff", "rate_limiter", "recover_panics",
         ],
     ),

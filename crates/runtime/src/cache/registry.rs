@@ -112,7 +112,7 @@ impl<K: Watchable> AnyCache for Cache<K> {
                 Some(shards) => {
                     // Registered before any watch starts, because the owners wait for the children.
                     let is_awaited =
-                        self.selection.scope() == Scope::Owners && self.greatest_need() != Need::Optional;
+                        self.selection.scope().is_owned() && self.greatest_need() != Need::Optional;
                     let child = is_awaited.then(|| shards.add_child());
                     this.follow_shard(client, namespace, shards, child).boxed()
                 }
@@ -427,7 +427,7 @@ impl Caches {
     pub(crate) fn find<K: Watchable>(&self, kind: &Kind<K>, selection: &Selection) -> Option<Arc<Cache<K>>> {
         let scopes = match selection.scope() {
             // A reader does not know which part of the objects a replica holds.
-            Scope::Everywhere => &[Scope::Everywhere, Scope::Own, Scope::Owners][..],
+            Scope::Everywhere => &Scope::ALL[..],
             _ => &[selection.scope()],
         };
         let state = self.lock();
@@ -435,6 +435,15 @@ impl Caches {
             .iter()
             .map(|scope| CacheId::of(kind, &selection.clone().in_scope(*scope)));
         ids.find_map(|id| state.find(&id))
+    }
+
+    /// Returns the cache of a kind and selection that holds the objects of all replicas, if it exists.
+    pub(crate) fn find_whole<K: Watchable>(
+        &self,
+        kind: &Kind<K>,
+        selection: &Selection,
+    ) -> Option<Arc<Cache<K>>> {
+        self.lock().find(&CacheId::of(kind, selection))
     }
 
     pub(crate) fn options(&self) -> &CacheOptions {

@@ -8,7 +8,7 @@ use kube::runtime::watcher::{self, InitialListStrategy, ListSemantic};
 
 use super::matching::Matcher;
 use crate::object::LAST_APPLIED;
-use crate::shards::Scope;
+use crate::shards::{RangeSet, Scope};
 
 /// A selection of the objects of a kind by label, field and namespace.
 ///
@@ -70,6 +70,16 @@ impl Selection {
     pub(crate) fn in_scope(mut self, scope: Scope) -> Self {
         self.scope = scope;
         self
+    }
+
+    /// Returns the selection for a replica with these ranges, as far as labels select it.
+    pub(super) fn in_ranges(&self, ranges: &RangeSet) -> Self {
+        let mut selection = self.clone();
+        if let Some(shard) = self.scope.label_selector(ranges) {
+            let own = self.labels.as_deref().filter(|own| !own.trim().is_empty());
+            selection.labels = Some(own.map_or(shard.clone(), |own| format!("{own},{shard}")));
+        }
+        selection
     }
 
     pub(crate) fn scope(&self) -> Scope {

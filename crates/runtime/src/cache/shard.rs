@@ -72,15 +72,16 @@ impl<K: Watchable> Cache<K> {
         shards.filter(|_| self.selection.scope() != Scope::Everywhere)
     }
 
-    /// Returns `true` if an object with this metadata is in the ranges of this replica, or the cache
-    /// holds all objects.
+    /// Returns `true` if an object with this metadata is in the ranges of this replica and would be
+    /// watched, or the cache holds all objects.
     pub(super) fn is_in_shard(&self, meta: &ObjectMeta) -> bool {
         let Some(shards) = self.shards() else {
             return true;
         };
         let owned = shards.owned();
         let owned = owned.borrow();
-        owned.space() > 0 && self.selection.scope().contains(&owned, meta)
+        let scope = self.selection.scope();
+        owned.space() > 0 && scope.contains(&owned, meta) && scope.selects_labels(meta)
     }
 
     /// Like [`follow`](Self::follow), for the objects in the ranges of this replica. `child` is the
@@ -150,7 +151,7 @@ impl<K: Watchable> ShardWatch<K> {
         let mut next: Option<RangeSet> = None;
         loop {
             let shards = self.shards.clone();
-            let (is_child, waits_for) = (self.scope() == Scope::Owners, next.clone());
+            let (is_child, waits_for) = (self.scope().is_owned(), next.clone());
             let listed = async move {
                 match waits_for {
                     Some(ranges) if !is_child => shards.children_listed(&ranges).await,
@@ -339,7 +340,7 @@ impl<K: Watchable> ShardWatch<K> {
     fn handle_change(&mut self, object: &Lazy<K>) {
         let identity = object.identity();
         let is_own = self.scope().contains(&self.watched, identity);
-        self.note_filter(is_own || self.scope() == Scope::Owners);
+        self.note_filter(is_own);
         if self.is_repeated(identity) {
             return;
         }
@@ -356,7 +357,7 @@ impl<K: Watchable> ShardWatch<K> {
     fn is_relevant(&self, identity: &ObjectMeta) -> bool {
         let uid = identity.uid.as_deref().unwrap_or_default();
         let is_known = || self.cache.read().has_uid(&Key::of_meta(identity), uid);
-        self.scope().contains(&self.watched, identity) || (self.scope() == Scope::Owners && is_known())
+        self.scope().contains(&self.watched, identity) || (self.scope().can_move() && is_known())
     }
 
     /// Returns `true` for an event from before the list that contained its object.
@@ -386,7 +387,7 @@ impl<K: Watchable> ShardWatch<K> {
     /// Logs once whether the API server applies the selector, and when that changes. An object of
     /// another replica shows that it does not.
     fn note_filter(&mut self, is_own: bool) {
-        if self.scope() != Scope::Own || (is_own && self.is_filtered.is_some()) {
+        if !self.scope().has_shard_selector() || (is_own && self.is_filtered.is_some()) {
             return;
         }
         if !is_own {
@@ -403,8 +404,12 @@ impl<K: Watchable> ShardWatch<K> {
 
     fn list_watch(&self, ranges: &RangeSet) -> ListWatch<Lazy<K>> {
         let options = self.cache.options();
-        let config = self.cache.selection.watcher_config(&options.lists);
-        let client = match self.scope().selector(ranges) {
+        let config = self
+            .cache
+            .selection
+            .in_ranges(ranges)
+            .watcher_config(&options.lists);
+        let client = match self.scope().shard_selector(ranges) {
             Some(selector) => select_shard(self.client.clone(), &selector),
             None => self.client.clone(),
         };

@@ -38,6 +38,7 @@ use crate::predicate::Predicate;
 use crate::queue::Workqueue;
 use crate::rate_limiter::RateLimiter;
 use crate::request::Request;
+use crate::shards::Division;
 
 use handlers::{Handlers, box_reconcile};
 pub use late_watch::{Watches, Watching};
@@ -72,6 +73,8 @@ pub struct Controller<K: Watchable, S> {
     state: S,
     concurrency: usize,
     everywhere: bool,
+    /// How the replicas of a sharded operator divide the objects.
+    division: Division,
     timeout: Option<Duration>,
     recover_panics: bool,
     resync: Option<Duration>,
@@ -150,6 +153,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
             state,
             concurrency: DEFAULT_CONCURRENCY,
             everywhere: false,
+            division: Division::default(),
             timeout: None,
             recover_panics: true,
             resync: None,

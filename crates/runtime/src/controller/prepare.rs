@@ -24,7 +24,7 @@ use crate::object::{Key, Kind, Watchable};
 use crate::queue::{NORMAL, Workqueue};
 use crate::rate_limiter::ByReference;
 use crate::request::Request;
-use crate::shards::Scope;
+use crate::shards::{Scope, ShardBy};
 use crate::shutdown::Shutdown;
 
 /// A controller with its kind and state erased, as the manager stores it.
@@ -93,6 +93,9 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
                      add `.when_unselected(…)` to the controller",
             });
         }
+        if self.division.by == ShardBy::Namespace && !self.kind.namespaced {
+            return Err(ManagerError::ShardBy(self.kind.describe()));
+        }
         Ok(())
     }
 
@@ -107,6 +110,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             state,
             concurrency,
             everywhere,
+            division,
             timeout,
             recover_panics,
             resync,
@@ -139,6 +143,11 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             })),
             None => queue,
         });
+        let shards = caches.options().shards.clone().filter(|_| !everywhere);
+        let selection = match &shards {
+            Some(_) => selection.in_scope(Scope::Own(division.by)),
+            None => selection,
+        };
         let parts = ContextParts {
             client: client.clone(),
             controller: name.clone(),
@@ -146,17 +155,13 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             caches: caches.clone(),
             kinds: shared.kinds.clone(),
             watch_target: Some(WatchTarget::new(&kind, &queue)),
+            division: shards.is_some().then_some(division),
             links: ClusterLinks {
                 clusters: shared.clusters.clone(),
                 fence: fence.clone(),
                 metrics: shared.metrics.clone(),
                 stop_events: Some(shared.stop_events.clone()),
             },
-        };
-        let shards = caches.options().shards.clone().filter(|_| !everywhere);
-        let selection = match &shards {
-            Some(_) => selection.in_scope(Scope::Own),
-            None => selection,
         };
         let ctx = Ctx::from_parts(parts, state);
         ctx.add_kind(&kind);
@@ -165,11 +170,12 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
         let finalizers = finalizers.map(|finalizer| finalizer.name.clone()).collect();
         let unselected = unselected.filter(|_| selection.can_lose_objects());
         let worker = Arc::new(Worker {
-            departures: Arc::new(Departures::new(unselected, finalizers)),
+            departures: Arc::new(Departures::new(unselected, finalizers, division.by)),
             cache: caches.of_needed(&kind, &selection, need),
             queue: Arc::clone(&queue),
             deleted: Arc::default(),
             shards,
+            shard_by: division.by,
             conflicts: Mutex::default(),
             fence,
             timeout,

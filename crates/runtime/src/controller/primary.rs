@@ -11,7 +11,6 @@ use crate::object::{Key, Watchable};
 use crate::predicate::Predicate;
 use crate::queue::{LOW, NORMAL};
 use crate::random::random_share;
-use crate::shards::hash_of;
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     /// Enqueues objects of the controller's own kind when they change, and records deleted ones for
@@ -19,7 +18,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     pub(super) fn watch_primary(&self, filter: Option<Predicate<K>>) {
         let (queue, deleted) = (Arc::clone(&self.queue), Arc::clone(&self.deleted));
         let departures = Arc::clone(&self.departures);
-        let records_deletions = self.handlers.on_deleted.is_some();
+        let (records_deletions, shard_by) = (self.handlers.on_deleted.is_some(), self.shard_by);
         self.cache.subscribe(Box::new(move |event| {
             // Ignores the predicate, which only filters reconciles.
             let may_have_left = departures.note(event);
@@ -39,7 +38,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             if records_deletions {
                 let mut deleted = deleted.lock().unwrap_or_else(PoisonError::into_inner);
                 if is_deleted {
-                    deleted.insert(key.clone(), hash_of(event.meta()));
+                    deleted.insert(key.clone(), shard_by.hash_of(event.meta()));
                 } else {
                     deleted.remove(&key);
                 }

@@ -8,6 +8,7 @@ use super::Controller;
 use crate::backoff::Backoff;
 use crate::object::Watchable;
 use crate::rate_limiter::RateLimiter;
+use crate::shards::ShardBy;
 
 /// Maximum number of workers. Each takes memory and is woken when the queue closes.
 const MOST_WORKERS: usize = 10_000;
@@ -26,6 +27,35 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// write the same object conflict with each other.
     pub fn on_every_replica(mut self) -> Self {
         self.everywhere = true;
+        self
+    }
+
+    /// Sets what decides which replica of a [sharded](crate::Manager::sharded) operator works on an
+    /// object. Defaults to its UID.
+    ///
+    /// With [`ShardBy::Namespace`], a replica works on all objects of a namespace, and only watches the
+    /// [owned](Self::owns) objects in its namespaces, which the API server selects if it can. Use it if
+    /// there are many namespaces of similar size, with names that the hash spreads evenly; see [`ShardBy`].
+    ///
+    /// The manager refuses to start if the kind has no namespaces. Nothing changes without shards.
+    pub fn shard_by(mut self, field: ShardBy) -> Self {
+        self.division.by = field;
+        self
+    }
+
+    /// Labels owned objects with the shard of their owner, so that a replica of a
+    /// [sharded](crate::Manager::sharded) operator only receives its own, from API servers of every
+    /// version.
+    ///
+    /// Otherwise every replica receives the [owned](Self::owns) objects of all replicas and drops most
+    /// of them, because the API server does not look at owners. The label is
+    /// `rbuilder.dev/owner-shard`. [`Ctx::apply_owned`](crate::Ctx::apply_owned),
+    /// [`create_owned`](crate::Ctx::create_owned),
+    /// [`create_or_update_owned`](crate::Ctx::create_or_update_owned) and apply sets add it. Owned objects without it are
+    /// invisible until one of these functions writes them again, so do not use this for objects that are created in
+    /// other ways. Nothing changes without shards, or with [`ShardBy::Namespace`].
+    pub fn label_owned(mut self) -> Self {
+        self.division.labels_owned = true;
         self
     }
 

@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::hash::HashMap;
 use crate::object::{Key, Watchable};
 use crate::queue::LOW;
-use crate::shards::{Shards, hash_of};
+use crate::shards::{ShardBy, Shards};
 
 /// Page size of the list at startup.
 const PAGE: u32 = 500;
@@ -53,16 +53,18 @@ pub(super) struct Departures {
     /// What to do; `None` if no object can leave or nothing needs to be done.
     handling: Option<Unselected>,
     finalizers: Vec<String>,
-    /// With the hashes of their UIDs.
+    shard_by: ShardBy,
+    /// With the hashes that decide about their ranges.
     departed: Mutex<HashMap<Key, u64>>,
 }
 
 impl Departures {
-    pub(super) fn new(handling: Option<Unselected>, finalizers: Vec<String>) -> Self {
+    pub(super) fn new(handling: Option<Unselected>, finalizers: Vec<String>, shard_by: ShardBy) -> Self {
         let handling = handling.filter(|handling| *handling != Unselected::Keep && !finalizers.is_empty());
         Self {
             handling,
             finalizers,
+            shard_by,
             departed: Mutex::default(),
         }
     }
@@ -90,7 +92,8 @@ impl Departures {
         let mut present = meta.finalizers.iter().flatten();
         let is_held = present.any(|present| self.finalizers.contains(present));
         if is_held {
-            self.lock().insert(Key::of_meta(meta), hash_of(meta));
+            self.lock()
+                .insert(Key::of_meta(meta), self.shard_by.hash_of(meta));
         }
         is_held
     }
@@ -206,7 +209,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             let listed = api.list_metadata(&page).await?;
             for meta in listed.items.iter().map(|item| &item.metadata) {
                 let key = Key::of_meta(meta);
-                let is_ours = |shards: &Shards| shards.owns_hash(hash_of(meta));
+                let is_ours = |shards: &Shards| shards.owns_hash(self.shard_by.hash_of(meta));
                 // Selected objects are reconciled anyway.
                 if self.shards.as_ref().is_none_or(is_ours)
                     && self.cache.get(&key).is_none()

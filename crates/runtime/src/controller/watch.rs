@@ -16,7 +16,6 @@ use crate::object::{DynamicKind, Key, Kind, Object, Watchable};
 use crate::predicate::Predicate;
 use crate::queue::{LOW, NORMAL, Priority, Workqueue};
 use crate::request::{KeyRequest, Request};
-use crate::shards::Scope;
 
 /// A watch of a kind, with a selection, a predicate and a mapping from its objects to the objects
 /// to reconcile.
@@ -281,8 +280,8 @@ impl<W: Watchable, M> Watch<W, M> {
     where
         M: MapsLate<W, S>,
     {
-        if M::BY_OWNER && ctx.is_sharded() {
-            self.selection = self.selection.in_scope(Scope::Owners);
+        if let Some(division) = ctx.division().filter(|_| M::BY_OWNER) {
+            self.selection = self.selection.in_scope(division.owned_scope());
         }
         self
     }

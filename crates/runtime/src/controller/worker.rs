@@ -27,7 +27,7 @@ use crate::leader_election::Fence;
 use crate::metrics::{ControllerMetrics, ReconcileResult};
 use crate::object::{Key, Watchable};
 use crate::queue::Workqueue;
-use crate::shards::{Entry, KeyGuard, Shards, hash_of};
+use crate::shards::{Entry, KeyGuard, ShardBy, Shards};
 use crate::text::{join_lines, panic_message};
 use crate::traces::{self, Trace};
 
@@ -50,6 +50,7 @@ pub(super) struct Worker<K: Watchable, S> {
     pub(super) deleted: Arc<Mutex<HashMap<Key, u64>>>,
     /// The ranges of this replica; `None` unless the controller is sharded.
     pub(super) shards: Option<Shards>,
+    pub(super) shard_by: ShardBy,
     pub(super) departures: Arc<Departures>,
     /// Number of consecutive conflicts of each object whose last reconcile ended with one.
     pub(super) conflicts: Mutex<HashMap<Key, u32>>,
@@ -197,10 +198,10 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     /// Returns the hash of the object with this key; `None` if this replica knows none.
     fn find_hash(&self, key: &Key) -> Option<u64> {
         if let Some(object) = self.cache.get(key) {
-            return Some(hash_of(object.meta()));
+            return Some(self.shard_by.hash_of(object.meta()));
         }
         if let Some(entry) = self.cache.undecodable(key) {
-            return Some(hash_of(entry.object.metadata()));
+            return Some(self.shard_by.hash_of(entry.object.metadata()));
         }
         let deleted = self
             .deleted
@@ -240,7 +241,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     async fn reconcile(&self, key: &Key, guard: Option<&KeyGuard>) -> Result<Action, Error> {
         match self.cache.get(key) {
             // Created again in the meantime, with another UID and perhaps in another range.
-            Some(object) if guard.is_some_and(|guard| !guard.keeps(hash_of(object.meta()))) => {
+            Some(object) if guard.is_some_and(|guard| !guard.keeps(self.shard_by.hash_of(object.meta()))) => {
                 Ok(Action::requeue(Duration::from_millis(1)))
             }
             None => match self.cache.undecodable(key) {
@@ -535,7 +536,8 @@ mod tests {
             queue: Arc::new(Workqueue::new(metrics.queue("test"))),
             deleted: Arc::default(),
             shards: None,
-            departures: Arc::new(Departures::new(None, Vec::new())),
+            shard_by: ShardBy::default(),
+            departures: Arc::new(Departures::new(None, Vec::new(), ShardBy::default())),
             conflicts: Mutex::default(),
             fence,
             timeout: None,

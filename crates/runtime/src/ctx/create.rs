@@ -7,7 +7,7 @@ use kube::api::PostParams;
 use serde::Serialize;
 
 use super::Ctx;
-use super::ownership::{check_namesake, is_controlled_by, own};
+use super::ownership::{check_namesake, is_controlled_by};
 use crate::cache::to_json;
 use crate::error::{Error, OwnershipError};
 use crate::object::{AnyObject, Key, Kind, describe_object};
@@ -32,7 +32,7 @@ impl<S> Ctx<S> {
     ) -> Result<C, Error> {
         self.check_owner_cluster(owner, &child)?;
         let kind = self.kind_of(&child).await?;
-        own(owner, &mut child, &kind)?;
+        self.own(owner, &mut child, &kind)?;
         if let Some(existing) = self.find_whole(&kind, &child) {
             return Ok(check_controlled_by(owner, existing)?);
         }

@@ -5,7 +5,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::ownership::{is_controlled_by, own};
+use super::ownership::is_controlled_by;
 use super::{Ctx, to_conflict};
 use crate::cache::to_json;
 use crate::error::Error;
@@ -99,10 +99,10 @@ impl<S> Ctx<S> {
     ) -> Result<Written<K>, Error> {
         self.check_owner_cluster(owner, &object)?;
         let kind = self.kind_of(&object).await?;
-        own(owner, &mut object, &kind)?;
+        self.own(owner, &mut object, &kind)?;
         let mutate = |object: &mut K| {
             mutate(object);
-            Ok(own(owner, object, &kind)?)
+            Ok(self.own(owner, object, &kind)?)
         };
         let write = self.prepare_write(&kind, object, mutate).await?;
         if let Write::Update { existing, .. } = &write

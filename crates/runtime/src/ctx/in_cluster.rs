@@ -189,6 +189,8 @@ fn new_shared(own: &Arc<Shared>, cluster: &Cluster) -> Shared {
         watch_target: own.watch_target.clone(),
         late_watches: LateWatches::default(),
         applied: AppliedObjects::new(own.caches.options().applied_bytes),
+        // Objects of another cluster have no owners in the manager's own.
+        division: None,
         links,
         other_cluster: Some(OtherCluster {
             cluster: cluster.clone(),
@@ -238,6 +240,7 @@ mod tests {
             caches,
             kinds: Kinds::default(),
             watch_target: None,
+            division: None,
             links,
         };
         Ctx::from_parts(parts, ())

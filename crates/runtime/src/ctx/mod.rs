@@ -20,7 +20,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use kube::api::{Patch, PatchParams};
-use kube::core::Status;
+use kube::core::{ObjectMeta, Status};
 use kube::runtime::events::{Event, EventType, Reporter};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
@@ -30,7 +30,7 @@ use crate::cache::{
     Cache, CacheOptions, Cached, Caches, Index, Selection, ToJson, UndecodableEntry, to_json,
 };
 use crate::cluster::Cluster;
-use crate::error::{Error, FieldManagerConflict};
+use crate::error::{Error, FieldManagerConflict, OwnershipError};
 use crate::events::{EventSender, new_event, new_event_channel};
 use crate::kinds::Kinds;
 use crate::metrics::Metrics;
@@ -38,6 +38,7 @@ use crate::object::{
     AnyObject, Key, Kind, Object, Scope, Watchable, WithStatus, describe_object, event_reference,
     to_apply_body,
 };
+use crate::shards::Division;
 
 use applied::{AppliedObjects, BodyHash};
 pub use apply_set::{AppliedSet, ApplySet};
@@ -72,6 +73,8 @@ struct Shared {
     /// The watches added at run time.
     late_watches: LateWatches,
     applied: AppliedObjects,
+    /// `None` unless the controller only works on the ranges of this replica.
+    division: Option<Division>,
     links: ClusterLinks,
     /// `None` in the manager's own cluster.
     other_cluster: Option<OtherCluster>,
@@ -87,6 +90,8 @@ pub(crate) struct ContextParts {
     pub(crate) kinds: Kinds,
     /// The kind and queue for watches added at run time; `None` in a test.
     pub(crate) watch_target: Option<WatchTarget>,
+    /// `None` unless the controller only works on the ranges of this replica.
+    pub(crate) division: Option<Division>,
     pub(crate) links: ClusterLinks,
 }
 
@@ -138,6 +143,7 @@ impl<S> Ctx<S> {
             caches,
             kinds,
             watch_target: None,
+            division: None,
             links,
         };
         Self::from_parts(parts, state)
@@ -175,6 +181,7 @@ impl<S> Ctx<S> {
             caches,
             kinds,
             watch_target,
+            division,
             links,
         } = parts;
         let applied = AppliedObjects::new(caches.options().applied_bytes);
@@ -187,6 +194,7 @@ impl<S> Ctx<S> {
             watch_target: watch_target.map(Arc::new),
             late_watches: LateWatches::default(),
             applied,
+            division,
             links,
             other_cluster: None,
         };
@@ -201,10 +209,28 @@ impl<S> Ctx<S> {
         &self.shared.caches
     }
 
-    /// Returns `true` if the controller only works on the ranges of this replica.
-    pub(crate) fn is_sharded(&self) -> bool {
-        // A controller of every replica has no fence.
-        self.shared.links.fence.is_some() && self.shared.caches.options().shards.is_some()
+    /// Returns how the replicas divide the objects of the controller; `None` if it works on all.
+    pub(crate) fn division(&self) -> Option<Division> {
+        self.shared.division
+    }
+
+    /// Makes `owner` the controller of an object of this kind.
+    fn own<O: AnyObject, C: AnyObject>(
+        &self,
+        owner: &O,
+        child: &mut C,
+        kind: &Kind<C>,
+    ) -> Result<(), OwnershipError> {
+        ownership::own(owner, child, kind)?;
+        self.label_owned(owner.meta().uid.as_deref().unwrap_or_default(), child.meta_mut());
+        Ok(())
+    }
+
+    /// Labels an object with the shard of the owner with this UID, if the controller does that.
+    fn label_owned(&self, owner: &str, meta: &mut ObjectMeta) {
+        if let Some(division) = self.division() {
+            division.label(owner, meta);
+        }
     }
 
     pub(crate) fn watch_target(&self) -> Option<&WatchTarget> {
@@ -265,13 +291,44 @@ impl<S> Ctx<S> {
         self.find_cache(Kind::of_type(), selection, "")
     }
 
+    /// Returns the cached objects of kind `K` of all replicas, if the operator is
+    /// [sharded](crate::Manager::sharded); otherwise the same as [`cached`](Self::cached).
+    ///
+    /// A replica has all objects of the kinds named with [`Controller::reads`](crate::Controller::reads) or
+    /// [`Controller::index`](crate::Controller::index), and of kinds that are
+    /// [watched](crate::Controller::watches) with a mapping function. Of the other kinds, it only has its
+    /// share, which `cached` returns.
+    ///
+    /// # Errors
+    /// Returns a terminal error if the manager has no such cache.
+    pub fn cached_everywhere<K: Object>(&self) -> Result<Cached<K>, Error> {
+        let kind = Kind::of_type();
+        let found = self.shared.caches.find_whole(&kind, &Selection::all());
+        if found.is_none() && self.shared.caches.find(&kind, &Selection::all()).is_some() {
+            let (name, described) = (kind.name(), kind.describe());
+            return Err(Error::terminal(format!(
+                "no cache for {described} of all replicas: this replica has its share only; add `.reads::<{name}>()` to \
+                 the controller"
+            )));
+        }
+        self.check_cache(found, &kind, "")
+    }
+
     fn find_cache<K: Watchable>(
         &self,
         kind: Kind<K>,
         selection: &Selection,
         form: &str,
     ) -> Result<Cached<K>, Error> {
-        let found = self.shared.caches.find(&kind, selection);
+        self.check_cache(self.shared.caches.find(&kind, selection), &kind, form)
+    }
+
+    fn check_cache<K: Watchable>(
+        &self,
+        found: Option<Arc<Cache<K>>>,
+        kind: &Kind<K>,
+        form: &str,
+    ) -> Result<Cached<K>, Error> {
         if let (Some(cache), Some(cluster)) = (&found, self.cluster()) {
             check_synced(cache, cluster)?;
         }

@@ -71,7 +71,7 @@ impl<S> Ctx<S> {
     ) -> Result<C, Error> {
         self.check_owner_cluster(owner, &child)?;
         let kind = self.kind_of(&child).await?;
-        own(owner, &mut child, &kind)?;
+        self.own(owner, &mut child, &kind)?;
         self.apply_claimed(&kind, child, &ControllerClaim(owner)).await
     }
 

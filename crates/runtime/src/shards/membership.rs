@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::claims::Claims;
 use super::ring::{ClaimsWrite, Clock, Heartbeat, Observed, Ring, WriteResult};
+use super::space::hash;
 use super::{RangeSet, RingStatus, Shards};
 use crate::client::{ClientSettings, new_lease_client};
 use crate::deadline::{deadline_after, scale};
@@ -235,7 +236,7 @@ impl Member {
         } = config.times;
         let ring = Ring::new(identity.clone(), config.ranges, duration, retry_period);
         Self {
-            lease: format!("{}-{:016x}", config.id, super::hash(&identity)),
+            lease: format!("{}-{:016x}", config.id, hash(&identity)),
             leases: Api::namespaced(client, &config.namespace),
             identity,
             ring,
@@ -507,7 +508,7 @@ impl Member {
                 replica = departed,
                 "replica is gone, its ranges are free"
             );
-            let name = format!("{}-{:016x}", self.config.id, super::hash(&departed));
+            let name = format!("{}-{:016x}", self.config.id, hash(&departed));
             let deleted = self
                 .request(self.leases.delete(&name, &DeleteParams::default()))
                 .await;
@@ -556,7 +557,7 @@ fn post_params() -> PostParams {
 fn label_value(id: &str) -> String {
     match id.len() <= LABEL_LENGTH {
         true => id.to_owned(),
-        false => format!("{:016x}", super::hash(id)),
+        false => format!("{:016x}", hash(id)),
     }
 }
 

@@ -7,6 +7,7 @@
 //! | module | responsibility |
 //! |---|---|
 //! | [`space`] | the hash, ranges, and sets of ranges |
+//! | [`scope`] | which objects of a kind a replica holds |
 //! | [`assignment`] | which replica should own which range |
 //! | [`claims`] | which replica owns which range, as stored |
 //! | [`ring`] | the decisions of one replica, without I/O; its header shows why no two replicas work on one range |
@@ -55,6 +56,7 @@ pub(crate) mod assignment;
 mod claims;
 mod membership;
 mod ring;
+mod scope;
 mod space;
 
 use std::collections::BTreeMap;
@@ -64,13 +66,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kube::core::ObjectMeta;
 use tokio::sync::{Notify, watch};
 
 use assignment::TASKS;
 pub(crate) use membership::{Membership, MembershipLost, RingConfig};
+pub use scope::ShardBy;
+pub(crate) use scope::{Division, Scope};
 pub(crate) use space::RangeSet;
-use space::{DEFAULT_RANGES, RANGES, hash, range_of};
+use space::{DEFAULT_RANGES, RANGES, range_of};
 
 /// Whether and how finely the replicas of an operator share its objects; see
 /// [`Manager::sharded`](crate::Manager::sharded).
@@ -120,43 +123,6 @@ impl fmt::Display for Sharding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
-}
-
-/// Which part of a kind's objects a cache of a sharded operator holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) enum Scope {
-    /// All objects, in every replica.
-    #[default]
-    Everywhere,
-    /// The objects in the ranges of this replica.
-    Own,
-    /// The objects that have an owner in the ranges of this replica.
-    Owners,
-}
-
-impl Scope {
-    /// Returns `true` if an object with this metadata is in the scope of these ranges.
-    pub(crate) fn contains(self, ranges: &RangeSet, meta: &ObjectMeta) -> bool {
-        match self {
-            Self::Everywhere => true,
-            Self::Own => ranges.contains_hash(hash_of(meta)),
-            Self::Owners => {
-                let mut owners = meta.owner_references.iter().flatten();
-                owners.any(|owner| ranges.contains_hash(hash(&owner.uid)))
-            }
-        }
-    }
-
-    /// Returns the `shardSelector` with which the API server returns the objects in scope, if it can
-    /// do that: it does not know the owners of objects.
-    pub(crate) fn selector(self, ranges: &RangeSet) -> Option<String> {
-        (self == Self::Own).then(|| ranges.selector("object.metadata.uid"))
-    }
-}
-
-/// Returns the hash that decides to which range an object belongs.
-pub(crate) fn hash_of(meta: &ObjectMeta) -> u64 {
-    hash(meta.uid.as_deref().unwrap_or_default())
 }
 
 /// The ranges of this process, shared by all clones: by the membership, which changes them, by
@@ -469,25 +435,5 @@ mod tests {
             let expected = format!("expected `auto` or a number of ranges from 1 to 1024, found `{wrong}`");
             assert_eq!(wrong.parse::<Sharding>().unwrap_err().to_string(), expected);
         }
-    }
-
-    #[test]
-    fn child_is_in_scope_with_any_of_its_owners() {
-        let meta: ObjectMeta = serde_json::from_value(serde_json::json!({
-            "uid": "child",
-            "ownerReferences": [
-                { "apiVersion": "v1", "kind": "A", "name": "a", "uid": "one" },
-                { "apiVersion": "v1", "kind": "A", "name": "b", "uid": "two" },
-            ],
-        }))
-        .unwrap();
-        let of = |uid: &str| {
-            let own = range_of(hash(uid), 1024);
-            RangeSet::of(1024, |range| range == own)
-        };
-        assert!(Scope::Owners.contains(&of("one"), &meta) && Scope::Owners.contains(&of("two"), &meta));
-        assert!(!Scope::Owners.contains(&of("child"), &meta));
-        assert!(Scope::Own.contains(&of("child"), &meta));
-        assert!(Scope::Everywhere.contains(&RangeSet::empty(1024), &meta));
     }
 }

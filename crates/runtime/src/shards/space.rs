@@ -161,6 +161,28 @@ mod tests {
 
     const UID: &str = "object.metadata.uid";
 
+    /// docs/scaling.md warns of dividing such namespaces.
+    #[test]
+    fn names_that_only_differ_at_their_end_share_ranges() {
+        let ranges = |names: Vec<String>| {
+            let ranges: std::collections::BTreeSet<u32> =
+                names.iter().map(|name| range_of(hash(name), 256)).collect();
+            ranges.len()
+        };
+        assert_eq!(
+            ranges((0..100).map(|number| format!("team-{number:02}")).collect()),
+            1
+        );
+        assert_eq!(
+            ranges((0..1000).map(|number| format!("team-{number:03}")).collect()),
+            10
+        );
+        assert_eq!(
+            ranges((0..1000).map(|number| format!("team-{number:03}-prod")).collect()),
+            247
+        );
+    }
+
     #[test]
     fn hash_is_fnv_1a() {
         // The test vectors of the authors of FNV.

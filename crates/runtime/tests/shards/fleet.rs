@@ -6,19 +6,22 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::{Request, Response};
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::client::Body;
 use kube::core::ObjectMeta;
 use kube::{Api, Client, ResourceExt};
 use rbuilder::fake::ApiServer;
-use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result, Sharding};
+use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result, ShardBy, Sharding};
 use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
+/// The namespace of the replicas' Leases.
 pub(crate) const NAMESPACE: &str = "default";
+/// The number of namespaces over which the objects are distributed.
+const NAMESPACES: usize = 8;
 const ID: &str = "fleet.example.com";
 
 /// What the replicas have done.
@@ -32,6 +35,8 @@ pub(crate) struct Record {
     pub(crate) last: BTreeMap<String, (String, usize)>,
     /// The names of the objects that each replica has reconciled.
     pub(crate) by_replica: BTreeMap<usize, BTreeSet<String>>,
+    /// How many objects a replica finds in the cache of all replicas, or why it finds none.
+    pub(crate) everywhere: Vec<Result<usize, String>>,
 }
 
 impl Record {
@@ -42,12 +47,28 @@ impl Record {
     }
 }
 
+/// Changes the settings of the controller.
+pub(crate) type Configure = fn(Controller<ConfigMap, State>) -> Controller<ConfigMap, State>;
+
+/// All ways in which replicas divide objects.
+pub(crate) const DIVISIONS: [Configure; 3] = [
+    |controller| controller,
+    |controller| controller.label_owned(),
+    |controller| controller.shard_by(ShardBy::Namespace),
+];
+
 /// The state of the controller of one replica.
 pub(crate) struct State {
     replica: usize,
     record: Arc<Mutex<Record>>,
     /// How long a reconcile takes.
     work: Duration,
+}
+
+impl State {
+    fn note_everywhere(&self, found: Result<usize, String>) {
+        self.record.lock().unwrap().everywhere.push(found);
+    }
 }
 
 /// Marks an object as worked on, until it is dropped.
@@ -81,6 +102,9 @@ impl Drop for Working<'_> {
 async fn reconcile(object: Arc<ConfigMap>, ctx: Ctx<State>) -> Result {
     let _working = Working::on(&ctx, &object);
     sleep(ctx.work).await;
+    let everywhere = ctx.cached_everywhere::<ConfigMap>();
+    let everywhere = everywhere.map(|objects| objects.list().len());
+    ctx.note_everywhere(everywhere.map_err(|error| error.to_string()));
     let child = Secret {
         metadata: ObjectMeta {
             name: Some(object.name_any()),
@@ -106,11 +130,28 @@ pub(crate) struct Fleet {
     pub(crate) replicas: Vec<Replica>,
     started: usize,
     pub(crate) work: Duration,
+    pub(crate) configure: Configure,
+}
+
+/// Returns the namespace of an object and its child, by the number at the end of its name.
+pub(crate) fn namespace_of(name: &str) -> String {
+    let number = name.rsplit('-').next().and_then(|number| number.parse().ok());
+    namespace_with(number.unwrap_or(0) % NAMESPACES)
+}
+
+/// Returns the name of a namespace. The names differ at their beginning, because the hash of the API
+/// server hardly depends on their end.
+fn namespace_with(number: usize) -> String {
+    format!("{number}-team")
 }
 
 impl Fleet {
     pub(crate) fn new(sharding: bool) -> Self {
-        let server = ApiServer::new();
+        let server = (0..NAMESPACES).fold(ApiServer::new(), |server, number| {
+            let mut namespace = Namespace::default();
+            namespace.metadata.name = Some(namespace_with(number));
+            server.object(&namespace)
+        });
         server.sharding(sharding);
         Self {
             server,
@@ -118,12 +159,19 @@ impl Fleet {
             replicas: Vec::new(),
             started: 0,
             work: Duration::from_millis(20),
+            configure: |controller| controller,
         }
     }
 
     /// Starts a fleet with this many replicas and waits until they share the ranges.
     pub(crate) async fn of(replicas: usize, sharding: bool) -> Self {
+        Self::configured(replicas, sharding, |controller| controller).await
+    }
+
+    /// Like [`of`](Self::of), with other settings of the controllers.
+    pub(crate) async fn configured(replicas: usize, sharding: bool, configure: Configure) -> Self {
         let mut fleet = Self::new(sharding);
+        fleet.configure = configure;
         for _ in 0..replicas {
             fleet.start();
         }
@@ -164,7 +212,7 @@ impl Fleet {
             record: Arc::clone(&self.record),
             work: self.work,
         };
-        let controller = Controller::new(reconcile, state).owns::<Secret>();
+        let controller = (self.configure)(Controller::new(reconcile, state).owns::<Secret>());
         let manager = change(
             self.manager(self.client(Arc::clone(&is_cut_off)))
                 .controller(controller),
@@ -200,12 +248,19 @@ impl Fleet {
             .store(is_cut_off, Ordering::Relaxed);
     }
 
-    fn maps(&self) -> Api<ConfigMap> {
-        Api::namespaced(self.server.admin(), NAMESPACE)
+    /// Returns the API for the object with this name.
+    pub(crate) fn maps(&self, name: &str) -> Api<ConfigMap> {
+        Api::namespaced(self.server.admin(), &namespace_of(name))
     }
 
-    pub(crate) fn secrets(&self) -> Api<Secret> {
-        Api::namespaced(self.server.admin(), NAMESPACE)
+    /// Returns the API for the child of the object with this name.
+    pub(crate) fn secrets(&self, name: &str) -> Api<Secret> {
+        Api::namespaced(self.server.admin(), &namespace_of(name))
+    }
+
+    pub(crate) async fn children(&self) -> Vec<Secret> {
+        let all: Api<Secret> = Api::all(self.server.admin());
+        all.list(&Default::default()).await.unwrap().items
     }
 
     pub(crate) async fn create(&self, name: &str) {
@@ -217,7 +272,10 @@ impl Fleet {
             data: Some([("text".to_owned(), "new".to_owned())].into()),
             ..ConfigMap::default()
         };
-        self.maps().create(&PostParams::default(), &map).await.unwrap();
+        self.maps(name)
+            .create(&PostParams::default(), &map)
+            .await
+            .unwrap();
     }
 
     /// Creates this many objects, and returns their names.
@@ -231,7 +289,7 @@ impl Fleet {
 
     pub(crate) async fn write(&self, name: &str, text: &str) {
         let patch = Patch::Merge(json!({ "data": { "text": text } }));
-        self.maps()
+        self.maps(name)
             .patch(name, &PatchParams::default(), &patch)
             .await
             .unwrap();
@@ -247,7 +305,8 @@ impl Fleet {
     pub(crate) async fn reconciled(&self) -> Duration {
         let start = Instant::now();
         loop {
-            let maps = self.maps().list(&Default::default()).await.unwrap().items;
+            let all: Api<ConfigMap> = Api::all(self.server.admin());
+            let maps = all.list(&Default::default()).await.unwrap().items;
             let missing = {
                 let record = self.record.lock().unwrap();
                 let is_missing = |map: &&ConfigMap| {

@@ -3,14 +3,12 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::Api;
 use kube::api::DeleteParams;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use tokio::time::sleep;
 
-use crate::fleet::{Fleet, NAMESPACE};
+use crate::fleet::{Configure, DIVISIONS, Fleet};
 
 #[derive(Clone, Debug)]
 enum Event {
@@ -71,18 +69,13 @@ impl History {
             }
             Event::Delete(index) if !self.objects.is_empty() => {
                 let name = self.objects.remove(index.index(self.objects.len()));
-                let maps: Api<ConfigMap> = Api::namespaced(fleet.server.admin(), NAMESPACE);
+                let maps = fleet.maps(&name);
                 maps.delete(&name, &DeleteParams::default()).await.unwrap();
             }
             Event::DeleteChild(index) if !self.objects.is_empty() => {
                 // It may not exist yet.
-                let _ = fleet
-                    .secrets()
-                    .delete(
-                        &self.objects[index.index(self.objects.len())],
-                        &DeleteParams::default(),
-                    )
-                    .await;
+                let name = index.get(&self.objects);
+                let _ = fleet.secrets(name).delete(name, &DeleteParams::default()).await;
             }
             Event::Shard(enabled) => fleet.server.sharding(enabled),
             Event::DropWatches => fleet.server.drop_watches(),
@@ -110,14 +103,14 @@ impl History {
         self.fleet.check();
         for name in &self.objects {
             assert!(
-                self.fleet.secrets().get_opt(name).await.unwrap().is_some(),
+                self.fleet.secrets(name).get_opt(name).await.unwrap().is_some(),
                 "{name} has no child"
             );
         }
     }
 }
 
-fn run(history: Vec<(u64, Event)>) {
+fn run(configure: Configure, history: Vec<(u64, Event)>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(true)
@@ -125,7 +118,7 @@ fn run(history: Vec<(u64, Event)>) {
         .unwrap();
     runtime.block_on(async {
         let mut run = History {
-            fleet: Fleet::of(1, true).await,
+            fleet: Fleet::configured(1, true, configure).await,
             objects: Vec::new(),
             texts: 0,
         };
@@ -143,8 +136,9 @@ proptest! {
 
     #[test]
     fn no_history_loses_an_object_or_gives_it_to_two_replicas(
+        division in 0..DIVISIONS.len(),
         history in prop::collection::vec((0_u64..3000, any_event()), 1..60),
     ) {
-        run(history);
+        run(DIVISIONS[division], history);
     }
 }

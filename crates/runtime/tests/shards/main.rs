@@ -1,5 +1,6 @@
 //! Several replicas of a sharded operator on one API server, whose clock is paused.
 
+mod divided;
 mod fleet;
 mod histories;
 
@@ -42,7 +43,7 @@ async fn deleted_child_is_restored_by_the_replica_of_its_owner() {
         let owners = std::mem::take(&mut fleet.record.lock().unwrap().last);
         for name in &names {
             fleet
-                .secrets()
+                .secrets(name)
                 .delete(name, &DeleteParams::default())
                 .await
                 .unwrap();
@@ -50,16 +51,7 @@ async fn deleted_child_is_restored_by_the_replica_of_its_owner() {
         sleep(5 * SECOND).await;
         let again = fleet.record.lock().unwrap().last.clone();
         assert_eq!(again, owners);
-        assert_eq!(
-            fleet
-                .secrets()
-                .list(&Default::default())
-                .await
-                .unwrap()
-                .items
-                .len(),
-            20
-        );
+        assert_eq!(fleet.children().await.len(), 20);
         fleet.check();
     }
 }

@@ -106,6 +106,9 @@ impl<K: AnyObject + Serialize> Member for TypedMember<K> {
                 return Err(Error::terminal(message));
             }
             owner.claim(self.object.meta_mut(), self.is_kept);
+            if self.object.meta().owner_references.is_some() {
+                ctx.label_owned(&owner.uid, self.object.meta_mut());
+            }
             let entry = Entry {
                 group: K::group(&kind.dynamic).into_owned(),
                 version: K::version(&kind.dynamic).into_owned(),
