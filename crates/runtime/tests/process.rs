@@ -6,6 +6,8 @@
 mod fencing;
 #[path = "process/http_proxy.rs"]
 mod http_proxy;
+#[path = "process/load.rs"]
+mod load;
 #[allow(dead_code)] // it can do more than is needed here
 #[path = "faults/lot.rs"]
 mod lot;

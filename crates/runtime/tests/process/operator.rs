@@ -1,8 +1,10 @@
 //! The operator that the tests start. It reconciles the ConfigMaps of its namespace as their data
 //! instructs.
 
+use std::fmt;
 use std::io::{Read, Write};
 use std::process::Termination;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -39,6 +41,14 @@ pub(crate) const ENDED: &str = "process.example.com/ended";
 /// the data.
 pub(crate) const WRITTEN: &str = "process.example.com/written";
 
+/// Data key with a number that changes. A reconcile copies it to [`ROUND_DONE`] and appends what it
+/// does to the file in [`RECORD`].
+pub(crate) const ROUND: &str = "round";
+/// Annotation with the ID of the process that has reconciled a round, and the round.
+pub(crate) const ROUND_DONE: &str = "process.example.com/round-done";
+/// Environment variable with a file for all processes: a line for each [`Step`] of a reconcile.
+pub(crate) const RECORD: &str = "RBUILDER_TEST_RECORD";
+
 /// Environment variable with the number of worker threads. With 0, `main` is the only thread.
 pub(crate) const THREADS: &str = "RBUILDER_TEST_THREADS";
 /// Environment variable that selects what to set up before the manager: `subscriber` for a tracing
@@ -57,6 +67,34 @@ static HAS_PANICKED: AtomicBool = AtomicBool::new(false);
 struct Args {
     #[command(flatten)]
     manager: ManagerArgs,
+}
+
+/// A step of the reconcile of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Began,
+    /// The API server has accepted the write.
+    Wrote,
+    Ended,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+impl FromStr for Step {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "Began" => Ok(Self::Began),
+            "Wrote" => Ok(Self::Wrote),
+            "Ended" => Ok(Self::Ended),
+            _ => Err(text.to_owned()),
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -140,6 +178,9 @@ async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<()>) -> Result {
     {
         panic_in(place);
     }
+    if let Some(round) = map.data.as_ref().and_then(|data| data.get(ROUND)) {
+        return reconcile_round(&map, round, &ctx).await;
+    }
     if map.annotations().contains_key(ENDED) {
         return Ok(Action::await_change());
     }
@@ -153,6 +194,46 @@ async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<()>) -> Result {
     }
     mark(&map, &ctx, ENDED).await?;
     Ok(Action::await_change())
+}
+
+async fn reconcile_round(map: &ConfigMap, round: &str, ctx: &Ctx<()>) -> Result {
+    let done = map.annotations().get(ROUND_DONE);
+    if done
+        .and_then(|done| done.split_once(' '))
+        .is_some_and(|(_, done)| done == round)
+    {
+        return Ok(Action::await_change());
+    }
+    record(Step::Began, map, round);
+    let done = format!("{} {round}", std::process::id());
+    let patch = Patch::Merge(json!({ "metadata": { "annotations": { ROUND_DONE: done } } }));
+    let maps = ctx.api::<ConfigMap>(map);
+    let written = maps.patch(&map.name_any(), &PatchParams::default(), &patch).await;
+    if written.is_ok() {
+        record(Step::Wrote, map, round);
+    }
+    // Some take so long that another replica would come in between if it could.
+    let is_slow = map.name_any().ends_with('0');
+    tokio::time::sleep(Duration::from_millis(if is_slow { 4000 } else { 30 })).await;
+    record(Step::Ended, map, round);
+    written?;
+    Ok(Action::await_change())
+}
+
+/// Appends a step to the file that all processes share. A short line is appended in one piece.
+fn record(step: Step, map: &ConfigMap, round: &str) {
+    let Some(path) = std::env::var_os(RECORD) else {
+        return;
+    };
+    let (name, process) = (map.name_any(), std::process::id());
+    let line = format!("{} {step} {process} {name} {round}\n", now());
+    let file = std::fs::OpenOptions::new().append(true).open(path);
+    file.unwrap().write_all(line.as_bytes()).unwrap();
+}
+
+/// Returns the time in microseconds, by the clock that all processes share.
+pub(crate) fn now() -> u128 {
+    std::time::UNIX_EPOCH.elapsed().unwrap().as_micros()
 }
 
 fn panic_in(place: &str) {
