@@ -88,7 +88,8 @@ fn denied_warnings_write_nothing() {
     assert_eq!(ran.err, "");
     let ran = folder.run("manifests --allow RB0666");
     assert!(
-        ran.err.contains("`--allow`: unknown code `RB0666`"),
+        ran.err
+            .contains("`--allow`: unknown code `RB0666`: did you mean `RB0606`?"),
         "{}",
         ran.err
     );
@@ -114,6 +115,30 @@ fn levels_of_the_project_apply_to_all_commands() {
     set("allow = [\"RB0666\"]");
     let ran = folder.run("manifests");
     assert!(ran.err.contains("unknown code `RB0666`"), "{}", ran.err);
+}
+
+/// `allow(…)` in the source applies to warnings of the command too, and not to other fields.
+#[test]
+fn markers_allow_warnings_about_changes() {
+    let folder = project();
+    folder.run("manifests").ok();
+    let (path, text) = types(&folder);
+    folder.git("init -q");
+    folder.git("add -A");
+    let change = |allow: &str| {
+        let changed = text.replacen("max_length = 63)", &format!("max_length = 9){allow}"), 1);
+        folder.write(&path, &changed);
+    };
+    change("");
+    let ran = folder.run("manifests --dry-run").ok();
+    assert!(ran.err.contains("changes in version `v1`"), "{}", ran.err);
+    change(", allow(RB0803)");
+    let ran = folder.run("manifests --dry-run").ok();
+    assert_eq!(ran.err.matches("changes in version").count(), 0, "{}", ran.err);
+    folder.run("manifests").ok();
+    // The next run has no change to allow.
+    let ran = folder.run("manifests --check").ok();
+    assert!(!ran.err.contains("RB0803"), "{}", ran.err);
 }
 
 /// A sample that its CRD refuses is a warning of the command and not of the generator.

@@ -20,6 +20,11 @@ about changes of CRDs in git, and the errors of `rbuilder validate`. The JSON of
 
 `rbuilder manifests --deny warnings` makes all warnings errors, `--deny RB0306` those with a code, and `--allow RB0306` removes the
 warnings and notes with a code. So do `deny` and `allow` in `[package.metadata.rbuilder]` of `Cargo.toml`, for all commands.
+
+`#[crd(allow(RB0306, reason = \"…\"))]` removes them where the marker is and within: on a kind, another type, a field or a variant. So does
+the argument `allow(RB0601)` of `#[rbac(…)]` and `#[webhook(…)]` for the whole item, and `#[rbac(allow(RB0607))]` needs no rule. Markers
+take precedence over flags, and flags over the project. Errors cannot be allowed, and an `allow` that removes nothing is a warning
+([RB0208](#rb0208)).
 ";
 
 /// Prints the explanation of a code or a message, or the list of all codes.

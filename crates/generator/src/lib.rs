@@ -52,7 +52,7 @@ pub mod yaml;
 use std::ops::Range;
 
 pub use cargo::{FETCH, Membership, PackageSummary, find_membership, summarize_package};
-pub use codes::{Code, Levels};
+pub use codes::{Allows, Code, Levels};
 pub use fields::{FieldPath, FieldPlace, find_fields};
 pub use kinds::{KindOutcome, KindSummary};
 pub use kubernetes_kinds::{KubernetesKind, explain_unknown_kind, find_kubernetes_kind, is_kubernetes_group};
@@ -235,6 +235,8 @@ pub struct Findings {
     /// The versions of kinds with `#[csv(…)]`, sorted by group and kind, without those affected by
     /// an error. Empty unless [`Options::csv`] is set.
     pub csv: Vec<CsvMarkers>,
+    /// The warnings that the source leaves out, for diagnostics of the caller.
+    pub allows: Allows,
     /// What the run has read. Dropping it takes a twentieth of the run, so a process that is about to
     /// exit can forget it.
     pub source: SourceModel,
@@ -278,6 +280,7 @@ pub fn generate_each(sources: &dyn Sources, options: &Options, each: &mut dyn Fn
     let mut source = SourceModel::default();
     let crd::CrdFindings { kinds, csv } =
         manifests(sources, options, &mut report, each, &mut source).unwrap_or_default();
+    report.check_allows(is_complete(options, &report));
     let held_back = [
         (Product::Roles, Concern::Roles),
         (Product::Webhooks, Concern::Webhooks),
@@ -286,6 +289,7 @@ pub fn generate_each(sources: &dyn Sources, options: &Options, each: &mut dyn Fn
     .filter(|(product, concern)| options.products.contains(product) && is_held_back(&report, *concern))
     .map(|(product, _)| product)
     .collect();
+    let allows = report.take_allows();
     let (diagnostics, concerns): (Vec<_>, Vec<_>) = report.into_sorted().into_iter().unzip();
     let kinds = kinds::summarize_kinds(kinds, &diagnostics, &concerns);
     Findings {
@@ -293,8 +297,17 @@ pub fn generate_each(sources: &dyn Sources, options: &Options, each: &mut dyn Fn
         kinds,
         held_back,
         csv,
+        allows,
         source,
     }
+}
+
+/// Returns whether the run has found all warnings about the source, as far as the generator knows.
+fn is_complete(options: &Options, report: &Report) -> bool {
+    let selects = [&options.kinds, &options.skip_kinds, &options.features];
+    let is_whole = selects.iter().all(|list| list.is_empty()) && !options.no_default_features;
+    let products = [Product::Crds, Product::Roles, Product::Webhooks];
+    is_whole && products.iter().all(|product| options.products.contains(product)) && !report.has_errors()
 }
 
 /// Returns whether an error affects the roles or the webhook configurations.

@@ -10,7 +10,9 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::codes::Levels;
+use crate::codes::{Allows, Levels};
+use rbuilder_syntax::Allow;
+
 use crate::kube_release::KubeRelease;
 use crate::place::{FileId, Files, Place};
 use crate::sources::is_within;
@@ -68,6 +70,8 @@ pub(crate) struct Report {
     /// The version of kube that help is written for; `None` for the newest.
     kube: Option<KubeRelease>,
     levels: Levels,
+    /// The warnings that the source leaves out.
+    allows: Allows,
 }
 
 impl Default for Report {
@@ -81,6 +85,7 @@ impl Default for Report {
             held_back: BTreeSet::new(),
             kube: None,
             levels: Levels::default(),
+            allows: Allows::default(),
         }
     }
 }
@@ -110,7 +115,33 @@ impl Report {
         folders.find(|folder| is_within(folder, path)).map(String::as_str)
     }
 
+    /// Leaves out warnings from now on. `is_checked` is whether the run finds all warnings about the
+    /// item.
+    pub(crate) fn allow(&mut self, file: FileId, allow: &Allow, is_checked: bool) {
+        self.allows.add(self.files.path(file), allow, is_checked);
+    }
+
+    /// Reports codes in `allow(…)` without effect. Unused ones are reported only if the run is
+    /// complete. An error about them affects no output.
+    pub(crate) fn check_allows(&mut self, is_complete: bool) {
+        let outer = self.set_concern(Concern::Part);
+        let mut found = self.allows.find_errors();
+        if is_complete {
+            found.extend(self.allows.find_unused());
+        }
+        found.into_iter().for_each(|diagnostic| self.push(diagnostic));
+        self.set_concern(outer);
+    }
+
+    /// Takes the warnings that the source leaves out.
+    pub(crate) fn take_allows(&mut self) -> Allows {
+        std::mem::take(&mut self.allows)
+    }
+
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
+        if self.allows.covers(&diagnostic) {
+            return;
+        }
         let Some(diagnostic) = self.levels.apply(diagnostic) else {
             return;
         };

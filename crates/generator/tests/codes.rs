@@ -69,3 +69,11 @@ fn every_message_of_the_golden_cases_has_a_code() {
         "add these to a row of crates/generator/src/codes/: {without:#?}"
     );
 }
+
+/// The parser of markers knows the codes without the table.
+#[test]
+fn parser_knows_all_codes() {
+    let known: Vec<String> = rbuilder_syntax::codes().collect();
+    let codes: Vec<&str> = Code::all().map(|code| code.id).collect();
+    assert_eq!(known, codes);
+}

@@ -3,6 +3,7 @@
 mod support;
 
 mod advice;
+mod allow;
 mod behind_feature;
 mod bombs;
 mod cases;

@@ -4,6 +4,7 @@
 //! the same items and report the same errors. Nothing here resolves a path to another item or opens
 //! a file. Checks that need a second item are in `rbuilder-generator`.
 
+mod allow;
 mod args;
 mod client_config;
 mod conditions;
@@ -36,6 +37,7 @@ use rbuilder_reader::Attribute;
 use crate::args::ReadArg as _;
 use crate::json_path::{Step, parse_json_path};
 
+pub use allow::{Allow, check_code, codes};
 pub use conditions::check_conditions;
 pub use csv::{CSV_FIELD_ARGS, CSV_KIND_ARGS};
 pub use custom_resource::{CRD_KEYS, ContainerKey, KUBE_KEYS};

@@ -5,13 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use rbuilder_reader::Span;
 use serde_json::Value;
 
-use crate::{Diagnostic, Diagnostics, ModuleVersion, SchemaSource};
+use crate::{Allow, Diagnostic, Diagnostics, ModuleVersion, SchemaSource};
 
 /// The state of one parse. The generator creates one per file, the derive one per item.
 #[derive(Debug, Default)]
 pub struct Session {
     /// All diagnostics so far.
     pub diagnostics: Diagnostics,
+    /// The codes in `allow(…)` so far.
+    pub allows: Vec<Allow>,
+    /// The current item with its attributes, to which `allow(…)` on it applies.
+    pub scope: Span,
     /// The slot types of the last item. Only kept for the derive, which emits them.
     slot_types: Option<Vec<SlotType>>,
     /// Whether a marker of the last item could not be parsed.

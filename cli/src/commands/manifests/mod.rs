@@ -407,11 +407,12 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         if is_refused {
             return Err(source_errors(&found, &sources, request));
         }
-        // The generator has applied the levels to its own.
+        // The generator has applied both to its own.
         let levels = &request.options.levels;
         let diagnostics = std::mem::take(&mut found.diagnostics);
         found.diagnostics = diagnostics
             .into_iter()
+            .filter(|said| !found.allows.covers(said))
             .filter_map(|said| levels.apply(said))
             .collect();
     }

@@ -72,9 +72,10 @@ impl Levels {
 fn find(word: &str) -> Result<&'static str, String> {
     match Code::of_id(word) {
         Some(code) => Ok(code.id),
-        None => Err(format!(
-            "unknown code `{word}`: run `rbuilder explain` to list the codes"
-        )),
+        None => {
+            let help = rbuilder_syntax::check_code(word).err().unwrap_or_default();
+            Err(format!("unknown code `{word}`: {help}"))
+        }
     }
 }
 

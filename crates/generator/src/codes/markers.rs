@@ -16,6 +16,7 @@ pub(super) const CODES: &[Code] = &[
         messages: &[
             "unknown marker `{}`",
             "unknown argument `{}` of `{}`",
+            "unknown code `{}`",
             "unknown key `{}` of a kind",
             "unknown validation `{}`",
             "unknown key `{}` of a schema",
@@ -147,5 +148,20 @@ pub(super) const CODES: &[Code] = &[
         reason: "As in controller-gen, a line of three dashes ends the description.",
         server: "",
         messages: &["the description ends at `{}`, so this text is not part of it"],
+    },
+    Code {
+        id: "RB0208",
+        title: "An allowed warning does not occur",
+        level: Severity::Warning,
+        place: ExamplePlace::Field,
+        wrong: "#[kube(allow(RB0306), validation(format = \"date-time\"))]\npub since: String,",
+        right: "#[kube(allow(RB0306, reason = \"our clients know it\"), validation(format = \"phone\"))]\npub number: String,",
+        reason: "`allow(…)` leaves out warnings and notes with a code, on the item, field or variant with the marker and within it. One \
+                 that leaves out nothing would hide the next mistake. Errors cannot be allowed, because the manifests would be wrong.",
+        server: "",
+        messages: &[
+            "there is no warning `{}` to allow here",
+            "`{}` is an error here, and errors cannot be allowed",
+        ],
     },
 ];

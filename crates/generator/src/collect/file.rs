@@ -119,6 +119,7 @@ impl Collector<'_> {
                 return said;
             }
         }
+        reader.add_allows(!is_foreign);
         reader.session.diagnostics.into_vec()
     }
 }
@@ -190,6 +191,7 @@ impl<'c> FileReader<'c, '_> {
             self.seen_marks.note(tokens.span());
             return Ok(());
         }
+        self.session.scope = tokens.span();
         self.rules(&attrs);
         self.misplaced_webhooks(&attrs);
         let module = self.open.module;
@@ -225,6 +227,7 @@ impl<'c> FileReader<'c, '_> {
         let types = self.collector.package.types.len();
         let outer = std::mem::take(&mut self.session.diagnostics);
         let read = self.next_item(items, module, location);
+        self.add_allows(!self.is_foreign);
         let said = std::mem::take(&mut self.session.diagnostics);
         // In a path dependency, keep the diagnostics with the type. They are reported if a kind
         // uses it.
@@ -284,6 +287,7 @@ impl<'c> FileReader<'c, '_> {
             return Ok(());
         }
         let whole = constants::whole_span(&item);
+        self.session.scope = whole;
         let mut attrs = item.attrs;
         self.renamed.add_to(&mut attrs);
         let item_text = &self.text[item.span.range()];
@@ -354,6 +358,7 @@ impl<'c> FileReader<'c, '_> {
                 self.seen_marks.note(item.span);
                 continue;
             }
+            self.session.scope = constants::whole_span(&item);
             self.rules(&item.attrs);
             match item.kind {
                 ItemKind::Function(function) => {
@@ -375,6 +380,17 @@ impl<'c> FileReader<'c, '_> {
         }
         self.pending.truncate(outside);
         Ok(())
+    }
+
+    /// Leaves out the warnings of `allow(…)` markers that have been read. `is_checked` is whether the
+    /// run finds all warnings about their items.
+    pub(super) fn add_allows(&mut self, is_checked: bool) {
+        for mut allow in std::mem::take(&mut self.session.allows) {
+            if let Some(wrapped) = &self.wrapped {
+                wrapped.place_allow(&mut allow);
+            }
+            self.collector.report.allow(self.id, &allow, is_checked);
+        }
     }
 
     pub(super) fn name(&mut self, module: ModuleId, ident: Ident<'_>, name: Name) {

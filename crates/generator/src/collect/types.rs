@@ -77,6 +77,7 @@ impl FileReader<'_, '_> {
         // A type that only derives schemars may be unrelated to the API, and a skipped kind is not
         // written. Both are checked only if another kind uses them.
         let is_checked = ours && !self.is_foreign && skipped.is_none();
+        self.add_allows(is_checked);
         if !constants.is_empty() {
             self.collector.deferred.push(Deferred {
                 id: TypeId(self.collector.package.types.len()),

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use rbuilder_reader::Span;
 use rbuilder_reader::grammar::Items;
-use rbuilder_syntax::{Diagnostic, Session, lex_file};
+use rbuilder_syntax::{Allow, Diagnostic, Session, lex_file};
 
 use super::file::FileReader;
 use super::kind_macros::KindMacros;
@@ -199,6 +199,13 @@ impl Wrapped {
             true => span,
             false => self.call,
         }
+    }
+
+    /// Limits `allow(…)` to the item, without the text before it.
+    pub(super) fn place_allow(&self, allow: &mut Allow) {
+        allow.span = self.place(allow.span);
+        let start = u32::try_from(self.item.start).unwrap_or(u32::MAX);
+        allow.scope.start = allow.scope.start.max(start);
     }
 
     /// Replaces the places of attributes that the macro adds.

@@ -50,6 +50,8 @@ pub struct MarkedSpec {
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct Template {
     pub metadata: ObjectMeta,
+    #[kube(allow(RB0312, reason = "the name of another API"))]
+    pub last_seen: Option<String>,
     /// Metadata by another name.
     #[kube(embedded_object_meta)]
     pub meta: ObjectMeta,

@@ -6,6 +6,7 @@ use rbuilder_schema::{Field, Markers, Presence};
 
 use super::retype::{check_retyped, may_retype};
 use super::{FieldRules, Reader, described};
+use crate::allow::scope_of;
 use crate::csv::report_misplaced_csv;
 use crate::kubebuilder::Commented;
 use crate::marker::{self, Kind, Place};
@@ -64,7 +65,8 @@ impl Reader<'_, '_> {
             Case::field,
             self.session,
         );
-        let mut read = marker::parse_field(&field.attrs, &field.ty, Place::Field, self.session);
+        let scope = scope_of(&field.attrs, place.span, [&field.ty]);
+        let mut read = marker::parse_field(&field.attrs, &field.ty, Place::Field, scope, self.session);
         if attrs.flatten {
             report_misplaced_csv(&field.attrs, "a flattened field", self.session);
         }

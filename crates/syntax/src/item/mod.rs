@@ -351,7 +351,13 @@ impl Reader<'_, '_> {
                 .error(span, "a transparent struct needs a field that is not skipped");
             return None;
         };
-        let read = marker::parse_field(&field.attrs, &field.ty, Place::Newtype, self.session);
+        let read = marker::parse_field(
+            &field.attrs,
+            &field.ty,
+            Place::Newtype,
+            self.session.scope,
+            self.session,
+        );
         let slot = self.slot(field.ty, &attrs, &read);
         self.keep_marker_spans(span, &read.seen);
         *markers = std::mem::take(markers).or(read.markers);

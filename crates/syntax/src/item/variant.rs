@@ -8,6 +8,7 @@ use rbuilder_schema::{Content, Shape, Variant};
 
 use super::field::ReadFields;
 use super::{FieldRules, Reader, described};
+use crate::allow::scope_of;
 use crate::kubebuilder::Commented;
 use crate::marker::{self, Place};
 use crate::names::Case;
@@ -98,7 +99,9 @@ impl Reader<'_, '_> {
                 help,
             );
         }
-        let (mut markers, seen) = marker::parse_variant(&variant.attrs, self.session);
+        let types = variant.fields.list().iter().map(|field| &field.ty);
+        let scope = scope_of(&variant.attrs, variant.ident.span, types);
+        let (mut markers, seen) = marker::parse_variant(&variant.attrs, scope, self.session);
         self.keep_marker_spans(variant.ident.span, &seen);
         let (mut field_sites, mut field_values) = (Vec::new(), Vec::new());
         let content = match variant.fields {
@@ -123,7 +126,8 @@ impl Reader<'_, '_> {
                 if attrs.skip {
                     Content::Unit
                 } else {
-                    let read = marker::parse_field(&field.attrs, &field.ty, Place::Newtype, self.session);
+                    let read =
+                        marker::parse_field(&field.attrs, &field.ty, Place::Newtype, scope, self.session);
                     let slot = self.slot(field.ty, &attrs, &read);
                     self.keep_marker_spans(variant.ident.span, &read.seen);
                     markers = markers.or(read.markers);

@@ -30,6 +30,7 @@
 //! 8. Run `cargo xtask docs`.
 
 mod about;
+mod allow;
 mod cel;
 mod check;
 mod constraint;
@@ -134,6 +135,7 @@ const FAMILIES: &[&[Marker]] = &[
     override_type::MARKERS,
     raw::MARKERS,
     about::MARKERS,
+    allow::MARKERS,
 ];
 
 /// Returns all markers, in the order of the reference.
@@ -155,6 +157,8 @@ struct Reading {
     /// Whether this is a kind, whose `#[crd(…)]` also has container keys.
     is_root: bool,
     kind: Kind,
+    /// The part of the source to which `allow(…)` applies.
+    scope: Span,
     markers: Markers,
     /// The markers and constraints read so far.
     seen: Seen,
@@ -178,6 +182,7 @@ impl Reading {
             place,
             is_root: false,
             kind,
+            scope: Span::default(),
             markers: Markers::default(),
             seen: Seen::default(),
             one_of_fields: Vec::new(),
@@ -326,6 +331,7 @@ pub(crate) fn parse_container(
     let had = session.diagnostics.error_count();
     let mut reading = Reading {
         is_root,
+        scope: session.scope,
         ..Reading::new(Place::Type, kind)
     };
     for attr in attrs {
@@ -356,14 +362,18 @@ fn is_container_key(arg: &Arg<'_>, is_root: bool) -> bool {
     arg.name == "crate" || (is_root && CRD_KEYS.iter().any(|key| key.name == arg.name))
 }
 
-/// Parses the markers on a field.
+/// Parses the markers on a field. `allow(…)` applies to `scope`.
 pub(crate) fn parse_field(
     attrs: &[Attribute<'_>],
     ty: &TypeRef,
     place: Place,
+    scope: Span,
     session: &mut Session,
 ) -> FieldMarkers {
-    let mut reading = Reading::new(place, Kind::of(ty));
+    let mut reading = Reading {
+        scope,
+        ..Reading::new(place, Kind::of(ty))
+    };
     read(attrs, &mut reading, session);
     match place {
         Place::Field => reading.markers.descriptor = read_descriptor(attrs, session),
@@ -378,9 +388,12 @@ pub(crate) fn parse_field(
     }
 }
 
-/// Parses the markers on a variant. Returns them with their spans.
-pub(crate) fn parse_variant(attrs: &[Attribute<'_>], session: &mut Session) -> (Markers, Seen) {
-    let mut reading = Reading::new(Place::Variant, Kind::Unknown);
+/// Parses the markers on a variant. Returns them with their spans. `allow(…)` applies to `scope`.
+pub(crate) fn parse_variant(attrs: &[Attribute<'_>], scope: Span, session: &mut Session) -> (Markers, Seen) {
+    let mut reading = Reading {
+        scope,
+        ..Reading::new(Place::Variant, Kind::Unknown)
+    };
     read(attrs, &mut reading, session);
     report_misplaced_csv(attrs, Place::Variant.noun(), session);
     (reading.markers, reading.seen)

@@ -66,7 +66,7 @@ pub(super) fn check_rule(parts: &Parts, args: &[Arg<'_>], session: &mut Session)
 
 /// Refuses arguments of a written rule in a derived one.
 fn check_derived(args: &[Arg<'_>], session: &mut Session) {
-    let is_allowed = |arg: &&Arg<'_>| matches!(arg.name, "derived" | "namespace" | "role_name");
+    let is_allowed = |arg: &&Arg<'_>| matches!(arg.name, "derived" | "namespace" | "role_name" | "allow");
     if let Some(arg) = args.iter().find(|arg| !is_allowed(arg)) {
         let message = format!("`derived` and `{}` exclude each other", arg.name);
         let help = "the calls in the source determine derived rules; write another marker for other rules";

@@ -8,6 +8,7 @@ pub use check::{RBAC_URL_VERBS, RBAC_VERBS};
 use rbuilder_reader::token::Cursor;
 use rbuilder_reader::{Attribute, Span};
 
+use crate::allow::read_allow;
 use crate::args::{self, Arg, ReadArg as _};
 use crate::table::{ArgRow, Draft};
 use crate::words::read_words;
@@ -80,6 +81,11 @@ pub const RBAC_ARGS: &[RbacArg] = &[
         "Rules for the calls in the source, in place of the arguments above except `namespace`, which then applies to namespaced resources, and `role_name`.",
         |arg, parts, session| parts.rule.derived = arg.flag(session),
     ),
+    ArgRow::repeatable(
+        "allow",
+        "Codes of warnings and notes to leave out in the whole item: `allow(RB0601, reason = \"…\")`. Also without a rule.",
+        |arg, _, session| read_allow(arg, session.scope, session),
+    ),
 ];
 
 /// Returns the `#[rbac(…)]` attributes, with or without a path.
@@ -87,14 +93,14 @@ pub fn rbac_attributes<'t, 'a>(attrs: &'t [Attribute<'a>]) -> impl Iterator<Item
     attrs.iter().filter(|attr| attr.last_segment() == RBAC)
 }
 
-/// Parses one `#[rbac(…)]` attribute.
+/// Parses one `#[rbac(…)]` attribute. Returns `None` if it has only `allow(…)`, or if there are errors.
 pub fn parse_rbac_attribute(attr: &Attribute<'_>, session: &mut Session) -> Option<RbacRule> {
     let args = args::of_attribute(attr, session);
     rule(&args, attr.span(), session)
 }
 
-/// Parses the arguments of `#[rbac(…)]`. Returns `None` if there are errors, which the session then
-/// holds. An error about the rule as a whole is placed at the macro call.
+/// Parses the arguments of `#[rbac(…)]`. Returns `None` if it has only `allow(…)`, or if there are errors, which
+/// the session then holds. An error about the rule as a whole is placed at the macro call.
 pub fn parse_rbac(arguments: Cursor<'_>, session: &mut Session) -> Option<RbacRule> {
     let args = args::parse_args(arguments, session);
     rule(&args, Span::OUTSIDE, session)
@@ -106,6 +112,9 @@ fn rule(args: &[Arg<'_>], span: Span, session: &mut Session) -> Option<RbacRule>
     let errors = session.diagnostics.error_count();
     draft.read(RBAC, args, RBAC_ARGS, &[], session);
     let parts = draft.value;
+    if !args.is_empty() && args.iter().all(|arg| arg.name == "allow") {
+        return None;
+    }
     if session.diagnostics.error_count() == errors {
         check::check_rule(&parts, args, session);
     }

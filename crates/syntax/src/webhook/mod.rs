@@ -11,6 +11,7 @@ mod tests;
 use rbuilder_reader::token::Cursor;
 use rbuilder_reader::{Attribute, Span};
 
+use crate::allow::read_allow;
 use crate::args::{self, Arg, ReadArg as _};
 use crate::table::{ArgRow, Draft};
 use crate::words::read_words;
@@ -268,6 +269,11 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
         "object_selector",
         "Restricts the webhook to objects with matching labels; same form as `namespace_selector`.",
         |arg, webhook, session| webhook.object_selector = selector::read_selector(arg, session),
+    ),
+    ArgRow::repeatable(
+        "allow",
+        "Codes of warnings and notes to leave out in the whole function: `allow(RB0702, reason = \"…\")`.",
+        |arg, _, session| read_allow(arg, session.scope, session),
     ),
 ];
 

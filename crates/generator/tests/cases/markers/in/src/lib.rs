@@ -163,7 +163,9 @@ pub struct Choice {
 pub struct Opaque;
 
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
+#[crd(allow(RB0312, reason = "the name of another API"))]
 pub struct MarkedStatus {
+    pub last_seen: Option<String>,
     pub size: i32,
     pub selector: String,
 }
