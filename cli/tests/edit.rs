@@ -163,6 +163,7 @@ fn features_can_be_enabled_and_disabled() {
     for (features, on) in [
         ("metrics", "\n- ../metrics\n"),
         ("network-policy", "\n- ../network-policy\n"),
+        ("sharding", "\n- ../sharding\n"),
         ("metrics,prometheus", "\n- ../prometheus\n"),
         (
             "metrics,prometheus,metrics-certificate",
@@ -171,7 +172,7 @@ fn features_can_be_enabled_and_disabled() {
         ("webhooks", "\n- ../webhook\n"),
         ("webhooks,cert-manager", "\n- ../webhook\n- ../certmanager\n"),
         (
-            "prometheus --enable metrics,network-policy --enable webhooks,cert-manager",
+            "prometheus --enable metrics,network-policy,sharding --enable webhooks,cert-manager",
             "\n- ../metrics\n",
         ),
     ] {
@@ -281,6 +282,10 @@ fn rejects_invalid_features() {
     let text =
         unordered.tree()[DEPLOYMENT].replace("components:\n", "components:\n# - ../metrics-certificate\n");
     unordered.write(DEPLOYMENT, &text);
+    let leaderless = project("");
+    let path = "config/manager/manager.yaml";
+    let text = leaderless.tree()[path].replace("        - --leader-elect\n", "");
+    leaderless.write(path, &text);
     let incomplete = project("");
     incomplete.remove("config/prometheus/kustomization.yaml");
     for (folder, flags, expected) in [
@@ -343,6 +348,11 @@ fn rejects_invalid_features() {
             "move the first line below the second by hand and run the command again:\n  - ../certmanager\n  - ../webhook",
         ),
         (
+            &leaderless,
+            "--enable sharding",
+            "expected `--leader-elect` in `args` of the container `manager` in config/manager/manager.yaml",
+        ),
+        (
             &incomplete,
             "--enable prometheus",
             "config/prometheus/kustomization.yaml, does not exist",
@@ -364,6 +374,17 @@ fn rejects_invalid_features() {
     // A missing feature is already disabled.
     let ran = none.run("edit --disable webhooks,cert-manager").ok();
     assert!(ran.out.starts_with("unchanged"), "{}", ran.out);
+}
+
+#[test]
+fn disabling_sharding_warns_about_deployed_replicas() {
+    let folder = project("");
+    let off = folder.run("edit --disable sharding").ok();
+    assert!(!off.err.contains("replicas"), "{}", off.err);
+    folder.run("edit --enable sharding").ok();
+    let off = folder.run("edit --disable sharding").ok();
+    let command = "`kubectl --namespace shop-system scale deployment/shop-controller-manager --replicas=0`";
+    assert!(off.err.contains(command), "{}", off.err);
 }
 
 /// Commands for projects whose layout differs in every relevant way. `INIT` runs first.

@@ -605,6 +605,11 @@ fn feature_objects(feature: &str) -> &'static [(&'static str, &'static str)] {
             ("Certificate", "shop-metrics-certs"),
             ("Issuer", "shop-metrics-selfsigned-issuer"),
         ],
+        "sharding" => &[
+            ("Role", "shop-sharding-role"),
+            ("RoleBinding", "shop-sharding-rolebinding"),
+            ("PodDisruptionBudget", "shop-controller-manager"),
+        ],
         "cert-manager" => &[
             ("Certificate", "shop-serving-cert"),
             ("Issuer", "shop-selfsigned-issuer"),
@@ -625,6 +630,7 @@ fn renders_each_feature_alone_and_with_all_others() {
         "network-policy",
         "webhooks",
         "cert-manager",
+        "sharding",
     ];
     for on in [
         &[][..],
@@ -635,6 +641,7 @@ fn renders_each_feature_alone_and_with_all_others() {
         &["network-policy"],
         &["webhooks"],
         &["webhooks", "cert-manager"],
+        &["sharding"],
         &all,
     ] {
         let folder = Folder::new();
@@ -677,7 +684,97 @@ fn renders_each_feature_alone_and_with_all_others() {
         assert_eq!(variable(container, "ENABLE_WEBHOOKS"), webhooks, "{on:?}");
         let service = is_managed.then_some("shop-webhook-service");
         assert_eq!(variable(container, "WEBHOOK_CERT_SERVICE"), service, "{on:?}");
+        let is_sharded = on.contains(&"sharding");
+        assert_eq!(has("Role", "shop-leader-election-role"), !is_sharded, "{on:?}");
+        assert_eq!(variable(container, "SHARDS"), is_sharded.then_some("auto"));
+        let argument = if is_sharded {
+            "--leader-elect=false"
+        } else {
+            "--leader-elect"
+        };
+        assert_eq!(container["args"][0], argument, "{on:?}");
     }
+}
+
+#[test]
+fn sharding_adds_to_the_deployment_and_scales_it() {
+    let Some(folder) = project() else { return };
+    let deployment = "config/manager/manager.yaml";
+    change(
+        &folder,
+        deployment,
+        "        - --leader-elect\n",
+        "        - --leader-election-namespace=ours\n        - --leader-elect=true\n",
+    );
+    change(
+        &folder,
+        deployment,
+        "      containers:\n",
+        "      topologySpreadConstraints:\n      - {maxSkew: 2, topologyKey: rack, whenUnsatisfiable: DoNotSchedule}\n      \
+         containers:\n      - name: sidecar\n        image: sidecar\n        args: [--leader-elect]\n",
+    );
+    change(
+        &folder,
+        deployment,
+        "  replicas: 1\n",
+        "  replicas: 1\n  strategy:\n    type: RollingUpdate\n    rollingUpdate: {maxSurge: 1}\n",
+    );
+    folder.run("edit --enable sharding").ok();
+    write_overlay(&folder);
+    for (path, prefix) in [("config/default", "shop-"), ("config/prod", "prod-shop-")] {
+        let objects = render(&folder, path);
+        let name = format!("{prefix}controller-manager");
+        let spec = &find(&objects, "Deployment", &name)["spec"];
+        assert_eq!(spec["replicas"], 2);
+        assert_eq!(spec["strategy"], serde_json::json!({ "type": "Recreate" }));
+        let pod = &spec["template"]["spec"];
+        let spread = pod["topologySpreadConstraints"].as_array().expect("constraints");
+        assert_eq!(spread.len(), 3, "{spread:?}");
+        let arguments = &manager(&objects, &name)["args"];
+        assert_eq!(arguments[0], "--leader-election-namespace=ours");
+        assert_eq!(arguments[1], "--leader-elect=false");
+        let sidecar = pod["containers"].as_array().expect("containers").iter();
+        let sidecar = sidecar.filter(|container| container["name"] == "sidecar");
+        assert!(
+            sidecar
+                .clone()
+                .all(|container| container["args"][0] == "--leader-elect")
+        );
+        let budget = find(&objects, "PodDisruptionBudget", &name);
+        let labels = &spec["template"]["metadata"]["labels"];
+        let selected = &budget["spec"]["selector"]["matchLabels"];
+        for constraint in spread
+            .iter()
+            .filter(|constraint| constraint["topologyKey"] != "rack")
+        {
+            assert_eq!(&constraint["labelSelector"]["matchLabels"], selected);
+        }
+        assert_eq!(selected, labels);
+    }
+    // The example of an autoscaler, as its comment describes it.
+    change(
+        &folder,
+        "config/sharding/kustomization.yaml",
+        "# - autoscaler.yaml",
+        "- autoscaler.yaml",
+    );
+    change(
+        &folder,
+        "config/sharding/manager_sharding_patch.yaml",
+        "replicas: 2",
+        "replicas: null",
+    );
+    let objects = render(&folder, "config/prod");
+    let scaler = find(
+        &objects,
+        "HorizontalPodAutoscaler",
+        "prod-shop-controller-manager",
+    );
+    let target = scaler["spec"]["scaleTargetRef"]["name"].as_str().expect("a name");
+    assert_eq!(
+        find(&objects, "Deployment", target)["spec"]["replicas"],
+        Value::Null
+    );
 }
 
 #[test]

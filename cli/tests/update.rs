@@ -216,7 +216,7 @@ fn keeps_features_enabled_or_disabled() {
     for flags in [
         "--enable prometheus,network-policy,cert-manager",
         "--disable metrics,network-policy",
-        "--disable webhooks --enable prometheus",
+        "--disable webhooks --enable prometheus,sharding",
     ] {
         let converts = |command: &&str| !command.contains("--conversion");
         let commands: Vec<&str> = WEBHOOKS.iter().copied().filter(converts).collect();

@@ -9,6 +9,7 @@ use anyhow::{Result, anyhow, bail};
 
 use super::Outcome;
 use super::edits::edit_file;
+use super::sharding::{self, SHARDING};
 use crate::edit::Obstacle;
 use crate::edit::kustomization::webhooks::{CERTIFICATE, WEBHOOKS, disable_webhooks, enable_webhooks};
 use crate::edit::kustomization::{self, COMPONENTS, DEPLOYMENT, TRANSFORMERS};
@@ -44,6 +45,7 @@ fn component(feature: Feature) -> &'static str {
         Feature::NetworkPolicy => "../network-policy",
         Feature::CertManager => CERTIFICATE,
         Feature::Webhooks => WEBHOOKS,
+        Feature::Sharding => SHARDING,
     }
 }
 
@@ -86,6 +88,9 @@ pub(super) fn add_features(
     for feature in &settings.enable {
         let folder = component(*feature).trim_start_matches("../");
         check_component(&outcome.plan, tree, folder, *feature)?;
+        if *feature == Feature::Sharding {
+            sharding::check_arguments(&outcome.plan, tree)?;
+        }
         let lines = format!("components:\n- {}", component(*feature));
         edit_file(&mut outcome.plan, tree, DEPLOYMENT, &lines, |text| {
             enable(text, *feature)
@@ -106,6 +111,9 @@ pub(super) fn add_features(
     check_order(&text)?;
     if before.0.contains(&Feature::Webhooks) && settings.disable.contains(&Feature::Webhooks) {
         warn_configurations(&project.known.project_name, outcome);
+    }
+    if before.0.contains(&Feature::Sharding) && settings.disable.contains(&Feature::Sharding) {
+        sharding::warn_replicas(&project.known.project_name, outcome);
     }
     Ok(())
 }
@@ -287,6 +295,7 @@ mod tests {
             Feature::MetricsCertificate,
             Feature::CertManager,
             Feature::Webhooks,
+            Feature::Sharding,
         ] {
             let on = enable(LISTED, feature).expect("a list");
             assert!(Features::read(&on).0.contains(&feature));

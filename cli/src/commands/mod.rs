@@ -41,6 +41,7 @@ mod removal;
 mod run;
 mod scaffold;
 mod scaffold_merge;
+mod sharding;
 mod simulate;
 mod table;
 mod types;

@@ -86,6 +86,8 @@ pub enum Feature {
     CertManager,
     /// The webhooks
     Webhooks,
+    /// Shards: all replicas work, each on its own part of the objects
+    Sharding,
 }
 
 impl Feature {
@@ -98,6 +100,7 @@ impl Feature {
             Feature::NetworkPolicy => "network-policy",
             Feature::CertManager => "cert-manager",
             Feature::Webhooks => "webhooks",
+            Feature::Sharding => "sharding",
         }
     }
 }

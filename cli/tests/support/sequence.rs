@@ -79,6 +79,8 @@ const SETTINGS: &[&str] = &[
     "edit --kubernetes 1.35",
     "edit --enable prometheus,network-policy",
     "edit --enable cert-manager",
+    "edit --enable sharding",
+    "edit --disable sharding --namespaced",
     "edit --disable metrics,webhooks",
     "edit --enable metrics,webhooks --disable cert-manager",
     "update",

@@ -1,0 +1,63 @@
+//! The deployment feature `sharding`: what its component needs of the manager, and how to leave it.
+
+use anyhow::{Result, bail};
+use serde_json::Value;
+
+use super::Outcome;
+use crate::plan::Plan;
+use crate::tree::Tree;
+
+/// The component, as `config/default` lists it.
+pub(super) const SHARDING: &str = "../sharding";
+/// The kustomization of the component.
+const COMPONENT: &str = "config/sharding/kustomization.yaml";
+/// The file with the manager's Deployment.
+const MANAGER: &str = "config/manager/manager.yaml";
+/// The forms of the argument that the component turns off.
+const LEADER_ELECT: [&str; 3] = ["--leader-elect", "--leader-elect=true", "--leader-elect=false"];
+
+/// Checks that the manager has the argument that the component replaces. Without it, kustomize fails.
+///
+/// # Errors
+/// Fails if the argument is missing, or if a file cannot be read.
+pub(super) fn check_arguments(plan: &Plan, tree: &Tree) -> Result<()> {
+    let objects = |path| -> Result<Vec<Value>> {
+        let text = plan.read(tree, path)?.unwrap_or_default();
+        // Other commands report files that cannot be parsed.
+        Ok(rbuilder_yaml::parse_documents(&text).unwrap_or_default())
+    };
+    let replaces = objects(COMPONENT)?
+        .iter()
+        .any(|component| component["replacements"].is_array());
+    let manager = objects(MANAGER)?.iter().find_map(find_arguments);
+    let is_argument = |argument: &Value| LEADER_ELECT.iter().any(|known| argument == known);
+    match manager {
+        Some(arguments) if replaces && !arguments.iter().any(is_argument) => bail!(
+            "expected `{}` in `args` of the container `manager` in {MANAGER}, which {COMPONENT} turns off: add the argument, or remove `replacements` from that file",
+            LEADER_ELECT[0]
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the arguments of the manager if an object is its Deployment.
+fn find_arguments(object: &Value) -> Option<Vec<Value>> {
+    if object["kind"] != "Deployment" {
+        return None;
+    }
+    let containers = object["spec"]["template"]["spec"]["containers"].as_array()?;
+    let manager = containers
+        .iter()
+        .find(|container| container["name"] == "manager")?;
+    Some(manager["args"].as_array().cloned().unwrap_or_default())
+}
+
+/// Warns about deployed replicas with shards, beside which no leader may work.
+pub(super) fn warn_replicas(project_name: &str, outcome: &mut Outcome) {
+    outcome.warn(
+        "replicas with shards that are deployed know nothing of a leader, and both would work on the same objects",
+        &format!(
+            "before the next `make deploy`, run `kubectl --namespace {project_name}-system scale deployment/{project_name}-controller-manager --replicas=0`, and wait until the Pods are gone"
+        ),
+    );
+}
