@@ -31,7 +31,12 @@ pub struct Shell {
     lost: Option<String>,
     /// The directory that paths in messages are relative to; `None` for the project directory.
     viewpoint: Option<Viewpoint>,
+    /// True while a line of progress is on the terminal.
+    has_progress: bool,
 }
+
+/// Returns to the beginning of the line of a terminal, and erases the line.
+const ERASE: &str = "\r\x1b[K";
 
 /// When to use color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +78,7 @@ impl Shell {
             terminals,
             lost: None,
             viewpoint: None,
+            has_progress: false,
         }
     }
 
@@ -89,6 +95,7 @@ impl Shell {
             terminals: (false, false),
             lost: None,
             viewpoint: None,
+            has_progress: false,
         }
     }
 
@@ -154,6 +161,17 @@ impl Shell {
         }
     }
 
+    /// Shows a line on the terminal that the next output replaces. Returns false if standard error is
+    /// not a terminal, or in quiet mode.
+    pub(crate) fn show_progress(&mut self, text: &str) -> bool {
+        if !self.terminals.1 || self.verbosity == Verbosity::Quiet {
+            return false;
+        }
+        let _ = write!(self.err, "{ERASE}{}", harmless(text)).and_then(|()| self.err.flush());
+        self.has_progress = true;
+        true
+    }
+
     /// Prints errors, warnings and questions to standard error, even in quiet mode.
     pub(crate) fn note_always(&mut self, text: &str) {
         let text = self.relative(text);
@@ -215,6 +233,9 @@ impl Shell {
     }
 
     fn write(&mut self, to_output: bool, text: &str) {
+        if std::mem::take(&mut self.has_progress) {
+            let _ = self.err.write_all(ERASE.as_bytes());
+        }
         let (stream, name, is_terminal) = if to_output {
             (&mut self.out, "standard output", self.terminals.0)
         } else {

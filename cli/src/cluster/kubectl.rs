@@ -107,6 +107,21 @@ impl Kubectl {
         }
     }
 
+    /// Returns the program, for a kubectl that keeps running.
+    pub(super) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// Returns the project directory, in which kubectl runs.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Returns the arguments that precede those of a command that connects to the cluster.
+    pub(super) fn connection_arguments(&self) -> impl Iterator<Item = &OsString> {
+        self.prefix.iter().chain(&self.target)
+    }
+
     /// Returns the kubeconfig of the selected context, including its credentials, as a
     /// self-contained text.
     ///

@@ -5,6 +5,7 @@ mod conflict;
 mod image;
 mod kubectl;
 mod process;
+mod proxy;
 
 pub(crate) use apply::{APPLY, apply};
 pub(crate) use image::{MANAGER_LABEL, set_image};
@@ -12,6 +13,7 @@ pub(crate) use kubectl::{ClusterChoice, Kubectl};
 pub(crate) use process::{Interrupt, run_in_foreground};
 #[cfg(feature = "control-plane")]
 pub(crate) use process::{POLL_INTERVAL, Reach, terminate, wait_for};
+pub(crate) use proxy::{Answer, Body, Proxy, Refusal, encode};
 
 use anyhow::Result;
 use serde_json::Value;

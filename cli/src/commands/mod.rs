@@ -34,6 +34,7 @@ mod kubernetes;
 mod library;
 mod man;
 mod manifests;
+mod migrate_storage;
 mod owners;
 mod permissions;
 mod reference;

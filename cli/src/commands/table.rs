@@ -9,8 +9,8 @@ use rbuilder_templates::Archive;
 use super::without_control_plane::{dev, envtest};
 use super::{
     adopt, bundle, completion, create_api, create_webhook, delete, deploy, diff, docs, doctor, edit, explain,
-    grafana, helm, import, init, install, library, man, manifests, reference, removal, run, run_update,
-    scaffold, simulate, types, validate, version,
+    grafana, helm, import, init, install, library, man, manifests, migrate_storage, reference, removal, run,
+    run_update, scaffold, simulate, types, validate, version,
 };
 #[cfg(feature = "control-plane")]
 use super::{dev, envtest};
@@ -110,6 +110,7 @@ impl Row {
             Command::Uninstall(flags) => Row::new("uninstall", PACKAGE, Output::Text, move |at, shell| removal::uninstall(at.dir, &flags, shell)),
             Command::Deploy(flags) => Row::new("deploy", PACKAGE, Output::Text, move |at, shell| deploy::deploy(at.dir, &flags, shell)),
             Command::Undeploy(flags) => Row::new("undeploy", PACKAGE, Output::Text, move |at, shell| removal::undeploy(at.dir, &flags, shell)),
+            Command::MigrateStorage(flags) => Row::new("migrate-storage", PACKAGE, flags.output, move |at, shell| migrate_storage::run(at.dir, &flags, shell)),
             Command::Run(flags) => Row::new("run", PACKAGE, Output::Text, move |at, shell| run::run(at.dir, &flags, shell)),
             Command::Dev(flags) => Row::new("dev", PACKAGE, Output::Text, move |at, shell| dev::run(at.dir, &flags, shell)),
             Command::Simulate(flags) => Row::new("simulate", PACKAGE, Output::Text, move |at, shell| simulate::run(at.dir, at.typed_in, &flags, shell)),

@@ -127,6 +127,11 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("undeploy", &[
         ("Delete what `deploy` created", "rbuilder undeploy"),
     ]),
+    ("migrate-storage", &[
+        ("Store all objects of the project's kinds in the storage version", "rbuilder migrate-storage"),
+        ("Find the objects that the API server would refuse, without a change", "rbuilder migrate-storage --dry-run"),
+        ("Migrate the objects of another CRD, with 20 writes per second", "rbuilder migrate-storage cups.example.com --qps 20"),
+    ]),
     ("run", &[
         ("Pass arguments to the manager", "rbuilder run -- --log-format text"),
     ]),

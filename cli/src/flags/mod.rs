@@ -31,6 +31,7 @@ mod explain;
 mod import;
 mod library;
 mod manifests;
+mod migrate_storage;
 mod product;
 mod requests;
 mod simulate;
@@ -72,6 +73,7 @@ pub use explain::{ExplainFlags, ReferencePage};
 pub use import::ImportFlags;
 pub use library::{InitLibraryFlags, LibraryFlags, LibraryForm};
 pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlags};
+pub use migrate_storage::{MigrateStorageFlags, Migrator};
 pub use product::{ProductFlags, ProductMergeFlags};
 pub use simulate::SimulateFlags;
 pub use types::TypesFlags;
@@ -163,6 +165,8 @@ pub enum Command {
     Deploy(DeployFlags),
     /// Delete the manager, the CRDs and all custom resources from a cluster
     Undeploy(UndeployFlags),
+    /// Write the objects of CRDs again, so that all are stored in the storage version, and trim `status.storedVersions`
+    MigrateStorage(Box<MigrateStorageFlags>),
     /// Run the manager on this machine, against a cluster
     Run(RunFlags),
     /// Run the manager against a local control plane, and restart it when the source changes

@@ -56,6 +56,7 @@ const COMMAND_ROWS: &[Row] = &[
     Row::new("none", "`rbuilder doctor`: checks tools, versions, manifests and scaffolded files"),
     Row::new("`kubectl-validate`, `kubeconform`", "[`rbuilder validate`](testing.md#objects-without-a-server), with the verdicts and messages of the API server"),
     Row::new("`crdify`", "[`rbuilder diff`](compatibility.md), with an object that shows each change"),
+    Row::new("`kube-storage-version-migrator`", "[`rbuilder migrate-storage`](several-versions.md#6-migrate-stored-objects), which needs no deployment and trims `status.storedVersions`"),
     Row::new("`crd-ref-docs`", "[`rbuilder docs`](api-reference.md)"),
     Row::new("`operator-sdk generate bundle`, `operator-sdk generate kustomize manifests`", "[`rbuilder bundle`](olm.md), with `#[csv(…)]` for `+operator-sdk:csv:`; it reads the [base](olm.md#a-base) in `config/manifests/bases/`"),
     Row::new("`operator-sdk bundle validate`", "none, because `operator-sdk bundle validate ./bundle` [works on the bundle](olm.md#a-release) as it is; `rbuilder bundle` checks the catalog as `opm validate` does"),

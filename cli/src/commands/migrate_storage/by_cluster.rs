@@ -1,0 +1,194 @@
+//! Migration by the cluster: a StorageVersionMigration, on which the controller manager works.
+//!
+//! | Kubernetes | API | by default |
+//! |---|---|---|
+//! | 1.30 to 1.34 | `v1alpha1`, which names the version of the resource | off |
+//! | 1.35, 1.36 | `v1beta1` | off |
+//! | after 1.36 | `v1`; the controller also trims the stored versions | on |
+//!
+//! An API server may serve the API while no controller works on it.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+
+use super::definition::Definition;
+use super::requests::{JSON, Requests};
+use super::{SETTLE, settling};
+use crate::cluster::{Body, Refusal};
+
+/// The group of the API.
+const GROUP: &str = "/apis/storagemigration.k8s.io";
+/// The versions of the API that this module knows.
+const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
+/// Time for a controller to begin. It gets an event, and only updates the status then.
+const BEGIN: Duration = Duration::from_secs(10);
+/// Time for the controller to trim the stored versions after it has written all objects.
+const TRIM: Duration = Duration::from_secs(10);
+/// Interval at which to read the state.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// How the migration by the cluster ended.
+pub(super) enum End {
+    Migrated,
+    /// The cluster cannot do it, for this reason.
+    Unavailable(String),
+    /// The cluster has tried. The reason names one object at most.
+    Failed(String),
+}
+
+/// Lets the cluster write all objects of a CRD, and waits, perhaps for a migration that an earlier run
+/// has created. `report` gets the words of the cluster.
+///
+/// # Errors
+/// Fails if the user asks to stop. The cluster goes on then.
+pub(super) fn migrate(
+    requests: &Requests<'_>,
+    definition: &Definition,
+    report: &mut dyn FnMut(&str),
+) -> Result<End> {
+    let Some(version) = find_version(requests)? else {
+        return Ok(End::Unavailable(
+            "it does not serve the API storagemigration.k8s.io".to_owned(),
+        ));
+    };
+    let migration = Migration::new(requests, definition, version);
+    if !migration.exists()? {
+        report(&settling(definition));
+        requests.wait(SETTLE)?;
+        if let Err(refusal) = migration.create()? {
+            return Ok(End::Unavailable(refusal.message));
+        }
+    }
+    let end = match (migration.wait(report), requests.interrupt.is_asked()) {
+        (Err(error), true) => {
+            bail!(error.context("the cluster goes on; run the command again to see the result"))
+        }
+        (end, _) => end?,
+    };
+    migration.delete()?;
+    Ok(end)
+}
+
+/// Returns the version of the API to use, if the server has one.
+fn find_version(requests: &Requests<'_>) -> Result<Option<&'static str>> {
+    let answer = requests.send("GET", GROUP, JSON, Body::None)?;
+    let Ok(group) = answer.read::<Value>() else {
+        return Ok(None);
+    };
+    let served: Vec<&Value> = group["versions"].as_array().into_iter().flatten().collect();
+    let is_served = |version: &&str| served.iter().any(|served| served["version"] == **version);
+    Ok(VERSIONS.into_iter().find(|version| is_served(version)))
+}
+
+/// A StorageVersionMigration.
+struct Migration<'a> {
+    requests: &'a Requests<'a>,
+    /// The path of all of them.
+    collection: String,
+    name: String,
+    object: Value,
+}
+
+impl<'a> Migration<'a> {
+    fn new(requests: &'a Requests<'a>, definition: &Definition, version: &str) -> Migration<'a> {
+        // A later run finds it by its name, unless the CRD has been changed.
+        let name = format!("rbuilder-{}-{}", definition.uid, definition.generation);
+        let mut resource = json!({ "group": definition.group, "resource": definition.plural });
+        if version == "v1alpha1" {
+            resource["version"] = json!(definition.storage);
+        }
+        let object = json!({
+            "apiVersion": format!("storagemigration.k8s.io/{version}"),
+            "kind": "StorageVersionMigration",
+            "metadata": { "name": name, "labels": { "app.kubernetes.io/managed-by": "rbuilder" } },
+            "spec": { "resource": resource },
+        });
+        Migration {
+            requests,
+            collection: format!("{GROUP}/{version}/storageversionmigrations"),
+            name,
+            object,
+        }
+    }
+
+    fn path(&self) -> String {
+        format!("{}/{}", self.collection, self.name)
+    }
+
+    /// Reads the state; `None` if it does not exist.
+    fn read(&self) -> Result<Option<Value>> {
+        let answer = self.requests.send("GET", &self.path(), JSON, Body::None)?;
+        match answer.read() {
+            Ok(state) => Ok(Some(state)),
+            Err(Refusal {
+                status: 404 | 403, ..
+            }) => Ok(None),
+            Err(refusal) => bail!("cannot read the migration: {}", refusal.message),
+        }
+    }
+
+    /// Returns whether an earlier run created it. Deletes one that has failed.
+    fn exists(&self) -> Result<bool> {
+        let Some(state) = self.read()? else {
+            return Ok(false);
+        };
+        let has_failed = condition(&state, "Failed").is_some();
+        if has_failed {
+            self.delete()?;
+        }
+        Ok(!has_failed)
+    }
+
+    fn create(&self) -> Result<std::result::Result<(), Refusal>> {
+        let object = self.object.to_string();
+        let answer = self
+            .requests
+            .send("POST", &self.collection, JSON, Body::Json(&object))?;
+        Ok(answer.check())
+    }
+
+    /// Deletes it. It does not matter whether that succeeds: nothing depends on it any more.
+    fn delete(&self) -> Result<()> {
+        self.requests.send("DELETE", &self.path(), JSON, Body::None)?;
+        Ok(())
+    }
+
+    fn wait(&self, report: &mut dyn FnMut(&str)) -> Result<End> {
+        let start = Instant::now();
+        let mut succeeded = None;
+        loop {
+            let Some(state) = self.read()? else {
+                return Ok(End::Failed(
+                    "somebody deleted the StorageVersionMigration".to_owned(),
+                ));
+            };
+            if let Some(message) = condition(&state, "Failed") {
+                return Ok(End::Failed(message));
+            }
+            let running = condition(&state, "Running");
+            if condition(&state, "Succeeded").is_some() {
+                let since = *succeeded.get_or_insert_with(Instant::now);
+                if running.is_none() || since.elapsed() >= TRIM {
+                    return Ok(End::Migrated);
+                }
+            }
+            let has_begun = running.is_some() || state["status"]["resourceVersion"].is_string();
+            if !has_begun && succeeded.is_none() && start.elapsed() >= BEGIN {
+                return Ok(End::Unavailable(
+                    "none of its controllers works on the migration".to_owned(),
+                ));
+            }
+            report(running.as_deref().unwrap_or("waiting for the cluster to begin"));
+            self.requests.wait(POLL_INTERVAL)?;
+        }
+    }
+}
+
+/// Returns the message of a condition that is true.
+fn condition(state: &Value, name: &str) -> Option<String> {
+    let mut conditions = state["status"]["conditions"].as_array()?.iter();
+    let found = conditions.find(|condition| condition["type"] == name && condition["status"] == "True")?;
+    Some(found["message"].as_str().unwrap_or_default().to_owned())
+}

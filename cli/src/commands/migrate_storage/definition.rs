@@ -1,0 +1,267 @@
+//! A CRD in the cluster, and the record of an unfinished migration in it.
+//!
+//! # The record
+//! No request shows in which version an object is stored. But each write gives an object a later
+//! resource version, and since some moment all writes are stored in the new version. The record is
+//! this moment, with the generation of the CRD: a run that finds it only writes objects whose resource
+//! version is not later. The record is an annotation of the CRD, so it survives the process and
+//! its machine, needs no permission beyond those for the CRD, and ends with the CRD. A list of what
+//! was done would have to be written after each object, and a position in a list expires after minutes.
+
+use anyhow::{Context as _, Result, bail};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::keys::Key;
+use super::requests::{JSON, Requests};
+use crate::cluster::{Body, Refusal, encode};
+
+/// The annotation with the record.
+const RECORD: &str = "rbuilder.dev/storage-migration";
+/// The path of all CRDs.
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+/// Number of attempts to change a CRD whose status others change at the same time.
+const ATTEMPTS: usize = 5;
+
+/// A CRD as it was read.
+#[derive(Clone, Debug)]
+pub(super) struct Definition {
+    pub(super) name: String,
+    pub(super) uid: String,
+    /// Changes with each change of the spec.
+    pub(super) generation: i64,
+    resource_version: String,
+    pub(super) group: String,
+    pub(super) plural: String,
+    /// The version in which the API server stores objects.
+    pub(super) storage: String,
+    served: Vec<String>,
+    /// The versions in which objects may be stored.
+    pub(super) stored: Vec<String>,
+    has_annotation: bool,
+    record: Option<Record>,
+}
+
+/// Until when objects were stored in an earlier version.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Record {
+    /// The CRD. A restored or copied CRD has its annotations, but other objects.
+    uid: String,
+    generation: i64,
+    /// Every object with a later resource version is stored in the storage version.
+    since: String,
+}
+
+impl Definition {
+    /// Reads a CRD from the cluster; `None` if the cluster does not have it.
+    ///
+    /// # Errors
+    /// Fails if the server refuses that, or if the CRD has no storage version.
+    pub(super) fn read(requests: &Requests<'_>, name: &str) -> Result<Option<Definition>> {
+        let answer = requests.send("GET", &path(name), JSON, Body::None)?;
+        match answer.read::<Value>() {
+            Ok(crd) => Definition::parse(&crd).map(Some),
+            Err(Refusal { status: 404, .. }) => Ok(None),
+            Err(refusal) => bail!("cannot read the CRD: {}", refusal.message),
+        }
+    }
+
+    fn parse(crd: &Value) -> Result<Definition> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (metadata, spec) = (&crd["metadata"], &crd["spec"]);
+        let versions = spec["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let storage = versions.iter().find(|version| version["storage"] == true);
+        let served = versions.iter().filter(|version| version["served"] == true);
+        let stored = crd["status"]["storedVersions"].as_array();
+        let annotation = metadata["annotations"][RECORD].as_str();
+        Ok(Definition {
+            name: text(&metadata["name"]),
+            uid: text(&metadata["uid"]),
+            generation: metadata["generation"].as_i64().unwrap_or_default(),
+            resource_version: text(&metadata["resourceVersion"]),
+            group: text(&spec["group"]),
+            plural: text(&spec["names"]["plural"]),
+            storage: text(&storage.context("the CRD has no storage version")?["name"]),
+            served: served.map(|version| text(&version["name"])).collect(),
+            stored: stored.into_iter().flatten().map(text).collect(),
+            has_annotation: annotation.is_some(),
+            // Somebody may have edited it.
+            record: annotation.and_then(|record| serde_json::from_str(record).ok()),
+        })
+    }
+
+    /// Returns whether all objects are stored in the storage version.
+    pub(super) fn is_migrated(&self) -> bool {
+        self.stored == [self.storage.as_str()]
+    }
+
+    /// Returns whether clients may use the storage version.
+    pub(super) fn is_storage_served(&self) -> bool {
+        self.served.contains(&self.storage)
+    }
+
+    /// Returns the served versions, beginning with the storage version.
+    pub(super) fn served_versions(&self) -> Vec<&str> {
+        let mut versions: Vec<&str> = self.served.iter().map(String::as_str).collect();
+        versions.sort_by_key(|version| *version != self.storage);
+        versions
+    }
+
+    /// Returns the path of all objects in a version.
+    pub(super) fn collection(&self, version: &str) -> String {
+        let [group, version, plural] = [&self.group, version, &self.plural].map(encode);
+        format!("/apis/{group}/{version}/{plural}")
+    }
+
+    /// Returns the path of an object in the storage version.
+    pub(super) fn object(&self, key: &Key) -> String {
+        let [group, version, plural, name] =
+            [&self.group, &self.storage, &self.plural, &key.name].map(|part| encode(part));
+        match &key.namespace {
+            Some(namespace) => format!(
+                "/apis/{group}/{version}/namespaces/{}/{plural}/{name}",
+                encode(namespace)
+            ),
+            None => format!("/apis/{group}/{version}/{plural}/{name}"),
+        }
+    }
+
+    /// Returns the resource version in the record of an earlier run, unless the CRD has been changed
+    /// since.
+    pub(super) fn recorded(&self) -> Option<&str> {
+        let record = self.record.as_ref()?;
+        let is_valid = record.uid == self.uid && record.generation == self.generation;
+        is_valid.then_some(record.since.as_str())
+    }
+
+    /// Records that every object with a later resource version is stored in the storage version.
+    ///
+    /// # Errors
+    /// Fails if the CRD has been changed or deleted, or if the server refuses that.
+    pub(super) fn record(&self, requests: &Requests<'_>, since: &str) -> Result<()> {
+        let record = json!({ "uid": self.uid, "generation": self.generation, "since": since });
+        self.change(
+            requests,
+            "",
+            &|_| json!({ "metadata": { "annotations": { RECORD: record.to_string() } } }),
+        )?;
+        Ok(())
+    }
+
+    /// Sets the stored versions to the storage version, and removes the record. Returns the CRD after
+    /// that.
+    ///
+    /// # Errors
+    /// Fails if the CRD has been changed or deleted, or if the server refuses that.
+    pub(super) fn trim(&self, requests: &Requests<'_>) -> Result<Definition> {
+        let trimmed = self.change(requests, "/status", &|now| match now.is_migrated() {
+            // The cluster has done it.
+            true => Value::Null,
+            false => json!({ "status": { "storedVersions": [now.storage] } }),
+        })?;
+        trimmed.forget(requests)?;
+        Ok(trimmed)
+    }
+
+    /// Removes the record if there is one.
+    ///
+    /// # Errors
+    /// Fails if the CRD has been changed or deleted, or if the server refuses that.
+    pub(super) fn forget(&self, requests: &Requests<'_>) -> Result<()> {
+        self.change(requests, "", &|now| match now.has_annotation {
+            true => json!({ "metadata": { "annotations": { RECORD: null } } }),
+            false => Value::Null,
+        })?;
+        Ok(())
+    }
+
+    /// Patches the CRD if its spec is still the same. `make` returns the patch for the current state,
+    /// or null. Returns the CRD after that.
+    fn change(
+        &self,
+        requests: &Requests<'_>,
+        subresource: &str,
+        make: &dyn Fn(&Definition) -> Value,
+    ) -> Result<Definition> {
+        for _ in 0..ATTEMPTS {
+            let Some(now) = Definition::read(requests, &self.name)? else {
+                bail!("the CRD was deleted meanwhile");
+            };
+            if (&now.uid, now.generation) != (&self.uid, self.generation) {
+                bail!(
+                    "the CRD was changed meanwhile, and objects may have been stored in another version: run the command again"
+                );
+            }
+            let mut patch = make(&now);
+            if patch.is_null() {
+                return Ok(now);
+            }
+            patch["metadata"]["resourceVersion"] = json!(now.resource_version);
+            let path = format!("{}{subresource}?fieldManager=rbuilder", path(&self.name));
+            let answer = requests.send("PATCH", &path, JSON, Body::MergePatch(&patch.to_string()))?;
+            match answer.read::<Value>() {
+                Ok(crd) => return Definition::parse(&crd),
+                Err(Refusal { status: 409, .. }) => {}
+                Err(refusal) => bail!("cannot change the CRD: {}", refusal.message),
+            }
+        }
+        bail!("cannot change the CRD, because others change it all the time: run the command again")
+    }
+}
+
+fn path(name: &str) -> String {
+    format!("{DEFINITIONS}/{}", encode(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn crd(annotation: &str) -> Value {
+        json!({
+            "metadata": {
+                "name": "cups.example.com", "uid": "u", "generation": 3, "resourceVersion": "90",
+                "annotations": { RECORD: annotation },
+            },
+            "spec": {
+                "group": "example.com",
+                "names": { "plural": "cups" },
+                "versions": [
+                    { "name": "v1", "served": true, "storage": false },
+                    { "name": "v2", "served": true, "storage": true },
+                    { "name": "v0", "served": false, "storage": false },
+                ],
+            },
+            "status": { "storedVersions": ["v1", "v2"] },
+        })
+    }
+
+    #[test]
+    fn record_of_another_state_is_ignored() {
+        for (annotation, expected) in [
+            (r#"{"uid":"u","generation":3,"since":"77"}"#, Some("77")),
+            (r#"{"uid":"u","generation":2,"since":"77"}"#, None),
+            (r#"{"uid":"v","generation":3,"since":"77"}"#, None),
+            (r#"{"uid":"u","generation":3}"#, None),
+            ("", None),
+        ] {
+            let definition = Definition::parse(&crd(annotation)).expect("a CRD");
+            assert_eq!(definition.recorded(), expected, "{annotation}");
+        }
+    }
+
+    #[test]
+    fn storage_version_is_read_first() {
+        let definition = Definition::parse(&crd("")).expect("a CRD");
+        assert_eq!(definition.served_versions(), ["v2", "v1"]);
+        assert!(!definition.is_migrated());
+        let key = Key {
+            namespace: Some("team a".to_owned()),
+            name: "x/y".to_owned(),
+        };
+        assert_eq!(
+            definition.object(&key),
+            "/apis/example.com/v2/namespaces/team%20a/cups/x%2Fy"
+        );
+    }
+}

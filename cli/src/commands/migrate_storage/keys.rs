@@ -1,0 +1,167 @@
+//! The objects of a CRD.
+
+use anyhow::{Result, bail};
+use serde::Deserialize;
+
+use super::definition::Definition;
+use super::requests::{Requests, is_unavailable};
+use crate::cluster::{Body, Refusal, encode};
+
+/// Number of objects in a page.
+const PAGE: usize = 500;
+/// Asks for the metadata alone.
+const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+/// Number of lists to begin before giving up. The server forgets the beginning of a list after five
+/// minutes.
+const ATTEMPTS: usize = 3;
+
+/// The name of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Key {
+    pub(super) namespace: Option<String>,
+    pub(super) name: String,
+}
+
+/// The objects of a CRD at one moment.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    /// The objects that may be stored in another version.
+    pub(super) keys: Vec<Key>,
+    /// The number of objects that have been written since the storage version is what it is.
+    pub(super) done: usize,
+    /// The resource version of the list.
+    pub(super) resource_version: String,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    metadata: PageMetadata,
+    items: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PageMetadata {
+    resource_version: String,
+    #[serde(default, rename = "continue")]
+    token: String,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    metadata: ItemMetadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ItemMetadata {
+    namespace: Option<String>,
+    name: String,
+    resource_version: String,
+}
+
+/// Lists all objects. `since` is the resource version after which all were stored in the storage
+/// version, if it is known.
+///
+/// One object that cannot be converted makes a list fail, so this tries the other served versions: the
+/// server does not convert objects that are stored in the version of the list.
+///
+/// # Errors
+/// Fails with the server's words if no version can be listed.
+pub(super) fn list(requests: &Requests<'_>, definition: &Definition, since: Option<&str>) -> Result<Listing> {
+    let mut first = None;
+    for version in definition.served_versions() {
+        match list_in(requests, &definition.collection(version), since)? {
+            Ok(listing) => return Ok(listing),
+            Err(refusal) if is_unavailable(&refusal) => {
+                first.get_or_insert(refusal);
+            }
+            Err(refusal) => bail!("cannot list the objects: {}", refusal.message),
+        }
+    }
+    let reason = first.map(|refusal| refusal.message).unwrap_or_default();
+    bail!("cannot list the objects: {reason}")
+}
+
+/// Lists all objects in one version. Begins again if the server has forgotten the list.
+fn list_in(
+    requests: &Requests<'_>,
+    collection: &str,
+    since: Option<&str>,
+) -> Result<std::result::Result<Listing, Refusal>> {
+    for _ in 1..ATTEMPTS {
+        match list_once(requests, collection, since)? {
+            Err(Refusal { status: 410, .. }) => {}
+            result => return Ok(result),
+        }
+    }
+    list_once(requests, collection, since)
+}
+
+fn list_once(
+    requests: &Requests<'_>,
+    collection: &str,
+    since: Option<&str>,
+) -> Result<std::result::Result<Listing, Refusal>> {
+    let mut listing = Listing::default();
+    let mut token = String::new();
+    loop {
+        let mut path = format!("{collection}?limit={PAGE}");
+        if !token.is_empty() {
+            path.push_str(&format!("&continue={}", encode(&token)));
+        }
+        let answer = requests.send("GET", &path, METADATA, Body::None)?;
+        let page: Page = match answer.read() {
+            Ok(page) => page,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        for Item { metadata } in page.items {
+            if since.is_some_and(|since| is_later(&metadata.resource_version, since)) {
+                listing.done += 1;
+                continue;
+            }
+            listing.keys.push(Key {
+                namespace: metadata.namespace,
+                name: metadata.name,
+            });
+        }
+        listing.resource_version = page.metadata.resource_version;
+        if page.metadata.token.is_empty() {
+            return Ok(Ok(listing));
+        }
+        token = page.metadata.token;
+    }
+}
+
+/// Compares two resource versions, which are decimal numbers. Returns false if one is not a number,
+/// so that the object is written once too often.
+fn is_later(resource_version: &str, since: &str) -> bool {
+    let number = |text: &str| text.parse::<u128>().ok();
+    match (number(resource_version), number(since)) {
+        (Some(resource_version), Some(since)) => resource_version > since,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_later;
+
+    #[test]
+    fn resource_versions_are_compared_as_numbers() {
+        for (resource_version, since, expected) in [
+            ("100", "99", true),
+            ("99", "100", false),
+            ("99", "99", false),
+            ("18446744073709551617", "18446744073709551616", true),
+            ("b", "a", false),
+            ("9", "", false),
+        ] {
+            assert_eq!(
+                is_later(resource_version, since),
+                expected,
+                "{resource_version} {since}"
+            );
+        }
+    }
+}

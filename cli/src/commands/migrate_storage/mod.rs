@@ -1,0 +1,267 @@
+//! `rbuilder migrate-storage`: writes the objects of CRDs again, so that all are stored in the storage
+//! version, and removes the other versions from `status.storedVersions`.
+//!
+//! The stored versions are only changed if every object was written after the CRD got its storage
+//! version, and if the spec of the CRD was the same all the time. A run that is killed is continued by
+//! the next one: see [`definition`].
+
+mod by_cluster;
+mod definition;
+mod keys;
+mod permissions;
+mod progress;
+mod project;
+mod report;
+mod requests;
+mod rewrite;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use self::by_cluster::End;
+use self::definition::Definition;
+use self::progress::Progress;
+use self::project::{Wanted, find_wanted};
+use self::requests::Requests;
+use self::rewrite::{Pace, Rewrite, Tally};
+use super::find_kubectl;
+use crate::cluster::{Interrupt, Proxy};
+use crate::count::counted;
+use crate::engine::Output;
+use crate::flags::{MigrateStorageFlags, Migrator};
+use crate::shell::Shell;
+
+/// The default of `--qps`. client-go lets a client send 5, and kubectl 50 on average.
+const WRITES_PER_SECOND: u32 = 100;
+/// Time for all API servers of a cluster to store objects in a new version. They learn of a change
+/// through a watch, which takes less than a second.
+const SETTLE: Duration = Duration::from_secs(5);
+
+/// What has become of a CRD.
+#[derive(Debug)]
+enum State {
+    /// The project has the CRD, the cluster does not.
+    Absent,
+    /// All objects were stored in the storage version before.
+    Unneeded,
+    /// The API server would accept all writes.
+    Accepted,
+    Migrated,
+    /// The stored versions remain, for this reason.
+    Incomplete(String),
+}
+
+/// The result for a CRD.
+#[derive(Debug)]
+struct Outcome {
+    name: String,
+    /// The storage version; `None` if it is not known.
+    storage: Option<String>,
+    /// The stored versions before and after.
+    before: Vec<String>,
+    after: Vec<String>,
+    /// Whether the cluster wrote the objects.
+    by_cluster: bool,
+    /// The number of all objects, and how many of them had been written earlier.
+    objects: usize,
+    earlier: usize,
+    tally: Tally,
+    state: State,
+}
+
+impl Outcome {
+    fn new(name: &str) -> Outcome {
+        Outcome {
+            name: name.to_owned(),
+            storage: None,
+            before: Vec::new(),
+            after: Vec::new(),
+            by_cluster: false,
+            objects: 0,
+            earlier: 0,
+            tally: Tally::default(),
+            state: State::Absent,
+        }
+    }
+
+    fn is_incomplete(&self) -> bool {
+        matches!(self.state, State::Incomplete(_))
+    }
+}
+
+/// Runs the command. Returns exit code 1 if a CRD was not migrated.
+pub(super) fn run(dir: &Path, flags: &MigrateStorageFlags, shell: &mut Shell) -> Result<u8> {
+    if flags.migrator == Migrator::Cluster && flags.qps.is_some() {
+        bail!("expected `--qps` or `--migrator cluster`, found both: the cluster writes at its own rate");
+    }
+    let wanted = find_wanted(dir, flags, shell)?;
+    let kubectl = find_kubectl(dir, &flags.cluster.choice())?;
+    let interrupt = Interrupt::install()?;
+    let server = Proxy::start(&kubectl)?;
+    let job = Job {
+        requests: Requests {
+            server: &server,
+            interrupt: &interrupt,
+        },
+        flags,
+    };
+    let mut outcomes = Vec::new();
+    for wanted in &wanted {
+        outcomes.push(job.migrate(wanted, shell));
+        if interrupt.is_asked() {
+            break;
+        }
+    }
+    match flags.output {
+        Output::Text => shell.report(&report::render(&outcomes)),
+        Output::Json => shell.out(&format!("{:#}\n", report::to_json(&outcomes, flags.dry_run))),
+    }
+    Ok(u8::from(
+        outcomes.iter().any(Outcome::is_incomplete) || interrupt.is_asked(),
+    ))
+}
+
+/// What the migrations of all CRDs share.
+struct Job<'a> {
+    requests: Requests<'a>,
+    flags: &'a MigrateStorageFlags,
+}
+
+impl Job<'_> {
+    fn migrate(&self, wanted: &Wanted, shell: &mut Shell) -> Outcome {
+        let mut outcome = Outcome::new(&wanted.name);
+        if let Err(error) = self.try_migrate(wanted, &mut outcome, shell) {
+            outcome.state = State::Incomplete(format!("{error:#}"));
+        }
+        outcome
+    }
+
+    fn try_migrate(&self, wanted: &Wanted, outcome: &mut Outcome, shell: &mut Shell) -> Result<()> {
+        let Some(definition) = Definition::read(&self.requests, &wanted.name)? else {
+            return match wanted.storage {
+                Some(_) => Ok(()),
+                None => bail!("the cluster has no such CRD"),
+            };
+        };
+        outcome.storage = Some(definition.storage.clone());
+        outcome.before.clone_from(&definition.stored);
+        outcome.after.clone_from(&definition.stored);
+        warn_of_other_version(wanted, &definition, shell);
+        if definition.is_migrated() {
+            if !self.flags.dry_run {
+                definition.forget(&self.requests)?;
+            }
+            outcome.state = State::Unneeded;
+            return Ok(());
+        }
+        if !definition.is_storage_served() {
+            bail!(
+                "the API server does not serve the storage version {}, and writes in another version could lose fields: serve it",
+                definition.storage
+            );
+        }
+        if self.may_use_cluster() && self.migrate_by_cluster(&definition, outcome, shell)? {
+            return Ok(());
+        }
+        self.migrate_by_rbuilder(&definition, outcome, shell)
+    }
+
+    /// Returns whether the cluster is asked first. It has no dry run, and its own rate.
+    fn may_use_cluster(&self) -> bool {
+        let flags = self.flags;
+        !flags.dry_run && flags.qps.is_none() && flags.migrator != Migrator::Rbuilder
+    }
+
+    /// Lets the cluster write the objects. Returns false if rbuilder has to do it.
+    fn migrate_by_cluster(
+        &self,
+        definition: &Definition,
+        outcome: &mut Outcome,
+        shell: &mut Shell,
+    ) -> Result<bool> {
+        let mut progress = Progress::new(&definition.name);
+        let end = by_cluster::migrate(&self.requests, definition, &mut |message| {
+            progress.show_message(message, shell);
+        });
+        let reason = match end? {
+            End::Migrated => {
+                outcome.by_cluster = true;
+                outcome.after = definition.trim(&self.requests)?.stored;
+                outcome.state = State::Migrated;
+                return Ok(true);
+            }
+            End::Unavailable(reason) => format!("the cluster does not migrate: {reason}"),
+            End::Failed(reason) => format!("the migration by the cluster failed: {reason}"),
+        };
+        if self.flags.migrator == Migrator::Cluster {
+            bail!(reason);
+        }
+        shell.note(&format!(
+            "{}: {reason}; rbuilder writes the objects\n",
+            definition.name
+        ));
+        Ok(false)
+    }
+
+    fn migrate_by_rbuilder(
+        &self,
+        definition: &Definition,
+        outcome: &mut Outcome,
+        shell: &mut Shell,
+    ) -> Result<()> {
+        let is_dry_run = self.flags.dry_run;
+        permissions::check(&self.requests, definition, is_dry_run)?;
+        let mut progress = Progress::new(&definition.name);
+        let recorded = definition.recorded();
+        if recorded.is_none() && !is_dry_run {
+            progress.show_message(&settling(definition), shell);
+            self.requests.wait(SETTLE)?;
+        }
+        let listing = keys::list(&self.requests, definition, recorded)?;
+        if recorded.is_none() && !is_dry_run {
+            definition.record(&self.requests, &listing.resource_version)?;
+        }
+        outcome.earlier = listing.done;
+        outcome.objects = listing.done + listing.keys.len();
+        let rewrite = Rewrite {
+            requests: &self.requests,
+            definition,
+            pace: Pace::per_second(self.flags.qps.unwrap_or(WRITES_PER_SECOND)),
+            is_dry_run,
+        };
+        outcome.tally = rewrite.run(&listing.keys, &mut |tally, rate| {
+            progress.show_count(tally, listing.keys.len(), rate, shell);
+        });
+        outcome.state = match (outcome.tally.stopped, outcome.tally.failures.len()) {
+            (Some(reason), _) => State::Incomplete(reason.to_owned()),
+            (None, 0) if is_dry_run => State::Accepted,
+            (None, 0) => {
+                outcome.after = definition.trim(&self.requests)?.stored;
+                State::Migrated
+            }
+            (None, count) => State::Incomplete(format!("{} could not be written", counted(count, "object"))),
+        };
+        Ok(())
+    }
+}
+
+/// Returns the progress while [`SETTLE`] passes.
+fn settling(definition: &Definition) -> String {
+    format!("waiting until all API servers store {}", definition.storage)
+}
+
+/// Warns if the cluster does not have the CRD of the project yet.
+fn warn_of_other_version(wanted: &Wanted, definition: &Definition, shell: &mut Shell) {
+    if let Some(storage) = wanted
+        .storage
+        .as_ref()
+        .filter(|storage| **storage != definition.storage)
+    {
+        shell.warning(&format!(
+            "{}: the cluster stores {}, the CRD of the project stores {storage}: apply it first to migrate to {storage}",
+            definition.name, definition.storage
+        ));
+    }
+}

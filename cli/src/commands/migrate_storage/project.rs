@@ -1,0 +1,95 @@
+//! The CRDs to migrate.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use rbuilder_yaml::{describe_failure, list_items, parse_values};
+use serde_json::Value;
+
+use crate::commands::decide;
+use crate::commands::manifests::{Request, collect_manifests};
+use crate::flags::MigrateStorageFlags;
+use crate::shell::Shell;
+
+const KIND: &str = "CustomResourceDefinition";
+
+/// A CRD to migrate.
+#[derive(Debug, PartialEq)]
+pub(super) struct Wanted {
+    pub(super) name: String,
+    /// The storage version in the project; `None` for a CRD that the user named.
+    pub(super) storage: Option<String>,
+}
+
+/// Returns the CRDs that the user named, otherwise those that the project generates.
+///
+/// # Errors
+/// Fails if a name is not that of a CRD, if there is no project, or with the errors in its source.
+pub(super) fn find_wanted(dir: &Path, flags: &MigrateStorageFlags, shell: &mut Shell) -> Result<Vec<Wanted>> {
+    if let Some(name) = flags.names.iter().find(|name| !is_name(name)) {
+        bail!("expected the name of a CRD, such as `cups.example.com`, found `{name}`");
+    }
+    if !flags.names.is_empty() {
+        let named = flags.names.iter().map(|name| Wanted {
+            name: name.clone(),
+            storage: None,
+        });
+        return Ok(named.collect());
+    }
+    if !dir.join("Cargo.toml").is_file() {
+        bail!("expected a project, or the names of CRDs, such as `cups.example.com`");
+    }
+    let request = Request::for_source(&flags.source, shell);
+    let (_, (files, found)) = decide(dir, shell, &mut |tree| collect_manifests(tree, &request))?;
+    found.print_around("", shell);
+    let mut wanted = Vec::new();
+    for file in files.iter().filter(|file| file.text.contains(KIND)) {
+        let documents = parse_values(&file.text);
+        let documents = documents.map_err(|error| describe_failure(&file.path, &file.text, &error))?;
+        let crds = documents.into_iter().flat_map(list_items);
+        wanted.extend(crds.filter_map(|crd| read_definition(&crd)));
+    }
+    if wanted.is_empty() {
+        bail!("the project generates no CRDs: name those to migrate, such as `cups.example.com`");
+    }
+    Ok(wanted)
+}
+
+/// Returns whether a text can be the name of a CRD, `<plural>.<group>`.
+fn is_name(text: &str) -> bool {
+    let is_allowed =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+    text.split_once('.')
+        .is_some_and(|(plural, group)| !plural.is_empty() && !group.is_empty())
+        && text.bytes().all(is_allowed)
+}
+
+fn read_definition(crd: &Value) -> Option<Wanted> {
+    let versions = crd["spec"]["versions"].as_array()?;
+    let storage = versions.iter().find(|version| version["storage"] == true)?;
+    (crd["kind"] == KIND).then_some(())?;
+    Some(Wanted {
+        name: crd["metadata"]["name"].as_str()?.to_owned(),
+        storage: Some(storage["name"].as_str()?.to_owned()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_name;
+
+    #[test]
+    fn names_of_crds_have_a_plural_and_a_group() {
+        for (text, expected) in [
+            ("cups.example.com", true),
+            ("cups.e-x.io", true),
+            ("cups", false),
+            (".example.com", false),
+            ("cups.", false),
+            ("Cup.example.com", false),
+            ("cups.example.com/status", false),
+        ] {
+            assert_eq!(is_name(text), expected, "{text}");
+        }
+    }
+}

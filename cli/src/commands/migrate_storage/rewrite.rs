@@ -1,0 +1,302 @@
+//! Writes objects without changing them, so that the API server stores them in the storage version.
+//!
+//! The write is an empty merge patch. The server reads the object, finds nothing to change, and encodes
+//! it in the storage version; if that gives the stored bytes, it writes nothing. Unlike a PUT of what
+//! was read, the patch cannot undo somebody's change, needs no second request, and loses no field that
+//! the version of the request does not have. No field gets another owner in `managedFields`.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::definition::Definition;
+use super::keys::Key;
+use super::requests::{JSON, Requests, is_unavailable};
+use crate::cluster::{Body, Refusal};
+
+/// Number of requests at the same time.
+const WORKERS: usize = 8;
+/// Number of objects in a row for which the server is not available, after which to stop.
+const GIVE_UP: usize = 20;
+/// Number of attempts to write an object that others write at the same time.
+const ATTEMPTS: usize = 5;
+/// Interval at which to report the progress.
+const TICK: Duration = Duration::from_millis(250);
+/// Period over which the rate is measured.
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// What happened to the objects.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) rewritten: usize,
+    /// The objects that were deleted after they had been listed.
+    pub(super) gone: usize,
+    pub(super) failures: Vec<Failure>,
+    /// Why objects are left that were not tried.
+    pub(super) stopped: Option<&'static str>,
+}
+
+impl Tally {
+    /// Returns the number of objects that were tried.
+    pub(super) fn tried(&self) -> usize {
+        self.rewritten + self.gone + self.failures.len()
+    }
+}
+
+/// An object that could not be written.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) key: Key,
+    pub(super) refusal: Refusal,
+}
+
+/// The result for one object.
+enum Verdict {
+    Rewritten,
+    Gone,
+    Failed(Refusal),
+}
+
+/// Limits the rate of writes of all workers.
+pub(super) struct Pace {
+    /// `None` for no limit.
+    interval: Option<Duration>,
+    next: Mutex<Instant>,
+}
+
+impl Pace {
+    /// Creates a limit in writes per second; 0 is no limit.
+    pub(super) fn per_second(writes: u32) -> Pace {
+        Pace {
+            interval: (writes > 0).then(|| Duration::from_secs(1) / writes),
+            next: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// Returns how long to wait before the next write. Time in which nobody asked is not saved up.
+    fn take(&self, now: Instant) -> Duration {
+        let Some(interval) = self.interval else {
+            return Duration::ZERO;
+        };
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = now.max(*next);
+        *next = at + interval;
+        at - now
+    }
+}
+
+/// How to write objects.
+pub(super) struct Rewrite<'a> {
+    pub(super) requests: &'a Requests<'a>,
+    pub(super) definition: &'a Definition,
+    pub(super) pace: Pace,
+    pub(super) is_dry_run: bool,
+}
+
+impl Rewrite<'_> {
+    /// Writes objects, and calls `report` from time to time with the state and the number of writes per
+    /// second. An object that cannot be written does not stop the others; a server that is not
+    /// available does. So does the user.
+    pub(super) fn run(&self, keys: &[Key], report: &mut dyn FnMut(&Tally, f64)) -> Tally {
+        let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let (sender, receiver) = mpsc::channel();
+        let mut tally = Tally::default();
+        std::thread::scope(|scope| {
+            for _ in 0..WORKERS {
+                let (sender, next, stop) = (sender.clone(), &next, &stop);
+                scope.spawn(move || self.work(keys, next, stop, &sender));
+            }
+            drop(sender);
+            let mut watch = Watch::new();
+            loop {
+                match receiver.recv_timeout(TICK) {
+                    Ok((at, verdict)) => {
+                        watch.count(&verdict);
+                        add(&mut tally, &keys[at], verdict);
+                    }
+                    Err(mpsc::RecvTimeoutError::Timeout) => {}
+                    Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                }
+                if watch.in_a_row >= GIVE_UP {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                if let Some(rate) = watch.rate(tally.tried(), Instant::now()) {
+                    report(&tally, rate);
+                }
+            }
+        });
+        tally.stopped = match (tally.tried() < keys.len(), self.requests.interrupt.is_asked()) {
+            (false, _) => None,
+            (true, true) => Some("interrupted"),
+            (true, false) => Some("the server was not available for many objects in a row"),
+        };
+        tally
+    }
+
+    /// Writes objects until none is left.
+    fn work(
+        &self,
+        keys: &[Key],
+        next: &AtomicUsize,
+        stop: &AtomicBool,
+        results: &mpsc::Sender<(usize, Verdict)>,
+    ) {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(key) = keys.get(at) else {
+                return;
+            };
+            let pause = self.pace.take(Instant::now());
+            if stop.load(Ordering::Relaxed)
+                || self.requests.wait(pause).is_err()
+                || self.requests.interrupt.is_asked()
+            {
+                return;
+            }
+            match self.rewrite(key) {
+                Verdict::Failed(_) if self.requests.interrupt.is_asked() => return,
+                verdict => drop(results.send((at, verdict))),
+            }
+        }
+    }
+
+    /// Writes an object.
+    fn rewrite(&self, key: &Key) -> Verdict {
+        let dry_run = if self.is_dry_run { "&dryRun=All" } else { "" };
+        let path = format!("{}?fieldManager=rbuilder{dry_run}", self.definition.object(key));
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            let answer = match self.requests.send("PATCH", &path, JSON, Body::MergePatch("{}")) {
+                Ok(answer) => answer,
+                Err(error) => return Verdict::Failed(without_answer(&error)),
+            };
+            match answer.check() {
+                Ok(()) => return Verdict::Rewritten,
+                Err(Refusal { status: 404, .. }) => return Verdict::Gone,
+                // The server has tried it several times.
+                Err(refusal) if refusal.status == 409 => last = Some(refusal),
+                Err(refusal) => return Verdict::Failed(refusal),
+            }
+        }
+        Verdict::Failed(last.unwrap_or_else(|| without_answer(&anyhow::anyhow!("no answer"))))
+    }
+}
+
+fn without_answer(error: &anyhow::Error) -> Refusal {
+    Refusal {
+        status: 503,
+        reason: None,
+        message: format!("{error:#}"),
+    }
+}
+
+fn add(tally: &mut Tally, key: &Key, verdict: Verdict) {
+    match verdict {
+        Verdict::Rewritten => tally.rewritten += 1,
+        Verdict::Gone => tally.gone += 1,
+        Verdict::Failed(refusal) => tally.failures.push(Failure {
+            key: key.clone(),
+            refusal,
+        }),
+    }
+}
+
+/// Watches how the work goes.
+struct Watch {
+    /// Number of objects in a row for which the server was not available.
+    in_a_row: usize,
+    reported: Instant,
+    /// Numbers of objects in the last seconds, with their times.
+    marks: VecDeque<(Instant, usize)>,
+}
+
+impl Watch {
+    fn new() -> Watch {
+        let now = Instant::now();
+        Watch {
+            in_a_row: 0,
+            reported: now,
+            marks: VecDeque::from([(now, 0)]),
+        }
+    }
+
+    fn count(&mut self, verdict: &Verdict) {
+        self.in_a_row = match verdict {
+            Verdict::Failed(refusal) if is_unavailable(refusal) => self.in_a_row + 1,
+            _ => 0,
+        };
+    }
+
+    /// Returns the number of objects per second if it is time to report it.
+    fn rate(&mut self, tried: usize, now: Instant) -> Option<f64> {
+        if now - self.reported < TICK {
+            return None;
+        }
+        self.reported = now;
+        self.marks.push_back((now, tried));
+        while self.marks.len() > 2 && now - self.marks[0].0 > PERIOD {
+            self.marks.pop_front();
+        }
+        let (since, before) = self.marks[0];
+        let count = u32::try_from(tried - before).unwrap_or(u32::MAX);
+        Some(f64::from(count) / (now - since).as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pace_spreads_writes_evenly() {
+        let pace = Pace::per_second(100);
+        let now = Instant::now() + Duration::from_secs(1);
+        let pauses = [0, 1, 2].map(|_| pace.take(now));
+        assert_eq!(pauses, [0, 10, 20].map(Duration::from_millis));
+        // Nothing is saved up in a pause.
+        let later = now + Duration::from_secs(5);
+        assert_eq!(
+            [pace.take(later), pace.take(later)],
+            [0, 10].map(Duration::from_millis)
+        );
+        let free = Pace::per_second(0);
+        assert_eq!([free.take(now), free.take(now)], [Duration::ZERO; 2]);
+    }
+
+    #[test]
+    fn only_a_server_that_is_not_available_counts_in_a_row() {
+        let failed = |status| {
+            Verdict::Failed(Refusal {
+                status,
+                reason: None,
+                message: String::new(),
+            })
+        };
+        let mut watch = Watch::new();
+        for (verdict, expected) in [
+            (failed(503), 1),
+            (failed(500), 2),
+            (failed(422), 0),
+            (failed(429), 1),
+            (Verdict::Rewritten, 0),
+            (Verdict::Gone, 0),
+        ] {
+            watch.count(&verdict);
+            assert_eq!(watch.in_a_row, expected);
+        }
+    }
+
+    #[test]
+    fn rate_is_that_of_the_last_seconds() {
+        let mut watch = Watch::new();
+        let start = watch.reported;
+        let at = |millis| start + Duration::from_millis(millis);
+        assert_eq!(watch.rate(10, at(100)), None);
+        assert_eq!(watch.rate(100, at(1000)), Some(100.0));
+        assert_eq!(watch.rate(100, at(2000)), Some(50.0));
+        let rate = watch.rate(100, at(60_000)).expect("a rate");
+        assert!(rate < 0.1, "{rate}");
+    }
+}
