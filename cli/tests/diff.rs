@@ -1,7 +1,7 @@
 //! `rbuilder diff`: the states that it compares, and its reports. How changes are classified is
 //! tested in `crates/compatibility/tests`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Folder, Ran};
 
@@ -431,7 +431,7 @@ fn fields_that_objects_lose_between_versions_are_found() {
     assert_eq!(report["base"], Value::Null);
     assert_eq!(
         report["versions"],
-        serde_json::json!({ "pairs": 1, "convertedByWebhook": [] })
+        json!({ "pairs": 1, "convertedByWebhook": [], "withoutRoundTripTest": {} })
     );
     assert_eq!(report["changes"][0]["field"], "spec.paint");
     assert_eq!(
@@ -464,4 +464,44 @@ fn versions_that_a_webhook_converts_are_named() {
     let ran = folder.run("diff main --versions");
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("--versions"), "{}", ran.err);
+}
+
+#[test]
+fn versions_without_a_round_trip_test_are_named() {
+    let folder = Folder::new();
+    folder.run("init --domain example.com --project-name shop").ok();
+    for version in ["v1", "v2"] {
+        let line = format!("create api --group g --version {version} --kind Cup --manifests=false");
+        folder.run(&line).ok();
+    }
+    folder
+        .run("create webhook --group g --version v1 --kind Cup --conversion --spoke v2")
+        .ok();
+    let tested = folder.run("diff --versions --fail-on risky").ok();
+    assert_eq!(
+        tested.out,
+        "cups.g.example.com: a webhook converts its versions, and tests with `rbuilder::testing::assert_round_trip` examine \
+         them all\n\
+         compared 0 pairs of versions: 0 breaking, 0 risky, 0 compatible\n"
+    );
+    folder.replace(
+        "tests/cup_v1_webhook.rs",
+        "testing::assert_round_trip::<",
+        "other::<",
+    );
+    let untested = folder.run("diff --versions").ok();
+    let expected =
+        "cups.g.example.com: a webhook converts its versions, and no test was found that examines v1, v2: ";
+    assert!(untested.out.starts_with(expected), "{}", untested.out);
+    assert_eq!(folder.run("diff --versions --fail-on risky").code, 1);
+    let json = folder.run("diff --versions --output json").ok();
+    let report: Value = serde_json::from_str(&json.out).expect("JSON");
+    assert_eq!(
+        report["versions"],
+        json!({
+            "pairs": 0,
+            "convertedByWebhook": ["cups.g.example.com"],
+            "withoutRoundTripTest": { "cups.g.example.com": ["v1", "v2"] },
+        })
+    );
 }

@@ -24,7 +24,13 @@ pub(super) fn render(report: &Report) -> Value {
             pairs,
             converted_by_webhook,
         } => {
-            let versions = json!({ "pairs": pairs, "convertedByWebhook": converted_by_webhook });
+            let names: Vec<&str> = converted_by_webhook.iter().map(|crd| crd.name.as_str()).collect();
+            let untested = converted_by_webhook
+                .iter()
+                .map(|crd| (crd.name.clone(), json!(crd.untested)));
+            let versions = json!({
+                "pairs": pairs, "convertedByWebhook": names, "withoutRoundTripTest": untested.collect::<serde_json::Map<_, _>>(),
+            });
             (None, Some(versions))
         }
     };

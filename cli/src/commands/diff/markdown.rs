@@ -23,8 +23,8 @@ pub(super) fn render(report: &Report) -> String {
         converted_by_webhook, ..
     } = &report.subject
     {
-        for name in converted_by_webhook {
-            text.push_str(&format!("- {}\n", describe_webhook(name)));
+        for crd in converted_by_webhook {
+            text.push_str(&format!("- {}\n", describe_webhook(crd)));
         }
         if !converted_by_webhook.is_empty() {
             text.push('\n');

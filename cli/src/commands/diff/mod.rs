@@ -6,6 +6,7 @@ mod example;
 mod json;
 mod markdown;
 mod revision;
+mod round_trips;
 mod sides;
 mod text;
 
@@ -15,9 +16,11 @@ use anyhow::{Result, anyhow};
 use rbuilder_compatibility::{Budget, Change, Level, compare, find_losses};
 
 use self::cluster::Stored;
+use self::round_trips::RoundTrips;
 use self::sides::{Newer, Sides};
 use crate::flags::{DiffFlags, DiffFormat, FailLevel};
 use crate::shell::Shell;
+use crate::tree::Tree;
 
 /// All levels, from the one to read first.
 const LEVELS: [Level; 3] = [Level::Breaking, Level::Risky, Level::Compatible];
@@ -29,9 +32,16 @@ enum Subject {
     Versions {
         /// The number of pairs of versions.
         pairs: usize,
-        /// The CRDs whose versions a webhook converts.
-        converted_by_webhook: Vec<String>,
+        converted_by_webhook: Vec<Converted>,
     },
+}
+
+/// A CRD whose versions a webhook converts.
+struct Converted {
+    name: String,
+    /// The versions whose conversion no test of the project examines; `None` if there is no project to
+    /// look at.
+    untested: Option<Vec<String>>,
 }
 
 /// The result of a comparison.
@@ -53,6 +63,20 @@ impl Report {
         counts.join(", ")
     }
 
+    /// Returns whether a conversion by a webhook is not tested.
+    fn has_untested(&self) -> bool {
+        let Subject::Versions {
+            converted_by_webhook, ..
+        } = &self.subject
+        else {
+            return false;
+        };
+        let mut untested = converted_by_webhook
+            .iter()
+            .filter_map(|crd| crd.untested.as_ref());
+        untested.any(|versions| !versions.is_empty())
+    }
+
     fn fails(&self, level: FailLevel) -> bool {
         let least = match level {
             FailLevel::Breaking => Level::Breaking,
@@ -63,7 +87,9 @@ impl Report {
             .stored
             .as_ref()
             .is_some_and(|stored| !stored.affected.is_empty());
-        is_hurt || self.changes.iter().any(|change| change.is_at_least(least))
+        is_hurt
+            || least == Level::Risky && self.has_untested()
+            || self.changes.iter().any(|change| change.is_at_least(least))
     }
 }
 
@@ -103,10 +129,26 @@ fn compare_states(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Sh
 fn compare_versions(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Shell) -> Result<Report> {
     let Newer { objects, .. } = sides::read_newer(dir, typed_in, flags, shell)?;
     let losses = find_losses(&objects, &Budget::default()).map_err(|reason| anyhow!(reason))?;
+    let tests = match flags.files.is_empty() && !losses.converted_by_webhook.is_empty() {
+        true => Some(RoundTrips::read(&Tree::new(dir))?),
+        false => None,
+    };
+    let examine = |name: String| {
+        let crd = objects
+            .iter()
+            .find(|crd| crd["metadata"]["name"] == name.as_str());
+        Converted {
+            untested: tests
+                .as_ref()
+                .zip(crd)
+                .map(|(tests, crd)| tests.find_untested(crd)),
+            name,
+        }
+    };
     Ok(Report {
         subject: Subject::Versions {
             pairs: losses.pairs,
-            converted_by_webhook: losses.converted_by_webhook,
+            converted_by_webhook: losses.converted_by_webhook.into_iter().map(examine).collect(),
         },
         changes: losses.changes,
         stored: None,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rbuilder_compatibility::{Change, Level, StoredVerdict};
 
 use super::example::{describe_effect, show_object};
-use super::{LEVELS, Report, Subject};
+use super::{Converted, LEVELS, Report, Subject};
 use crate::count::counted;
 
 /// Returns the report: changes by level, then the objects of the cluster, then the number of
@@ -35,8 +35,8 @@ pub(super) fn render(report: &Report) -> String {
             pairs,
             converted_by_webhook,
         } => {
-            for name in converted_by_webhook {
-                text.push_str(&format!("{}\n", describe_webhook(name)));
+            for crd in converted_by_webhook {
+                text.push_str(&format!("{}\n", describe_webhook(crd)));
             }
             let pairs = counted(*pairs, "pair");
             text.push_str(&format!("compared {pairs} of versions: {}\n", report.summary()));
@@ -46,11 +46,22 @@ pub(super) fn render(report: &Report) -> String {
 }
 
 /// Returns where the conversion of a CRD by a webhook is examined.
-pub(super) fn describe_webhook(name: &str) -> String {
-    format!(
-        "{name}: a webhook converts its versions: `rbuilder::testing::assert_round_trip` in a test of the operator finds \
-         what it loses"
-    )
+pub(super) fn describe_webhook(crd: &Converted) -> String {
+    let name = &crd.name;
+    match crd.untested.as_deref() {
+        None => format!(
+            "{name}: a webhook converts its versions: `rbuilder::testing::assert_round_trip` in a test of the operator finds \
+             what it loses"
+        ),
+        Some([]) => format!(
+            "{name}: a webhook converts its versions, and tests with `rbuilder::testing::assert_round_trip` examine them all"
+        ),
+        Some(untested) => format!(
+            "{name}: a webhook converts its versions, and no test was found that examines {}: \
+             `rbuilder::testing::assert_round_trip` finds what it loses",
+            untested.join(", ")
+        ),
+    }
 }
 
 /// Returns what the new CRDs do to an object.
