@@ -34,6 +34,8 @@ use super::claims::{Claim, Claims};
 use super::space::RangeSet;
 
 #[cfg(test)]
+pub(crate) mod model;
+#[cfg(test)]
 mod tests;
 
 /// How long the last keys of a range may take before its replica continues to work on the range.

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use super::model::Store;
 use super::*;
 
 const DURATION: Duration = Duration::from_secs(15);
@@ -26,9 +27,7 @@ enum Network {
 #[derive(Default)]
 struct World {
     now: Duration,
-    version: u64,
-    claims: Option<(Claims, String)>,
-    leases: BTreeMap<String, (String, bool)>,
+    store: Store,
     delayed: Vec<ClaimsWrite>,
     replicas: Vec<Replica>,
     started: usize,
@@ -46,9 +45,15 @@ struct Replica {
 }
 
 impl Replica {
-    /// Returns whether the replica may work on a range now.
-    fn acts_on(&self, range: u32, now: Duration) -> bool {
-        now < self.valid_until && (self.ring.serving().contains(range) || self.running.contains_key(&range))
+    /// Returns the ranges on which the replica may work now.
+    fn acting(&self, now: Duration) -> RangeSet {
+        if now >= self.valid_until {
+            return RangeSet::empty(RANGES);
+        }
+        let serving = self.ring.serving();
+        RangeSet::of(RANGES, |range| {
+            serving.contains(range) || self.running.contains_key(&range)
+        })
     }
 }
 
@@ -66,21 +71,6 @@ impl World {
         self.replicas.len() - 1
     }
 
-    fn next_version(&mut self) -> String {
-        self.version += 1;
-        self.version.to_string()
-    }
-
-    /// Stores claims if their base is still current.
-    fn store(&mut self, write: &ClaimsWrite) -> Option<String> {
-        if self.claims.as_ref().map(|(_, version)| version.clone()) != write.base {
-            return None;
-        }
-        let version = self.next_version();
-        self.claims = Some((write.claims.clone(), version.clone()));
-        Some(version)
-    }
-
     /// Runs one round of a replica: it renews its Lease, reads, and changes the claims.
     fn round(&mut self, index: usize, network: Network) {
         let sent = self.now;
@@ -89,30 +79,15 @@ impl World {
             self.crash(index);
             return;
         }
-        let (identity, leaving) = (
-            self.replicas[index].identity.clone(),
-            self.replicas[index].ring.leaving,
-        );
         if network != Network::LosesRenewal {
-            let version = self.next_version();
-            self.leases.insert(identity, (version, leaving));
+            let replica = &self.replicas[index];
+            self.store
+                .renew(replica.identity.clone(), replica.ring.is_leaving());
         }
         if network == Network::LosesRead {
             return;
         }
-        let observed = Observed {
-            claims: self.claims.clone(),
-            replicas: self
-                .leases
-                .iter()
-                .map(|(identity, (version, leaving))| Heartbeat {
-                    identity: identity.clone(),
-                    version: version.clone(),
-                    duration: DURATION,
-                    leaving: *leaving,
-                })
-                .collect(),
-        };
+        let observed = self.store.read(DURATION);
         let replica = &mut self.replicas[index];
         let now = self.now + replica.offset;
         if network != Network::LosesRenewal {
@@ -136,17 +111,18 @@ impl World {
                     WriteResult::Unknown
                 }
                 Network::LosesResponseOfWrite => {
-                    self.store(&write);
+                    self.store.write(&write);
                     WriteResult::Unknown
                 }
                 _ => self
-                    .store(&write)
+                    .store
+                    .write(&write)
                     .map_or(WriteResult::Unknown, WriteResult::Stored),
             };
             self.replicas[index].ring.written(now, write, result);
         }
         for departed in self.replicas[index].ring.departed() {
-            self.leases.remove(&departed);
+            self.store.leases.remove(&departed);
         }
         let replica = &self.replicas[index];
         if replica.ring.leaving
@@ -155,7 +131,7 @@ impl World {
                 .claims()
                 .is_none_or(|claims| claims.held_by(&replica.identity).is_empty())
         {
-            self.leases.remove(&self.replicas[index].identity);
+            self.store.leases.remove(&self.replicas[index].identity);
             self.replicas.remove(index);
         }
     }
@@ -185,24 +161,25 @@ impl World {
 
     /// Checks that no range has two replicas.
     fn check(&self) {
-        for range in 0..RANGES {
-            let acting = self
-                .replicas
-                .iter()
-                .filter(|replica| replica.acts_on(range, self.now));
-            let acting: Vec<&str> = acting.map(|replica| replica.identity.as_str()).collect();
-            assert!(acting.len() <= 1, "range {range} at {:?}: {acting:?}", self.now);
+        let mut taken = RangeSet::empty(RANGES);
+        for replica in &self.replicas {
+            let acting = replica.acting(self.now);
+            let shared: Vec<u32> = acting.iter().filter(|range| taken.contains(*range)).collect();
+            assert!(
+                shared.is_empty(),
+                "{shared:?} have two replicas at {:?}, one is {}",
+                self.now,
+                replica.identity
+            );
+            taken = taken.union(&acting);
         }
     }
 
     /// Returns the number of ranges on which a replica works.
     fn served(&self) -> usize {
-        let is_served = |range: &u32| {
-            self.replicas
-                .iter()
-                .any(|replica| replica.acts_on(*range, self.now))
-        };
-        (0..RANGES).filter(is_served).count()
+        let acting = self.replicas.iter().map(|replica| replica.acting(self.now));
+        let all = acting.fold(RangeSet::empty(RANGES), |all, acting| all.union(&acting));
+        all.len() as usize
     }
 
     fn shares(&self) -> Vec<u32> {
@@ -265,10 +242,13 @@ fn first_replica_waits_for_a_lease_duration_and_later_ones_only_settle() {
 #[test]
 fn replica_that_remembers_no_claims_waits_for_others_to_restore_them() {
     let mut world = World::default();
-    world.leases.insert("other".to_owned(), ("1".to_owned(), true));
+    world
+        .store
+        .leases
+        .insert("other".to_owned(), ("1".to_owned(), true));
     world.start(RANGES);
     world.run(DURATION - PERIOD);
-    assert_eq!(world.claims, None);
+    assert_eq!(world.store.claims, None);
     let waited = world.time_to_serve();
     assert!(
         waited >= DURATION && waited <= Duration::from_secs(20),
@@ -312,10 +292,10 @@ fn ranges_of_a_stopped_replica_are_served_within_five_seconds() {
 #[test]
 fn join_moves_only_the_share_of_the_new_replica() {
     let mut world = settled(3);
-    let before = world.claims.clone().unwrap().0;
+    let before = world.store.claims.clone().unwrap().0;
     world.start(RANGES);
     world.run(Duration::from_secs(20));
-    let after = world.claims.clone().unwrap().0;
+    let after = world.store.claims.clone().unwrap().0;
     let moved = (0..RANGES)
         .filter(|range| before.holder(*range) != after.holder(*range))
         .count();
@@ -360,7 +340,7 @@ fn range_stays_given_up_while_the_write_may_still_arrive() {
     world.round(0, Network::LosesWrite);
     assert_eq!(world.shares(), [4]);
     let write = world.delayed.remove(0);
-    assert!(world.store(&write).is_some());
+    assert!(world.store.write(&write).is_some());
     world.run(Duration::from_secs(6));
     assert_eq!(world.shares(), [8]);
 }
@@ -378,21 +358,21 @@ fn range_with_a_key_that_never_ends_is_served_again() {
 #[test]
 fn deleted_claims_are_restored() {
     let mut world = settled(2);
-    let before = world.claims.take().unwrap().0;
+    let before = world.store.claims.take().unwrap().0;
     world.run(Duration::from_secs(4));
-    let after = world.claims.clone().unwrap().0;
+    let after = world.store.claims.clone().unwrap().0;
     assert_eq!(after.ranges, before.ranges);
-    world.claims = None;
+    world.store.claims = None;
     world.start(RANGES);
     world.run(Duration::from_secs(10));
-    let after = world.claims.clone().unwrap().0;
+    let after = world.store.claims.clone().unwrap().0;
     assert!(
         after.fresh.is_some() && after.held_by("replica-3").is_empty(),
         "{after:?}"
     );
     world.run(Duration::from_secs(30));
     assert_eq!(world.served(), RANGES as usize);
-    assert_eq!(world.claims.unwrap().0.fresh, None);
+    assert_eq!(world.store.claims.unwrap().0.fresh, None);
 }
 
 /// The number is part of the claims, so replicas with different settings still agree.
@@ -408,53 +388,81 @@ fn number_of_ranges_changes_once_nobody_owns_one() {
     world.start(4);
     world.run(Duration::from_secs(6));
     assert_eq!(world.shares(), [4]);
-    assert_eq!(world.claims.unwrap().0.space(), 4);
+    assert_eq!(world.store.claims.unwrap().0.space(), 4);
 }
 
 /// Its keys of the range may still be running, so it is not enough to take no more of them.
 #[test]
 fn replica_whose_claim_was_removed_has_lost() {
     let mut world = settled(2);
-    let write = world.claims.as_mut().unwrap();
+    let write = world.store.claims.as_mut().unwrap();
     write.0.ranges.fill(None);
     world.run(PERIOD);
     assert_eq!(world.replicas.len(), 0);
 }
 
-#[derive(Clone, Debug)]
+/// What happens in a history. An index selects one of those that exist at that moment.
+#[derive(Clone, Copy, Debug)]
 enum Event {
     Start,
-    Crash(prop::sample::Index),
-    Stop(prop::sample::Index),
-    Round(prop::sample::Index, Network),
-    Begin(prop::sample::Index, u32),
-    End(prop::sample::Index),
-    Arrive(prop::sample::Index),
+    Crash(usize),
+    Stop(usize),
+    Round(usize, Network),
+    Begin(usize, u32),
+    End(usize),
+    Arrive(usize),
     DeleteClaims,
-    DeleteLease(prop::sample::Index),
+    DeleteLease(usize),
 }
 
-fn any_event() -> impl Strategy<Value = Event> {
-    let index = any::<prop::sample::Index>;
-    let network = prop_oneof![
-        8 => Just(Network::Works),
-        1 => Just(Network::LosesRenewal),
-        1 => Just(Network::LosesRead),
-        1 => Just(Network::LosesWrite),
-        1 => Just(Network::LosesResponseOfWrite),
-        2 => Just(Network::DelaysWrite),
-    ];
-    prop_oneof![
-        3 => Just(Event::Start),
-        1 => index().prop_map(Event::Crash),
-        2 => index().prop_map(Event::Stop),
-        60 => (index(), network).prop_map(|(index, network)| Event::Round(index, network)),
-        6 => (index(), 0..RANGES).prop_map(|(index, range)| Event::Begin(index, range)),
-        6 => index().prop_map(Event::End),
-        3 => index().prop_map(Event::Arrive),
-        1 => Just(Event::DeleteClaims),
-        1 => index().prop_map(Event::DeleteLease),
-    ]
+/// Reads decisions from a number. A strategy of proptest for each of them would take four times as long as the
+/// histories themselves.
+struct Decisions(u64);
+
+impl Decisions {
+    /// Returns a number below `choices`.
+    fn next(&mut self, choices: u64) -> u64 {
+        let choice = self.0 % choices;
+        self.0 /= choices;
+        choice
+    }
+
+    fn index(&mut self) -> usize {
+        self.next(1 << 12) as usize
+    }
+
+    fn network(&mut self) -> Network {
+        match self.next(14) {
+            0..8 => Network::Works,
+            8 => Network::LosesRenewal,
+            9 => Network::LosesRead,
+            10 => Network::LosesWrite,
+            11 => Network::LosesResponseOfWrite,
+            _ => Network::DelaysWrite,
+        }
+    }
+
+    fn event(&mut self) -> Event {
+        match self.next(83) {
+            0..60 => Event::Round(self.index(), self.network()),
+            60..66 => Event::Begin(self.index(), self.next(RANGES.into()) as u32),
+            66..72 => Event::End(self.index()),
+            72..75 => Event::Start,
+            75..78 => Event::Arrive(self.index()),
+            78..80 => Event::Stop(self.index()),
+            80 => Event::Crash(self.index()),
+            81 => Event::DeleteClaims,
+            _ => Event::DeleteLease(self.index()),
+        }
+    }
+
+    /// Returns the time between two events: mostly short, sometimes as long as a suspended machine.
+    fn wait(&mut self) -> Duration {
+        Duration::from_millis(match self.next(21) {
+            0 => 1500 + self.next(28_500),
+            _ => self.next(1500),
+        })
+    }
 }
 
 impl World {
@@ -465,46 +473,54 @@ impl World {
                 self.start(RANGES);
             }
             Event::Arrive(index) if !self.delayed.is_empty() => {
-                let write = self.delayed.remove(index.index(self.delayed.len()));
-                self.store(&write);
+                let write = self.delayed.remove(index % self.delayed.len());
+                self.store.write(&write);
             }
-            Event::DeleteClaims => self.claims = None,
-            Event::DeleteLease(index) if !self.leases.is_empty() => {
-                let identity = self.leases.keys().nth(index.index(self.leases.len())).cloned();
-                self.leases.remove(&identity.unwrap());
+            Event::DeleteClaims => self.store.claims = None,
+            Event::DeleteLease(index) if !self.store.leases.is_empty() => {
+                let identity = self
+                    .store
+                    .leases
+                    .keys()
+                    .nth(index % self.store.leases.len())
+                    .cloned();
+                self.store.leases.remove(&identity.unwrap());
             }
             _ if replicas == 0 => {}
-            Event::Crash(index) => self.crash(index.index(replicas)),
-            Event::Stop(index) => self.replicas[index.index(replicas)].ring.leave(),
-            Event::Round(index, network) => self.round(index.index(replicas), network),
+            Event::Crash(index) => self.crash(index % replicas),
+            Event::Stop(index) => self.replicas[index % replicas].ring.leave(),
+            Event::Round(index, network) => self.round(index % replicas, network),
             Event::Begin(index, range) => {
                 let now = self.now;
-                let replica = &mut self.replicas[index.index(replicas)];
+                let replica = &mut self.replicas[index % replicas];
                 if now < replica.valid_until && replica.ring.serving().contains(range) {
                     *replica.running.entry(range).or_default() += 1;
                 }
             }
-            Event::End(index) => drop(self.replicas[index.index(replicas)].running.pop_first()),
+            Event::End(index) => drop(self.replicas[index % replicas].running.pop_first()),
             Event::Start | Event::Arrive(_) | Event::DeleteLease(_) => {}
         }
     }
 }
 
-/// Returns times between events: mostly short, sometimes as long as a suspended machine.
-fn any_wait() -> impl Strategy<Value = Duration> {
-    prop_oneof![
-        20 => (0_u64..1500).prop_map(Duration::from_millis),
-        1 => (1500_u64..30_000).prop_map(Duration::from_millis),
-    ]
+/// Returns the number of histories to try. CI tries 10,000.
+fn histories() -> u32 {
+    match std::env::var("RBUILDER_RING_HISTORIES") {
+        Ok(number) => number.parse().expect("RBUILDER_RING_HISTORIES is a number"),
+        Err(_) => 300,
+    }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: histories(), ..ProptestConfig::default() })]
 
     /// Whatever happens, no range has two replicas, and once faults end, every range has one.
     #[test]
     fn no_history_gives_a_range_to_two_replicas(
-        history in prop::collection::vec((any_wait(), any_event()), 1..300),
+        history in prop::collection::vec(any::<u64>().prop_map(|number| {
+            let mut decisions = Decisions(number);
+            (decisions.wait(), decisions.event())
+        }), 1..300),
     ) {
         let mut world = World::default();
         for (wait, event) in history {
