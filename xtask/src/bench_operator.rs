@@ -52,7 +52,13 @@ pub(crate) struct Args {
     #[arg(long)]
     no_go: bool,
 
-    /// Operators to measure, of `rust`, `rust-tuned`, `go` and `go-tuned`; all by default
+    /// Measure several replicas that share the objects instead, with and without shards of the API server, beside
+    /// single leaders. Takes numbers of replicas, such as `1,2,4`
+    #[arg(long, value_delimiter = ',', conflicts_with_all = ["instructions", "json"])]
+    replicas: Vec<usize>,
+
+    /// Operators to measure, of `rust`, `rust-tuned`, `go` and `go-tuned`, or with `--replicas`, of `leader`, `shards`,
+    /// `labelled` and `go-leader`; all by default
     #[arg(long, value_delimiter = ',')]
     operators: Vec<String>,
 
@@ -92,15 +98,14 @@ pub(crate) fn measure_operators(args: &Args) -> Result<()> {
     if args.instructions {
         return count_instructions(&args.objects, &manager, driver);
     }
-    let mut operators = vec![
-        format!("rust={}", manager.display()),
-        format!("rust-tuned={RUST_TUNED} {}", manager.display()),
-    ];
-    if !args.no_go {
-        let manager = go_build(&target)?;
-        operators.push(format!("go={}", manager.display()));
-        operators.push(format!("go-tuned={GO_TUNED} {} --tuned", manager.display()));
-    }
+    let go = match args.no_go {
+        true => None,
+        false => Some(go_build(&target)?),
+    };
+    let operators = match args.replicas.is_empty() {
+        true => single_operators(&manager, go.as_deref()),
+        false => fleet_operators(&manager, go.as_deref()),
+    };
     let mut driver = driver()
         .args(["--objects", &args.objects, "--rates", &args.rates])
         .args(["--cold", &args.cold.to_string(), "--warm", &args.warm.to_string()])
@@ -109,10 +114,40 @@ pub(crate) fn measure_operators(args: &Args) -> Result<()> {
     for operator in select_operators(operators, &args.operators)? {
         driver = driver.args(["--operator", &operator]);
     }
+    for replicas in &args.replicas {
+        driver = driver.args(["--replicas", &replicas.to_string()]);
+    }
     if let Some(json) = &args.json {
         driver = driver.arg("--json").arg(std::path::absolute(json)?);
     }
     driver.run()
+}
+
+/// Returns the operators that are measured alone, as `<name>=<command line>`.
+fn single_operators(rust: &Path, go: Option<&Path>) -> Vec<String> {
+    let mut operators = vec![
+        format!("rust={}", rust.display()),
+        format!("rust-tuned={RUST_TUNED} {}", rust.display()),
+    ];
+    if let Some(go) = go {
+        operators.push(format!("go={}", go.display()));
+        operators.push(format!("go-tuned={GO_TUNED} {} --tuned", go.display()));
+    }
+    operators
+}
+
+/// Returns the operators whose replicas are measured together, and single leaders beside them.
+fn fleet_operators(rust: &Path, go: Option<&Path>) -> Vec<String> {
+    let (rust, namespace) = (rust.display(), "--leader-election-namespace=default");
+    let mut operators = vec![
+        format!("leader={rust} --leader-elect {namespace}"),
+        format!("shards={rust} --shards=auto {namespace}"),
+        format!("labelled={rust} --shards=auto --label-owned {namespace}"),
+    ];
+    if let Some(go) = go {
+        operators.push(format!("go-leader={GO_TUNED} {} --tuned", go.display()));
+    }
+    operators
 }
 
 /// Prints the instructions of a cold start for each number of objects, and the instructions per
@@ -153,6 +188,13 @@ fn count_instructions(numbers: &str, manager: &Path, driver: impl Fn() -> Cmd) -
     Ok(())
 }
 
+/// Returns the names of all operators.
+fn list(operators: &[String]) -> String {
+    let names = operators.iter().filter_map(|operator| operator.split('=').next());
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
 /// Returns the operators with these names, as `<name>=<command line>`. Returns all operators if
 /// `names` is empty.
 ///
@@ -163,7 +205,10 @@ fn select_operators(mut operators: Vec<String>, names: &[String]) -> Result<Vec<
     let is_named = |operator: &str, name: &str| operator.split_once('=').is_some_and(|(its, _)| its == name);
     for name in names {
         if !operators.iter().any(|operator| is_named(operator, name)) {
-            bail!("no operator `{name}` is measured: write `rust`, `rust-tuned`, `go` or `go-tuned`");
+            bail!(
+                "no operator `{name}` is measured: write some of {}",
+                list(&operators)
+            );
         }
     }
     operators.retain(|operator| names.is_empty() || names.iter().any(|name| is_named(operator, name)));

@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 
 /// Number of namespaces, over which the objects are distributed.
 const NAMESPACES: usize = 10;
+/// The feature gate with which the API server sends a replica its own objects only.
+pub const SERVER_SHARDS: &str = "ShardedListAndWatch";
 /// Number of concurrent requests.
 const AT_A_TIME: usize = 16;
 
@@ -27,9 +29,14 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a cluster and creates the objects.
-    pub async fn populated(objects: usize) -> Result<Self> {
-        let environment = Environment::builder()
+    /// Starts a cluster, with this feature gate if there is one, and creates the objects.
+    pub async fn populated(objects: usize, gate: Option<&str>) -> Result<Self> {
+        let builder = gate
+            .into_iter()
+            .fold(Environment::builder(), |builder, gate| {
+                builder.apiserver_arg(format!("--feature-gates={gate}=true"))
+            });
+        let environment = builder
             // Large enough for several revisions of 50 000 objects and their Deployments.
             .etcd_arg("--quota-backend-bytes=8589934592")
             // Turn off throttling, which might only affect one of the operators.

@@ -85,6 +85,21 @@ pub fn reconciles(operator: &str) -> f64 {
     lines.iter().map(|(_, value)| value).sum()
 }
 
+/// Returns the number of ranges that a replica works on.
+pub fn serving_ranges(operator: &str) -> f64 {
+    let lines = lines(operator, "rbuilder_shard_ranges");
+    let serving = lines
+        .iter()
+        .filter(|(labels, _)| labels.get("state") == Some(&"serving"));
+    serving.map(|(_, value)| value).sum()
+}
+
+/// Returns the number of received objects that belong to other replicas.
+pub fn foreign_objects(operator: &str) -> f64 {
+    let lines = lines(operator, "rbuilder_shard_filtered_objects_total");
+    lines.iter().map(|(_, value)| value).sum()
+}
+
 /// Returns the requests counted by an operator, by `METHOD code`.
 pub fn own_requests(operator: &str) -> BTreeMap<String, f64> {
     let lines = lines(operator, "rest_client_requests_total");

@@ -66,6 +66,13 @@ pub struct Usage {
 }
 
 impl Operator {
+    /// Returns `true` if the replicas share the objects.
+    pub fn is_sharded(&self) -> bool {
+        self.arguments
+            .iter()
+            .any(|argument| argument.starts_with("--shards"))
+    }
+
     pub fn start(&self, kubeconfig: &Path, latencies: &Path) -> Result<Running> {
         let port = std::net::TcpListener::bind("127.0.0.1:0")?
             .local_addr()?

@@ -103,7 +103,7 @@ pub async fn warm(
 
 /// Returns a cluster in which the first operator has reconciled everything.
 pub async fn reconciled(args: &Args, objects: usize) -> Result<Cluster> {
-    let cluster = Cluster::populated(objects).await?;
+    let cluster = Cluster::populated(objects, None).await?;
     let observer = Observer::new(&cluster);
     let Some(operator) = args.operators.first() else {
         bail!("no operator was named");
@@ -164,7 +164,7 @@ async fn all_reconciled(cluster: &Cluster, running: &Running) -> Result<Duration
 }
 
 /// Changes objects at a fixed rate, without waiting for earlier requests.
-async fn touch(cluster: &Cluster, rate: u32, seconds: u32) -> Result<()> {
+pub async fn touch(cluster: &Cluster, rate: u32, seconds: u32) -> Result<()> {
     let mut ticks = tokio::time::interval(Duration::from_secs(1) / rate);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Burst);
     let ticks = Arc::new(tokio::sync::Mutex::new(ticks));

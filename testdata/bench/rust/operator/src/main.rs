@@ -15,6 +15,9 @@ use rbuilder::{Manager, ManagerArgs, Result};
 struct Args {
     #[command(flatten)]
     manager: ManagerArgs,
+    /// Label owned objects with the shard of their owner.
+    #[arg(long)]
+    label_owned: bool,
     /// File to write latencies to at the end.
     #[arg(long)]
     latencies: Option<PathBuf>,
@@ -24,9 +27,14 @@ struct Args {
 async fn main() -> Result<()> {
     let args = Args::parse();
     let latencies = Arc::new(Latencies::default());
+    let controller = controller::controller(Arc::clone(&latencies));
+    let controller = match args.label_owned {
+        true => controller.label_owned(),
+        false => controller,
+    };
     Manager::new("5d3f1a2b.bench.example.com", args.manager)
         .await?
-        .controller(controller::controller(Arc::clone(&latencies)))
+        .controller(controller)
         .start()
         .await?;
     if let Some(path) = args.latencies {
