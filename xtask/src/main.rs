@@ -44,6 +44,7 @@ mod release;
 mod scaffold;
 mod sequences;
 mod shared_cluster;
+mod simulate_scale;
 mod templates;
 mod tidy;
 mod tools;
@@ -127,6 +128,8 @@ enum Task {
     Scaffold(scaffold::Args),
     /// Deploy a scaffold twice into a cluster that others use, and read in the audit log whose objects it wrote (needs Go)
     SharedCluster,
+    /// Simulate fleets of replicas that are too large for one machine, and print the tables of docs/scaling.md
+    SimulateScale,
     /// Record the templates of a released version in the archive that `rbuilder update` uses
     Templates(templates::Args),
     /// Check conventions that no compiler checks
@@ -180,6 +183,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Release(args) => release::check_release(args),
         Task::Scaffold(args) => scaffold::walk_journeys(args),
         Task::SharedCluster => shared_cluster::check_shared_cluster(),
+        Task::SimulateScale => simulate_scale::print_tables(),
         Task::Templates(args) => templates::record_templates(args),
         Task::Tidy => tidy::check_conventions(),
         Task::Tutorials(args) => tutorials::follow_pages(args),

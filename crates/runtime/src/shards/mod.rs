@@ -56,6 +56,8 @@ pub(crate) mod assignment;
 mod claims;
 mod membership;
 mod ring;
+#[cfg(test)]
+mod scale;
 mod scope;
 mod space;
 

@@ -1,0 +1,178 @@
+//! What happens to a fleet.
+
+use std::time::Duration;
+
+use tokio::task::LocalSet;
+use tokio::time::{Instant, sleep};
+
+use super::fleet::{Counts, Fleet, Setting};
+
+/// How long each phase of a scenario is observed.
+const OBSERVED: Duration = Duration::from_secs(60);
+
+/// What happens to a fleet that has converged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Happening {
+    /// Nothing but changes.
+    Nothing,
+    /// One replica is killed.
+    Crash,
+    /// A third of the replicas are killed at once.
+    ZoneLost,
+    /// A Deployment replaces all replicas, a quarter at a time.
+    RollingUpdate,
+    /// One replica joins.
+    Join,
+}
+
+/// What a happening caused.
+pub(super) struct Outcome {
+    pub(super) counts: Counts,
+    /// Until each range was watched again and nothing waited.
+    pub(super) converged: Duration,
+    /// The time to which `counts` applies.
+    pub(super) observed: Duration,
+    /// The number of objects of the replica that has most.
+    pub(super) largest_share: u32,
+}
+
+/// Runs a scenario on a paused clock, on this thread.
+pub(super) fn run<T>(scenario: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime without I/O needs nothing");
+    LocalSet::new().block_on(&runtime, scenario)
+}
+
+/// Starts replicas and waits until they have reconciled everything. Returns them and what that took.
+pub(super) async fn start(setting: Setting, replicas: usize) -> (Fleet, Outcome) {
+    let mut fleet = Fleet::new(setting);
+    let started = Instant::now();
+    fleet.start_many(replicas).await;
+    fleet.converged().await;
+    let converged = started.elapsed();
+    let outcome = Outcome {
+        counts: fleet.take_counts(),
+        converged,
+        observed: converged,
+        largest_share: fleet.largest_share(),
+    };
+    (fleet, outcome)
+}
+
+/// Lets something happen to a fleet of this many replicas.
+pub(super) async fn happen(fleet: &mut Fleet, replicas: usize, happening: Happening) -> Outcome {
+    drop(fleet.take_counts());
+    let started = Instant::now();
+    match happening {
+        Happening::Nothing => {}
+        Happening::Crash => fleet.crash(1),
+        Happening::ZoneLost => fleet.crash(replicas / 3),
+        Happening::RollingUpdate => replace(fleet, replicas).await,
+        Happening::Join => fleet.start(),
+    }
+    // A join is seen with the next round.
+    sleep(Duration::from_secs(5)).await;
+    fleet.converged().await;
+    let converged = started.elapsed();
+    if let Some(left) = OBSERVED.checked_sub(converged) {
+        sleep(left).await;
+    }
+    Outcome {
+        counts: fleet.take_counts(),
+        converged,
+        observed: started.elapsed(),
+        largest_share: fleet.largest_share(),
+    }
+}
+
+/// Replaces all replicas, a quarter at a time, which start before others stop.
+async fn replace(fleet: &mut Fleet, replicas: usize) {
+    let surge = replicas.div_ceil(4);
+    let mut left = replicas;
+    while left > 0 {
+        let batch = surge.min(left);
+        fleet.start_many(batch).await;
+        // The time until a Pod counts as ready.
+        sleep(Duration::from_secs(10)).await;
+        fleet.stop(batch).await;
+        left -= batch;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small() -> Setting {
+        Setting {
+            objects: 5_000,
+            ranges: 64,
+            workers: 4,
+            changes: 100,
+            server_shards: true,
+            cold: false,
+            costs: crate::shards::scale::costs::Costs::MEASURED,
+        }
+    }
+
+    #[test]
+    fn objects_of_a_crashed_replica_wait_for_its_lease() {
+        run(async {
+            let (mut fleet, _) = start(small(), 4).await;
+            let quiet = happen(&mut fleet, 4, Happening::Nothing).await;
+            assert!(
+                quiet.counts.delay(1.0) < Duration::from_secs(1),
+                "{:?}",
+                quiet.counts.delay(1.0)
+            );
+            assert_eq!(quiet.counts.moved_ranges, 0);
+            let crash = happen(&mut fleet, 4, Happening::Crash).await;
+            let longest = crash.counts.delay(1.0);
+            assert!(
+                longest > Duration::from_secs(10) && longest < Duration::from_secs(21),
+                "{longest:?}"
+            );
+            assert!((16..=17).contains(&crash.counts.moved_ranges));
+        });
+    }
+
+    #[test]
+    fn rolling_update_delays_no_change_for_five_seconds() {
+        run(async {
+            let (mut fleet, _) = start(small(), 4).await;
+            let update = happen(&mut fleet, 4, Happening::RollingUpdate).await;
+            let longest = update.counts.delay(1.0);
+            assert!(longest < Duration::from_secs(5), "{longest:?}");
+        });
+    }
+
+    #[test]
+    fn runs_are_equal() {
+        let once = || {
+            run(async {
+                let (mut fleet, _) = start(small(), 3).await;
+                let outcome = happen(&mut fleet, 3, Happening::ZoneLost).await;
+                (format!("{:?}", outcome.counts), outcome.converged)
+            })
+        };
+        assert_eq!(once(), once());
+    }
+
+    #[test]
+    fn replicas_that_filter_use_cpu_for_all_changes() {
+        let cpu = |server_shards| {
+            run(async {
+                let setting = Setting {
+                    server_shards,
+                    ..small()
+                };
+                let (mut fleet, _) = start(setting, 4).await;
+                happen(&mut fleet, 4, Happening::Nothing).await.counts.cpu
+            })
+        };
+        assert!(cpu(false) > cpu(true));
+    }
+}
