@@ -4,7 +4,8 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use rbuilder_syntax::marker::{CONSTRAINTS, Place, Subject, markers};
+use rbuilder_schema::{Key, Subject};
+use rbuilder_syntax::marker::{Place, markers};
 use rbuilder_syntax::{
     ArgDoc, ArgRow, CRD_KEYS, CSV_FIELD_ARGS, CSV_KIND_ARGS, KUBE_KEYS, NestedArgs, RBAC_ARGS, WEBHOOK_ARGS,
     nested_key_args, nested_marker_args, nested_webhook_args,
@@ -60,14 +61,10 @@ fn markers_page() -> Result<String> {
         )?;
     }
     page.push_str("\n## Inside `validation(…)`\n\n| key | for | description |\n|---|---|---|\n");
-    for constraint in CONSTRAINTS {
+    for key in Key::arguments() {
         row(
             &mut page,
-            &[
-                &code(constraint.name),
-                subject_name(constraint.subject),
-                constraint.doc,
-            ],
+            &[&code(key.argument), subject_name(key.subject), key.doc],
         )?;
     }
     page.push_str(CEL_INTRODUCTION);
@@ -243,6 +240,6 @@ fn subject_name(subject: Subject) -> &'static str {
         Subject::Text => "strings",
         Subject::List => "lists",
         Subject::Object => "structs and maps",
-        Subject::Any => "any value",
+        Subject::Any | Subject::Open => "any value",
     }
 }

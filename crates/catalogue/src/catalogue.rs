@@ -218,7 +218,7 @@ impl Decoder<'_, '_> {
             }
         }
         if flags & REST != 0 {
-            restrict(&mut schema, serde_json::from_str(from.text()?).ok()?);
+            schema.overlay(&serde_json::from_str(from.text()?).ok()?);
         }
         if flags & ITEMS != 0 {
             schema.items = Some(self.node(from)?.0);
@@ -252,17 +252,4 @@ impl Decoder<'_, '_> {
         self.state.formats.insert(name.to_owned(), format.clone());
         format
     }
-}
-
-/// Adds the keywords that are stored as JSON. The writer stores no others.
-fn restrict(schema: &mut Schema, rest: Schema) {
-    schema.enumeration = rest.enumeration;
-    schema.pattern = rest.pattern;
-    schema.minimum = rest.minimum;
-    schema.maximum = rest.maximum;
-    schema.min_length = rest.min_length;
-    schema.max_length = rest.max_length;
-    schema.min_items = rest.min_items;
-    schema.max_items = rest.max_items;
-    schema.preserve_unknown_fields = rest.preserve_unknown_fields;
 }

@@ -234,21 +234,6 @@ fn rest(own: &Schema) -> Result<Option<String>, String> {
         list_map_keys: Vec::new(),
         ..own.clone()
     };
-    let allowed = Schema {
-        enumeration: rest.enumeration.clone(),
-        pattern: rest.pattern.clone(),
-        minimum: rest.minimum.clone(),
-        maximum: rest.maximum.clone(),
-        min_length: rest.min_length,
-        max_length: rest.max_length,
-        min_items: rest.min_items,
-        max_items: rest.max_items,
-        preserve_unknown_fields: rest.preserve_unknown_fields,
-        ..Schema::default()
-    };
-    if rest != allowed {
-        return Err(format!("the format has no place for all of {rest:?}"));
-    }
     if rest == Schema::default() {
         return Ok(None);
     }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use rbuilder_schema::{Schema, SchemaType, keep_unmarked_object_meta, shorten_descriptions, unite_rules};
+use rbuilder_schema::{
+    KEYS, Key, Schema, SchemaType, keep_unmarked_object_meta, shorten_descriptions, unite_rules,
+};
 use rbuilder_syntax::CustomResource;
 
 use crate::Options;
@@ -60,41 +62,22 @@ pub(crate) fn embedded_schema(
     schema
 }
 
-/// Merges the keys of `root_schema` into the root,
-/// [`ROOT_SCHEMA_KEYS`](rbuilder_syntax::ROOT_SCHEMA_KEYS). Properties, required fields and rules
-/// are added to the existing ones. Other keys replace them.
+/// Merges the keys of `root_schema` into the root. Properties, required fields and rules are added
+/// to the existing ones. Other keys replace them.
 fn merge_keys(mut root: Schema, keys: &Schema) -> Schema {
-    let own = std::mem::take(&mut root.properties);
-    let keys_of_fields = keys.properties.iter();
-    let added = keys_of_fields.map(|(name, field)| (Arc::clone(name), Arc::clone(field)));
-    let required = std::mem::take(&mut root.required);
-    let mut merged = Schema {
-        properties: own.into_iter().chain(added).collect(),
-        required: required
-            .into_iter()
-            .chain(keys.required.iter().cloned())
-            .collect(),
-        description: keys.description.clone().or(root.description),
-        title: keys.title.clone().or(root.title),
-        example: keys.example.clone().or(root.example),
-        external_docs: keys.external_docs.clone().or(root.external_docs),
-        all_of: first_filled(&keys.all_of, root.all_of),
-        any_of: first_filled(&keys.any_of, root.any_of),
-        one_of: first_filled(&keys.one_of, root.one_of),
-        not: keys.not.clone().or(root.not),
-        validations: [root.validations, keys.validations.clone()].concat(),
-        preserve_unknown_fields: keys.preserve_unknown_fields || root.preserve_unknown_fields,
-        min_properties: keys.min_properties.or(root.min_properties),
-        max_properties: keys.max_properties.or(root.max_properties),
-        map_type: keys.map_type.or(root.map_type),
-        ..root
-    };
-    merged.description.take_if(|text| text.is_empty());
-    merged
-}
-
-fn first_filled(first: &[Schema], second: Vec<Schema>) -> Vec<Schema> {
-    if first.is_empty() { second } else { first.to_vec() }
+    let fields = keys.properties.iter();
+    root.properties
+        .extend(fields.map(|(name, field)| (Arc::clone(name), Arc::clone(field))));
+    root.required.extend(keys.required.iter().cloned());
+    root.validations.extend(keys.validations.iter().cloned());
+    let is_added = |key: &Key| matches!(key.name, "properties" | "required" | "x-kubernetes-validations");
+    for key in KEYS.iter().filter(|key| key.is_in_root_schema()) {
+        if !is_added(key) && key.is_set(keys) {
+            key.copy(keys, &mut root);
+        }
+    }
+    root.description.take_if(|text| text.is_empty());
+    root
 }
 
 /// Completes a schema that the program defines for the whole object.
@@ -156,7 +139,6 @@ pub(crate) fn apply_options(root: &mut Schema, options: &Options) {
 
 #[cfg(test)]
 mod tests {
-    use rbuilder_syntax::ROOT_SCHEMA_KEYS;
     use serde_json::{Value, json};
 
     use super::*;
@@ -182,15 +164,15 @@ mod tests {
 
     #[test]
     fn every_key_is_merged() {
-        for key in ROOT_SCHEMA_KEYS {
-            let keys = json!({ *key: value_of(key) });
+        for key in Key::names(Key::is_in_root_schema) {
+            let keys = json!({ key: value_of(key) });
             let keys: Schema = serde_json::from_value(keys).unwrap();
             let root = Schema {
                 schema_type: Some(SchemaType::Object),
                 ..Schema::default()
             };
             let merged = serde_json::to_value(merge_keys(root, &keys)).unwrap();
-            assert_eq!(merged[*key], value_of(key));
+            assert_eq!(merged[key], value_of(key));
         }
     }
 }

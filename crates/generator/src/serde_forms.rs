@@ -43,13 +43,9 @@ pub(crate) fn find_doubts(container: &Container, slots: &[Slot]) -> Vec<(Site, D
         (!field.stated).then(|| (Site::Field(position), any_key(form)))
     });
     let bounds = fields.iter().enumerate().filter_map(|(position, field)| {
-        let bound = [
-            &field.markers.validation.minimum,
-            &field.markers.validation.maximum,
-        ]
-        .into_iter()
-        .flatten()
-        .find(|bound| is_rounded(bound))?;
+        let constraints = field.markers.constraints();
+        let bounds = [&constraints.minimum, &constraints.maximum];
+        let bound = bounds.into_iter().flatten().find(|bound| is_rounded(bound))?;
         Some((Site::Field(position), rounded_bound(bound)))
     });
     let keys = keys.chain(bounds);

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rbuilder_schema::{Schema, SchemaType};
+use rbuilder_schema::{Key, Schema, SchemaType, Subject};
 
 use crate::interner::Interner;
 use crate::recognize::{ANY_OBJECT, KubernetesTypes, leaf, without_field_keys};
@@ -259,12 +259,11 @@ fn is_open(schema: &Schema) -> bool {
 
 /// Returns a schema without the keys that a field sets for its value.
 fn shape(schema: &Schema) -> Schema {
+    let is_constraint = |key: &Key| key.subject == Subject::Object && !key.argument.is_empty();
     Schema {
         map_type: None,
-        min_properties: None,
-        max_properties: None,
         embedded_resource: false,
-        ..without_field_keys(schema)
+        ..without_field_keys(schema).without(is_constraint)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reduces a published schema to an equivalent one with the fewest keys.
 
-use rbuilder_schema::{SCHEMA_KEYS, compare_numbers};
+use rbuilder_schema::{Key, compare_numbers};
 use serde_json::{Map, Value, json};
 
 /// Maximum depth of schemas. The deepest published one has 38, and the generator supports 64.
@@ -131,7 +131,7 @@ fn clean_keys(keys: &mut Map<String, Value>, path: &str, lost: &mut Lost) {
         _ => {}
     }
     keys.retain(|key, _| {
-        let is_known = SCHEMA_KEYS.contains(&key.as_str());
+        let is_known = Key::named(key).is_some();
         if !is_known {
             let does = if REJECTED.contains(&key.as_str()) {
                 "rejects"

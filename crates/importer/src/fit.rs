@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rbuilder_diagnostic::Diagnostic;
 use rbuilder_schema::{
-    Container, Markers, Schema, Shape, Slot, Topology, Validation, assemble, check_literal, check_structural,
+    Container, Key, Markers, Schema, Shape, Slot, Topology, assemble, check_literal, check_structural,
 };
 
 /// Markers that do not result in the wanted schema.
@@ -103,44 +103,11 @@ fn described(wanted: &Schema, own: &Schema) -> Option<String> {
 
 /// Returns markers for every key that differs.
 fn difference(wanted: &Schema, own: &Schema) -> Markers {
-    let differs_in_alternatives = wanted.all_of != own.all_of
-        || wanted.any_of != own.any_of
-        || wanted.one_of != own.one_of
-        || wanted.not != own.not;
-    let alternatives = differs_in_alternatives.then(|| {
-        Box::new(Schema {
-            all_of: wanted.all_of.clone(),
-            any_of: wanted.any_of.clone(),
-            one_of: wanted.one_of.clone(),
-            not: wanted.not.clone(),
-            ..Schema::default()
-        })
-    });
-    let enumeration = if wanted.enumeration == own.enumeration {
-        Vec::new()
-    } else {
-        wanted.enumeration.clone()
+    let is_stated = |key: &Key| {
+        // A field cannot have another type than the program reads.
+        !key.argument.is_empty() && key.name != "type" && !key.is_same(wanted, own)
     };
-    let validation = Validation {
-        minimum: changed(&wanted.minimum, &own.minimum),
-        maximum: changed(&wanted.maximum, &own.maximum),
-        exclusive_minimum: wanted.exclusive_minimum && !own.exclusive_minimum,
-        exclusive_maximum: wanted.exclusive_maximum && !own.exclusive_maximum,
-        multiple_of: changed(&wanted.multiple_of, &own.multiple_of),
-        min_length: changed(&wanted.min_length, &own.min_length),
-        max_length: changed(&wanted.max_length, &own.max_length),
-        pattern: changed(&wanted.pattern, &own.pattern).map(|text| text.to_string()),
-        min_items: changed(&wanted.min_items, &own.min_items),
-        max_items: changed(&wanted.max_items, &own.max_items),
-        min_properties: changed(&wanted.min_properties, &own.min_properties),
-        max_properties: changed(&wanted.max_properties, &own.max_properties),
-        min_size: None,
-        max_size: None,
-        enumeration,
-        alternatives,
-        format: changed(&wanted.format, &own.format).map(|text| text.to_string()),
-        schema_type: None,
-    };
+    let validation = wanted.only(is_stated);
     let topology = Topology {
         list_type: changed(&wanted.list_type, &own.list_type),
         list_map_keys: if wanted.list_map_keys == own.list_map_keys {
@@ -152,7 +119,7 @@ fn difference(wanted: &Schema, own: &Schema) -> Markers {
     };
     let before = wanted.validations.len().saturating_sub(own.validations.len());
     Markers {
-        validation,
+        validation: (validation != Schema::default()).then(|| Box::new(validation)),
         items: inner(&wanted.items, &own.items),
         values: inner(&wanted.additional_properties, &own.additional_properties),
         cel: wanted.validations[..before].to_vec(),

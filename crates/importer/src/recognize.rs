@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rbuilder_catalogue::{Catalogue, Minor};
-use rbuilder_schema::{Schema, SchemaType, known};
+use rbuilder_schema::{Role, Schema, SchemaType, known};
 
 /// The types of one Kubernetes minor, indexed by the names of their fields.
 pub(crate) struct KubernetesTypes {
@@ -74,15 +74,7 @@ fn fields(schema: &Schema) -> Vec<Arc<str>> {
 
 /// Returns a schema without the keys that a field can override.
 pub(crate) fn without_field_keys(schema: &Schema) -> Schema {
-    Schema {
-        description: None,
-        default: None,
-        example: None,
-        title: None,
-        external_docs: None,
-        nullable: false,
-        ..schema.clone()
-    }
+    schema.without(|key| key.role == Role::Words || matches!(key.name, "default" | "nullable"))
 }
 
 /// Returns the leaf type of a value without fields.

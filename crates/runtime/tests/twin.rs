@@ -12,7 +12,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::CustomResourceExt;
 use rbuilder::testing::crd_differences;
 use rbuilder_generator::{Options, Severity, SourceSet, generate};
-use rbuilder_syntax::marker::{CONSTRAINTS, markers};
+use rbuilder_schema::Key;
+use rbuilder_syntax::marker::markers;
 use rbuilder_syntax::{CRD_KEYS, KUBE_KEYS};
 
 #[path = "twin/files.rs"]
@@ -175,7 +176,7 @@ fn kinds_use_every_marker() {
         .flat_map(|(_, text)| text.split(|letter: char| !letter.is_alphanumeric() && letter != '_'))
         .collect();
     let keys = KUBE_KEYS.iter().chain(CRD_KEYS).map(|key| key.name);
-    let constraints = CONSTRAINTS.iter().map(|constraint| constraint.name);
+    let constraints = Key::arguments().map(|key| key.argument);
     let missing: Vec<&str> = markers()
         .map(|marker| marker.name)
         .chain(keys)

@@ -100,8 +100,8 @@ mod tests {
     use serde_json::json;
 
     use crate::{
-        Container, Field, Markers, OneOf, Presence, Shape, Site, Slot, Validation, assemble_with_defaults,
-        known, map_of, of_type,
+        Container, Field, Markers, OneOf, Presence, Shape, Site, Slot, assemble_with_defaults, known, map_of,
+        of_type,
     };
     use crate::{Schema, SchemaType};
 
@@ -177,10 +177,10 @@ mod tests {
             &[],
         );
         let bounded = Markers {
-            validation: Validation {
+            validation: Some(Box::new(Schema {
                 minimum: Some(1.into()),
-                ..Validation::default()
-            },
+                ..Schema::default()
+            })),
             ..Markers::default()
         };
         check(

@@ -23,6 +23,7 @@ mod format;
 pub mod go;
 mod idle;
 mod import;
+mod keys;
 mod known;
 #[cfg(feature = "schemars")]
 mod kube_quirks;
@@ -65,11 +66,12 @@ pub use field_path::{PathEnd, find_field, find_near_field, is_open, items_of, me
 pub use format::{FORMATS, accepts_format, example_of_format, format_type};
 pub use idle::{IdleKey, remove_idle_keys};
 pub use import::{mark_structural, read_json_schema};
+pub use keys::{Access, Form, KEYS, Key, Role, Root, Side, Subject};
 pub use known::{is_known, known};
 #[cfg(feature = "schemars")]
 pub use kube_quirks::undo_kube_quirks;
-pub use literal::{SCHEMA_KEYS, SchemaError, check_literal};
-pub use markers::{Markers, OneOf, Topology, Validation};
+pub use literal::{SchemaError, check_literal};
+pub use markers::{Markers, OneOf, Topology};
 pub use number::compare_numbers;
 pub use origin::Origin;
 #[cfg(feature = "schemars")]

@@ -5,47 +5,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::satisfy::find_contradiction;
 use crate::validate::{check_default, find_repeated, fits_constraints, is_type_of};
-use crate::{ListType, Schema, SchemaType, format_type};
-
-/// The keys of a schema, by their names in a manifest.
-pub const SCHEMA_KEYS: &[&str] = &[
-    "additionalProperties",
-    "allOf",
-    "anyOf",
-    "default",
-    "description",
-    "enum",
-    "example",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "externalDocs",
-    "format",
-    "items",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "multipleOf",
-    "not",
-    "nullable",
-    "oneOf",
-    "pattern",
-    "properties",
-    "required",
-    "title",
-    "type",
-    "x-kubernetes-embedded-resource",
-    "x-kubernetes-int-or-string",
-    "x-kubernetes-list-map-keys",
-    "x-kubernetes-list-type",
-    "x-kubernetes-map-type",
-    "x-kubernetes-preserve-unknown-fields",
-    "x-kubernetes-validations",
-];
+use crate::{KEYS, Key, ListType, Schema, SchemaType, format_type};
 
 /// The keys of a rule in `x-kubernetes-validations`.
 const RULE_KEYS: &[&str] = &[
@@ -92,6 +52,7 @@ pub fn check_literal(schema: &Schema) -> Vec<Diagnostic<String>> {
     visit(schema, &mut String::new(), &mut |schema, path| {
         for (key, noun) in misplaced(schema) {
             let this = schema.noun();
+            let key = key.name;
             let message = format!("`{key}` applies to {noun}; this value is {this}");
             diagnostics.push(Diagnostic::warning(path.to_owned(), message).help("remove it"));
         }
@@ -229,92 +190,19 @@ fn visit(schema: &Schema, path: &mut String, look: &mut dyn FnMut(&Schema, &str)
 
 /// Returns the keys that do not apply to the type of the schema, each with the noun that it applies
 /// to.
-pub(crate) fn misplaced(schema: &Schema) -> Vec<(&'static str, &'static str)> {
-    use SchemaType::{Array, Integer, Number, Object, String};
+pub(crate) fn misplaced(schema: &Schema) -> Vec<(&'static Key, &'static str)> {
     let Some(found) = schema.schema_type else {
         return Vec::new();
     };
+    let misplaced = |key: &&Key| !key.subject.includes(found) && key.is_set(schema);
+    let misplaced = KEYS.iter().filter(misplaced).map(|key| (key, key.subject.noun()));
     let format = schema.format.as_deref().and_then(format_type);
-    let rows: [(&str, bool, &[SchemaType], &str); 19] = [
-        ("minimum", schema.minimum.is_some(), &[Integer, Number], "numbers"),
-        ("maximum", schema.maximum.is_some(), &[Integer, Number], "numbers"),
-        (
-            "multipleOf",
-            schema.multiple_of.is_some(),
-            &[Integer, Number],
-            "numbers",
-        ),
-        (
-            "exclusiveMinimum",
-            schema.exclusive_minimum,
-            &[Integer, Number],
-            "numbers",
-        ),
-        (
-            "exclusiveMaximum",
-            schema.exclusive_maximum,
-            &[Integer, Number],
-            "numbers",
-        ),
-        ("minLength", schema.min_length.is_some(), &[String], "strings"),
-        ("maxLength", schema.max_length.is_some(), &[String], "strings"),
-        ("pattern", schema.pattern.is_some(), &[String], "strings"),
-        ("minItems", schema.min_items.is_some(), &[Array], "lists"),
-        ("maxItems", schema.max_items.is_some(), &[Array], "lists"),
-        ("items", schema.items.is_some(), &[Array], "lists"),
-        (
-            "minProperties",
-            schema.min_properties.is_some(),
-            &[Object],
-            "objects",
-        ),
-        (
-            "maxProperties",
-            schema.max_properties.is_some(),
-            &[Object],
-            "objects",
-        ),
-        ("properties", !schema.properties.is_empty(), &[Object], "objects"),
-        ("required", !schema.required.is_empty(), &[Object], "objects"),
-        (
-            "additionalProperties",
-            schema.additional_properties.is_some(),
-            &[Object],
-            "objects",
-        ),
-        (
-            "x-kubernetes-list-type",
-            schema.list_type.is_some(),
-            &[Array],
-            "lists",
-        ),
-        (
-            "x-kubernetes-map-type",
-            schema.map_type.is_some(),
-            &[Object],
-            "objects",
-        ),
-        (
-            "x-kubernetes-preserve-unknown-fields",
-            schema.preserve_unknown_fields,
-            &[Object, Array],
-            "objects and lists of them",
-        ),
-    ];
-    let rows = rows.into_iter();
-    let mut misplaced: Vec<_> = rows
-        .filter(|(_, is_set, types, _)| *is_set && !types.contains(&found))
-        .map(|(key, _, _, noun)| (key, noun))
-        .collect();
-    if let Some(about) = format.filter(|about| *about != found) {
-        let noun = match about {
-            Integer => "integers",
-            Number => "numbers",
-            _ => "strings",
-        };
-        misplaced.push(("format", noun));
-    }
-    misplaced
+    let noun = format.filter(|about| *about != found).map(|about| match about {
+        SchemaType::Integer => "integers",
+        SchemaType::Number => "numbers",
+        _ => "strings",
+    });
+    misplaced.chain(Key::named("format").zip(noun)).collect()
 }
 
 fn check_keys(value: &Value, path: String) -> Result<(), SchemaError> {
@@ -331,7 +219,7 @@ fn check_keys(value: &Value, path: String) -> Result<(), SchemaError> {
     {
         return Err(SchemaError::Malformed("`enum` must not be empty".into(), path));
     }
-    if let Some(key) = keys.keys().find(|key| !SCHEMA_KEYS.contains(&key.as_str())) {
+    if let Some(key) = keys.keys().find(|key| Key::named(key).is_none()) {
         return Err(SchemaError::UnknownKey(key.clone(), path));
     }
     for (position, rule) in list(keys, "x-kubernetes-validations").iter().enumerate() {
@@ -387,6 +275,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::Form;
 
     fn check(value: Value, expected: Result<(), (&str, &str)>) {
         let found = match Schema::from_literal(&value) {
@@ -460,22 +349,27 @@ mod tests {
 
     #[test]
     fn accepts_every_schema_key() {
-        for key in SCHEMA_KEYS {
-            let value = match *key {
-                "type" => json!("object"),
-                "items" | "not" | "additionalProperties" => json!({"type": "string"}),
-                "properties" => json!({"a": {"type": "string"}}),
-                "allOf" | "anyOf" | "oneOf" => json!([{"required": ["a"]}]),
-                "enum" | "required" | "x-kubernetes-list-map-keys" => json!(["a"]),
-                "x-kubernetes-list-type" | "x-kubernetes-map-type" => json!("atomic"),
-                "x-kubernetes-validations" => json!([{"rule": "true"}]),
-                "externalDocs" => json!({"url": "https://example.com"}),
-                "pattern" | "format" | "title" | "description" | "default" | "example" => json!("x"),
-                "nullable" | "exclusiveMinimum" | "exclusiveMaximum" => json!(true),
-                flag if flag.starts_with("x-") => json!(true),
-                _ => json!(1),
+        for key in KEYS {
+            let value = match key.form {
+                Form::Count(_) | Form::Number(_) => json!(1),
+                Form::Flag(_) => json!(true),
+                Form::Text(_) | Form::Value(_) => json!("x"),
+                Form::Values(_) | Form::Names(_) | Form::ListKeys(_) => json!(["a"]),
+                Form::Part(_) => json!({"type": "string"}),
+                Form::Parts(_) => json!([{"required": ["a"]}]),
+                Form::Fields(_) => json!({"a": {"type": "string"}}),
+                Form::Type(_) => json!("object"),
+                Form::Docs(_) => json!({"url": "https://example.com"}),
+                Form::ListType(_) | Form::MapType(_) => json!("atomic"),
+                Form::Rules(_) => json!([{"rule": "true"}]),
             };
-            check(json!({ *key: value }), Ok(()));
+            let value = json!({ key.name: value });
+            let read: Schema = serde_json::from_value(value.clone()).expect("a schema");
+            assert_eq!(KEYS.iter().filter(|key| key.is_set(&read)).count(), 1, "{value}");
+            assert!(key.is_set(&read), "{value}");
+            assert_eq!(read.without(|other| other.name == key.name), Schema::default());
+            assert_eq!(read.only(|other| other.name == key.name), read);
+            check(value, Ok(()));
         }
     }
 }

@@ -3,20 +3,27 @@
 use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Number, Value};
+use serde_json::Value;
 
 use crate::origin::Origin;
 use crate::values::{Cel, ExternalDocs, ListType, MapType};
-use crate::{Descriptor, Schema, SchemaType};
+use crate::{Descriptor, Schema};
 
 /// The arguments of `#[kube(…)]` and `#[crd(…)]` on one value: a field, a type, or the items of a
 /// list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Markers {
-    /// `validation(…)`.
-    #[serde(skip_serializing_if = "is_default")]
-    pub validation: Validation,
+    /// `validation(…)`: a schema with [constraints](crate::Key::arguments) only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation: Option<Box<Schema>>,
+    /// The minimum number of characters, items or keys. schemars' `length` means the one that fits
+    /// the type, which only the finished schema has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_size: Option<u64>,
+    /// The maximum number of characters, items or keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_size: Option<u64>,
     /// `items(…)`: the same arguments for the items of a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<Box<Markers>>,
@@ -98,13 +105,26 @@ impl Markers {
         &NONE
     }
 
+    /// Returns the constraints of `validation(…)`.
+    pub fn constraints(&self) -> &Schema {
+        static NONE: LazyLock<Schema> = LazyLock::new(Schema::default);
+        self.validation.as_deref().unwrap_or(&NONE)
+    }
+
+    /// Returns the constraints of `validation(…)`, to add one.
+    pub fn constraints_mut(&mut self) -> &mut Schema {
+        self.validation.get_or_insert_default()
+    }
+
     /// Merges markers of a newtype and of its field. Rules of both are kept. For everything else,
     /// `self` wins over `other`.
     #[must_use]
     pub fn or(self, other: Markers) -> Markers {
         // Lists every field so that the compiler reports a new marker that is not merged here.
         Markers {
-            validation: self.validation.or(other.validation),
+            validation: merge_constraints(self.validation, other.validation),
+            min_size: self.min_size.or(other.min_size),
+            max_size: self.max_size.or(other.max_size),
             items: self.items.or(other.items),
             keys: self.keys.or(other.keys),
             values: self.values.or(other.values),
@@ -132,29 +152,14 @@ impl Markers {
     }
 }
 
-impl Validation {
-    /// Merges constraints. `self` wins over `other`.
-    fn or(self, other: Validation) -> Validation {
-        Validation {
-            minimum: self.minimum.or(other.minimum),
-            maximum: self.maximum.or(other.maximum),
-            exclusive_minimum: self.exclusive_minimum || other.exclusive_minimum,
-            exclusive_maximum: self.exclusive_maximum || other.exclusive_maximum,
-            multiple_of: self.multiple_of.or(other.multiple_of),
-            min_length: self.min_length.or(other.min_length),
-            max_length: self.max_length.or(other.max_length),
-            pattern: self.pattern.or(other.pattern),
-            min_items: self.min_items.or(other.min_items),
-            max_items: self.max_items.or(other.max_items),
-            min_properties: self.min_properties.or(other.min_properties),
-            max_properties: self.max_properties.or(other.max_properties),
-            min_size: self.min_size.or(other.min_size),
-            max_size: self.max_size.or(other.max_size),
-            enumeration: first_filled(self.enumeration, other.enumeration),
-            alternatives: self.alternatives.or(other.alternatives),
-            format: self.format.or(other.format),
-            schema_type: self.schema_type.or(other.schema_type),
+/// Merges constraints. `own` wins over `other`.
+fn merge_constraints(own: Option<Box<Schema>>, other: Option<Box<Schema>>) -> Option<Box<Schema>> {
+    match (own, other) {
+        (Some(own), Some(mut merged)) => {
+            merged.overlay(&own);
+            Some(merged)
         }
+        (own, other) => own.or(other),
     }
 }
 
@@ -172,54 +177,6 @@ impl Topology {
 /// Returns the first list, or the second when the first is empty.
 fn first_filled<T>(first: Vec<T>, second: Vec<T>) -> Vec<T> {
     if first.is_empty() { second } else { first }
-}
-
-/// The keys of `validation(…)`: plain OpenAPI constraints.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)] // each field is the OpenAPI keyword of the same name; see `Schema`
-pub struct Validation {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub minimum: Option<Number>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub maximum: Option<Number>,
-    #[serde(skip_serializing_if = "is_default")]
-    pub exclusive_minimum: bool,
-    #[serde(skip_serializing_if = "is_default")]
-    pub exclusive_maximum: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub multiple_of: Option<Number>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_length: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_length: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pattern: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_items: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_items: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_properties: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_properties: Option<u64>,
-    /// The minimum number of characters, items or keys. schemars' `length` means the one that fits
-    /// the type, which only the finished schema has.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_size: Option<u64>,
-    /// The maximum number of characters, items or keys.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_size: Option<u64>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub enumeration: Vec<Value>,
-    /// The alternatives that `extend("oneOf" = …)` and similar attributes add. Only `all_of`,
-    /// `any_of`, `one_of` and `not` are set.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub alternatives: Option<Box<Schema>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub format: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub schema_type: Option<SchemaType>,
 }
 
 /// A rule about how many of several fields are set. Fields are Rust identifiers.

@@ -6,7 +6,7 @@ use rbuilder_diagnostic::Diagnostic;
 use serde_json::Number;
 
 use crate::site::MarkerName;
-use crate::{Schema, SchemaType, Validation, known};
+use crate::{Schema, SchemaType, known};
 
 /// Compares two numbers by value: `1` and `1.0` are equal.
 pub fn compare_numbers(left: &Number, right: &Number) -> Ordering {
@@ -50,16 +50,16 @@ fn rust_integer(schema: &Schema) -> Option<(&'static str, i128, i128)> {
 /// Reports bounds that exceed the range of the Rust integer. They have no effect, or make the API
 /// server accept values that serde rejects.
 pub(crate) fn check_integer(
-    validation: &Validation,
+    constraints: &Schema,
     schema: &Schema,
     diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) {
-    let Validation {
+    let Schema {
         minimum,
         maximum,
         format,
         ..
-    } = validation;
+    } = constraints;
     if minimum.is_none() && maximum.is_none() && format.is_none() {
         return;
     }

@@ -3,7 +3,7 @@
 
 use rbuilder_diagnostic::Diagnostic;
 
-use crate::{Schema, SchemaType};
+use crate::{KEYS, Key, Schema, SchemaType};
 
 /// The parts of an object that determine which rules apply and what the help suggests.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,8 @@ pub fn check_root(root: &Schema, parts: ObjectParts) -> Vec<Diagnostic<String>> 
         error("", "an object must not have a default".into(), help);
     }
     if parts.has_status_subresource {
-        for key in keys_refused_with_status(root) {
+        let refused = KEYS.iter().filter(|key| key.is_refused_with_status());
+        for key in refused.filter(|key| key.is_set(root)).map(|key| key.name) {
             let message = format!("an object with a status subresource cannot have `{key}`");
             let help = match (parts.has_spec, key) {
                 (true, _) => "move it to the type of `spec`, or write a rule in CEL: `cel(…)`",
@@ -88,34 +89,14 @@ pub(crate) fn check_stanza(object: &Schema, path: &str) -> Vec<Diagnostic<String
     fields.into_iter().filter_map(wrong).collect()
 }
 
-fn keys_refused_with_status(root: &Schema) -> impl Iterator<Item = &'static str> {
-    let keys = [
-        ("allOf", !root.all_of.is_empty()),
-        ("anyOf", !root.any_of.is_empty()),
-        ("oneOf", !root.one_of.is_empty()),
-        ("not", root.not.is_some()),
-        ("enum", !root.enumeration.is_empty()),
-        ("minProperties", root.min_properties.is_some()),
-        ("maxProperties", root.max_properties.is_some()),
-        ("x-kubernetes-map-type", root.map_type.is_some()),
-        ("x-kubernetes-embedded-resource", root.embedded_resource),
-    ];
-    keys.into_iter().filter_map(|(key, is_set)| is_set.then_some(key))
-}
-
 /// Returns the keys of a `metadata` schema that are not allowed: everything except the type and the
 /// constraints on two fields.
 fn unknown_metadata_keys(metadata: &Schema) -> Vec<String> {
     let known = |name: &str| ["name", "generateName"].contains(&name);
     let fields = metadata.properties.keys().filter(|name| !known(name));
     let fields = fields.map(|name| format!("properties.{name}"));
-    let rest = Schema {
-        schema_type: None,
-        properties: Default::default(),
-        ..metadata.clone()
-    };
-    let rest = serde_json::to_value(rest).unwrap_or_default();
-    let keys = rest.as_object().into_iter().flatten().map(|(key, _)| key.clone());
+    let is_unknown = |key: &&Key| !matches!(key.name, "type" | "properties") && key.is_set(metadata);
+    let keys = KEYS.iter().filter(is_unknown).map(|key| key.name.to_owned());
     fields.chain(keys).collect()
 }
 

@@ -7,19 +7,14 @@ use serde_json::Number;
 
 use crate::number::{as_float, is_integral};
 use crate::validate::{fits_constraints, is_in_format};
-use crate::{ListType, Schema, SchemaType, compare_numbers};
+use crate::{Key, ListType, Schema, SchemaType, compare_numbers};
 
 /// Returns the first reason why a schema rejects every value. Looks only at its own constraints,
 /// because its parts are checked separately.
 pub(crate) fn find_contradiction(schema: &Schema) -> Option<String> {
     let of_sizes = || {
-        [
-            (schema.min_length, schema.max_length),
-            (schema.min_items, schema.max_items),
-            (schema.min_properties, schema.max_properties),
-        ]
-        .into_iter()
-        .find_map(|(least, most)| crossed(least?, most?))
+        let mut bounds = Key::size_pairs().map(|pair| pair.map(|(_, count)| *count.get(schema)));
+        bounds.find_map(|[least, most]| crossed(least?, most?))
     };
     of_numbers(schema)
         .or_else(of_sizes)

@@ -6,7 +6,7 @@ use rbuilder_diagnostic::suggest::describe_candidates;
 use crate::build::is_scalar;
 use crate::root::check_stanza;
 use crate::rules::{REPEATED_RULE_HELP, describe_repeated_rule, find_repeated_rule};
-use crate::{ListType, Schema, SchemaType};
+use crate::{KEYS, Key, ListType, Role, Schema, SchemaType};
 
 /// Returns an error for each rule that is violated, in the order of the fields. The place is the
 /// path of the value, such as `.spec.items[].name`, and is empty for the schema itself. Skips parts
@@ -134,32 +134,21 @@ fn check_parts(
     }
 }
 
+/// Returns whether an alternative cannot have a key. The API server only checks what is part of its
+/// own form of a schema, which has neither examples nor links.
+fn is_refused(key: &Key) -> bool {
+    key.role != Role::Constraint && !matches!(key.name, "example" | "externalDocs")
+}
+
 /// Checks one alternative. It must only constrain values, so it may neither contain keys that
 /// describe them nor mention fields that `schema` does not define.
 fn check_part(part: &Schema, schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<String>>) {
-    let keys = [
-        ("type", part.schema_type.is_some()),
-        ("default", part.default.is_some()),
-        ("title", part.title.is_some()),
-        ("description", part.description.is_some()),
-        ("nullable", part.nullable),
-        ("additionalProperties", part.additional_properties.is_some()),
-        ("x-kubernetes-embedded-resource", part.embedded_resource),
-        ("x-kubernetes-int-or-string", part.int_or_string),
-        ("x-kubernetes-list-map-keys", !part.list_map_keys.is_empty()),
-        ("x-kubernetes-list-type", part.list_type.is_some()),
-        ("x-kubernetes-map-type", part.map_type.is_some()),
-        (
-            "x-kubernetes-preserve-unknown-fields",
-            part.preserve_unknown_fields,
-        ),
-        ("x-kubernetes-validations", !part.validations.is_empty()),
-    ];
     let mut error = |path: &str, message: String, help: &str| {
         diagnostics.push(Diagnostic::error(path.to_owned(), message).help(help));
     };
-    for (key, _) in keys.into_iter().filter(|(_, is_set)| *is_set) {
+    for key in KEYS.iter().filter(|key| is_refused(key) && key.is_set(part)) {
         let help = "move it to the schema around the alternatives";
+        let key = key.name;
         error(path, format!("an alternative cannot have `{key}`"), help);
     }
     for name in part.properties.keys() {

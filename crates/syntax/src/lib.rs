@@ -46,7 +46,7 @@ pub use item::parse_type;
 pub use kubebuilder::{Commented, SchemaSource, warn_of_go_marker};
 pub use kubernetes::resources;
 pub use mark::{MarkKind, lex_file};
-pub use marker::{ROOT_SCHEMA_KEYS, pattern_problem};
+pub use marker::pattern_problem;
 pub use model::{
     AbsentField, AbsentValue, Conversion, CustomResource, DefaultSource, FieldValue, MarkerSpan, OneWay,
     PrintColumn, RbacRule, Scale, SchemaFunction, SchemaMode, SelectableField, TrackedStatus, Type,

@@ -4,7 +4,8 @@
 use rbuilder_reader::grammar::{Item, ItemKind, Items};
 use rbuilder_reader::token::lex;
 use rbuilder_reader::{Diagnostic, Span};
-use rbuilder_syntax::marker::{CONSTRAINTS, Place, markers};
+use rbuilder_schema::Key;
+use rbuilder_syntax::marker::{Place, markers};
 use rbuilder_syntax::{
     CRD_KEYS, KUBE_KEYS, RBAC_ARGS, Session, Type, WEBHOOK_ARGS, parse_rbac, parse_type, parse_webhook,
 };
@@ -58,8 +59,8 @@ fn reports_duplicate_arguments() {
             assert_eq!(count_in_type(name, &source), expected, "{source}");
         }
     }
-    for constraint in CONSTRAINTS {
-        let name = constraint.name;
+    for key in Key::arguments() {
+        let name = key.argument;
         let source = format!("struct S {{ #[kube(validation({name}), validation({name}))] f: Foreign }}");
         assert_eq!(count_in_type(name, &source), 1, "{source}");
     }

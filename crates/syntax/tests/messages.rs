@@ -3,7 +3,8 @@
 use rbuilder_reader::grammar::{Item, ItemKind, Items};
 use rbuilder_reader::token::lex;
 use rbuilder_reader::{Diagnostic, Span};
-use rbuilder_syntax::marker::{CONSTRAINTS, Place, markers};
+use rbuilder_schema::Key;
+use rbuilder_syntax::marker::{Place, markers};
 use rbuilder_syntax::{CRD_KEYS, KUBE_KEYS, Session, Type, parse_type};
 
 /// Parses the only type in a source.
@@ -531,8 +532,8 @@ fn suggests_corrections_of_misspelled_names() {
             }
         }
     }
-    for constraint in CONSTRAINTS {
-        let name = constraint.name;
+    for key in Key::arguments() {
+        let name = key.argument;
         let (near, form) = (misspell(name), did_you_mean(&format!("validation({name} = …)")));
         check_help(
             "struct S { #[kube(validation(NAME = 1))] a: i32 }",

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use rbuilder_catalogue::write::{Node, Types};
-use rbuilder_schema::{FORMATS, Schema, is_known};
+use rbuilder_schema::{FORMATS, Form, Key, Schema, is_known};
 use serde_json::{Map, Value};
 
 use super::go::{self, Comment, Comments};
@@ -139,18 +139,21 @@ fn restrict(own: &mut Schema, comment: &Comment) -> Result<()> {
     for (name, value) in comment.below("kubebuilder:validation:") {
         let value = value.trim_matches('`');
         match name {
-            "MaxLength" => own.max_length = Some(value.parse()?),
-            "MinLength" => own.min_length = Some(value.parse()?),
-            "Minimum" => own.minimum = Some(value.parse()?),
-            "Maximum" => own.maximum = Some(value.parse()?),
-            "MinItems" => own.min_items = Some(value.parse()?),
-            "MaxItems" => own.max_items = Some(value.parse()?),
-            "Pattern" => own.pattern = Some(value.into()),
-            "Enum" => own.enumeration = value.split(';').map(Value::from).collect(),
             // The documents already contain these.
             "Required" | "Optional" | "Type" | "Format" => {}
-            _ => bail!("`{name}` is a marker that this task does not know"),
+            _ => restrict_by(name, value, own)?,
         }
+    }
+    Ok(())
+}
+
+fn restrict_by(name: &str, value: &str, own: &mut Schema) -> Result<()> {
+    match Key::of_go(name).map(|key| key.form) {
+        Some(Form::Count(count)) => *count.get_mut(own) = Some(value.parse()?),
+        Some(Form::Number(number)) => *number.get_mut(own) = Some(value.parse()?),
+        Some(Form::Text(text)) => *text.get_mut(own) = Some(value.into()),
+        Some(Form::Values(values)) => *values.get_mut(own) = value.split(';').map(Value::from).collect(),
+        _ => bail!("`{name}` is a marker that this task does not know"),
     }
     Ok(())
 }

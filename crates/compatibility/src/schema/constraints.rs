@@ -2,19 +2,12 @@
 
 use std::cmp::Ordering;
 
-use rbuilder_schema::{FORMATS, Schema, compare_numbers};
+use rbuilder_schema::{FORMATS, Form, KEYS, Key, Schema, Side, compare_numbers};
 use serde_json::{Number, Value, json};
 
 use super::{Comparison, Probe};
 use crate::path::Path;
 use crate::witness::Candidate;
-
-/// The direction in which a bound limits values.
-#[derive(Clone, Copy)]
-enum Side {
-    Lower,
-    Upper,
-}
 
 /// A bound: its key in the schema, and whether it excludes the value itself.
 struct Bound {
@@ -25,32 +18,21 @@ struct Bound {
 }
 
 fn bounds(schema: &Schema) -> Vec<Bound> {
-    let size = |key, side, value: Option<u64>| Bound {
-        key,
-        side,
-        value: value.map(Number::from),
-        is_exclusive: false,
+    let bound = |key: &'static Key| {
+        let (value, is_exclusive) = match (key.form, key.side?) {
+            (Form::Number(number), Side::Lower) => (number.get(schema).clone(), schema.exclusive_minimum),
+            (Form::Number(number), Side::Upper) => (number.get(schema).clone(), schema.exclusive_maximum),
+            (Form::Count(count), _) => (count.get(schema).map(Number::from), false),
+            _ => return None,
+        };
+        Some(Bound {
+            key: key.name,
+            side: key.side?,
+            is_exclusive: is_exclusive && value.is_some(),
+            value,
+        })
     };
-    vec![
-        Bound {
-            key: "minimum",
-            side: Side::Lower,
-            value: schema.minimum.clone(),
-            is_exclusive: schema.exclusive_minimum && schema.minimum.is_some(),
-        },
-        Bound {
-            key: "maximum",
-            side: Side::Upper,
-            value: schema.maximum.clone(),
-            is_exclusive: schema.exclusive_maximum && schema.maximum.is_some(),
-        },
-        size("minLength", Side::Lower, schema.min_length),
-        size("maxLength", Side::Upper, schema.max_length),
-        size("minItems", Side::Lower, schema.min_items),
-        size("maxItems", Side::Upper, schema.max_items),
-        size("minProperties", Side::Lower, schema.min_properties),
-        size("maxProperties", Side::Upper, schema.max_properties),
-    ]
+    KEYS.iter().filter_map(bound).collect()
 }
 
 impl Bound {

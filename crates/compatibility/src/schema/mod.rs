@@ -7,7 +7,7 @@ mod validations;
 
 use std::borrow::Cow;
 
-use rbuilder_schema::{Cel, Schema, SchemaType};
+use rbuilder_schema::{Cel, KEYS, Role, Schema, SchemaType};
 use serde_json::Value;
 
 use crate::path::{Path, Step};
@@ -154,14 +154,8 @@ impl Comparison {
     }
 
     fn compare_words(&mut self, old: &Schema, new: &Schema) {
-        let words = |schema: &Schema| {
-            (
-                schema.description.clone(),
-                schema.title.clone(),
-                schema.example.clone(),
-            )
-        };
-        self.descriptions += usize::from(words(old) != words(new));
+        let mut words = KEYS.iter().filter(|key| key.role == Role::Words);
+        self.descriptions += usize::from(words.any(|key| !key.is_same(old, new)));
     }
 
     fn compare_nullable(&mut self, old: &Schema, new: &Schema, path: &Path) {

@@ -1,6 +1,6 @@
 //! Prints markers.
 
-use rbuilder_schema::{Cel, Markers, Schema, Validation};
+use rbuilder_schema::{Cel, Form, Key, Markers, Schema};
 use serde_json::Value;
 
 use crate::classes::Ty;
@@ -14,7 +14,7 @@ pub(crate) fn marker_args(markers: &Markers, ty: Option<&Ty>) -> Vec<Meta> {
     if let Some(schema) = &markers.schema {
         args.push(Meta::assign("schema", schema_literal(schema)));
     }
-    let validation = validation_args(&markers.validation);
+    let validation = validation_args(markers.constraints());
     if !validation.is_empty() {
         args.push(Meta::list("validation", validation));
     }
@@ -107,67 +107,24 @@ fn schema_literal(schema: &Schema) -> String {
     literal(&serde_json::to_value(schema).unwrap_or_default())
 }
 
-fn validation_args(validation: &Validation) -> Vec<Meta> {
-    let mut args = Vec::new();
-    let numbers = [
-        ("minimum", &validation.minimum),
-        ("maximum", &validation.maximum),
-        ("multiple_of", &validation.multiple_of),
-    ];
-    args.extend(
-        numbers
-            .into_iter()
-            .filter_map(|(name, number)| Some(Meta::assign(name, number.as_ref()?))),
-    );
-    let flags = [
-        ("exclusive_minimum", validation.exclusive_minimum),
-        ("exclusive_maximum", validation.exclusive_maximum),
-    ];
-    args.extend(
-        flags
-            .into_iter()
-            .filter(|(_, is_set)| *is_set)
-            .map(|(name, _)| Meta::word(name)),
-    );
-    let counts = [
-        ("min_length", validation.min_length),
-        ("max_length", validation.max_length),
-        ("min_items", validation.min_items),
-        ("max_items", validation.max_items),
-        ("min_properties", validation.min_properties),
-        ("max_properties", validation.max_properties),
-    ];
-    args.extend(
-        counts
-            .into_iter()
-            .filter_map(|(name, count)| Some(Meta::assign(name, count?))),
-    );
-    for (name, text) in [("pattern", &validation.pattern), ("format", &validation.format)] {
-        args.extend(text.as_ref().map(|text| Meta::assign(name, string_literal(text))));
-    }
-    if !validation.enumeration.is_empty() {
-        args.push(Meta::assign(
-            "enum",
-            literal(&Value::from(validation.enumeration.clone())),
-        ));
-    }
-    let Some(alternatives) = &validation.alternatives else {
-        return args;
+fn validation_args(constraints: &Schema) -> Vec<Meta> {
+    let stated = Key::arguments().filter(|key| key.is_set(constraints));
+    let arg = |key: &Key| {
+        let name = key.argument;
+        Some(match key.form {
+            Form::Flag(_) => Meta::word(name),
+            Form::Count(count) => Meta::assign(name, (*count.get(constraints))?),
+            Form::Number(number) => Meta::assign(name, number.get(constraints).as_ref()?),
+            Form::Text(text) => Meta::assign(name, string_literal(text.get(constraints).as_ref()?)),
+            _ => Meta::assign(name, literal(&value_of(key, constraints))),
+        })
     };
-    let lists = [
-        ("all_of", &alternatives.all_of),
-        ("any_of", &alternatives.any_of),
-        ("one_of", &alternatives.one_of),
-    ];
-    for (name, parts) in lists.into_iter().filter(|(_, parts)| !parts.is_empty()) {
-        let parts: Vec<_> = parts.iter().map(schema_literal).collect();
-        args.push(Meta::assign(name, format!("[{}]", parts.join(", "))));
-    }
-    args.extend(
-        alternatives
-            .not
-            .as_ref()
-            .map(|not| Meta::assign("not", schema_literal(not))),
-    );
-    args
+    stated.filter_map(arg).collect()
+}
+
+/// Returns the value of a key as in a manifest.
+fn value_of(key: &Key, schema: &Schema) -> Value {
+    let alone = schema.only(|other| other.name == key.name);
+    let mut value = serde_json::to_value(alone).unwrap_or_default();
+    value[key.name].take()
 }

@@ -1,6 +1,6 @@
 //! Describes a value, apart from its fields: the name of its type, and its constraints in words.
 
-use rbuilder_schema::{ListType, MapType, Schema, SchemaType};
+use rbuilder_schema::{Form, Key, ListType, MapType, Schema, SchemaType};
 
 use super::fact::Fact;
 use super::variants::describe_variants;
@@ -76,36 +76,28 @@ pub(super) fn collect_facts(schema: &Schema) -> Vec<Fact> {
     facts
 }
 
+/// Adds the constraints on numbers and texts, and on sizes.
 fn add_bounds(schema: &Schema, facts: &mut Vec<Fact>) {
-    let mut add = |label: &str, code: Option<String>| {
-        facts.extend(code.map(|code| Fact {
-            label: label.into(),
-            code,
-        }));
+    let fact = |key: &'static Key| {
+        let label = match key.name {
+            "minimum" if schema.exclusive_minimum => "greater than".to_owned(),
+            "maximum" if schema.exclusive_maximum => "less than".to_owned(),
+            _ => key.argument.replace('_', " "),
+        };
+        let code = match key.form {
+            Form::Number(number) => number.get(schema).as_ref().map(ToString::to_string),
+            Form::Count(count) => count.get(schema).map(|count| count.to_string()),
+            // The format is a part of the type.
+            Form::Text(text) if key.name != "format" => text.get(schema).as_ref().map(ToString::to_string),
+            _ => None,
+        };
+        Some(Fact { label, code: code? })
     };
-    let number = |number: &Option<serde_json::Number>| number.as_ref().map(ToString::to_string);
-    let count = |count: Option<u64>| count.map(|count| count.to_string());
-    let (above, least) = if schema.exclusive_minimum {
-        ("greater than", "")
-    } else {
-        ("", "minimum")
-    };
-    add(&format!("{above}{least}"), number(&schema.minimum));
-    let (below, most) = if schema.exclusive_maximum {
-        ("less than", "")
-    } else {
-        ("", "maximum")
-    };
-    add(&format!("{below}{most}"), number(&schema.maximum));
-    add("multiple of", number(&schema.multiple_of));
-    add("min length", count(schema.min_length));
-    add("max length", count(schema.max_length));
-    add("pattern", schema.pattern.as_ref().map(ToString::to_string));
-    add("min items", count(schema.min_items));
-    add("max items", count(schema.max_items));
-    add("min properties", count(schema.min_properties));
-    add("max properties", count(schema.max_properties));
-    add("example", schema.example.as_ref().map(ToString::to_string));
+    facts.extend(Key::arguments().filter_map(fact));
+    facts.extend(schema.example.as_ref().map(|example| Fact {
+        label: "example".into(),
+        code: example.to_string(),
+    }));
 }
 
 /// Adds how server-side apply merges the value, and which unknown fields are preserved.

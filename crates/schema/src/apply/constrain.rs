@@ -2,6 +2,7 @@
 //! contradictions.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::{Number, Value};
@@ -11,123 +12,106 @@ use crate::satisfy::find_contradiction;
 use crate::site::MarkerName;
 use crate::structural::check_alternatives;
 use crate::validate::{fits_constraints, is_in_format, validate};
-use crate::{Schema, SchemaType, Validation, compare_numbers, format_type};
+use crate::{Form, Key, Markers, Schema, SchemaType, Side, Subject, compare_numbers, format_type};
 
 /// Turns bounds on the size into bounds on the length, the items or the properties, depending on
 /// the type.
-fn sized(validation: &Validation, schema: &Schema) -> Validation {
-    let mut sized = validation.clone();
+fn sized(markers: &Markers, schema: &Schema) -> Schema {
+    let mut sized = markers.constraints().clone();
     let (least, most) = match schema.schema_type {
         Some(SchemaType::Array) => (&mut sized.min_items, &mut sized.max_items),
         Some(SchemaType::Object) => (&mut sized.min_properties, &mut sized.max_properties),
         _ => (&mut sized.min_length, &mut sized.max_length),
     };
-    *least = least.or(sized.min_size.take());
-    *most = most.or(sized.max_size.take());
+    *least = least.or(markers.min_size);
+    *most = most.or(markers.max_size);
     sized
 }
 
 pub(super) fn apply_constraints(
-    validation: &Validation,
+    markers: &Markers,
     schema: &mut Schema,
     diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) {
-    if validation.min_size.is_some() || validation.max_size.is_some() {
-        return apply_constraints(&sized(validation, schema), schema, diagnostics);
-    }
-    let Validation {
-        minimum,
-        maximum,
-        exclusive_minimum,
-        exclusive_maximum,
-        multiple_of,
-        min_length,
-        max_length,
-        pattern,
-        min_items,
-        max_items,
-        min_properties,
-        max_properties,
-        enumeration,
-        alternatives,
-        format,
-        schema_type: _,
-        min_size: _,
-        max_size: _,
-    } = validation;
-    let numbers = [
-        ("minimum", minimum),
-        ("maximum", maximum),
-        ("multiple_of", multiple_of),
-    ];
-    let numbers = numbers
-        .into_iter()
-        .filter_map(|(name, number)| Some((name, number.as_ref()?)));
-    if fits(
-        numbers.clone().map(|(name, _)| name),
-        Subject::Number,
-        schema,
-        diagnostics,
-    ) {
-        check_whole(numbers, schema, diagnostics);
-        tighten(
-            &mut schema.minimum,
-            &mut schema.exclusive_minimum,
-            minimum,
-            *exclusive_minimum,
-            Ordering::Greater,
-        );
-        tighten(
-            &mut schema.maximum,
-            &mut schema.exclusive_maximum,
-            maximum,
-            *exclusive_maximum,
-            Ordering::Less,
-        );
-        multiple(&mut schema.multiple_of, multiple_of.as_ref(), &mut schema.all_of);
-    }
-    let named = |name, set: bool| set.then_some(name);
-    let texts = [
-        named("min_length", min_length.is_some()),
-        named("max_length", max_length.is_some()),
-        named("pattern", pattern.is_some()),
-    ];
-    if fits(texts.into_iter().flatten(), Subject::Text, schema, diagnostics) {
-        raise(&mut schema.min_length, *min_length);
-        lower(&mut schema.max_length, *max_length);
-        match_pattern(pattern.as_deref(), schema);
-    }
-    let lists = [
-        named("min_items", min_items.is_some()),
-        named("max_items", max_items.is_some()),
-    ];
-    if fits(lists.into_iter().flatten(), Subject::List, schema, diagnostics) {
-        raise(&mut schema.min_items, *min_items);
-        lower(&mut schema.max_items, *max_items);
-    }
-    let objects = [
-        named("min_properties", min_properties.is_some()),
-        named("max_properties", max_properties.is_some()),
-    ];
-    if fits(
-        objects.into_iter().flatten(),
-        Subject::Object,
-        schema,
-        diagnostics,
-    ) {
-        raise(&mut schema.min_properties, *min_properties);
-        lower(&mut schema.max_properties, *max_properties);
-    }
-    restrict(enumeration, schema, diagnostics);
-    if let Some(format) = format
-        && format_suits(format, schema, diagnostics)
-    {
-        schema.format = Some(format.as_str().into());
-    }
-    if let Some(alternatives) = alternatives {
-        join_alternatives(alternatives, schema, diagnostics);
+    if markers.min_size.is_some() || markers.max_size.is_some() {
+        tighten_all(&sized(markers, schema), schema, diagnostics);
+    } else if let Some(constraints) = &markers.validation {
+        tighten_all(constraints, schema, diagnostics);
     }
     drop_implied_bounds(schema);
+}
+
+fn tighten_all(constraints: &Schema, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
+    for subject in [Subject::Number, Subject::Text, Subject::List, Subject::Object] {
+        let is_stated = |key: &&Key| {
+            // A flag only changes a bound.
+            key.subject == subject && !matches!(key.form, Form::Flag(_)) && key.is_set(constraints)
+        };
+        let stated = Key::arguments().filter(is_stated).map(|key| key.argument);
+        if !fits(stated, subject, schema, diagnostics) {
+            continue;
+        }
+        match subject {
+            Subject::Number => tighten_numbers(constraints, schema, diagnostics),
+            Subject::Text => match_pattern(constraints.pattern.as_deref(), schema),
+            _ => {}
+        }
+        bound_sizes_of(subject, constraints, schema);
+    }
+    restrict(&constraints.enumeration, schema, diagnostics);
+    if let Some(format) = &constraints.format
+        && format_suits(format, schema, diagnostics)
+    {
+        schema.format = Some(Arc::clone(format));
+    }
+    let alternatives = [&constraints.all_of, &constraints.any_of, &constraints.one_of];
+    if constraints.not.is_some() || alternatives.iter().any(|parts| !parts.is_empty()) {
+        join_alternatives(constraints, schema, diagnostics);
+    }
+}
+
+fn tighten_numbers(constraints: &Schema, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
+    check_whole(constraints, schema, diagnostics);
+    tighten(
+        &mut schema.minimum,
+        &mut schema.exclusive_minimum,
+        &constraints.minimum,
+        constraints.exclusive_minimum,
+        Ordering::Greater,
+    );
+    tighten(
+        &mut schema.maximum,
+        &mut schema.exclusive_maximum,
+        &constraints.maximum,
+        constraints.exclusive_maximum,
+        Ordering::Less,
+    );
+    multiple(
+        &mut schema.multiple_of,
+        constraints.multiple_of.as_ref(),
+        &mut schema.all_of,
+    );
+}
+
+fn bound_sizes_of(subject: Subject, constraints: &Schema, schema: &mut Schema) {
+    for (_, count, side) in Key::sizes().filter(|(key, ..)| key.subject == subject) {
+        tighten_size(count.get_mut(schema), *count.get(constraints), side);
+    }
+}
+
+/// Replaces the bounds on sizes for which the new ones are tighter.
+pub(super) fn bound_sizes(new: &Schema, schema: &mut Schema) {
+    for (_, count, side) in Key::sizes() {
+        tighten_size(count.get_mut(schema), *count.get(new), side);
+    }
+}
+
+fn tighten_size(bound: &mut Option<u64>, new: Option<u64>, side: Side) {
+    *bound = match (*bound, new, side) {
+        (Some(old), Some(new), Side::Lower) => Some(old.max(new)),
+        (Some(old), Some(new), Side::Upper) => Some(old.min(new)),
+        (old, new, _) => old.or(new),
+    };
 }
 
 /// Adds alternatives to a schema. A schema holds one list of each keyword, so a second list goes
@@ -139,7 +123,9 @@ fn join_alternatives(
 ) {
     let is_taken = !schema.one_of.is_empty() || !schema.any_of.is_empty() || schema.not.is_some();
     if is_taken {
-        schema.all_of.push(alternatives.clone());
+        schema
+            .all_of
+            .push(alternatives.only(|key| matches!(key.form, Form::Part(_) | Form::Parts(_))));
     } else {
         schema.all_of.extend(alternatives.all_of.iter().cloned());
         schema.any_of.clone_from(&alternatives.any_of);
@@ -202,14 +188,6 @@ pub(crate) fn drop_implied_bounds(schema: &mut Schema) {
     }
 }
 
-#[derive(Clone, Copy)]
-enum Subject {
-    Number,
-    Text,
-    List,
-    Object,
-}
-
 /// Returns whether these constraints apply to the schema, and reports each that does not.
 fn fits(
     names: impl Iterator<Item = &'static str>,
@@ -217,18 +195,9 @@ fn fits(
     schema: &Schema,
     diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) -> bool {
-    let (fits, noun) = match subject {
-        Subject::Number => (
-            matches!(schema.schema_type, Some(SchemaType::Integer | SchemaType::Number)),
-            "numbers",
-        ),
-        Subject::Text => (
-            schema.schema_type == Some(SchemaType::String) || schema.int_or_string,
-            "strings",
-        ),
-        Subject::List => (schema.schema_type == Some(SchemaType::Array), "lists"),
-        Subject::Object => (schema.schema_type == Some(SchemaType::Object), "maps and structs"),
-    };
+    let includes = schema.schema_type.is_some_and(|found| subject.includes(found));
+    let fits = includes || (subject == Subject::Text && schema.int_or_string);
+    let noun = subject.rust_noun();
     if !fits {
         let this = schema.noun();
         diagnostics.extend(names.map(|name| {
@@ -241,19 +210,15 @@ fn fits(
     fits
 }
 
-fn check_whole<'a>(
-    numbers: impl Iterator<Item = (&'static str, &'a Number)>,
-    schema: &Schema,
-    diagnostics: &mut Vec<Diagnostic<MarkerName>>,
-) {
-    if schema.schema_type == Some(SchemaType::Integer) {
-        for (name, number) in numbers.filter(|(_, number)| !is_integral(number)) {
-            let diagnostic = Diagnostic::error(
-                Some(name),
-                format!("expected an integer for `{name}`, found `{number}`"),
-            );
-            diagnostics.push(diagnostic.help("write an integer, or change the type of the field"));
-        }
+fn check_whole(constraints: &Schema, schema: &Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
+    if schema.schema_type != Some(SchemaType::Integer) {
+        return;
+    }
+    for (key, number) in Key::numbers(constraints).filter(|(_, number)| !is_integral(number)) {
+        let name = key.argument;
+        let message = format!("expected an integer for `{name}`, found `{number}`");
+        let help = "write an integer, or change the type of the field";
+        diagnostics.push(Diagnostic::error(Some(name), message).help(help));
     }
 }
 
@@ -289,17 +254,6 @@ fn multiple(factor: &mut Option<Number>, new: Option<&Number>, all_of: &mut Vec<
             ..Schema::default()
         }),
     }
-}
-
-pub(super) fn raise(least: &mut Option<u64>, new: Option<u64>) {
-    *least = (*least).max(new);
-}
-
-pub(super) fn lower(most: &mut Option<u64>, new: Option<u64>) {
-    *most = match (*most, new) {
-        (Some(old), Some(new)) => Some(old.min(new)),
-        (old, new) => old.or(new),
-    };
 }
 
 /// Adds a pattern. A second one goes under `allOf`: no single pattern in RE2 means "matches both".
@@ -361,7 +315,7 @@ fn restrict(allowed: &[Value], schema: &mut Schema, diagnostics: &mut Vec<Diagno
 /// Checks the constraints of the type and of the marker together: they may contradict each other
 /// even if each is valid alone.
 pub(super) fn check_constraints(
-    validation: &Validation,
+    constraints: &Schema,
     schema: &Schema,
     diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) {
@@ -372,7 +326,7 @@ pub(super) fn check_constraints(
         );
         return;
     }
-    for value in &validation.enumeration {
+    for value in &constraints.enumeration {
         if schema.enumeration.contains(value)
             && let Err(reason) = fits_constraints(value, schema)
         {

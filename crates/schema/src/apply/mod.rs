@@ -14,7 +14,7 @@ use crate::rules::{refuse_repeated_rules, unite_rules};
 use crate::site::MarkerName;
 use crate::structural::check_list_map;
 use crate::validate::{check_default, validate};
-use crate::{Cel, Markers, Schema, SchemaType, Topology, Validation};
+use crate::{Cel, KEYS, Key, Markers, Schema, SchemaType, Topology};
 pub(crate) use constrain::drop_implied_bounds;
 use constrain::{apply_constraints, check_constraints};
 pub use parts::with_bounds_of_parts;
@@ -38,7 +38,9 @@ pub(crate) fn apply_markers(
     // object handles the markers about a field (`immutable`, `optional`) and about several fields
     // (`one_of`).
     let Markers {
-        validation,
+        validation: _,
+        min_size: _,
+        max_size: _,
         items,
         keys,
         values,
@@ -69,9 +71,9 @@ pub(crate) fn apply_markers(
         *schema = Schema::clone(literal);
         schema.description = description.or(schema.description.take());
     }
-    retype(validation.schema_type, *int_or_string, schema);
+    retype(markers.constraints().schema_type, *int_or_string, schema);
     schema.nullable |= nullable;
-    apply_constraints(validation, schema, diagnostics);
+    apply_constraints(markers, schema, diagnostics);
     schema.preserve_unknown_fields |= preserve_unknown_fields;
     if *embedded_resource {
         embed(schema, diagnostics);
@@ -125,7 +127,7 @@ pub(crate) fn apply_markers(
     override_with(&mut schema.example, example.as_ref());
     override_with(&mut schema.default, default.as_ref());
     if narrows(markers) && diagnostics.len() == had {
-        check_constraints(&markers.validation, schema, diagnostics);
+        check_constraints(markers.constraints(), schema, diagnostics);
     }
     check_values(markers, schema, diagnostics);
     if schema.default == Some(Value::Null) {
@@ -169,9 +171,10 @@ fn check_values(markers: &Markers, schema: &Schema, diagnostics: &mut Vec<Diagno
 
 /// Returns whether markers constrain a value further than its type does.
 fn narrows(markers: &Markers) -> bool {
-    let none = Markers::none();
-    markers.validation != none.validation
-        || markers.topology != none.topology
+    markers.validation.is_some()
+        || markers.min_size.is_some()
+        || markers.max_size.is_some()
+        || markers.topology != Markers::none().topology
         || markers.items.is_some()
         || markers.keys.is_some()
         || markers.values.is_some()
@@ -273,13 +276,13 @@ pub(crate) fn in_marker(
 
 /// Converts constraints on keys to CEL rules: structural schemas do not support `propertyNames`.
 fn key_rules(keys: &Markers, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> Vec<Cel> {
-    let Validation {
+    let Schema {
         min_length,
         max_length,
         pattern,
         enumeration,
         ..
-    } = &keys.validation;
+    } = keys.constraints();
     let mut rules = Vec::new();
     let mut rule = |condition: String, message: String| {
         let rule = format!("self.all(key, {condition})");
@@ -316,18 +319,17 @@ fn key_rules(keys: &Markers, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> V
             format!("keys must be one of {}", one_line(&names.join(", "))),
         );
     }
+    let is_supported = |key: &Key| matches!(key.name, "minLength" | "maxLength" | "pattern" | "enum");
     let supported = Markers {
-        validation: Validation {
-            min_length: *min_length,
-            max_length: *max_length,
-            pattern: pattern.clone(),
-            enumeration: enumeration.clone(),
-            ..Validation::default()
-        },
+        validation: keys.validation.clone(),
         cel: keys.cel.clone(),
         ..Markers::default()
     };
-    if *keys != supported {
+    if *keys != supported
+        || KEYS
+            .iter()
+            .any(|key| !is_supported(key) && key.is_set(keys.constraints()))
+    {
         let diagnostic = Diagnostic::error(
             Some("keys"),
             "`keys(…)` supports only `min_length`, `max_length`, `pattern`, `enum` and `cel`",

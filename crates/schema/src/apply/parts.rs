@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use serde_json::Number;
 
-use super::constrain::{lower, raise, tighten};
+use super::constrain::{bound_sizes, tighten};
 use crate::Schema;
 
 /// Returns a copy of the schema with the bounds of its `allOf` merged into its own. `allOf` itself
@@ -19,12 +19,7 @@ pub fn with_bounds_of_parts(schema: &Schema) -> Schema {
 }
 
 fn add_bounds(part: &Schema, to: &mut Schema) {
-    raise(&mut to.min_length, part.min_length);
-    lower(&mut to.max_length, part.max_length);
-    raise(&mut to.min_items, part.min_items);
-    lower(&mut to.max_items, part.max_items);
-    raise(&mut to.min_properties, part.min_properties);
-    lower(&mut to.max_properties, part.max_properties);
+    bound_sizes(part, to);
     tighten(
         &mut to.minimum,
         &mut to.exclusive_minimum,

@@ -61,7 +61,7 @@ fn tighter_bound_wins() {
         number(json!({"maximum": 2})),
     );
     both(
-        json!({"maximum": 2, "exclusive_maximum": true}),
+        json!({"maximum": 2, "exclusiveMaximum": true}),
         number(json!({"maximum": 2})),
         number(json!({"maximum": 2, "exclusiveMaximum": true})),
     );
@@ -71,14 +71,14 @@ fn tighter_bound_wins() {
         number(json!({"minimum": 3})),
     );
     let text = |least: u64, most: u64| json!({"type": "string", "minLength": least, "maxLength": most});
-    both(json!({"min_length": 2, "max_length": 8}), text(1, 9), text(2, 8));
-    both(json!({"min_length": 1, "max_length": 9}), text(2, 8), text(2, 8));
+    both(json!({"minLength": 2, "maxLength": 8}), text(1, 9), text(2, 8));
+    both(json!({"minLength": 1, "maxLength": 9}), text(2, 8), text(2, 8));
     let list = |least: u64, most: u64| json!({"type": "array", "minItems": least, "maxItems": most});
-    both(json!({"min_items": 2, "max_items": 8}), list(1, 9), list(2, 8));
+    both(json!({"minItems": 2, "maxItems": 8}), list(1, 9), list(2, 8));
     let map =
         |least: u64, most: u64| json!({"type": "object", "minProperties": least, "maxProperties": most});
     both(
-        json!({"min_properties": 2, "max_properties": 8}),
+        json!({"minProperties": 2, "maxProperties": 8}),
         map(1, 9),
         map(2, 8),
     );
@@ -97,7 +97,7 @@ fn incomparable_constraints_are_both_kept() {
         json!({"type": "string", "pattern": "a"}),
     );
     both(
-        json!({"multiple_of": 3}),
+        json!({"multipleOf": 3}),
         json!({"type": "integer", "multipleOf": 2}),
         json!({"type": "integer", "multipleOf": 2, "allOf": [{"multipleOf": 3}]}),
     );
@@ -112,7 +112,7 @@ fn field_overrides_type() {
         json!({"type": "string", "default": "b@c", "title": "B", "format": "email", "x-kubernetes-validations": [{"rule": "1"}, {"rule": "2"}]}),
     );
     check(
-        json!({"validation": {"schema_type": "string", "min_length": 1}}),
+        json!({"validation": {"type": "string", "minLength": 1}}),
         json!({"type": "object", "properties": {"a": {"type": "string"}}, "description": "d"}),
         json!({"type": "string", "minLength": 1, "description": "d"}),
     );
@@ -122,7 +122,7 @@ fn field_overrides_type() {
 fn map_keys_become_rules() {
     let map = json!({"type": "object", "additionalProperties": {"type": "string"}});
     let (schema, diagnostics) = applied(
-        json!({"keys": {"validation": {"min_length": 1, "max_length": 9, "enumeration": ["a", "b'"]}}}),
+        json!({"keys": {"validation": {"minLength": 1, "maxLength": 9, "enum": ["a", "b'"]}}}),
         map.clone(),
     );
     assert_eq!(diagnostics, Vec::<String>::new());
@@ -151,12 +151,12 @@ fn map_keys_become_rules() {
 fn rejects_contradictions() {
     let text = || json!({"type": "string", "maxLength": 3});
     refused(
-        json!({"validation": {"min_length": 4}}),
+        json!({"validation": {"minLength": 4}}),
         text(),
         "minimum 4 is greater than maximum 3",
     );
     refused(
-        json!({"validation": {"max_items": 4}}),
+        json!({"validation": {"maxItems": 4}}),
         text(),
         "`max_items` applies to lists; this value is a string",
     );
@@ -166,7 +166,7 @@ fn rejects_contradictions() {
         "expected an integer for `minimum`, found `0.5`",
     );
     refused(
-        json!({"validation": {"enumeration": [1]}}),
+        json!({"validation": {"enum": [1]}}),
         text(),
         "invalid `enum` value: expected a string, found 1",
     );
@@ -217,17 +217,17 @@ fn rejects_unsatisfiable_constraints() {
             "minimum 0 is greater than maximum -1",
         ),
         (
-            json!({"minimum": 2, "maximum": 3, "exclusive_minimum": true, "exclusive_maximum": true}),
+            json!({"minimum": 2, "maximum": 3, "exclusiveMinimum": true, "exclusiveMaximum": true}),
             number(),
             "no value is valid: there is no integer between the bounds",
         ),
         (
-            json!({"minimum": 5, "maximum": 9, "multiple_of": 10}),
+            json!({"minimum": 5, "maximum": 9, "multipleOf": 10}),
             number(),
             "no value is valid: there is no multiple of 10 between the bounds",
         ),
         (
-            json!({"minimum": 0.25, "maximum": 0.4, "multiple_of": 0.5}),
+            json!({"minimum": 0.25, "maximum": 0.4, "multipleOf": 0.5}),
             json!({"type": "number"}),
             "no value is valid: there is no multiple of 0.5 between the bounds",
         ),
@@ -242,22 +242,22 @@ fn rejects_unsatisfiable_constraints() {
             "no value is valid: the bound 18446744073709551615 is outside of the range of the format `int64`",
         ),
         (
-            json!({"min_length": 4}),
+            json!({"minLength": 4}),
             json!({"type": "string", "maxLength": 3}),
             "minimum 4 is greater than maximum 3",
         ),
         (
-            json!({"min_items": 3}),
+            json!({"minItems": 3}),
             json!({"type": "array", "items": {"type": "boolean"}, "x-kubernetes-list-type": "set"}),
             "no value is valid: at least 3 items are required, but only 2 different ones exist",
         ),
         (
-            json!({"min_items": 3}),
+            json!({"minItems": 3}),
             json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "x-kubernetes-list-type": "set"}),
             "no value is valid: at least 3 items are required, but only 2 different ones exist",
         ),
         (
-            json!({"min_items": 4}),
+            json!({"minItems": 4}),
             json!({
                 "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
                 "items": {"type": "object", "required": ["k"], "properties": {"k": {"type": "integer", "minimum": 1, "maximum": 3}}},
@@ -265,27 +265,27 @@ fn rejects_unsatisfiable_constraints() {
             "no value is valid: at least 4 items are required, but only 3 different ones exist",
         ),
         (
-            json!({"max_properties": 1}),
+            json!({"maxProperties": 1}),
             json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a", "b"]}),
             "no value is valid: 2 fields are required, but at most 1 are allowed",
         ),
         (
-            json!({"min_properties": 2}),
+            json!({"minProperties": 2}),
             json!({"type": "object", "properties": {"a": {"type": "string"}}}),
             "no value is valid: at least 2 fields are required, but only 1 exist",
         ),
         (
-            json!({"max_length": 1}),
+            json!({"maxLength": 1}),
             json!({"type": "string", "enum": ["aa", "bb"]}),
             "no value of the `enum` is valid: expected at most 1 characters, found 2",
         ),
         (
-            json!({"enumeration": [1, 10], "maximum": 5}),
+            json!({"enum": [1, 10], "maximum": 5}),
             json!({"type": "integer"}),
             "`enum` value can never be valid: 10 is greater than the maximum 5",
         ),
         (
-            json!({"enumeration": ["10.0.0.1", "localhost"], "format": "ipv4"}),
+            json!({"enum": ["10.0.0.1", "localhost"], "format": "ipv4"}),
             json!({"type": "string"}),
             "`enum` value can never be valid: \"localhost\" is not a valid `ipv4`, such as \"10.0.0.1\"",
         ),
@@ -300,12 +300,12 @@ fn rejects_unsatisfiable_constraints() {
             "the format `int64` applies to integers; this value is a number",
         ),
         (
-            json!({"alternatives": {"oneOf": [{"type": "string"}]}}),
+            json!({"oneOf": [{"type": "string"}]}),
             json!({"type": "string"}),
             "invalid alternative `.oneOf[0]`: an alternative cannot have `type`",
         ),
         (
-            json!({"alternatives": {"anyOf": [{"required": ["b"], "properties": {"b": {"minLength": 1}}}]}}),
+            json!({"anyOf": [{"required": ["b"], "properties": {"b": {"minLength": 1}}}]}),
             json!({"type": "object", "properties": {"a": {"type": "string"}}}),
             "invalid alternative `.anyOf[0]`: the alternative names the unknown field `b`",
         ),
@@ -320,12 +320,12 @@ fn keeps_satisfiable_constraints() {
         check(json!({ "validation": validation }), schema, expected);
     };
     kept(
-        json!({"minimum": 0.2, "maximum": 0.6, "multiple_of": 0.1}),
+        json!({"minimum": 0.2, "maximum": 0.6, "multipleOf": 0.1}),
         json!({"type": "number"}),
         json!({"type": "number", "minimum": 0.2, "maximum": 0.6, "multipleOf": 0.1}),
     );
     kept(
-        json!({"min_items": 2}),
+        json!({"minItems": 2}),
         json!({"type": "array", "items": {"type": "boolean"}}),
         json!({"type": "array", "items": {"type": "boolean"}, "minItems": 2}),
     );
@@ -341,12 +341,12 @@ fn keeps_satisfiable_constraints() {
         json!({"type": "integer", "format": "int32"}),
     );
     kept(
-        json!({"enumeration": ["A"]}),
+        json!({"enum": ["A"]}),
         json!({"type": "string", "enum": ["A", "B"], "maxLength": 1}),
         json!({"type": "string", "enum": ["A"], "maxLength": 1}),
     );
     kept(
-        json!({"alternatives": {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}}),
+        json!({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}),
         json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}),
         json!({
             "type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
@@ -365,7 +365,7 @@ fn nullable_enum_accepts_null() {
         json!({"type": "string", "enum": ["A", "B"]}),
         nullable.clone(),
     );
-    let with_null = json!({"nullable": true, "validation": {"enumeration": ["A", "B", null]}});
+    let with_null = json!({"nullable": true, "validation": {"enum": ["A", "B", null]}});
     check(with_null, json!({"type": "string"}), nullable);
     check(
         json!({"nullable": true, "default": null}),
@@ -378,7 +378,7 @@ fn nullable_enum_accepts_null() {
         "invalid default: `null` is not allowed",
     );
     refused(
-        json!({"validation": {"enumeration": ["A", null]}}),
+        json!({"validation": {"enum": ["A", null]}}),
         json!({"type": "string"}),
         "invalid `enum` value: `null` is not allowed",
     );

@@ -21,7 +21,9 @@ use crate::absent::AbsentValues;
 use crate::apply::apply_markers;
 use crate::build::of_type;
 use crate::object::object_schema;
-use crate::{Content, Field, Markers, Part, Schema, SchemaType, Site, Slot, Tagging, Variant};
+use crate::{
+    Content, Field, KEYS, Key, Markers, Part, Role, Schema, SchemaType, Site, Slot, Tagging, Variant,
+};
 
 /// One variant and its content.
 struct Case<'a> {
@@ -239,14 +241,10 @@ fn only_of(kept: SchemaType, alternative: Schema) -> Schema {
 fn value_only(schema: &Schema) -> Schema {
     Schema {
         schema_type: None,
-        description: None,
-        title: None,
         default: None,
-        example: None,
-        external_docs: None,
         nullable: false,
         validations: Vec::new(),
-        ..schema.clone()
+        ..schema.without(|key| key.role == Role::Words)
     }
 }
 
@@ -358,12 +356,6 @@ fn refuse_rules<'a>(
 
 /// Returns whether two schemas are equal except for their descriptions.
 fn same(left: &Schema, right: &Schema) -> bool {
-    let plain = |schema: &Schema| Schema {
-        description: None,
-        title: None,
-        example: None,
-        external_docs: None,
-        ..schema.clone()
-    };
-    plain(left) == plain(right)
+    let described = |key: &&Key| key.role != Role::Words;
+    KEYS.iter().filter(described).all(|key| key.is_same(left, right))
 }

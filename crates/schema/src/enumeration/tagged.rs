@@ -10,7 +10,7 @@ use super::{
 use crate::apply::cel_text;
 use crate::build::{any, of_type};
 use crate::variant_docs::tag_docs;
-use crate::{Cel, Part, Schema, SchemaType, cel_name};
+use crate::{Cel, Part, Role, Schema, SchemaType, cel_name};
 
 /// An object whose only field is the tag.
 pub(super) fn tag_object(tag: &str, cases: &[Case<'_>]) -> Schema {
@@ -258,23 +258,8 @@ impl Common {
             },
             // The schema does not define fields or items, so the validation must not mention them.
             // It can still constrain the value itself.
-            Common::Nothing => Schema {
-                required: content.required.clone(),
-                enumeration: content.enumeration.clone(),
-                minimum: content.minimum.clone(),
-                maximum: content.maximum.clone(),
-                exclusive_minimum: content.exclusive_minimum,
-                exclusive_maximum: content.exclusive_maximum,
-                multiple_of: content.multiple_of.clone(),
-                min_length: content.min_length,
-                max_length: content.max_length,
-                pattern: content.pattern.clone(),
-                min_items: content.min_items,
-                max_items: content.max_items,
-                min_properties: content.min_properties,
-                max_properties: content.max_properties,
-                ..Schema::default()
-            },
+            Common::Nothing => content
+                .only(|key| key.role == Role::Constraint && !key.form.has_schemas() && key.name != "format"),
         }
     }
 

@@ -7,7 +7,7 @@ use super::{
     value_only, without_others,
 };
 use crate::build::{any, int_or_string, of_type};
-use crate::{Part, Schema, SchemaType, Site};
+use crate::{Key, Part, Schema, SchemaType, Site, Subject};
 
 /// One way to read a value, and its location.
 type Alternative = (Site, Schema);
@@ -181,56 +181,22 @@ fn own_constraints(schema_type: SchemaType, content: &Schema) -> Schema {
         ..own
     };
     if schema_type == SchemaType::String {
-        return Schema {
-            minimum: None,
-            maximum: None,
-            ..kept
-        };
+        return kept.without(|key| key.subject == Subject::Number);
     }
     let narrow = content.format.as_deref() == Some("int32");
     Schema {
         format: None,
-        pattern: None,
-        min_length: None,
-        max_length: None,
         minimum: kept.minimum.clone().or_else(|| narrow.then(|| i32::MIN.into())),
         maximum: kept.maximum.clone().or_else(|| narrow.then(|| i32::MAX.into())),
-        ..kept
+        ..kept.without(|key| key.subject == Subject::Text)
     }
 }
 
 /// Adds the constraints on one of the two types to the schema.
 fn beside(schema: &mut Schema, only: &Schema) {
-    let Schema {
-        minimum,
-        maximum,
-        exclusive_minimum,
-        exclusive_maximum,
-        multiple_of,
-        min_length,
-        max_length,
-        pattern,
-        ..
-    } = only.clone();
-    let rest = Schema {
-        minimum: None,
-        maximum: None,
-        exclusive_minimum: false,
-        exclusive_maximum: false,
-        multiple_of: None,
-        min_length: None,
-        max_length: None,
-        pattern: None,
-        ..only.clone()
-    };
-    schema.minimum = minimum.or(schema.minimum.take());
-    schema.maximum = maximum.or(schema.maximum.take());
-    schema.exclusive_minimum |= exclusive_minimum;
-    schema.exclusive_maximum |= exclusive_maximum;
-    schema.multiple_of = multiple_of.or(schema.multiple_of.take());
-    schema.min_length = min_length.or(schema.min_length);
-    schema.max_length = max_length.or(schema.max_length);
-    schema.pattern = pattern.or(schema.pattern.take());
+    let is_scalar = |key: &Key| matches!(key.subject, Subject::Number | Subject::Text);
+    schema.overlay(&only.only(is_scalar));
+    let rest = only.without(is_scalar);
     if rest != Schema::default() {
         schema.all_of.push(rest);
     }

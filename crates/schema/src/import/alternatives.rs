@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{Import, Refusal};
 use crate::build::{int_or_string, of_type};
-use crate::{Schema, SchemaType};
+use crate::{Key, Role, Schema, SchemaType};
 
 impl Import<'_> {
     /// Converts alternatives. They have a structural form if all are strings, or all are objects.
@@ -90,31 +90,6 @@ impl Import<'_> {
     }
 }
 
-/// The keys that a structural schema allows in `allOf`, `anyOf`, `oneOf` and `not`.
-const CONSTRAINT_KEYS: &[&str] = &[
-    "allOf",
-    "anyOf",
-    "enum",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "format",
-    "items",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "multipleOf",
-    "not",
-    "oneOf",
-    "pattern",
-    "properties",
-    "required",
-];
-
 /// Returns whether a part constrains values without specifying their type.
 fn is_constraint(part: &Value) -> bool {
     let all = |parts: Option<&Value>| {
@@ -124,7 +99,8 @@ fn is_constraint(part: &Value) -> bool {
     let one = |part: Option<&Value>| part.is_none_or(is_constraint);
     let Value::Object(map) = part else { return false };
     let fields = map.get("properties").and_then(Value::as_object);
-    map.keys().all(|key| CONSTRAINT_KEYS.contains(&key.as_str()))
+    map.keys()
+        .all(|key| Key::named(key).is_some_and(|key| key.role == Role::Constraint))
         && ["allOf", "anyOf", "oneOf"].iter().all(|key| all(map.get(*key)))
         && ["items", "not"].iter().all(|key| one(map.get(*key)))
         && fields.is_none_or(|fields| fields.values().all(is_constraint))

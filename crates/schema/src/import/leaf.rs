@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::Refusal;
 use crate::build::{any, int_or_string, of_type};
 use crate::known;
-use crate::{FORMATS, Schema, SchemaType, compare_numbers};
+use crate::{FORMATS, Key, Schema, SchemaType, Subject, compare_numbers};
 
 pub(super) fn read_untyped(map: &Map<String, Value>) -> Result<Schema, Refusal> {
     match (map.get("enum"), map.get("const")) {
@@ -103,13 +103,19 @@ fn bound(map: &Map<String, Value>, schema: &mut Schema) {
 }
 
 pub(super) fn read_string(map: &Map<String, Value>) -> Schema {
-    let count = |key: &str| map.get(key).and_then(Value::as_u64);
-    Schema {
+    let mut schema = Schema {
         format: known_format(map),
-        min_length: count("minLength"),
-        max_length: count("maxLength"),
         pattern: map.get("pattern").and_then(Value::as_str).map(Arc::from),
         ..of_type(SchemaType::String)
+    };
+    read_sizes(map, Subject::Text, &mut schema);
+    schema
+}
+
+/// Reads the bounds on the size of strings, lists or objects.
+pub(super) fn read_sizes(map: &Map<String, Value>, subject: Subject, schema: &mut Schema) {
+    for (key, count, _) in Key::sizes().filter(|(key, ..)| key.subject == subject) {
+        *count.get_mut(schema) = map.get(key.name).and_then(Value::as_u64);
     }
 }
 
@@ -122,20 +128,11 @@ fn known_format(map: &Map<String, Value>) -> Option<Arc<str>> {
 
 /// Keeps the `x-kubernetes-…` extensions of a foreign `JsonSchema`, as kube's derives do.
 pub(super) fn keep_extensions(map: &Map<String, Value>, schema: &mut Schema) {
-    let on = |key: &str| map.get(key) == Some(&Value::Bool(true));
-    let read = |key: &str| map.get(key).cloned();
-    schema.preserve_unknown_fields |= on("x-kubernetes-preserve-unknown-fields");
-    schema.embedded_resource |= on("x-kubernetes-embedded-resource");
-    if let Some(value) = read("x-kubernetes-validations") {
-        schema.validations = serde_json::from_value(value).unwrap_or_default();
-    }
-    if let Some(value) = read("x-kubernetes-list-type") {
-        schema.list_type = serde_json::from_value(value).ok();
-    }
-    if let Some(value) = read("x-kubernetes-list-map-keys") {
-        schema.list_map_keys = serde_json::from_value(value).unwrap_or_default();
-    }
-    if let Some(value) = read("x-kubernetes-map-type") {
-        schema.map_type = serde_json::from_value(value).ok();
+    let extensions = map.iter().filter(|(key, _)| key.starts_with("x-kubernetes-"));
+    for (key, value) in extensions {
+        let alone = Map::from_iter([(key.clone(), value.clone())]);
+        if let Ok(read) = serde_json::from_value::<Schema>(alone.into()) {
+            schema.overlay(&read);
+        }
     }
 }

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 use crate::build::{allow_null, any, any_object, array_of, int_or_string, map_of, of_type, or_null, set_of};
 use crate::known::known;
-use crate::{Schema, SchemaType, refused};
+use crate::{Form, KEYS, Key, Role, Schema, SchemaType, Subject, refused};
 
 /// Marks a schema that is structural already, because rbuilder made it.
 pub(crate) const OWN: &str = "x-rbuilder";
@@ -179,13 +179,9 @@ impl Import<'_> {
             .get("items")
             .map_or_else(|| Ok(any().into()), |items| self.member(items))?;
         let unique = map.get("uniqueItems") == Some(&Value::Bool(true));
-        let list = if unique { set_of(items) } else { array_of(items) };
-        let count = |key: &str| map.get(key).and_then(Value::as_u64);
-        Ok(Schema {
-            min_items: count("minItems"),
-            max_items: count("maxItems"),
-            ..list
-        })
+        let mut list = if unique { set_of(items) } else { array_of(items) };
+        leaf::read_sizes(map, Subject::List, &mut list);
+        Ok(list)
     }
 
     fn object(&mut self, map: &Map<String, Value>) -> Result<Schema, Refusal> {
@@ -216,9 +212,7 @@ impl Import<'_> {
         if !schema.properties.is_empty() && schema.additional_properties.take().is_some() {
             schema.preserve_unknown_fields = true;
         }
-        let count = |key: &str| map.get(key).and_then(Value::as_u64);
-        schema.min_properties = count("minProperties");
-        schema.max_properties = count("maxProperties");
+        leaf::read_sizes(map, Subject::Object, &mut schema);
         Ok(schema)
     }
 }
@@ -228,12 +222,17 @@ const SHAPE_KEYS: &[&str] = &["type", "properties", "items", "additionalProperti
 
 /// Copies the documentation, the default and `nullable`.
 fn keep_words(map: &Map<String, Value>, schema: &mut Schema) {
-    let text = |key: &str| map.get(key).and_then(Value::as_str).map(Arc::from);
-    schema.description = text("description").or(schema.description.take());
-    schema.title = text("title").or(schema.title.take());
-    let value = |key: &str| map.get(key).filter(|value| !value.is_null()).cloned();
-    schema.default = value("default").or(schema.default.take());
-    schema.example = value("example").or(schema.example.take());
+    let is_kept = |key: &&Key| key.role == Role::Words || key.name == "default";
+    for key in KEYS.iter().filter(is_kept) {
+        let value = map.get(key.name).filter(|value| !value.is_null());
+        match (key.form, value) {
+            (Form::Text(text), Some(Value::String(value))) => {
+                *text.get_mut(schema) = Some(value.as_str().into());
+            }
+            (Form::Value(copy), Some(value)) => *copy.get_mut(schema) = Some(value.clone()),
+            _ => {}
+        }
+    }
     if map.get("nullable") == Some(&Value::Bool(true)) {
         allow_null(schema);
     }

@@ -2,7 +2,7 @@
 //! fewer schema keys than a field, and some field names are taken.
 
 use rbuilder_reader::Span;
-use rbuilder_schema::{Field, Markers, Schema, check_root};
+use rbuilder_schema::{Field, Key, Markers, Schema, check_root};
 
 use crate::table::Seen;
 use crate::{CustomResource, FieldValue, Session};
@@ -95,46 +95,31 @@ fn report_root(stated: &Schema, resource: &CustomResource, at: Span, session: &m
 /// Returns a schema with only the key of one marker. `None` if the marker has no key, or one that
 /// is valid for a whole object.
 fn state_alone(name: &str, markers: &Markers) -> Option<Schema> {
-    let validation = &markers.validation;
-    let alternatives = validation.alternatives.as_deref().cloned().unwrap_or_default();
     let mut stated = Schema::default();
     match name {
-        "all_of" => stated.all_of = alternatives.all_of,
-        "any_of" => stated.any_of = alternatives.any_of,
-        "one_of" => stated.one_of = alternatives.one_of,
-        "not" => stated.not = alternatives.not,
-        "enum" => stated.enumeration.clone_from(&validation.enumeration),
-        "min_properties" => stated.min_properties = validation.min_properties,
-        "max_properties" => stated.max_properties = validation.max_properties,
         "map_type" | "struct_type" => stated.map_type = markers.topology.map_type,
         "embedded_resource" => stated.embedded_resource = markers.embedded_resource,
         "nullable" => stated.nullable = markers.nullable,
         "default" => stated.default.clone_from(&markers.default),
-        _ => return None,
+        _ => refused_constraint(name)?.copy(markers.constraints(), &mut stated),
     }
     Some(stated)
 }
 
 fn drop_marker(name: &str, markers: &mut Markers) {
-    let validation = &mut markers.validation;
     match name {
-        "enum" => validation.enumeration.clear(),
-        "min_properties" => validation.min_properties = None,
-        "max_properties" => validation.max_properties = None,
         "map_type" | "struct_type" => markers.topology.map_type = None,
         "embedded_resource" => markers.embedded_resource = false,
         "nullable" => markers.nullable = false,
         "default" => markers.default = None,
         _ => {
-            let Some(alternatives) = validation.alternatives.as_deref_mut() else {
-                return;
-            };
-            match name {
-                "all_of" => alternatives.all_of.clear(),
-                "any_of" => alternatives.any_of.clear(),
-                "one_of" => alternatives.one_of.clear(),
-                _ => alternatives.not = None,
+            if let Some(key) = refused_constraint(name) {
+                key.clear(markers.constraints_mut());
             }
         }
     }
+}
+
+fn refused_constraint(name: &str) -> Option<&'static Key> {
+    Key::of_argument(name).filter(|key| key.is_refused_with_status())
 }

@@ -4,27 +4,28 @@
 mod schemars;
 
 use rbuilder_reader::Span;
+use rbuilder_schema::{Form, Key};
 
 use crate::Diagnostic;
 
 /// How to write a marker in Rust.
-enum Spelling {
+enum Spelling<'a> {
     /// An attribute without the value.
-    As(&'static str),
+    As(&'a str),
     /// An attribute with the value in place of `{}`, unquoted: a number or a boolean.
-    Value(&'static str),
+    Value(&'a str),
     /// An attribute with the value as a string in place of `{}`.
-    Text(&'static str),
+    Text(&'a str),
     /// An attribute with a list of strings in place of `{}`.
-    List(&'static str),
+    List(&'a str),
     /// An attribute with a list of names in place of `{}`.
-    Names(&'static str),
+    Names(&'a str),
     /// An attribute with the arguments as `name = "…"` in place of `{}`.
-    Args(&'static str),
+    Args(&'a str),
     /// An attribute with the arguments as a JSON object in place of `{}`.
-    Json(&'static str),
+    Json(&'a str),
     /// Other advice.
-    Else(&'static str),
+    Else(&'a str),
 }
 
 use Spelling::{Args, As, Else, Json, List, Names, Text, Value};
@@ -33,9 +34,10 @@ use Spelling::{Args, As, Else, Json, List, Names, Text, Value};
 const ITEMS: &str = "write the constraint in `#[crd(items(validation(…)))]`";
 
 /// The markers of controller-tools, including Kubernetes' own that it supports, and how to write
-/// them in Rust. The help for fields and variants has `#[kube(…)]` in place of `#[crd(…)]`.
+/// them in Rust. Without the constraints in `kubebuilder:validation:…`, which are in the table of
+/// schema keys. The help for fields and variants has `#[kube(…)]` in place of `#[crd(…)]`.
 #[rustfmt::skip] // one row per line
-const MARKERS: &[(&str, Spelling)] = &[
+const MARKERS: &[(&str, Spelling<'static>)] = &[
     ("default", Value("#[crd(default = {})]")),
     ("enum", Else("an enum without data has an `enum` in its schema")),
     ("genclient", Else("kube's `Api` is the client of every kind")),
@@ -77,25 +79,10 @@ const MARKERS: &[(&str, Spelling)] = &[
     ("kubebuilder:validation:AtLeastOneOf", Names("#[crd(at_least_one_of({}))]")),
     ("kubebuilder:validation:AtMostOneOf", Names("#[crd(at_most_one_of({}))]")),
     ("kubebuilder:validation:EmbeddedResource", As("#[crd(embedded_resource)]")),
-    ("kubebuilder:validation:Enum", List("#[crd(validation(enum = {}))]")),
     ("kubebuilder:validation:ExactlyOneOf", Names("#[crd(exactly_one_of({}))]")),
-    ("kubebuilder:validation:ExclusiveMaximum", Value("#[crd(validation(exclusive_maximum = {}))]")),
-    ("kubebuilder:validation:ExclusiveMinimum", Value("#[crd(validation(exclusive_minimum = {}))]")),
-    ("kubebuilder:validation:Format", Text("#[crd(validation(format = {}))]")),
-    ("kubebuilder:validation:MaxItems", Value("#[crd(validation(max_items = {}))]")),
-    ("kubebuilder:validation:MaxLength", Value("#[crd(validation(max_length = {}))]")),
-    ("kubebuilder:validation:MaxProperties", Value("#[crd(validation(max_properties = {}))]")),
-    ("kubebuilder:validation:Maximum", Value("#[crd(validation(maximum = {}))]")),
-    ("kubebuilder:validation:MinItems", Value("#[crd(validation(min_items = {}))]")),
-    ("kubebuilder:validation:MinLength", Value("#[crd(validation(min_length = {}))]")),
-    ("kubebuilder:validation:MinProperties", Value("#[crd(validation(min_properties = {}))]")),
-    ("kubebuilder:validation:Minimum", Value("#[crd(validation(minimum = {}))]")),
-    ("kubebuilder:validation:MultipleOf", Value("#[crd(validation(multiple_of = {}))]")),
     ("kubebuilder:validation:Optional", As("#[crd(optional)]")),
-    ("kubebuilder:validation:Pattern", Text("#[crd(validation(pattern = {}))]")),
     ("kubebuilder:validation:Required", As("#[crd(required)]")),
     ("kubebuilder:validation:Schemaless", As("#[crd(schemaless)]")),
-    ("kubebuilder:validation:Type", Text("#[crd(validation(type = {}))]")),
     ("kubebuilder:validation:UniqueItems", As("#[crd(list_type = \"set\")]")),
     ("kubebuilder:validation:XEmbeddedResource", As("#[crd(embedded_resource)]")),
     ("kubebuilder:validation:XIntOrString", As("#[crd(int_or_string)]")),
@@ -163,13 +150,19 @@ pub fn warn_of_go_marker(
 ) -> Option<Diagnostic> {
     let line = line.trim();
     let marker = line.strip_prefix('+')?;
-    let (name, spelling) = row(marker)?;
-    let value = marker[name.len()..]
-        .trim_start_matches(':')
-        .trim_start_matches('=');
+    let value = |name: &str| {
+        marker[name.len()..]
+            .trim_start_matches(':')
+            .trim_start_matches('=')
+    };
+    let help = match (row(marker), constraint(marker)) {
+        (Some((name, spelling)), _) => spelled(spelling_for(source, spelling), value(name)),
+        (None, Some((name, key))) => spell_constraint(key, source, value(name)),
+        (None, None) if is_kubebuilder(marker) => UNKNOWN.to_owned(),
+        (None, None) => return None,
+    };
     let shown: String = line.chars().take(80).collect();
     let message = format!("`{shown}` is a kubebuilder marker, which has no effect in Rust");
-    let help = spelled(spelling_for(source, spelling), value);
     let help = match commented {
         Commented::Item => help,
         Commented::Member => help.replacen("`#[crd(", "`#[kube(", 1),
@@ -178,24 +171,35 @@ pub fn warn_of_go_marker(
 }
 
 /// Finds the row of a marker by the longest matching name.
-fn row(marker: &str) -> Option<(&'static str, &'static Spelling)> {
+fn row(marker: &str) -> Option<(&'static str, &'static Spelling<'static>)> {
     let fits = |name: &str| {
         marker
             .strip_prefix(name)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '=', ' ']))
     };
     let known = MARKERS.iter().filter(|(name, _)| fits(name));
-    if let Some((name, spelling)) = known.max_by_key(|(name, _)| name.len()) {
-        return Some((name, spelling));
-    }
-    let rest = marker.strip_prefix("kubebuilder:")?;
-    (!rest.is_empty() && !rest.starts_with(' ')).then_some(("kubebuilder", &UNKNOWN))
+    let (name, spelling) = known.max_by_key(|(name, _)| name.len())?;
+    Some((name, spelling))
 }
 
-const UNKNOWN: Spelling = Else("see docs/markers.md for the markers of rbuilder");
+/// Finds the constraint that a marker sets, such as `kubebuilder:validation:MaxItems=9`. Also
+/// returns the name of the marker.
+fn constraint(marker: &str) -> Option<(&str, &'static Key)> {
+    const START: &str = "kubebuilder:validation:";
+    let rest = marker.strip_prefix(START)?;
+    let name = &rest[..rest.find([':', '=', ' ']).unwrap_or(rest.len())];
+    Some((&marker[..START.len() + name.len()], Key::of_go(name)?))
+}
+
+fn is_kubebuilder(marker: &str) -> bool {
+    let rest = marker.strip_prefix("kubebuilder:");
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(' '))
+}
+
+const UNKNOWN: &str = "see docs/markers.md for the markers of rbuilder";
 
 /// Returns the spelling for a schema source, given the one for our derive.
-fn spelling_for(source: SchemaSource, spelling: &'static Spelling) -> &'static Spelling {
+fn spelling_for(source: SchemaSource, spelling: &'static Spelling<'static>) -> &'static Spelling<'static> {
     let (As(ours) | Value(ours) | Text(ours) | List(ours) | Names(ours) | Args(ours) | Json(ours)
     | Else(ours)) = spelling;
     let row = schemars::SPELLINGS.iter().find(|(other, _)| other == ours);
@@ -205,7 +209,31 @@ fn spelling_for(source: SchemaSource, spelling: &'static Spelling) -> &'static S
     }
 }
 
-fn spelled(spelling: &Spelling, value: &str) -> String {
+/// Returns the help for a constraint. With schemars, `extend` sets keys that have no attribute.
+fn spell_constraint(key: &Key, source: SchemaSource, value: &str) -> String {
+    let ours = spelling_of(key);
+    let extended = format!("#[schemars(extend(\"{}\" = {{}}))]", key.name);
+    let attribute = match source {
+        SchemaSource::CrdSchema => &ours,
+        SchemaSource::Schemars => match schemars::SPELLINGS.iter().find(|(other, _)| *other == ours) {
+            Some((_, theirs)) => return spelled(theirs, value),
+            None => &extended,
+        },
+    };
+    let spelling = match key.form {
+        Form::Values(_) => List(attribute),
+        Form::Text(_) | Form::Type(_) => Text(attribute),
+        _ => Value(attribute),
+    };
+    spelled(&spelling, value)
+}
+
+/// Returns the attribute that sets a constraint, with `{}` in place of its value.
+fn spelling_of(key: &Key) -> String {
+    format!("#[crd(validation({} = {{}}))]", key.argument)
+}
+
+fn spelled(spelling: &Spelling<'_>, value: &str) -> String {
     let written = match spelling {
         As(attribute) => (*attribute).to_owned(),
         Else(advice) => return (*advice).to_owned(),
@@ -386,7 +414,8 @@ mod tests {
                 As(used) | Value(used) | Text(used) | List(used) | Names(used) | Args(used) => used == ours,
                 Json(_) | Else(_) => false,
             });
-            assert!(is_used || *ours == ITEMS, "{ours}");
+            let is_constraint = Key::arguments().any(|key| spelling_of(key) == *ours);
+            assert!(is_used || is_constraint || *ours == ITEMS, "{ours}");
         }
     }
 

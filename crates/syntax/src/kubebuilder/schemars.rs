@@ -4,13 +4,13 @@
 use super::Spelling::{self, As, Else, Json, List, Text, Value};
 
 /// Any JSON, whatever serde serializes.
-const ANY: Spelling =
+const ANY: Spelling<'static> =
     As("#[schemars(with = \"serde_json::Value\", extend(\"x-kubernetes-preserve-unknown-fields\" = true))]");
 
 /// Attributes of `CrdSchema` and their equivalents for schemars. `extend` sets a key of the schema;
 /// it is only used where schemars has no attribute for the key.
 #[rustfmt::skip] // one row per line
-pub(super) const SPELLINGS: &[(&str, Spelling)] = &[
+pub(super) const SPELLINGS: &[(&str, Spelling<'static>)] = &[
     ("#[crd(at_least_one_of({}))]", Else("write a rule for the fields: `#[schemars(extend(\"x-kubernetes-validations\" = [{ \"rule\": \"has(self.a) || has(self.b)\" }]))]`")),
     ("#[crd(at_most_one_of({}))]", Else("write a rule for the fields: `#[schemars(extend(\"x-kubernetes-validations\" = [{ \"rule\": \"!has(self.a) || !has(self.b)\" }]))]`")),
     ("#[crd(cel({}))]", Json("#[schemars(extend(\"x-kubernetes-validations\" = [{}]))]")),
@@ -32,20 +32,12 @@ pub(super) const SPELLINGS: &[(&str, Spelling)] = &[
     ("#[crd(schemaless)]", ANY),
     ("#[crd(struct_type = {})]", Text("#[schemars(extend(\"x-kubernetes-map-type\" = {}))]")),
     ("#[crd(title = {})]", Text("#[schemars(title = {})]")),
-    ("#[crd(validation(enum = {}))]", List("#[schemars(extend(\"enum\" = {}))]")),
-    ("#[crd(validation(exclusive_maximum = {}))]", Value("#[schemars(extend(\"exclusiveMaximum\" = {}))]")),
-    ("#[crd(validation(exclusive_minimum = {}))]", Value("#[schemars(extend(\"exclusiveMinimum\" = {}))]")),
-    ("#[crd(validation(format = {}))]", Text("#[schemars(extend(\"format\" = {}))]")),
     ("#[crd(validation(max_items = {}))]", Value("#[schemars(length(max = {}))]")),
     ("#[crd(validation(max_length = {}))]", Value("#[schemars(length(max = {}))]")),
-    ("#[crd(validation(max_properties = {}))]", Value("#[schemars(extend(\"maxProperties\" = {}))]")),
     ("#[crd(validation(maximum = {}))]", Value("#[schemars(range(max = {}))]")),
     ("#[crd(validation(min_items = {}))]", Value("#[schemars(length(min = {}))]")),
     ("#[crd(validation(min_length = {}))]", Value("#[schemars(length(min = {}))]")),
-    ("#[crd(validation(min_properties = {}))]", Value("#[schemars(extend(\"minProperties\" = {}))]")),
     ("#[crd(validation(minimum = {}))]", Value("#[schemars(range(min = {}))]")),
-    ("#[crd(validation(multiple_of = {}))]", Value("#[schemars(extend(\"multipleOf\" = {}))]")),
     ("#[crd(validation(pattern = {}))]", Text("#[schemars(regex(pattern = {}))]")),
-    ("#[crd(validation(type = {}))]", Text("#[schemars(extend(\"type\" = {}))]")),
     (super::ITEMS, Else("write the constraint in `#[schemars(inner(…))]`, such as `length(min = 1)`")),
 ];

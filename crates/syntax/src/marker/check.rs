@@ -3,12 +3,11 @@
 use rbuilder_re2::Pattern;
 use rbuilder_reader::Span;
 use rbuilder_schema::{
-    FORMATS, ListType, Markers, Schema, SchemaType, Validation, array_of, check_markers, format_type, map_of,
-    of_type,
+    FORMATS, Key, ListType, Markers, Schema, SchemaType, Side, Subject, array_of, check_markers, format_type,
+    map_of, of_type,
 };
 use serde_json::{Number, Value};
 
-use super::constraint::{CONSTRAINTS, Subject};
 use super::{Kind, Reading};
 use crate::{Diagnostic, Session, suggest};
 
@@ -30,16 +29,16 @@ pub(super) fn check_reading(reading: &Reading, session: &mut Session) {
 /// is written.
 pub(super) fn check_consistency(reading: &Reading, session: &mut Session) {
     let Markers {
-        validation,
         default,
         items,
         values,
         topology,
         ..
     } = &reading.markers;
+    let constraints = reading.markers.constraints();
     let has_value_markers = default.is_some()
-        || !validation.enumeration.is_empty()
-        || validation.multiple_of.is_some()
+        || !constraints.enumeration.is_empty()
+        || constraints.multiple_of.is_some()
         || topology.list_type.is_some()
         || items.is_some()
         || values.is_some();
@@ -82,14 +81,13 @@ fn schema_of(kind: &Kind) -> Option<Schema> {
 /// Returns the kind that constraints must match. It is unknown if a marker replaces the type.
 fn effective_kind(reading: &Reading) -> &Kind {
     let Markers {
-        validation,
         int_or_string,
         schemaless,
         schema,
         ..
     } = &reading.markers;
     let replaced = *int_or_string || *schemaless || schema.is_some() || reading.schema_type.is_some();
-    if replaced || validation.schema_type.is_some() {
+    if replaced || reading.markers.constraints().schema_type.is_some() {
         &Kind::Unknown
     } else {
         &reading.kind
@@ -97,38 +95,21 @@ fn effective_kind(reading: &Reading) -> &Kind {
 }
 
 fn bounds(reading: &Reading, session: &mut Session) {
-    let Validation {
-        minimum,
-        maximum,
-        min_length,
-        max_length,
-        min_items,
-        max_items,
-        min_properties,
-        max_properties,
-        exclusive_minimum,
-        exclusive_maximum,
-        multiple_of,
-        ..
-    } = &reading.markers.validation;
-    if let (Some(low), Some(high)) = (minimum, maximum) {
-        let empty = *exclusive_minimum || *exclusive_maximum;
+    let constraints = reading.markers.constraints();
+    if let (Some(low), Some(high)) = (&constraints.minimum, &constraints.maximum) {
+        let empty = constraints.exclusive_minimum || constraints.exclusive_maximum;
         if exceeds(low, high) || (empty && !exceeds(high, low)) {
             crossed(reading, "minimum", low, "maximum", high, session);
         }
     }
-    for (low_name, low, high_name, high) in [
-        ("min_length", min_length, "max_length", max_length),
-        ("min_items", min_items, "max_items", max_items),
-        ("min_properties", min_properties, "max_properties", max_properties),
-    ] {
-        if let (Some(low), Some(high)) = (low, high)
+    for [(low_key, low), (high_key, high)] in Key::size_pairs() {
+        if let (Some(low), Some(high)) = (low.get(constraints), high.get(constraints))
             && low > high
         {
-            crossed(reading, low_name, low, high_name, high, session);
+            crossed(reading, low_key.argument, low, high_key.argument, high, session);
         }
     }
-    if let Some(factor) = multiple_of
+    if let Some(factor) = &constraints.multiple_of
         && factor.as_f64().is_some_and(|factor| factor <= 0.0)
     {
         let help = "write a number greater than 0";
@@ -164,23 +145,23 @@ fn subjects(reading: &Reading, session: &mut Session) {
     }
     for (name, at) in reading.seen.iter() {
         // Markers such as `default` are not constraints, and no constraint has the same name.
-        let Some(constraint) = CONSTRAINTS.iter().find(|constraint| constraint.name == name) else {
+        let Some(key) = Key::of_argument(name) else {
             continue;
         };
         if name == "format" {
             format_subject(reading, at, kind, session);
             continue;
         }
-        if fits(constraint.subject, kind) {
+        if fits(key.subject, kind) {
             continue;
         }
         let message = format!(
             "`{name}` applies to {}; this field is {}",
-            noun(constraint.subject),
+            key.subject.rust_noun(),
             kind.noun()
         );
         let diagnostic = Diagnostic::error(at, message);
-        session.report(match instead(name, kind) {
+        session.report(match instead(key, kind) {
             Some(other) => diagnostic.help(format!("write `{other}`")),
             None => diagnostic,
         });
@@ -213,7 +194,7 @@ fn has_objects(kind: &Kind) -> bool {
 /// Checks that the format applies to the type. Otherwise the API server ignores it, and warns on
 /// every apply.
 fn format_subject(reading: &Reading, at: Span, kind: &Kind, session: &mut Session) {
-    let Some(format) = &reading.markers.validation.format else {
+    let Some(format) = &reading.markers.constraints().format else {
         return;
     };
     let (fits, noun) = match format_type(format) {
@@ -233,7 +214,7 @@ fn format_subject(reading: &Reading, at: Span, kind: &Kind, session: &mut Sessio
 
 fn fits(subject: Subject, kind: &Kind) -> bool {
     match subject {
-        Subject::Any => true,
+        Subject::Any | Subject::Open => true,
         Subject::Number => matches!(kind, Kind::Integer | Kind::Number),
         Subject::Text => *kind == Kind::Text,
         Subject::List => matches!(kind, Kind::List(_)),
@@ -241,20 +222,8 @@ fn fits(subject: Subject, kind: &Kind) -> bool {
     }
 }
 
-fn noun(subject: Subject) -> &'static str {
-    match subject {
-        Subject::Number => "numbers",
-        Subject::Text => "strings",
-        Subject::List => "lists",
-        Subject::Object => "maps and structs",
-        Subject::Any => "all values",
-    }
-}
-
-/// Returns the constraint that has the same meaning for this kind as `name` has for another.
-fn instead(name: &str, kind: &Kind) -> Option<&'static str> {
-    let low = matches!(name, "minimum" | "min_length" | "min_items" | "min_properties");
-    let high = matches!(name, "maximum" | "max_length" | "max_items" | "max_properties");
+/// Returns the constraint that has the same meaning for this kind as `key` has for another.
+fn instead(key: &Key, kind: &Kind) -> Option<&'static str> {
     let (least, most) = match kind {
         Kind::Text => ("min_length", "max_length"),
         Kind::Integer | Kind::Number => ("minimum", "maximum"),
@@ -262,27 +231,19 @@ fn instead(name: &str, kind: &Kind) -> Option<&'static str> {
         Kind::Map(_) | Kind::Object => ("min_properties", "max_properties"),
         Kind::Boolean | Kind::Unknown => return None,
     };
-    low.then_some(least).or(high.then_some(most))
+    match key.side? {
+        Side::Lower => Some(least),
+        Side::Upper => Some(most),
+    }
 }
 
 fn whole_numbers(reading: &Reading, session: &mut Session) {
     if *effective_kind(reading) != Kind::Integer {
         return;
     }
-    let Validation {
-        minimum,
-        maximum,
-        multiple_of,
-        ..
-    } = &reading.markers.validation;
-    for (name, number) in [
-        ("minimum", minimum),
-        ("maximum", maximum),
-        ("multiple_of", multiple_of),
-    ] {
-        if let Some(number) = number
-            && number.as_f64().is_some_and(|value| value.fract() != 0.0)
-        {
+    for (key, number) in Key::numbers(reading.markers.constraints()) {
+        let name = key.argument;
+        if number.as_f64().is_some_and(|value| value.fract() != 0.0) {
             let message = format!("expected an integer for `{name}`, found `{number}`");
             session.error_help(
                 reading.at(name),
@@ -294,15 +255,16 @@ fn whole_numbers(reading: &Reading, session: &mut Session) {
 }
 
 fn texts(reading: &Reading, session: &mut Session) {
-    if let Some(text) = &reading.markers.validation.pattern
+    let Schema { pattern, format, .. } = reading.markers.constraints();
+    if let Some(text) = pattern
         && !session.is_good_pattern(text)
         && let Err(reason) = Pattern::parse(text).map(|_| session.keep_good_pattern(text))
     {
         let help = "use RE2 syntax, as in Go: https://github.com/google/re2/wiki/Syntax";
         session.error_help(reading.at("pattern"), format!("invalid pattern: {reason}"), help);
     }
-    if let Some(format) = &reading.markers.validation.format
-        && !FORMATS.contains(&format.as_str())
+    if let Some(format) = format
+        && !FORMATS.contains(&&**format)
     {
         let help = match suggest::find_nearest(format, FORMATS.iter().copied()) {
             Some(known) => format!("did you mean `{known}`?"),
@@ -315,12 +277,7 @@ fn texts(reading: &Reading, session: &mut Session) {
 
 /// Checks that `default`, `example` and `enum` literals match the kind of the value.
 fn values(reading: &Reading, session: &mut Session) {
-    let Markers {
-        validation,
-        default,
-        example,
-        ..
-    } = &reading.markers;
+    let Markers { default, example, .. } = &reading.markers;
     let kind = effective_kind(reading);
     for (name, value) in [("default", default), ("example", example)] {
         if let Some(value) = value
@@ -333,7 +290,7 @@ fn values(reading: &Reading, session: &mut Session) {
             );
         }
     }
-    let allowed = &validation.enumeration;
+    let allowed = &reading.markers.constraints().enumeration;
     for (position, value) in allowed.iter().enumerate() {
         if allowed[..position].iter().any(|other| is_same(other, value)) {
             session.error(reading.at("enum"), format!("duplicate `enum` value {value}"));
@@ -387,13 +344,13 @@ fn sort(value: &Value) -> &'static str {
 }
 
 fn exclusive_bounds(reading: &Reading, session: &mut Session) {
-    let Validation {
+    let Schema {
         minimum,
         maximum,
         exclusive_minimum,
         exclusive_maximum,
         ..
-    } = &reading.markers.validation;
+    } = reading.markers.constraints();
     for (exclusive, name, bound_name, bound) in [
         (*exclusive_minimum, "exclusive_minimum", "minimum", minimum),
         (*exclusive_maximum, "exclusive_maximum", "maximum", maximum),

@@ -58,9 +58,7 @@ use crate::{SchemaFunction, Session};
 
 pub(crate) use about::describe_external_docs_args;
 pub(crate) use cel::{describe_cel_args, read_cel_rule};
-pub use constraint::{CONSTRAINTS, Constraint, Subject};
 pub(crate) use kind::{Kind, is_option, takes_rest};
-pub use raw::ROOT_SCHEMA_KEYS;
 pub(crate) use raw::read_root_schema;
 pub(crate) use schemars::{is_required_elsewhere, schemars_description};
 pub(crate) use unknown::{Owner, describe_unknown};

@@ -3,8 +3,7 @@
 
 use rbuilder_re2::Pattern;
 use rbuilder_schema::{
-    FORMATS, IsReported, SCHEMA_KEYS, Schema, SchemaError, SchemaType, Validation, check_literal,
-    check_structural,
+    FORMATS, IsReported, Key, Markers, Schema, SchemaError, SchemaType, check_literal, check_structural,
 };
 use serde_json::{Value, json};
 
@@ -42,27 +41,6 @@ fn read(arg: &Arg, reading: &mut Reading, session: &mut Session) {
     reading.markers.schema = Some(schema.into());
 }
 
-/// The schema keys that `root_schema` can set for the whole object. All others have no effect
-/// there, or the API server rejects them.
-pub const ROOT_SCHEMA_KEYS: &[&str] = &[
-    "allOf",
-    "anyOf",
-    "description",
-    "example",
-    "externalDocs",
-    "maxProperties",
-    "minProperties",
-    "not",
-    "oneOf",
-    "properties",
-    "required",
-    "title",
-    "type",
-    "x-kubernetes-map-type",
-    "x-kubernetes-preserve-unknown-fields",
-    "x-kubernetes-validations",
-];
-
 /// Reads the keys of `root_schema`. Whether the result is structural is only checked once the
 /// schema is complete.
 pub(crate) fn read_root_schema(arg: &Arg, session: &mut Session) -> Option<Schema> {
@@ -71,8 +49,8 @@ pub(crate) fn read_root_schema(arg: &Arg, session: &mut Session) -> Option<Schem
     check_patterns(&schema, arg, session);
     let at = arg.value_span();
     let keys = value.as_object().into_iter().flat_map(|keys| keys.keys());
-    for key in keys.filter(|key| !ROOT_SCHEMA_KEYS.contains(&key.as_str())) {
-        let help = suggest::describe_candidates(key, ROOT_SCHEMA_KEYS.iter().copied());
+    for key in keys.filter(|key| !Key::named(key).is_some_and(Key::is_in_root_schema)) {
+        let help = suggest::describe_candidates(key, Key::names(Key::is_in_root_schema));
         session.error_help(at, format!("`root_schema` cannot have `{key}`"), help);
     }
     if let Some(other) = schema.schema_type.filter(|is| *is != SchemaType::Object) {
@@ -101,7 +79,7 @@ fn schema_of(value: &Value, arg: &Arg, session: &mut Session) -> Option<Schema> 
             Some(schema)
         }
         Err(SchemaError::UnknownKey(key, path)) => {
-            let help = suggest::describe_candidates(&key, SCHEMA_KEYS.iter().copied());
+            let help = suggest::describe_candidates(&key, Key::names(|_| true));
             let message = format!("unknown key `{key}` of a schema{}", place(&path));
             session.error_help(arg.value_span(), message, help);
             None
@@ -144,7 +122,7 @@ fn report_empty(key: &str, arg: &Arg, session: &mut Session) {
 
 /// Reads `validation(one_of = [{ "required": ["a"] }, …])`. `key` is the name of the list in a
 /// manifest.
-pub(super) fn read_alternatives(key: &str, arg: &Arg, validation: &mut Validation, session: &mut Session) {
+pub(super) fn read_alternatives(key: &str, arg: &Arg, markers: &mut Markers, session: &mut Session) {
     let Some(value) = arg.any(session) else { return };
     if value.as_array().is_some_and(Vec::is_empty) {
         return report_empty(arg.name, arg, session);
@@ -153,7 +131,7 @@ pub(super) fn read_alternatives(key: &str, arg: &Arg, validation: &mut Validatio
         return;
     };
     check_patterns(&new, arg, session);
-    let known = validation.alternatives.get_or_insert_default();
+    let known = markers.constraints_mut();
     known.all_of.extend(new.all_of);
     known.any_of.extend(new.any_of);
     known.one_of.extend(new.one_of);

@@ -7,6 +7,7 @@
 
 use rbuilder_reader::token::lex;
 use rbuilder_reader::{Attribute, Expr, ExprKind, Json, Span, is_path};
+use rbuilder_schema::{Form, Key};
 use serde_json::{Map, Value};
 
 use super::{Kind, Place, Reading, x_kube};
@@ -560,27 +561,6 @@ fn json_of(json: &Json<'_>) -> Option<Value> {
     }
 }
 
-/// Constraints in `extend("key" = value)`, by OpenAPI's names.
-const KEYWORDS: &[(&str, &str)] = &[
-    ("minimum", "minimum"),
-    ("maximum", "maximum"),
-    ("multipleOf", "multiple_of"),
-    ("minLength", "min_length"),
-    ("maxLength", "max_length"),
-    ("pattern", "pattern"),
-    ("minItems", "min_items"),
-    ("maxItems", "max_items"),
-    ("minProperties", "min_properties"),
-    ("maxProperties", "max_properties"),
-    ("enum", "enum"),
-    ("format", "format"),
-    ("type", "type"),
-    ("allOf", "allOf"),
-    ("anyOf", "anyOf"),
-    ("oneOf", "oneOf"),
-    ("not", "not"),
-];
-
 /// Keys with a boolean value that is a flag here.
 const FLAGS: &[(&str, &str)] = &[
     ("x-kubernetes-preserve-unknown-fields", "preserve_unknown_fields"),
@@ -618,8 +598,8 @@ fn extend<'a>(arg: &Arg<'a>, kind: &Kind, markers: &mut Vec<Arg<'a>>, session: &
             );
             continue;
         };
-        if let Some(marker) = find(KEYWORDS, key) {
-            markers.push(constraint(marker, span, value));
+        if let Some(name) = constraint_in_extend(key) {
+            markers.push(constraint(name, span, value));
         } else if let Some(marker) = find(FLAGS, key) {
             if value == Value::Bool(true) {
                 markers.push(flag(marker, span));
@@ -641,6 +621,18 @@ fn extend<'a>(arg: &Arg<'a>, kind: &Kind, markers: &mut Vec<Arg<'a>>, session: &
                 .help("remove it: only `x-kubernetes-…` and OpenAPI constraints are supported"),
             );
         }
+    }
+}
+
+/// Returns the name in `validation(…)` of a key in `extend("key" = value)`. Alternatives keep their
+/// own names, because several `extend` add up.
+fn constraint_in_extend(key: &str) -> Option<&'static str> {
+    let key = Key::named(key).filter(|key| !key.argument.is_empty())?;
+    match key.form {
+        // JSON Schema has a number here, OpenAPI a flag.
+        Form::Flag(_) => None,
+        Form::Parts(_) => Some(key.name),
+        _ => Some(key.argument),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Help for unknown names, which may be misspelled or belong to another place.
 
 use rbuilder_diagnostic::suggest::{find_keyword, list_names};
+use rbuilder_schema::Key;
 
-use super::{CONSTRAINTS, Place, is_marker, markers};
+use super::{Place, is_marker, markers};
 use crate::custom_resource::{CRD_KEYS, KUBE_KEYS};
 
 /// The place of an unknown name.
@@ -75,7 +76,7 @@ fn find_elsewhere(name: &str, owner: Owner) -> Option<String> {
         _ => {}
     }
     // Users of other tools tend to forget the `validation(…)` around constraints.
-    if CONSTRAINTS.iter().any(|constraint| constraint.name == name) {
+    if Key::of_argument(name).is_some() {
         return Some(format!("write `{}`", constraint_form(name, owner)));
     }
     match owner {
@@ -99,7 +100,7 @@ fn near_forms(owner: Owner) -> Vec<(&'static str, String)> {
     if owner == (Owner::KindKeys { takes_markers: false }) {
         return here.collect();
     }
-    let constraints = CONSTRAINTS.iter().map(|constraint| constraint.name);
+    let constraints = Key::arguments().map(|key| key.argument);
     let wrapped = constraints.map(|name| (name, constraint_form(name, owner)));
     let (attribute, others) = match owner {
         Owner::KindKeys { .. } => ("crd", Owner::KindMarkers.names()),

@@ -3,27 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use rbuilder_schema::{KEYS, Key, SchemaType, Side};
 use serde_json::Value;
 
 use super::{Comparison, Direction, list};
-
-/// Keys that apply only to values of one type.
-const KEYS_OF_TYPES: &[(&str, &str)] = &[
-    ("number", "minimum"),
-    ("number", "maximum"),
-    ("number", "multipleOf"),
-    ("string", "minLength"),
-    ("string", "maxLength"),
-    ("string", "pattern"),
-    ("array", "items"),
-    ("array", "minItems"),
-    ("array", "maxItems"),
-    ("object", "properties"),
-    ("object", "required"),
-    ("object", "additionalProperties"),
-    ("object", "minProperties"),
-    ("object", "maxProperties"),
-];
 
 impl Comparison {
     /// Compares the schemas of the value at a path. The API server drops `null` if the value is an
@@ -70,17 +53,18 @@ impl Comparison {
     /// Returns a committed schema without the keys that apply only to values of another type,
     /// unless the generated schema has them too. The API server ignores such keys.
     fn without_idle_keys<'a>(&mut self, before: &'a Value, after: &Value, at: &str) -> Cow<'a, Value> {
-        let Some(this) = before["type"].as_str() else {
+        let Ok(found) = serde_json::from_value::<SchemaType>(before["type"].clone()) else {
             return Cow::Borrowed(before);
         };
-        let applies = |type_: &str| type_ == this || type_ == "number" && this == "integer";
+        let this = found.as_str();
+        let is_idle = |key: &&Key| !key.name.starts_with("x-") && !key.subject.includes(found);
         let mut schema = Cow::Borrowed(before);
-        for (type_, key) in KEYS_OF_TYPES {
-            if applies(type_) || before[*key].is_null() || !after[*key].is_null() {
+        for key in KEYS.iter().filter(is_idle).map(|key| key.name) {
+            if before[key].is_null() || !after[key].is_null() {
                 continue;
             }
             if let Some(keys) = schema.to_mut().as_object_mut() {
-                keys.remove(*key);
+                keys.remove(key);
             }
             let article = if this.starts_with(['a', 'i', 'o']) {
                 "an"
@@ -140,10 +124,9 @@ impl Comparison {
     }
 
     fn compare_bounds(&mut self, before: &Value, after: &Value, at: &str) {
-        const LOWER: [&str; 4] = ["minimum", "minLength", "minItems", "minProperties"];
-        const UPPER: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];
-        for (keys, sign) in [(LOWER, 1.0), (UPPER, -1.0)] {
-            for key in keys {
+        for (side, sign) in [(Side::Lower, 1.0), (Side::Upper, -1.0)] {
+            for key in KEYS.iter().filter(|key| key.side == Some(side)) {
+                let key = key.name;
                 let (old, new) = (before[key].as_f64(), after[key].as_f64());
                 let is_tighter = match (old, new) {
                     (None, Some(_)) => true,
