@@ -31,6 +31,7 @@ mod leaves;
 mod literal;
 mod markers;
 pub mod names;
+mod notes;
 mod number;
 mod object;
 mod origin;
@@ -72,6 +73,7 @@ pub use known::{is_known, known};
 pub use kube_quirks::undo_kube_quirks;
 pub use literal::{SchemaError, check_literal};
 pub use markers::{Markers, OneOf, Topology};
+pub use notes::{Closed, DescriptorSlot, DropsObjectMeta, IsReported, KeyForm, LacksDefault};
 pub use number::compare_numbers;
 pub use origin::Origin;
 #[cfg(feature = "schemars")]
@@ -84,9 +86,7 @@ pub use rework::{
 };
 pub use root::{ObjectParts, check_root};
 pub use rules::{find_repeated_rule, unite_rules};
-pub use schema::{
-    Closed, DescriptorSlot, DropsObjectMeta, IsReported, KeyForm, LacksDefault, Schema, SchemaType,
-};
+pub use schema::{KeyValue, Schema, SchemaType};
 pub use site::{MarkerName, Part, Site};
 pub use structural::check_structural;
 pub use validate::{check_created, check_default, is_same as is_same_value, validate};

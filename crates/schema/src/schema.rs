@@ -3,29 +3,29 @@
 //!
 //! # Adding a key
 //!
-//! Add a field to [`Schema`], in the order in which Go marshals the keys. The compiler then
-//! requires it in `crates/generator/src/crd/print.rs`. It does not report these places:
+//! 1. Add a field to [`Schema`], in the order in which Go marshals the keys. The compiler then
+//!    requires a line in [`Schema::each_key`].
+//! 2. Add a row to [`KEYS`](crate::KEYS) in `keys/table.rs`. From it follow the argument of
+//!    `validation(…)` and its reference, the checks of its subject, `root_schema`, alternatives,
+//!    merging of sizes, `extend(…)` of schemars, advice about Go markers, imports of CRDs, API
+//!    references, the bounds in `rbuilder diff` and `rbuilder adopt`, and Kubernetes' own types.
+//! 3. Say what the key does to values: code that has a part for each key because each differs.
 //!
-//! | what | where |
-//! |---|---|
-//! | its name in schemas that users write, and the types that it applies to | `SCHEMA_KEYS` and `misplaced` in `literal.rs`, `idle.rs` |
-//! | reading it from schemas of `schemars` | `import/` |
-//! | the API server's rules about it | `structural.rs`, and for whole objects `root.rs` and `crates/generator/src/root.rs` |
-//! | in `root_schema`, which users write for whole objects | `ROOT_SCHEMA_KEYS` in `crates/syntax/src/marker/raw.rs` |
-//! | merging flattened structs and the variants of enums | `object.rs`, `enumeration/` |
-//! | validating values | `validate/`, `satisfy.rs` |
-//! | judging objects | `values/`, `prune.rs`, `lists.rs`, `correlate.rs` and `embedded.rs` in `crates/judge/src/` |
-//! | generating objects in tests | `crates/testing/src/values.rs`, `crates/testing/src/objects.rs` |
-//! | server-side apply on the fake server, for keys of lists, maps and unknown fields | `crates/testing/src/fake/fields.rs`, `crates/testing/src/fake/typed.rs` |
-//! | classifying changes | `schema/`, `rules.rs`, `witness/edges.rs` and `witness/make.rs` in `crates/compatibility/src/` |
-//! | bounds on sizes, for the cost of CEL rules | `crates/cel/src/types.rs`, `crates/cel/src/rules.rs`, `crates/cel/src/bounds.rs` |
-//! | reading values in CEL, for keys of lists and unknown fields | `crates/cel/src/evaluate/json.rs` |
-//! | importing it from CRDs | `crates/importer/src/fit.rs`, `crates/importer/src/classes.rs`, `crates/importer/src/sample.rs` |
-//! | API references | `facts.rs` in `crates/products/src/api_docs/`; if it is not a constraint, also `html/field.rs` and `markdown.rs` |
-//! | comparing CRDs in `rbuilder adopt` | `cli/src/commands/adopt/compare/schema.rs` |
-//! | Kubernetes' own types, if they have it | `crates/catalogue/src/{format,catalogue,write}.rs`, `xtask/src/catalogue/openapi.rs` |
+//! | what | where | needed for |
+//! |---|---|---|
+//! | validating values | `validate/`, `satisfy.rs` | constraints |
+//! | judging objects, with the API server's words | `values/`, `prune.rs`, `lists.rs`, `correlate.rs` and `embedded.rs` in `crates/judge/src/` | constraints, structure |
+//! | generating objects | `crates/testing/src/values.rs`, `crates/importer/src/sample.rs`, `witness/edges.rs` and `witness/make.rs` in `crates/compatibility/src/` | constraints |
+//! | the API server's rules about the key | `structural.rs`, `root.rs`, `unfinished` in `literal.rs` | keys with rules |
+//! | merging it when two constraints apply at once | `apply/constrain.rs`, `apply/parts.rs`; flattened structs and variants: `object.rs`, `enumeration/` | constraints other than sizes |
+//! | a marker of its own instead of `validation(…)` | `crates/syntax/src/marker/mod.rs`, which lists the steps | words, structure |
+//! | classifying changes | `schema/` and `rules.rs` in `crates/compatibility/src/` | keys other than bounds and words |
+//! | server-side apply on the fake server, for keys of lists, maps and unknown fields | `crates/testing/src/fake/` | structure |
+//! | the cost of CEL rules, and reading values in CEL | `types.rs`, `rules.rs`, `bounds.rs` and `evaluate/json.rs` in `crates/cel/src/` | sizes, structure |
+//! | showing it in API references | `crates/products/src/api_docs/` | keys other than bounds and patterns |
 //!
-//! The marker that sets the key: see `crates/syntax/src/marker/mod.rs`.
+//! These stay lists of keys on purpose: a validator that looped over a table would neither have the
+//! API server's messages nor its order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,7 +33,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
-use crate::{Cel, Descriptor, ExternalDocs, ListType, MapType, WeightSlot};
+use crate::{
+    Cel, Closed, DescriptorSlot, DropsObjectMeta, ExternalDocs, IsReported, KeyForm, LacksDefault, ListType,
+    MapType, WeightSlot,
+};
 
 /// The six types of an OpenAPI v3 schema. The API server rejects all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -229,6 +232,115 @@ pub struct Schema {
 }
 
 impl Schema {
+    /// Calls `look` with each key of the schema and its value, in the order of manifests.
+    pub fn each_key<'s>(&'s self, mut look: impl FnMut(&'static str, KeyValue<'s>)) {
+        // Destructure so that a new field cannot be forgotten.
+        let Schema {
+            additional_properties,
+            all_of,
+            any_of,
+            default,
+            description,
+            enumeration,
+            example,
+            exclusive_maximum,
+            exclusive_minimum,
+            external_docs,
+            format,
+            items,
+            max_items,
+            max_length,
+            max_properties,
+            maximum,
+            min_items,
+            min_length,
+            min_properties,
+            minimum,
+            multiple_of,
+            not,
+            nullable,
+            one_of,
+            pattern,
+            properties,
+            required,
+            title,
+            schema_type,
+            embedded_resource,
+            int_or_string,
+            list_map_keys,
+            list_type,
+            map_type,
+            preserve_unknown_fields,
+            validations,
+            keys: _,
+            lacks_default: _,
+            descriptor: _,
+            drops_object_meta: _,
+            is_reported: _,
+            closed: _,
+            weight: _,
+        } = self;
+        let mut each = |key, value: Option<KeyValue<'s>>| {
+            if let Some(value) = value {
+                look(key, value);
+            }
+        };
+        each("additionalProperties", part(additional_properties));
+        each("allOf", filled(all_of, KeyValue::Parts));
+        each("anyOf", filled(any_of, KeyValue::Parts));
+        each("default", default.as_ref().map(KeyValue::Value));
+        each("description", text(description));
+        each("enum", filled(enumeration, KeyValue::Values));
+        each("example", example.as_ref().map(KeyValue::Value));
+        each("exclusiveMaximum", flag(*exclusive_maximum));
+        each("exclusiveMinimum", flag(*exclusive_minimum));
+        each("externalDocs", external_docs.as_deref().map(KeyValue::Docs));
+        each("format", text(format));
+        each("items", part(items));
+        each("maxItems", max_items.map(KeyValue::Count));
+        each("maxLength", max_length.map(KeyValue::Count));
+        each("maxProperties", max_properties.map(KeyValue::Count));
+        each("maximum", maximum.as_ref().map(KeyValue::Number));
+        each("minItems", min_items.map(KeyValue::Count));
+        each("minLength", min_length.map(KeyValue::Count));
+        each("minProperties", min_properties.map(KeyValue::Count));
+        each("minimum", minimum.as_ref().map(KeyValue::Number));
+        each("multipleOf", multiple_of.as_ref().map(KeyValue::Number));
+        each("not", part(not));
+        each("nullable", flag(*nullable));
+        each("oneOf", filled(one_of, KeyValue::Parts));
+        each("pattern", text(pattern));
+        each(
+            "properties",
+            (!properties.is_empty()).then_some(KeyValue::Fields(properties)),
+        );
+        each(
+            "required",
+            (!required.is_empty()).then_some(KeyValue::Names(required)),
+        );
+        each("title", text(title));
+        each("type", schema_type.map(|value| KeyValue::Word(value.as_str())));
+        each("x-kubernetes-embedded-resource", flag(*embedded_resource));
+        each("x-kubernetes-int-or-string", flag(*int_or_string));
+        each(
+            "x-kubernetes-list-map-keys",
+            filled(list_map_keys, KeyValue::Texts),
+        );
+        each(
+            "x-kubernetes-list-type",
+            list_type.map(|value| KeyValue::Word(value.as_str())),
+        );
+        each(
+            "x-kubernetes-map-type",
+            map_type.map(|value| KeyValue::Word(value.as_str())),
+        );
+        each(
+            "x-kubernetes-preserve-unknown-fields",
+            flag(*preserve_unknown_fields),
+        );
+        each("x-kubernetes-validations", filled(validations, KeyValue::Rules));
+    }
+
     /// Returns the noun for a value, as in "this value is …".
     pub(crate) fn noun(&self) -> &'static str {
         match self.schema_type {
@@ -239,69 +351,42 @@ impl Schema {
     }
 }
 
-/// The descriptor of a field. It is not part of the manifest, so comparisons ignore it.
-#[derive(Clone, Debug, Default)]
-pub struct DescriptorSlot(pub Option<Arc<Descriptor>>);
-
-impl PartialEq for DescriptorSlot {
-    fn eq(&self, _: &DescriptorSlot) -> bool {
-        true
-    }
+/// The value of a key that a schema has.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)] // like `Form`
+pub enum KeyValue<'s> {
+    Count(u64),
+    Number(&'s Number),
+    /// `true`.
+    Flag,
+    Text(&'s str),
+    Texts(&'s [String]),
+    /// One of few texts, which no manifest quotes.
+    Word(&'static str),
+    Value(&'s Value),
+    Values(&'s [Value]),
+    Part(&'s Schema),
+    Parts(&'s [Schema]),
+    Fields(&'s BTreeMap<Arc<str>, Arc<Schema>>),
+    Names(&'s BTreeSet<Arc<str>>),
+    Docs(&'s ExternalDocs),
+    Rules(&'s [Cel]),
 }
 
-/// The form in which the program parses the keys of a map. `None` if it accepts any string. A
-/// manifest cannot express it, so comparisons ignore it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KeyForm(pub Option<&'static str>);
-
-impl PartialEq for KeyForm {
-    fn eq(&self, _: &KeyForm) -> bool {
-        true
-    }
+fn part(part: &Option<Arc<Schema>>) -> Option<KeyValue<'_>> {
+    part.as_deref().map(KeyValue::Part)
 }
 
-/// Whether the program rejects fields that the schema does not define. The API server prunes them
-/// either way, so comparisons ignore it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Closed(pub bool);
-
-impl PartialEq for Closed {
-    fn eq(&self, _: &Closed) -> bool {
-        true
-    }
+fn text(text: &Option<Arc<str>>) -> Option<KeyValue<'_>> {
+    text.as_deref().map(KeyValue::Text)
 }
 
-/// Whether serde fills in a value for an absent field that the API server does not. A manifest
-/// cannot express it, so comparisons ignore it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LacksDefault(pub bool);
-
-impl PartialEq for LacksDefault {
-    fn eq(&self, _: &LacksDefault) -> bool {
-        true
-    }
+fn flag(is_set: bool) -> Option<KeyValue<'static>> {
+    is_set.then_some(KeyValue::Flag)
 }
 
-/// Whether a marker allows metadata to be dropped, which is a warning otherwise. A manifest cannot
-/// express it, so comparisons ignore it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DropsObjectMeta(pub bool);
-
-impl PartialEq for DropsObjectMeta {
-    fn eq(&self, _: &DropsObjectMeta) -> bool {
-        true
-    }
-}
-
-/// Whether the errors in a schema have been reported. It is not part of the manifest, so
-/// comparisons ignore it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IsReported(pub bool);
-
-impl PartialEq for IsReported {
-    fn eq(&self, _: &IsReported) -> bool {
-        true
-    }
+fn filled<'s, T>(list: &'s [T], value: fn(&'s [T]) -> KeyValue<'s>) -> Option<KeyValue<'s>> {
+    (!list.is_empty()).then(|| value(list))
 }
 
 fn is_false(value: &bool) -> bool {
