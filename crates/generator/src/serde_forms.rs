@@ -43,7 +43,7 @@ pub(crate) fn find_doubts(container: &Container, slots: &[Slot]) -> Vec<(Site, D
         (!field.stated).then(|| (Site::Field(position), any_key(form)))
     });
     let bounds = fields.iter().enumerate().filter_map(|(position, field)| {
-        let constraints = field.markers.constraints();
+        let constraints = field.markers.stated();
         let bounds = [&constraints.minimum, &constraints.maximum];
         let bound = bounds.into_iter().flatten().find(|bound| is_rounded(bound))?;
         Some((Site::Field(position), rounded_bound(bound)))

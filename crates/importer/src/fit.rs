@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rbuilder_diagnostic::Diagnostic;
 use rbuilder_schema::{
-    Container, Key, Markers, Schema, Shape, Slot, Topology, assemble, check_literal, check_structural,
+    Container, Key, Markers, Role, Schema, Shape, Slot, Topology, assemble, check_literal, check_structural,
 };
 
 /// Markers that do not result in the wanted schema.
@@ -91,23 +91,35 @@ pub(crate) fn literal(wanted: &Schema, own: &Schema) -> Markers {
     };
     Markers {
         schema: Some(Box::new(schema)),
-        description: described(wanted, own),
+        stated: state_description(described(wanted, own)),
         ..Markers::default()
     }
 }
 
-fn described(wanted: &Schema, own: &Schema) -> Option<String> {
+/// Returns the keys that `description = "…"` states.
+pub(crate) fn state_description(description: Option<Arc<str>>) -> Option<Box<Schema>> {
+    let stated = Schema {
+        description: Some(description?),
+        ..Schema::default()
+    };
+    Some(Box::new(stated))
+}
+
+/// Returns the description to state, which is empty to remove that of the type.
+fn described(wanted: &Schema, own: &Schema) -> Option<Arc<str>> {
     let differs = wanted.description != own.description;
-    differs.then(|| wanted.description.as_deref().unwrap_or_default().to_owned())
+    differs.then(|| wanted.description.clone().unwrap_or_default())
 }
 
 /// Returns markers for every key that differs.
 fn difference(wanted: &Schema, own: &Schema) -> Markers {
-    let is_stated = |key: &Key| {
+    let is_stated = |key: &Key| match key.role {
+        Role::Words => !key.is_same(wanted, own),
         // A field cannot have another type than the program reads.
-        !key.argument.is_empty() && key.name != "type" && !key.is_same(wanted, own)
+        _ => !key.argument.is_empty() && key.name != "type" && !key.is_same(wanted, own),
     };
-    let validation = wanted.only(is_stated);
+    let mut stated = wanted.only(is_stated);
+    stated.description = described(wanted, own);
     let topology = Topology {
         list_type: changed(&wanted.list_type, &own.list_type),
         list_map_keys: if wanted.list_map_keys == own.list_map_keys {
@@ -119,19 +131,15 @@ fn difference(wanted: &Schema, own: &Schema) -> Markers {
     };
     let before = wanted.validations.len().saturating_sub(own.validations.len());
     Markers {
-        validation: (validation != Schema::default()).then(|| Box::new(validation)),
+        stated: (stated != Schema::default()).then(|| Box::new(stated)),
         items: inner(&wanted.items, &own.items),
         values: inner(&wanted.additional_properties, &own.additional_properties),
         cel: wanted.validations[..before].to_vec(),
         default: changed(&wanted.default, &own.default),
-        example: changed(&wanted.example, &own.example),
         nullable: wanted.nullable && !own.nullable,
         topology,
         embedded_resource: wanted.embedded_resource && !own.embedded_resource,
         preserve_unknown_fields: wanted.preserve_unknown_fields && !own.preserve_unknown_fields,
-        title: changed(&wanted.title, &own.title).map(|text| text.to_string()),
-        description: described(wanted, own),
-        external_docs: changed(&wanted.external_docs, &own.external_docs).map(|docs| *docs),
         ..Markers::default()
     }
 }

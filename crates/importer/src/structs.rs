@@ -9,7 +9,7 @@ use rbuilder_schema::{
 };
 
 use crate::classes::{Body, Class, Classes, Member, Ty};
-use crate::fit::{fit, literal};
+use crate::fit::{fit, literal, state_description};
 use crate::lints::has_example;
 use crate::recognize::ANY_OBJECT;
 use crate::words::{camel_case, field_name};
@@ -84,7 +84,7 @@ fn finish_enum(class: &Class) -> Finished {
         fields: Vec::new(),
         keeps_unknown: false,
         markers: Markers {
-            description: undocumented(class.doc.as_deref()),
+            stated: state_description(undocumented(class.doc.as_deref())),
             ..Markers::default()
         },
         own: own.into(),
@@ -288,8 +288,8 @@ fn with_description(own: &Arc<Schema>, doc: Option<&str>) -> Arc<Schema> {
     }
 }
 
-fn undocumented(text: Option<&str>) -> Option<String> {
-    text.filter(|text| !is_doc_comment(text)).map(str::to_owned)
+fn undocumented(text: Option<&str>) -> Option<Arc<str>> {
+    text.filter(|text| !is_doc_comment(text)).map(Arc::from)
 }
 
 /// Returns whether a doc comment can contain this description: `rbuilder-syntax` must read it

@@ -177,7 +177,7 @@ mod tests {
             &[],
         );
         let bounded = Markers {
-            validation: Some(Box::new(Schema {
+            stated: Some(Box::new(Schema {
                 minimum: Some(1.into()),
                 ..Schema::default()
             })),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::origin::Origin;
-use crate::values::{Cel, ExternalDocs, ListType, MapType};
+use crate::values::{Cel, ListType, MapType};
 use crate::{Descriptor, Schema};
 
 /// The arguments of `#[kube(…)]` and `#[crd(…)]` on one value: a field, a type, or the items of a
@@ -14,9 +14,11 @@ use crate::{Descriptor, Schema};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Markers {
-    /// `validation(…)`: a schema with [constraints](crate::Key::arguments) only.
+    /// `validation(…)`, `title`, `description`, `example` and `external_docs`: a schema with these
+    /// keys only. Constraints tighten those of the type, words replace them. An empty description
+    /// removes that of the type.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub validation: Option<Box<Schema>>,
+    pub stated: Option<Box<Schema>>,
     /// The minimum number of characters, items or keys. schemars' `length` means the one that fits
     /// the type, which only the finished schema has.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,9 +49,6 @@ pub struct Markers {
     /// support `null` as a default.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "keep_null")]
     pub default: Option<Value>,
-    /// `example = …`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub example: Option<Value>,
     /// `optional` (`Some(true)`) or `required` (`Some(false)`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
@@ -74,15 +73,6 @@ pub struct Markers {
     /// `schema = { … }`: replaces the schema of the Rust type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Box<Schema>>,
-    /// `title = "…"`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// `description = "…"`. Empty to remove the description of the type.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// `external_docs(url = "…", description = "…")`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub external_docs: Option<ExternalDocs>,
     /// `embedded_object_meta`: keep the metadata of objects in the value. With `= false`, drop it
     /// without a warning.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,15 +95,15 @@ impl Markers {
         &NONE
     }
 
-    /// Returns the constraints of `validation(…)`.
-    pub fn constraints(&self) -> &Schema {
+    /// Returns the keys that markers state.
+    pub fn stated(&self) -> &Schema {
         static NONE: LazyLock<Schema> = LazyLock::new(Schema::default);
-        self.validation.as_deref().unwrap_or(&NONE)
+        self.stated.as_deref().unwrap_or(&NONE)
     }
 
-    /// Returns the constraints of `validation(…)`, to add one.
-    pub fn constraints_mut(&mut self) -> &mut Schema {
-        self.validation.get_or_insert_default()
+    /// Returns the keys that markers state, to add one.
+    pub fn stated_mut(&mut self) -> &mut Schema {
+        self.stated.get_or_insert_default()
     }
 
     /// Merges markers of a newtype and of its field. Rules of both are kept. For everything else,
@@ -122,7 +112,7 @@ impl Markers {
     pub fn or(self, other: Markers) -> Markers {
         // Lists every field so that the compiler reports a new marker that is not merged here.
         Markers {
-            validation: merge_constraints(self.validation, other.validation),
+            stated: merge_stated(self.stated, other.stated),
             min_size: self.min_size.or(other.min_size),
             max_size: self.max_size.or(other.max_size),
             items: self.items.or(other.items),
@@ -132,7 +122,6 @@ impl Markers {
             one_of: [self.one_of, other.one_of].concat(),
             immutable: self.immutable || other.immutable,
             default: self.default.or(other.default),
-            example: self.example.or(other.example),
             optional: self.optional.or(other.optional),
             nullable: self.nullable || other.nullable,
             topology: self.topology.or(other.topology),
@@ -141,9 +130,6 @@ impl Markers {
             int_or_string: self.int_or_string || other.int_or_string,
             schemaless: self.schemaless || other.schemaless,
             schema: self.schema.or(other.schema),
-            title: self.title.or(other.title),
-            description: self.description.or(other.description),
-            external_docs: self.external_docs.or(other.external_docs),
             embedded_object_meta: self.embedded_object_meta.or(other.embedded_object_meta),
             max_description_length: self.max_description_length.or(other.max_description_length),
             descriptor: self.descriptor.or(other.descriptor),
@@ -152,8 +138,8 @@ impl Markers {
     }
 }
 
-/// Merges constraints. `own` wins over `other`.
-fn merge_constraints(own: Option<Box<Schema>>, other: Option<Box<Schema>>) -> Option<Box<Schema>> {
+/// Merges keys. `own` wins over `other`.
+fn merge_stated(own: Option<Box<Schema>>, other: Option<Box<Schema>>) -> Option<Box<Schema>> {
     match (own, other) {
         (Some(own), Some(mut merged)) => {
             merged.overlay(&own);

@@ -95,7 +95,7 @@ fn check_readable(
 /// Reports markers on a value, its items and its values that allow more than the Rust type can
 /// hold. `own` is the schema of the type without markers.
 pub(crate) fn check_range(markers: &Markers, own: &Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
-    check_integer(markers.constraints(), own, diagnostics);
+    check_integer(markers.stated(), own, diagnostics);
     let parts = [
         ("items", &markers.items, &own.items),
         ("values", &markers.values, &own.additional_properties),

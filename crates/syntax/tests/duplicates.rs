@@ -220,7 +220,7 @@ fn first_value_is_kept_and_later_mistakes_are_found() {
     let rbuilder_schema::Shape::Object(fields) = &read.container.shape else {
         panic!("no fields");
     };
-    assert_eq!(fields[0].markers.title.as_deref(), Some("a"));
+    assert_eq!(fields[0].markers.stated().title.as_deref(), Some("a"));
     let messages: Vec<_> = session
         .diagnostics
         .into_vec()

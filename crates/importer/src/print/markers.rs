@@ -1,6 +1,6 @@
 //! Prints markers.
 
-use rbuilder_schema::{Cel, Form, Key, Markers, Schema};
+use rbuilder_schema::{Cel, Form, KEYS, Key, Markers, Role, Schema};
 use serde_json::Value;
 
 use crate::classes::Ty;
@@ -14,7 +14,7 @@ pub(crate) fn marker_args(markers: &Markers, ty: Option<&Ty>) -> Vec<Meta> {
     if let Some(schema) = &markers.schema {
         args.push(Meta::assign("schema", schema_literal(schema)));
     }
-    let validation = validation_args(markers.constraints());
+    let validation = validation_args(markers.stated());
     if !validation.is_empty() {
         args.push(Meta::list("validation", validation));
     }
@@ -25,7 +25,8 @@ pub(crate) fn marker_args(markers: &Markers, ty: Option<&Ty>) -> Vec<Meta> {
             args.push(Meta::list(name, nested));
         }
     }
-    for (name, value) in [("default", &markers.default), ("example", &markers.example)] {
+    let stated = markers.stated();
+    for (name, value) in [("default", &markers.default), ("example", &stated.example)] {
         args.extend(value.as_ref().map(|value| Meta::assign(name, literal(value))));
     }
     match markers.optional {
@@ -65,10 +66,13 @@ pub(crate) fn marker_args(markers: &Markers, ty: Option<&Ty>) -> Vec<Meta> {
         Some(false) => args.push(Meta::assign("embedded_object_meta", false)),
         None => {}
     }
-    for (name, text) in [("title", &markers.title), ("description", &markers.description)] {
-        args.extend(text.as_ref().map(|text| Meta::assign(name, string_literal(text))));
+    for key in KEYS.iter().filter(|key| key.role == Role::Words) {
+        if let Form::Text(text) = key.form {
+            let text = text.get(stated).as_ref();
+            args.extend(text.map(|text| Meta::assign(key.name, string_literal(text))));
+        }
     }
-    if let Some(docs) = &markers.external_docs {
+    if let Some(docs) = &stated.external_docs {
         let mut parts = vec![Meta::assign("url", string_literal(&docs.url))];
         parts.extend(
             docs.description

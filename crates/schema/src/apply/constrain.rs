@@ -17,7 +17,7 @@ use crate::{Form, Key, Markers, Schema, SchemaType, Side, Subject, compare_numbe
 /// Turns bounds on the size into bounds on the length, the items or the properties, depending on
 /// the type.
 fn sized(markers: &Markers, schema: &Schema) -> Schema {
-    let mut sized = markers.constraints().clone();
+    let mut sized = markers.stated().clone();
     let (least, most) = match schema.schema_type {
         Some(SchemaType::Array) => (&mut sized.min_items, &mut sized.max_items),
         Some(SchemaType::Object) => (&mut sized.min_properties, &mut sized.max_properties),
@@ -35,7 +35,7 @@ pub(super) fn apply_constraints(
 ) {
     if markers.min_size.is_some() || markers.max_size.is_some() {
         tighten_all(&sized(markers, schema), schema, diagnostics);
-    } else if let Some(constraints) = &markers.validation {
+    } else if let Some(constraints) = &markers.stated {
         tighten_all(constraints, schema, diagnostics);
     }
     drop_implied_bounds(schema);

@@ -14,7 +14,7 @@ use crate::rules::{refuse_repeated_rules, unite_rules};
 use crate::site::MarkerName;
 use crate::structural::check_list_map;
 use crate::validate::{check_default, validate};
-use crate::{Cel, KEYS, Key, Markers, Schema, SchemaType, Topology};
+use crate::{Cel, KEYS, Key, Markers, Role, Schema, SchemaType, Topology};
 pub(crate) use constrain::drop_implied_bounds;
 use constrain::{apply_constraints, check_constraints};
 pub use parts::with_bounds_of_parts;
@@ -38,7 +38,7 @@ pub(crate) fn apply_markers(
     // object handles the markers about a field (`immutable`, `optional`) and about several fields
     // (`one_of`).
     let Markers {
-        validation: _,
+        stated: _,
         min_size: _,
         max_size: _,
         items,
@@ -48,7 +48,6 @@ pub(crate) fn apply_markers(
         one_of: _,
         immutable: _,
         default,
-        example,
         optional: _,
         nullable,
         topology,
@@ -57,9 +56,6 @@ pub(crate) fn apply_markers(
         int_or_string,
         schemaless: _,
         schema: literal,
-        title,
-        description,
-        external_docs,
         embedded_object_meta,
         max_description_length,
         descriptor,
@@ -71,7 +67,7 @@ pub(crate) fn apply_markers(
         *schema = Schema::clone(literal);
         schema.description = description.or(schema.description.take());
     }
-    retype(markers.constraints().schema_type, *int_or_string, schema);
+    retype(markers.stated().schema_type, *int_or_string, schema);
     schema.nullable |= nullable;
     apply_constraints(markers, schema, diagnostics);
     schema.preserve_unknown_fields |= preserve_unknown_fields;
@@ -114,20 +110,15 @@ pub(crate) fn apply_markers(
         );
         diagnostics.push(diagnostic.help("remove `embedded_object_meta`"));
     }
-    override_text(&mut schema.description, description.as_deref());
+    override_words(markers, schema);
     schema.description.take_if(|text| text.is_empty());
     if let Some(most) = max_description_length {
         shorten_descriptions(schema, *most);
     }
-    override_text(&mut schema.title, title.as_deref());
-    if let Some(docs) = external_docs {
-        schema.external_docs = Some(Box::new(docs.clone()));
-    }
     override_with(&mut schema.descriptor.0, descriptor.as_ref());
-    override_with(&mut schema.example, example.as_ref());
     override_with(&mut schema.default, default.as_ref());
     if narrows(markers) && diagnostics.len() == had {
-        check_constraints(markers.constraints(), schema, diagnostics);
+        check_constraints(markers.stated(), schema, diagnostics);
     }
     check_values(markers, schema, diagnostics);
     if schema.default == Some(Value::Null) {
@@ -159,7 +150,7 @@ fn check_values(markers: &Markers, schema: &Schema, diagnostics: &mut Vec<Diagno
         );
         diagnostics.push(diagnostic.help("add `default = …` to the field"));
     }
-    if let Some(example) = &markers.example
+    if let Some(example) = &markers.stated().example
         && let Err(reason) = validate(example, schema)
     {
         diagnostics.push(Diagnostic::error(
@@ -171,7 +162,8 @@ fn check_values(markers: &Markers, schema: &Schema, diagnostics: &mut Vec<Diagno
 
 /// Returns whether markers constrain a value further than its type does.
 fn narrows(markers: &Markers) -> bool {
-    markers.validation.is_some()
+    let is_constrained = |stated: &Schema| Key::arguments().any(|key| key.is_set(stated));
+    markers.stated.as_deref().is_some_and(is_constrained)
         || markers.min_size.is_some()
         || markers.max_size.is_some()
         || markers.topology != Markers::none().topology
@@ -200,9 +192,14 @@ fn override_with<T: Clone>(value: &mut Option<T>, written: Option<&T>) {
     }
 }
 
-fn override_text(text: &mut Option<Arc<str>>, written: Option<&str>) {
-    if let Some(written) = written {
-        *text = Some(written.into());
+/// Replaces the title, the description and so on.
+fn override_words(markers: &Markers, schema: &mut Schema) {
+    let Some(stated) = &markers.stated else { return };
+    for key in KEYS
+        .iter()
+        .filter(|key| key.role == Role::Words && key.is_set(stated))
+    {
+        key.copy(stated, schema);
     }
 }
 
@@ -282,7 +279,7 @@ fn key_rules(keys: &Markers, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> V
         pattern,
         enumeration,
         ..
-    } = keys.constraints();
+    } = keys.stated();
     let mut rules = Vec::new();
     let mut rule = |condition: String, message: String| {
         let rule = format!("self.all(key, {condition})");
@@ -321,14 +318,14 @@ fn key_rules(keys: &Markers, diagnostics: &mut Vec<Diagnostic<MarkerName>>) -> V
     }
     let is_supported = |key: &Key| matches!(key.name, "minLength" | "maxLength" | "pattern" | "enum");
     let supported = Markers {
-        validation: keys.validation.clone(),
+        stated: keys.stated.clone(),
         cel: keys.cel.clone(),
         ..Markers::default()
     };
     if *keys != supported
         || KEYS
             .iter()
-            .any(|key| !is_supported(key) && key.is_set(keys.constraints()))
+            .any(|key| !is_supported(key) && key.is_set(keys.stated()))
     {
         let diagnostic = Diagnostic::error(
             Some("keys"),

@@ -32,7 +32,7 @@ fn refused(markers: Value, schema: Value, message: &str) {
 
 /// Checks constraints of a marker on a value whose type has constraints too.
 fn both(constraints: Value, of_type: Value, expected: Value) {
-    check(json!({"validation": constraints}), of_type, expected);
+    check(json!({"stated": constraints}), of_type, expected);
 }
 
 #[test]
@@ -107,12 +107,12 @@ fn incomparable_constraints_are_both_kept() {
 fn field_overrides_type() {
     let of_type = json!({"type": "string", "default": "a", "title": "A", "format": "uri", "x-kubernetes-validations": [{"rule": "2"}]});
     check(
-        json!({"default": "b@c", "title": "B", "validation": {"format": "email"}, "cel": [{"rule": "1"}]}),
+        json!({"default": "b@c", "stated": {"format": "email", "title": "B"}, "cel": [{"rule": "1"}]}),
         of_type,
         json!({"type": "string", "default": "b@c", "title": "B", "format": "email", "x-kubernetes-validations": [{"rule": "1"}, {"rule": "2"}]}),
     );
     check(
-        json!({"validation": {"type": "string", "minLength": 1}}),
+        json!({"stated": {"type": "string", "minLength": 1}}),
         json!({"type": "object", "properties": {"a": {"type": "string"}}, "description": "d"}),
         json!({"type": "string", "minLength": 1, "description": "d"}),
     );
@@ -122,7 +122,7 @@ fn field_overrides_type() {
 fn map_keys_become_rules() {
     let map = json!({"type": "object", "additionalProperties": {"type": "string"}});
     let (schema, diagnostics) = applied(
-        json!({"keys": {"validation": {"minLength": 1, "maxLength": 9, "enum": ["a", "b'"]}}}),
+        json!({"keys": {"stated": {"minLength": 1, "maxLength": 9, "enum": ["a", "b'"]}}}),
         map.clone(),
     );
     assert_eq!(diagnostics, Vec::<String>::new());
@@ -151,22 +151,22 @@ fn map_keys_become_rules() {
 fn rejects_contradictions() {
     let text = || json!({"type": "string", "maxLength": 3});
     refused(
-        json!({"validation": {"minLength": 4}}),
+        json!({"stated": {"minLength": 4}}),
         text(),
         "minimum 4 is greater than maximum 3",
     );
     refused(
-        json!({"validation": {"maxItems": 4}}),
+        json!({"stated": {"maxItems": 4}}),
         text(),
         "`max_items` applies to lists; this value is a string",
     );
     refused(
-        json!({"validation": {"minimum": 0.5}}),
+        json!({"stated": {"minimum": 0.5}}),
         json!({"type": "integer"}),
         "expected an integer for `minimum`, found `0.5`",
     );
     refused(
-        json!({"validation": {"enum": [1]}}),
+        json!({"stated": {"enum": [1]}}),
         text(),
         "invalid `enum` value: expected a string, found 1",
     );
@@ -310,14 +310,14 @@ fn rejects_unsatisfiable_constraints() {
             "invalid alternative `.anyOf[0]`: the alternative names the unknown field `b`",
         ),
     ] {
-        refused(json!({ "validation": validation }), schema, diagnostic);
+        refused(json!({ "stated": validation }), schema, diagnostic);
     }
 }
 
 #[test]
 fn keeps_satisfiable_constraints() {
     let kept = |validation: Value, schema: Value, expected: Value| {
-        check(json!({ "validation": validation }), schema, expected);
+        check(json!({ "stated": validation }), schema, expected);
     };
     kept(
         json!({"minimum": 0.2, "maximum": 0.6, "multipleOf": 0.1}),
@@ -365,7 +365,7 @@ fn nullable_enum_accepts_null() {
         json!({"type": "string", "enum": ["A", "B"]}),
         nullable.clone(),
     );
-    let with_null = json!({"nullable": true, "validation": {"enum": ["A", "B", null]}});
+    let with_null = json!({"nullable": true, "stated": {"enum": ["A", "B", null]}});
     check(with_null, json!({"type": "string"}), nullable);
     check(
         json!({"nullable": true, "default": null}),
@@ -378,7 +378,7 @@ fn nullable_enum_accepts_null() {
         "invalid default: `null` is not allowed",
     );
     refused(
-        json!({"validation": {"enum": ["A", null]}}),
+        json!({"stated": {"enum": ["A", null]}}),
         json!({"type": "string"}),
         "invalid `enum` value: `null` is not allowed",
     );

@@ -101,7 +101,7 @@ fn state_alone(name: &str, markers: &Markers) -> Option<Schema> {
         "embedded_resource" => stated.embedded_resource = markers.embedded_resource,
         "nullable" => stated.nullable = markers.nullable,
         "default" => stated.default.clone_from(&markers.default),
-        _ => refused_constraint(name)?.copy(markers.constraints(), &mut stated),
+        _ => refused_constraint(name)?.copy(markers.stated(), &mut stated),
     }
     Some(stated)
 }
@@ -114,7 +114,7 @@ fn drop_marker(name: &str, markers: &mut Markers) {
         "default" => markers.default = None,
         _ => {
             if let Some(key) = refused_constraint(name) {
-                key.clear(markers.constraints_mut());
+                key.clear(markers.stated_mut());
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::marker::{self, Kind};
 /// determined.
 pub(super) fn may_retype(markers: &Markers) -> bool {
     markers.int_or_string
-        || markers.constraints().schema_type.is_some()
+        || markers.stated().schema_type.is_some()
         || markers.items.is_some()
         || markers.values.is_some()
 }
@@ -32,14 +32,14 @@ pub(super) fn check_retyped(kind: &Kind, read: &marker::FieldMarkers, at: Span, 
 /// Returns the kind whose type a marker changes: `kind` itself, or the kind of its items or values.
 fn retyped<'k>(kind: &'k Kind, markers: &Markers) -> Option<&'k Kind> {
     let is_other = |own: SchemaType| {
-        let written = markers.constraints().schema_type;
+        let written = markers.stated().schema_type;
         markers.int_or_string || written.is_some_and(|written| written != own)
     };
     match kind {
         Kind::Text => is_other(SchemaType::String).then_some(kind),
         Kind::Integer => is_other(SchemaType::Integer).then_some(kind),
         // A float also accepts integers.
-        Kind::Number if markers.constraints().schema_type == Some(SchemaType::Integer) => None,
+        Kind::Number if markers.stated().schema_type == Some(SchemaType::Integer) => None,
         Kind::Number => is_other(SchemaType::Number).then_some(kind),
         Kind::Boolean => is_other(SchemaType::Boolean).then_some(kind),
         Kind::List(item) => retyped(item, markers.items.as_deref()?),

@@ -14,7 +14,11 @@ pub(super) const MARKERS: &[Marker] = &[
         doc: "Short title, for documentation.",
         places: ANYWHERE,
         repeatable: false,
-        read: |arg, reading, session| reading.markers.title = arg.text(session),
+        read: |arg, reading, session| {
+            if let Some(text) = arg.text(session) {
+                reading.markers.stated_mut().title = Some(text.into());
+            }
+        },
     },
     Marker {
         name: "description",
@@ -22,7 +26,11 @@ pub(super) const MARKERS: &[Marker] = &[
         doc: "Description, instead of the doc comment; an empty string removes it.",
         places: ANYWHERE,
         repeatable: false,
-        read: |arg, reading, session| reading.markers.description = arg.text(session),
+        read: |arg, reading, session| {
+            if let Some(text) = arg.text(session) {
+                reading.markers.stated_mut().description = Some(text.into());
+            }
+        },
     },
     Marker {
         name: "max_description_length",
@@ -43,7 +51,11 @@ pub(super) const MARKERS: &[Marker] = &[
         doc: "External documentation.",
         places: ANYWHERE,
         repeatable: false,
-        read: |arg, reading, session| reading.markers.external_docs = external_docs(arg, session),
+        read: |arg, reading, session| {
+            if let Some(docs) = external_docs(arg, session) {
+                reading.markers.stated_mut().external_docs = Some(docs.into());
+            }
+        },
     },
 ];
 

@@ -35,7 +35,7 @@ pub(super) fn check_consistency(reading: &Reading, session: &mut Session) {
         topology,
         ..
     } = &reading.markers;
-    let constraints = reading.markers.constraints();
+    let constraints = reading.markers.stated();
     let has_value_markers = default.is_some()
         || !constraints.enumeration.is_empty()
         || constraints.multiple_of.is_some()
@@ -87,7 +87,7 @@ fn effective_kind(reading: &Reading) -> &Kind {
         ..
     } = &reading.markers;
     let replaced = *int_or_string || *schemaless || schema.is_some() || reading.schema_type.is_some();
-    if replaced || reading.markers.constraints().schema_type.is_some() {
+    if replaced || reading.markers.stated().schema_type.is_some() {
         &Kind::Unknown
     } else {
         &reading.kind
@@ -95,7 +95,7 @@ fn effective_kind(reading: &Reading) -> &Kind {
 }
 
 fn bounds(reading: &Reading, session: &mut Session) {
-    let constraints = reading.markers.constraints();
+    let constraints = reading.markers.stated();
     if let (Some(low), Some(high)) = (&constraints.minimum, &constraints.maximum) {
         let empty = constraints.exclusive_minimum || constraints.exclusive_maximum;
         if exceeds(low, high) || (empty && !exceeds(high, low)) {
@@ -194,7 +194,7 @@ fn has_objects(kind: &Kind) -> bool {
 /// Checks that the format applies to the type. Otherwise the API server ignores it, and warns on
 /// every apply.
 fn format_subject(reading: &Reading, at: Span, kind: &Kind, session: &mut Session) {
-    let Some(format) = &reading.markers.constraints().format else {
+    let Some(format) = &reading.markers.stated().format else {
         return;
     };
     let (fits, noun) = match format_type(format) {
@@ -241,7 +241,7 @@ fn whole_numbers(reading: &Reading, session: &mut Session) {
     if *effective_kind(reading) != Kind::Integer {
         return;
     }
-    for (key, number) in Key::numbers(reading.markers.constraints()) {
+    for (key, number) in Key::numbers(reading.markers.stated()) {
         let name = key.argument;
         if number.as_f64().is_some_and(|value| value.fract() != 0.0) {
             let message = format!("expected an integer for `{name}`, found `{number}`");
@@ -255,7 +255,7 @@ fn whole_numbers(reading: &Reading, session: &mut Session) {
 }
 
 fn texts(reading: &Reading, session: &mut Session) {
-    let Schema { pattern, format, .. } = reading.markers.constraints();
+    let Schema { pattern, format, .. } = reading.markers.stated();
     if let Some(text) = pattern
         && !session.is_good_pattern(text)
         && let Err(reason) = Pattern::parse(text).map(|_| session.keep_good_pattern(text))
@@ -277,7 +277,8 @@ fn texts(reading: &Reading, session: &mut Session) {
 
 /// Checks that `default`, `example` and `enum` literals match the kind of the value.
 fn values(reading: &Reading, session: &mut Session) {
-    let Markers { default, example, .. } = &reading.markers;
+    let default = &reading.markers.default;
+    let example = &reading.markers.stated().example;
     let kind = effective_kind(reading);
     for (name, value) in [("default", default), ("example", example)] {
         if let Some(value) = value
@@ -290,7 +291,7 @@ fn values(reading: &Reading, session: &mut Session) {
             );
         }
     }
-    let allowed = &reading.markers.constraints().enumeration;
+    let allowed = &reading.markers.stated().enumeration;
     for (position, value) in allowed.iter().enumerate() {
         if allowed[..position].iter().any(|other| is_same(other, value)) {
             session.error(reading.at("enum"), format!("duplicate `enum` value {value}"));
@@ -350,7 +351,7 @@ fn exclusive_bounds(reading: &Reading, session: &mut Session) {
         exclusive_minimum,
         exclusive_maximum,
         ..
-    } = reading.markers.constraints();
+    } = reading.markers.stated();
     for (exclusive, name, bound_name, bound) in [
         (*exclusive_minimum, "exclusive_minimum", "minimum", minimum),
         (*exclusive_maximum, "exclusive_maximum", "maximum", maximum),

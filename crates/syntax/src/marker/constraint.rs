@@ -42,11 +42,11 @@ impl Row<Reading> for Key {
             Form::Text(text) => set(text, arg.text(session).map(Arc::from), markers),
             Form::Type(schema_type) => set(schema_type, read_type(arg, session), markers),
             Form::Flag(flag) if arg.boolean(session) == Some(true) => {
-                *flag.get_mut(markers.constraints_mut()) = true;
+                *flag.get_mut(markers.stated_mut()) = true;
             }
             Form::Values(values) => {
                 if let Some(read) = read_values(self.argument, arg, session) {
-                    *values.get_mut(markers.constraints_mut()) = read;
+                    *values.get_mut(markers.stated_mut()) = read;
                 }
             }
             Form::Part(_) | Form::Parts(_) => raw::read_alternatives(self.name, arg, markers, session),
@@ -57,7 +57,7 @@ impl Row<Reading> for Key {
 
 fn set<T>(field: Access<Option<T>>, value: Option<T>, markers: &mut Markers) {
     if value.is_some() {
-        *field.get_mut(markers.constraints_mut()) = value;
+        *field.get_mut(markers.stated_mut()) = value;
     }
 }
 

@@ -6,14 +6,18 @@
 //!
 //! # Adding a marker
 //!
-//! 1. Add a row and its parser to a family. A key of `validation(…)` is a row of [`CONSTRAINTS`].
-//!    Markers that contradict each other are reported in `check`. A marker with arguments, such as
-//!    `cel(…)`, has a table of them and a function `describe_…_args`: re-export the function below,
-//!    and list the marker in `crates/syntax/src/nested_args.rs` for the reference.
-//! 2. Add its value to `crates/schema/src/markers.rs`, and its effect to
-//!    `crates/schema/src/apply/` (constraints: `constrain.rs` and `parts.rs`) or, for presence and
-//!    one-of rules, to `crates/schema/src/object.rs`. A marker that writes a new key of schemas
-//!    needs the key first: see `crates/schema/src/schema.rs`.
+//! A key of `validation(…)` is a row in `crates/schema/src/keys/table.rs`, from which steps 1 to 5
+//! and the advice of step 6 follow: see `crates/schema/src/schema.rs`.
+//!
+//! 1. Add a row and its parser to a family. Markers that contradict each other are reported in
+//!    `check`. A marker with arguments, such as `cel(…)`, has a table of them and a function
+//!    `describe_…_args`: re-export the function below, and list the marker in
+//!    `crates/syntax/src/nested_args.rs` for the reference.
+//! 2. A marker that writes a new key of schemas needs the key first: see
+//!    `crates/schema/src/schema.rs`. The parser of a key that describes the value sets it in
+//!    `Markers::stated`, which is all: go on at step 5. For others, add a field to
+//!    `crates/schema/src/markers.rs`, and its effect to `crates/schema/src/apply/` or, for presence
+//!    and one-of rules, to `crates/schema/src/object.rs`.
 //! 3. If it sets a key that is invalid for some whole objects, add it to
 //!    `custom_resource/whole_object.rs`, so that an error about a kind with `no_spec` points to the
 //!    marker.

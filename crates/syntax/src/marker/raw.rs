@@ -131,7 +131,7 @@ pub(super) fn read_alternatives(key: &str, arg: &Arg, markers: &mut Markers, ses
         return;
     };
     check_patterns(&new, arg, session);
-    let known = markers.constraints_mut();
+    let known = markers.stated_mut();
     known.all_of.extend(new.all_of);
     known.any_of.extend(new.any_of);
     known.one_of.extend(new.one_of);

@@ -18,6 +18,10 @@ pub(super) const MARKERS: &[Marker] = &[
         doc: "Example value, for documentation.",
         places: ANYWHERE,
         repeatable: false,
-        read: |arg, reading, session| reading.markers.example = arg.any(session),
+        read: |arg, reading, session| {
+            if let Some(value) = arg.any(session) {
+                reading.markers.stated_mut().example = Some(value);
+            }
+        },
     },
 ];
