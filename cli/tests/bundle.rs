@@ -988,6 +988,34 @@ fn namespaced_manager_has_namespaced_permissions() {
 }
 
 #[test]
+fn bundle_has_the_shards_of_the_deployment() {
+    let folder = project();
+    folder.run("edit --enable sharding").ok();
+    folder.run(BUNDLE).ok();
+    let install = &csv(&folder)["spec"]["install"]["spec"];
+    let spec = &install["deployments"][0]["spec"];
+    assert_eq!(spec["replicas"], 2);
+    assert_eq!(spec["strategy"], serde_json::json!({ "type": "Recreate" }));
+    let pod = &spec["template"]["spec"];
+    assert_eq!(pod["containers"][0]["args"][0], "--leader-elect=false");
+    assert_eq!(pod["topologySpreadConstraints"].as_array().map(Vec::len), Some(2));
+    let verbs = serde_json::json!(["list", "create", "update", "patch", "delete"]);
+    let rules = install["permissions"][0]["rules"].as_array().expect("rules");
+    let leases: Vec<&Value> = rules
+        .iter()
+        .filter(|rule| rule["resources"][0] == "leases")
+        .map(|rule| &rule["verbs"])
+        .collect();
+    assert_eq!(leases, [&verbs]);
+    let budget = "bundle/manifests/shop-controller-manager_policy_v1_poddisruptionbudget.yaml";
+    assert!(folder.tree().contains_key(budget));
+    folder.run("edit --disable sharding").ok();
+    let before = project().tree();
+    folder.run(BUNDLE).ok();
+    assert_eq!(folder.tree()[CSV], before[CSV]);
+}
+
+#[test]
 fn version_and_icon_come_from_the_project() {
     let folder = project();
     folder.replace("Cargo.toml", "version = \"0.1.0\"", "version = \"1.4.2-rc.1\"");

@@ -6,6 +6,7 @@
 //! | [`bundle`] | a bundle and a catalog for the Operator Lifecycle Manager |
 //! | [`grafana`] | dashboards and alerts for the metrics of the library |
 //! | [`api_docs`] | a reference page of an API, from CRDs |
+//! | [`replicas`] | how the replicas of the deployed manager work, for `rbuilder doctor` |
 //! | [`simulation`] | a page about simulations, from their report files |
 //!
 //! Each is a function of manifests or reports, and of values in PROJECT. `bundle` shares the resolution of
@@ -17,4 +18,5 @@ pub mod bundle;
 pub mod chart;
 pub mod grafana;
 mod html;
+pub mod replicas;
 pub mod simulation;

@@ -64,6 +64,7 @@ pub(crate) const CASES: &[Case] = &[
             ("--enable metrics-certificate", "metrics.certManager.enabled=true"),
             ("--enable network-policy", "networkPolicy.enabled=true"),
             ("--enable cert-manager", "webhooks.certManager.enabled=true"),
+            ("--enable sharding", "sharding.enabled=true"),
         ],
     },
     Case {
@@ -80,6 +81,7 @@ pub(crate) const CASES: &[Case] = &[
                 "--disable cert-manager,webhooks",
                 "webhooks.enabled=false,webhooks.certManager.enabled=false",
             ),
+            ("--enable sharding", "sharding.enabled=true"),
         ],
     },
 ];

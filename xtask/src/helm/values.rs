@@ -160,6 +160,34 @@ const CASES: &[Case] = &[
             ),
         ],
     ),
+    (
+        "sharding.enabled=true,sharding.replicas=3,sharding.strategy.type=RollingUpdate,args={--a,--leader-elect=true},\
+         topologySpreadConstraints[0].topologyKey=rack,podDisruptionBudget.enabled=true",
+        &[
+            ("Deployment", MANAGER, "/spec/replicas", "3"),
+            ("Deployment", MANAGER, "/spec/strategy/type", "\"RollingUpdate\""),
+            (
+                "Deployment",
+                MANAGER,
+                "/spec/template/spec/containers/0/args/1",
+                "\"--leader-elect=false\"",
+            ),
+            (
+                "Deployment",
+                MANAGER,
+                "/spec/template/spec/topologySpreadConstraints",
+                "[{\"topologyKey\":\"rack\"}]",
+            ),
+            ("PodDisruptionBudget", MANAGER, "/spec/minAvailable", "1"),
+        ],
+    ),
+    (
+        "sharding.enabled=true,sharding.replicas=null",
+        &[
+            ("Deployment", MANAGER, "/spec/replicas", "null"),
+            ("PodDisruptionBudget", MANAGER, "/spec/maxUnavailable", "1"),
+        ],
+    ),
 ];
 
 /// Checks the values of the chart of a project with webhooks.
@@ -176,6 +204,7 @@ pub(super) fn check_values(helm: &Helm, chart: &Path) -> Result<()> {
         }
     }
     check_ports(helm, chart)?;
+    check_budget(helm, chart)?;
     check_names(helm, chart)?;
     check_condition(helm, chart)
 }
@@ -191,7 +220,7 @@ fn find<'a>(objects: &'a [Value], kind: &str, name: &str) -> Result<&'a Value> {
 
 /// Checks that values for ports change the arguments, variables and ports of the manager alike.
 fn check_ports(helm: &Helm, chart: &Path) -> Result<()> {
-    let values = "healthProbe.port=9002,metrics.port=9000,metrics.secure=false,webhooks.port=9001";
+    let values = "healthProbe.port=9002,metrics.port=9000,metrics.secure=false,webhooks.port=9001,sharding.enabled=false";
     let objects = helm.render(chart, "shop", values)?;
     let container = find(&objects, "Deployment", MANAGER)?.pointer(&format!("{POD}/containers/0"));
     let container = container.context("the Deployment has no container")?;
@@ -231,6 +260,26 @@ fn check_ports(helm: &Helm, chart: &Path) -> Result<()> {
         ensure!(
             ports.is_some_and(|ports| ports.contains(&port)),
             "the manager has no port {port}"
+        );
+    }
+    Ok(())
+}
+
+/// Checks that the manager has at most one PodDisruptionBudget: pods of two cannot be evicted.
+fn check_budget(helm: &Helm, chart: &Path) -> Result<()> {
+    for (values, expected) in [
+        ("sharding.enabled=false", 0),
+        ("sharding.enabled=true", 1),
+        ("sharding.enabled=false,podDisruptionBudget.enabled=true", 1),
+        ("sharding.enabled=true,podDisruptionBudget.enabled=true", 1),
+    ] {
+        let objects = helm.render(chart, "shop", values)?;
+        let budgets = objects
+            .iter()
+            .filter(|object| object["kind"] == "PodDisruptionBudget");
+        ensure!(
+            budgets.count() == expected,
+            "with `{values}`, expected {expected} PodDisruptionBudgets"
         );
     }
     Ok(())

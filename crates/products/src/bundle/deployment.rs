@@ -23,17 +23,8 @@ pub(super) fn resolve_manager(
             strategic::merge(&mut value, patch);
         }
     }
-    let pod = &mut value["spec"]["template"]["spec"];
-    remove_certificate(pod, references);
-    let containers = pod["containers"]
-        .as_array_mut()
-        .map(Vec::as_mut_slice)
-        .unwrap_or_default();
-    let at = containers
-        .iter()
-        .position(|container| container["name"] == "manager")
-        .unwrap_or(0);
-    if let Some(container) = containers.get_mut(at) {
+    remove_certificate(&mut value["spec"]["template"]["spec"], references);
+    if let Some(container) = find_container(&mut value) {
         if let Some(image) = &options.image {
             container["image"] = json!(image);
         }
@@ -44,6 +35,15 @@ pub(super) fn resolve_manager(
     let mut value = references.replace("Deployment", &value).into_value();
     value["metadata"]["name"] = json!(references.name(object.name()));
     value
+}
+
+/// Returns the container named `manager`, or else the first one.
+pub(crate) fn find_container(deployment: &mut Value) -> Option<&mut Value> {
+    let containers = deployment["spec"]["template"]["spec"]["containers"].as_array_mut()?;
+    let named = containers
+        .iter()
+        .position(|container| container["name"] == "manager");
+    containers.get_mut(named.unwrap_or(0))
 }
 
 /// Removes the certificate volume. The lifecycle manager mounts its own at the same path.

@@ -31,10 +31,12 @@ use serde_json::{Value, json};
 
 pub use self::base::{Base, list_owned};
 pub use self::catalog::{Catalog, CheckedRelease, add_release, check_csv};
+pub(crate) use self::deployment::find_container;
 pub use self::entry_markers::EntryMarkers;
-use crate::chart::config::{CERTIFICATES, Condition, Config, METRICS_CERTIFICATE, Object};
+use crate::chart::config::{CERTIFICATES, Condition, Config, METRICS_CERTIFICATE, Object, SHARDING};
 use crate::chart::find_manager;
 use crate::chart::references::References;
+use crate::chart::sharding::turn_off_leader;
 use crate::chart::size::check_bundle;
 use rbuilder_project::plan::Plan;
 use rbuilder_project::tree::Tree;
@@ -230,7 +232,10 @@ fn resolve_objects(plan: &Plan, tree: &Tree, config: &Config, options: &BundleOp
         }
         objects.push(value);
     }
-    let manager = deployment::resolve_manager(manager, &references, &holds, options);
+    let mut manager = deployment::resolve_manager(manager, &references, &holds, options);
+    if config.turns_off_leader && config.enabled.contains(SHARDING) {
+        find_container(&mut manager).map(turn_off_leader);
+    }
     let samples = Config::read_samples(plan, tree)?;
     Ok(Deployed {
         objects,

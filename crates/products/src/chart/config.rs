@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 
-use super::strategic;
+use super::{sharding, strategic};
 use rbuilder_project::edit::kustomization::{self, resolve_entry};
 use rbuilder_project::plan::Plan;
 use rbuilder_project::tree::Tree;
@@ -43,7 +43,7 @@ pub(crate) struct Condition {
     pub(crate) is_true: bool,
 }
 
-const fn on(value: &'static str) -> Condition {
+pub(super) const fn on(value: &'static str) -> Condition {
     Condition { value, is_true: true }
 }
 
@@ -65,6 +65,9 @@ pub(crate) const METRICS_CERTIFICATE: &str = "metrics.certManager.enabled";
 const POLICIES: &str = "networkPolicy.enabled";
 pub(crate) const WEBHOOKS: &str = "webhooks.enabled";
 pub(crate) const CERTIFICATES: &str = "webhooks.certManager.enabled";
+pub(crate) const SHARDING: &str = "sharding.enabled";
+/// The value for the budget of the chart, which replaces those of the manifests.
+pub(super) const BUDGET: &str = "podDisruptionBudget.enabled";
 
 /// The features, in the order in which their patches apply.
 pub(crate) const FEATURES: &[Feature] = &[
@@ -105,6 +108,11 @@ pub(crate) const FEATURES: &[Feature] = &[
         folder: "config/certmanager",
         value: CERTIFICATES,
         conditions: &[on(WEBHOOKS), on(CERTIFICATES)],
+    },
+    Feature {
+        folder: "config/sharding",
+        value: SHARDING,
+        conditions: &[on(SHARDING)],
     },
 ];
 
@@ -166,6 +174,8 @@ pub(crate) struct Config {
     pub(crate) features: Vec<Feature>,
     /// The values of the features that are on by default.
     pub(crate) enabled: BTreeSet<&'static str>,
+    /// True if the component of shards turns off the argument for leader election.
+    pub(crate) turns_off_leader: bool,
     /// Warnings, as message and help, about kustomize features that the chart does not support.
     pub(crate) warnings: Vec<(String, String)>,
 }
@@ -333,7 +343,7 @@ impl Reader<'_> {
         conditions: &[Condition],
         depth: usize,
     ) -> Result<()> {
-        self.warn_unknown(folder, map);
+        self.warn_unknown(folder, map, conditions);
         let components = if folder == ROOT { None } else { Some("components") };
         for key in ["resources"].into_iter().chain(components) {
             for entry in self.resolve_entries(folder, map, key) {
@@ -349,6 +359,8 @@ impl Reader<'_> {
         map: &Map<String, Value>,
         conditions: &[Condition],
     ) -> Result<()> {
+        let is_leader_off = list(map, "replacements").iter().any(sharding::turns_off_leader);
+        self.config.turns_off_leader |= is_leader_off && conditions == [on(SHARDING)];
         let mut patches = list(map, "patches").iter();
         patches.try_for_each(|patch| self.add_patch(folder, patch, conditions))
     }
@@ -409,7 +421,7 @@ impl Reader<'_> {
     }
 
     /// Warns of fields of a kustomization that the chart ignores.
-    fn warn_unknown(&mut self, folder: &str, map: &Map<String, Value>) {
+    fn warn_unknown(&mut self, folder: &str, map: &Map<String, Value>, conditions: &[Condition]) {
         const KNOWN: [&str; 7] = [
             "apiVersion",
             "kind",
@@ -428,7 +440,10 @@ impl Reader<'_> {
                     && self
                         .resolve_entries(folder, map, key)
                         .iter()
-                        .all(|entry| NAMES.contains(&entry.as_str()) || entry == KEPT_FOLDER));
+                        .all(|entry| NAMES.contains(&entry.as_str()) || entry == KEPT_FOLDER))
+                || (key == "replacements"
+                    && conditions == [on(SHARDING)]
+                    && list(map, key).iter().all(sharding::turns_off_leader));
             if !is_known && !is_empty {
                 self.warn(
                     format!("`{key}` in {folder}/kustomization.yaml is not part of the chart"),

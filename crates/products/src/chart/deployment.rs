@@ -11,6 +11,7 @@ use super::ports::{
     HEALTH_FLAG, HEALTH_PORT, METRICS_PORT, Ports, WEBHOOK_PORT, default_port, health_argument,
 };
 use super::references::{MANAGED_BY, References};
+use super::sharding::{SPREAD, Sharding};
 use super::template::{Node, Part, quote};
 use super::values::{self, Setting};
 use rbuilder_project::labels::NAME_LABEL;
@@ -70,6 +71,8 @@ pub(super) struct Manager<'a> {
     has_webhooks: bool,
     /// Ports that are chart values.
     ports: Ports,
+    /// The fields that the component of shards sets, if the project has it.
+    sharding: Option<Sharding>,
 }
 
 impl<'a> Manager<'a> {
@@ -88,7 +91,13 @@ impl<'a> Manager<'a> {
             is_namespaced,
             has_webhooks: config.has(WEBHOOKS),
             ports,
+            sharding: None,
         }
+    }
+
+    /// Sets the fields that the component of shards sets.
+    pub(super) fn with_sharding(self, sharding: Option<Sharding>) -> Self {
+        Manager { sharding, ..self }
     }
 
     fn add(&mut self, path: &'static str, default: Value, schema: Value, about: &'static str) {
@@ -117,25 +126,34 @@ impl<'a> Manager<'a> {
         let selector = spec.remove("selector").unwrap_or_default();
         let pod = std::mem::take(&mut template["spec"]);
         let container = self.container(container, &lists);
+        let replicas = Part::Field(
+            "replicas".into(),
+            Node::Text(format!("{{{{ {} | int }}}}", self.references.value("replicas"))),
+        );
         let mut parts = vec![
-            Part::Field(
-                "replicas".into(),
-                Node::Text(format!("{{{{ {} | int }}}}", self.references.value("replicas"))),
-            ),
+            match self.sharding {
+                Some(_) => Sharding::replicas(self.references, replicas),
+                None => replicas,
+            },
             Part::Field(
                 "selector".into(),
                 self.references.replace_field("Deployment", "selector", &selector),
             ),
         ];
+        let mut strategy = Vec::new();
         self.take(
             &mut spec,
-            &mut parts,
+            &mut strategy,
             "strategy",
             "strategy",
             json!({}),
             values::object(),
             "Update strategy; the Kubernetes default if empty.",
         );
+        match self.sharding {
+            Some(_) => parts.push(Sharding::strategy(self.references, strategy)),
+            None => parts.extend(strategy),
+        }
         parts.extend(self.rest("Deployment", &spec));
         let metadata = self.pod_metadata(&template["metadata"]);
         let pod = self.pod(pod.as_object().cloned().unwrap_or_default(), container, &lists);
@@ -273,7 +291,12 @@ impl<'a> Manager<'a> {
         let mut parts = Vec::new();
         for (key, path, empty, schema, about) in POD_VALUES {
             let (empty, schema) = (parse(empty), schema());
-            self.take(&mut pod, &mut parts, key, path, empty, schema, about);
+            let mut taken = Vec::new();
+            self.take(&mut pod, &mut taken, key, path, empty, schema, about);
+            parts.extend(match &self.sharding {
+                Some(sharding) if *key == SPREAD => sharding.spread(self.references, taken),
+                _ => taken,
+            });
         }
         let grace = pod.remove("terminationGracePeriodSeconds").unwrap_or(Value::Null);
         self.add("terminationGracePeriodSeconds", grace, values::optional_count(), "Termination grace period in seconds; the Kubernetes default if null. The manager waits up to 30 seconds for running reconciles.");
@@ -398,12 +421,13 @@ impl<'a> Manager<'a> {
             }
             None => given,
         };
+        let lines = match &self.sharding {
+            Some(sharding) => sharding.arguments(),
+            None => Part::Lines("toYaml .".into()),
+        };
         parts.push(Part::Block(
             format!("with {all}"),
-            vec![Part::Field(
-                "args".into(),
-                Node::Map(vec![Part::Lines("toYaml .".into())]),
-            )],
+            vec![Part::Field("args".into(), Node::Map(vec![lines]))],
         ));
     }
 

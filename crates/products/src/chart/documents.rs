@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::conditions::condition;
 use super::config::{
-    CERTIFICATES, Condition, Config, METRICS_CERTIFICATE, MONITOR, Object, RULES, WEBHOOKS,
+    BUDGET, CERTIFICATES, Condition, Config, METRICS_CERTIFICATE, MONITOR, Object, RULES, WEBHOOKS,
     read_tls_operation,
 };
 use super::deployment::{Manager, fail};
@@ -90,6 +90,13 @@ impl Documents<'_> {
                     .collect();
             }
             "ClusterRole" if self.is_user_role(object) => "rbac.userRoles.create",
+            // Pods of two budgets cannot be evicted.
+            "PodDisruptionBudget" if self.references.selects_manager(&object.value) => {
+                return vec![Condition {
+                    value: BUDGET,
+                    is_true: false,
+                }];
+            }
             kind if RBAC.contains(&kind) => "rbac.create",
             _ => return Vec::new(),
         };

@@ -18,6 +18,7 @@ mod documents;
 mod lists;
 mod ports;
 pub(crate) mod references;
+pub(crate) mod sharding;
 pub(crate) mod size;
 pub mod strategic;
 pub(crate) mod template;
@@ -30,12 +31,13 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use self::config::{CERTIFICATES, Config, METRICS_CERTIFICATE, MONITOR, Object, RULES, WEBHOOKS};
+use self::config::{BUDGET, CERTIFICATES, Config, METRICS_CERTIFICATE, MONITOR, Object, RULES, WEBHOOKS};
 use self::deployment::Manager;
 pub(crate) use self::deployment::find_manager;
 use self::documents::Documents;
 use self::ports::{HEALTH_PORT, METRICS_PORT, Ports, WEBHOOK_PORT, default_port, find_ports};
 use self::references::References;
+use self::sharding::Sharding;
 use self::values::Setting;
 use rbuilder_project::plan::Plan;
 use rbuilder_project::tree::Tree;
@@ -75,6 +77,8 @@ pub struct Chart {
 pub fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Result<Chart> {
     let config = Config::read(plan, tree)?;
     let deployment = find_manager(&config)?;
+    let mut patched = deployment.clone();
+    let sharding = Sharding::take(&config, &mut patched);
     let ports = match options.is_ours {
         true => find_ports(&config),
         false => Ports::default(),
@@ -87,7 +91,8 @@ pub fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Result<Ch
         options.is_ours,
         options.is_namespaced,
         ports.clone(),
-    );
+    )
+    .with_sharding(sharding.clone());
     let documents = Documents {
         config: &config,
         references: &references,
@@ -101,13 +106,14 @@ pub fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Result<Ch
         .filter(|object| object.kind() != "Namespace")
     {
         let is_manager = std::ptr::eq(object, deployment);
+        let object = if is_manager { &patched } else { object };
         let text = documents.print(object, &mut manager, is_manager)?;
         let path = template_path(&object.path);
         chart.files.entry(path).or_default().push_str(&text);
     }
     let mut settings = settings_before(&config, options);
     settings.append(&mut manager.settings);
-    settings.extend(settings_after(&config, &ports));
+    settings.extend(settings_after(&config, &ports, sharding.as_ref()));
     chart.warnings.clone_from(&config.warnings);
     chart.warnings.append(&mut manager.warnings);
     chart.warnings.extend(warn_of_names(&references, &settings));
@@ -368,7 +374,7 @@ fn settings_before(config: &Config, options: &ChartOptions) -> Vec<Setting> {
 }
 
 /// Returns the settings that follow those of the Deployment.
-fn settings_after(config: &Config, ports: &Ports) -> Vec<Setting> {
+fn settings_after(config: &Config, ports: &Ports, sharding: Option<&Sharding>) -> Vec<Setting> {
     let mut settings = Vec::new();
     let is_on = |value: &str| json!(config.enabled.contains(value));
     let feature = |path, about| Setting::new(path, is_on(path), values::flag(), about);
@@ -481,13 +487,23 @@ fn settings_after(config: &Config, ports: &Ports) -> Vec<Setting> {
             "Deny traffic to the manager except to its metrics and webhooks.",
         ));
     }
+    settings.extend(
+        sharding
+            .into_iter()
+            .flat_map(|sharding| sharding.settings(config)),
+    );
     let share = json!({ "type": ["integer", "string", "null"] });
     settings.extend([
         Setting::new(
-            "podDisruptionBudget.enabled",
+            BUDGET,
             json!(false),
             values::flag(),
-            "Create a PodDisruptionBudget.",
+            match sharding {
+                Some(_) => {
+                    "Create a PodDisruptionBudget, with shards instead of the one that comes with them."
+                }
+                None => "Create a PodDisruptionBudget.",
+            },
         ),
         Setting::new(
             "podDisruptionBudget.minAvailable",

@@ -527,14 +527,23 @@ impl References {
         found.map(|_| Node::Text(self.name(name)))
     }
 
+    /// Returns whether the selector of an object selects the manager's pods.
+    pub(super) fn selects_manager(&self, object: &Value) -> bool {
+        let labels = object["spec"]["selector"]["matchLabels"].as_object();
+        labels.is_some_and(|labels| self.are_of_manager(labels))
+    }
+
+    fn are_of_manager(&self, labels: &Map<String, Value>) -> bool {
+        let mut known = labels
+            .iter()
+            .map(|(key, value)| self.pod_labels.get(key) == Some(value));
+        !labels.is_empty() && known.all(|is_known| is_known)
+    }
+
     /// Rewrites a selector of the manager's pods, or of objects with the same labels. Returns
     /// `None` for other selectors.
     fn selector(&self, labels: &Map<String, Value>) -> Option<Node> {
-        let is_manager = matches!(self.style, Style::Template { .. })
-            && !labels.is_empty()
-            && labels
-                .iter()
-                .all(|(key, value)| self.pod_labels.get(key) == Some(value));
+        let is_manager = matches!(self.style, Style::Template { .. }) && self.are_of_manager(labels);
         is_manager.then(|| self.pod_selector(labels))
     }
 

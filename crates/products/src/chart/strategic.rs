@@ -11,6 +11,7 @@ const KEYS: &[(&str, &str)] = &[
     ("imagePullSecrets", "name"),
     ("ports", "containerPort"),
     ("volumeMounts", "mountPath"),
+    ("topologySpreadConstraints", "topologyKey"),
 ];
 
 /// Returns the merge key of a list, or `None` if patches replace the list.
@@ -41,6 +42,12 @@ pub fn merge(base: &mut Value, patch: &Value) {
                 merge_list(known, items, merge_key);
             }
             (Value::Object(_), Some(known), _) => merge(known, value),
+            // A field that the patch removes is not there either if the object that contains it is new.
+            (Value::Object(_), None, _) => {
+                let mut added = Value::Null;
+                merge(&mut added, value);
+                map.insert(key.clone(), added);
+            }
             (value, ..) => {
                 map.insert(key.clone(), value.clone());
             }
@@ -80,12 +87,12 @@ mod tests {
                 { "name": "D", "$patch": "delete" },
             ] },
             { "name": "proxy" },
-        ], "hostNetwork": null });
+        ], "hostNetwork": null, "strategy": { "type": "Recreate", "rollingUpdate": null } });
         merge(&mut base, &patch);
         let expected = json!({ "containers": [
             { "name": "manager", "env": [{ "name": "A", "value": "2" }, { "name": "C" }], "args": ["y"] },
             { "name": "proxy" },
-        ] });
+        ], "strategy": { "type": "Recreate" } });
         assert_eq!(base, expected);
     }
 }
