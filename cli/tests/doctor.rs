@@ -610,3 +610,67 @@ echo "$(basename "$0") 1.99.0 (x)"
         );
     }
 }
+
+#[test]
+fn checks_the_shards_of_a_deployment() {
+    const PATCH: &str = "config/sharding/manager_sharding_patch.yaml";
+    const ROLE: &str = "config/sharding/sharding_role.yaml";
+    const MANAGER: &str = "config/manager/manager.yaml";
+    let (_, findings) = examine(&project());
+    assert!(!findings.contains_key("shards") && !findings.contains_key("cluster"));
+
+    let enable = |folder: &Folder| drop(folder.run("edit --enable sharding").ok());
+    check(enable, "shards", "ok", "`SHARDS=auto`: all replicas work", "");
+    let both = |folder: &Folder| {
+        enable(folder);
+        let text = folder.tree()["config/sharding/kustomization.yaml"].clone();
+        let (kept, _) = text.split_once("# Turns the argument").expect("the replacements");
+        folder.write("config/sharding/kustomization.yaml", kept);
+    };
+    check(
+        both,
+        "shards",
+        "error",
+        "both `--leader-elect` and `SHARDS=auto`",
+        "remove `--leader-elect`",
+    );
+    let no_argument = |folder: &Folder| {
+        enable(folder);
+        edit(MANAGER, "        - --leader-elect\n", "")(folder);
+    };
+    check(
+        no_argument,
+        "shards",
+        "error",
+        "expected `--leader-elect` in `args`",
+        "kustomize fails",
+    );
+    let no_delete = |folder: &Folder| {
+        enable(folder);
+        edit(ROLE, "  - patch\n  - delete\n", "")(folder);
+    };
+    check(
+        no_delete,
+        "shards",
+        "error",
+        "no role allows it to patch, delete Leases",
+        "config/sharding/sharding_role.yaml",
+    );
+    // Without the component, the manager has only the permissions for leader election.
+    check(
+        edit(MANAGER, "- --leader-elect\n", "- --shards=64\n"),
+        "shards",
+        "error",
+        "`--shards=64`, but no role allows it to list, patch, delete Leases",
+        "rbuilder edit --enable sharding",
+    );
+    let elsewhere = |folder: &Folder| {
+        enable(folder);
+        edit(
+            PATCH,
+            "        env:\n",
+            "        env:\n        - name: LEADER_ELECTION_NAMESPACE\n          value: leases\n",
+        )(folder);
+    };
+    check(elsewhere, "shards", "ok", "LEADER_ELECTION_NAMESPACE=leases", "");
+}

@@ -154,6 +154,42 @@ impl Kubectl {
         self.checked(&arguments, output)
     }
 
+    /// Returns what the cluster of the user's kubeconfig answers. Runs kubectl outside of the project
+    /// and with a time limit, and reads no kubeconfig of the project, which could name a program.
+    ///
+    /// # Errors
+    /// Fails with kubectl's standard error, or if kubectl or the cluster does not answer.
+    pub(crate) fn ask_cluster(&self, arguments: &[&str]) -> Result<String> {
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.prefix)
+            .args(arguments)
+            .arg("--request-timeout=5s")
+            .current_dir(neutral_folder(&self.program));
+        if let Some(paths) = std::env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty()) {
+            let folder = std::fs::canonicalize(&self.folder).unwrap_or_else(|_| self.folder.clone());
+            let is_own = |path: &PathBuf| {
+                let path = std::fs::canonicalize(self.folder.join(path));
+                path.is_ok_and(|path| path.starts_with(&folder))
+            };
+            let others: Vec<PathBuf> = std::env::split_paths(&paths)
+                .filter(|path| path.is_absolute() && !is_own(path))
+                .collect();
+            if others.is_empty() {
+                bail!("KUBECONFIG names no file outside of the project");
+            }
+            command.env("KUBECONFIG", std::env::join_paths(others)?);
+        }
+        let answer =
+            ask(&mut command, LIMIT).with_context(|| format!("cannot run {}", self.program.display()))?;
+        let output = Output {
+            status: answer.status,
+            stdout: answer.out,
+            stderr: answer.err,
+        };
+        self.checked(arguments, output)
+    }
+
     /// Renders a directory of the project with kustomize.
     ///
     /// # Errors

@@ -1,10 +1,11 @@
-//! `rbuilder doctor`: checks the tools on this machine and the state of the project. It writes
-//! nothing.
+//! `rbuilder doctor`: checks the tools on this machine and the state of the project, and for a project
+//! with shards what its cluster does for them. It writes nothing.
 //!
 //! A check is a function that returns [`Finding`]s, in one of the modules.
 
 mod config;
 mod files;
+mod shards;
 mod state;
 mod toolchain;
 mod tools;
@@ -101,6 +102,10 @@ pub(super) fn run(dir: &Path, flags: &DoctorFlags, shell: &mut Shell) -> Result<
     let (_, (needs, found)) = decide(dir, shell, &mut |tree| Ok(state::examine_project(tree)))?;
     let mut findings = tools::examine_tools(dir, &needs);
     findings.extend(found);
+    // Only projects with shards ask the cluster.
+    if findings.iter().any(|finding| finding.check == shards::CHECK) {
+        findings.push(shards::examine_cluster(dir));
+    }
     if flags.output == Output::Json {
         let list: Vec<Value> = findings.iter().map(Finding::to_json).collect();
         let answer = json!({ "command": "doctor", "applied": false, "changes": [], "findings": list });

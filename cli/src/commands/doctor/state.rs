@@ -14,6 +14,7 @@ use toml_edit::{Document, Item};
 use super::Finding;
 use super::config::examine_config;
 use super::files::{examine_conflicts, examine_files, find_deleted_module, list_paths};
+use super::shards::examine_replicas;
 use super::tools::Needs;
 use crate::commands::cli_version::{VERSION, advise_installation, compare_versions};
 use crate::commands::generated_merge::{CHART, DASHBOARDS, Product};
@@ -95,6 +96,7 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
     ));
     findings.extend(examine("conflicts", examine_conflicts(tree, &project)));
     findings.extend(examine("config", examine_config(tree, &project, scaffold)));
+    findings.extend(examine_replicas(tree));
     if is_package {
         findings.push(examine_manifests(tree, scaffold));
     }

@@ -1,0 +1,180 @@
+//! Checks the shards of a project: how the manager is deployed, and what the API server does for
+//! them.
+
+use std::path::Path;
+
+use rbuilder_products::replicas::{Replicas, read_replicas};
+use serde_json::Value;
+
+use super::Finding;
+use crate::cluster::{ClusterChoice, Kubectl};
+use crate::commands::find_kubectl;
+use crate::commands::sharding::{SHARDING, check_arguments};
+use crate::edit::kustomization::{COMPONENTS, DEPLOYMENT, entries};
+use crate::plan::Plan;
+use crate::tree::Tree;
+
+/// Name of the check.
+pub(super) const CHECK: &str = "shards";
+/// What replicas with shards do with Leases.
+const VERBS: [&str; 5] = ["list", "create", "update", "patch", "delete"];
+
+/// The first minor of Kubernetes whose API server can select by shard.
+const FIRST_MINOR: u32 = 36;
+/// A list of at most one object, of the part of the objects that is the whole.
+const PROBE: &str = "/api/v1/namespaces?limit=1&shardSelector=shardRange(object.metadata.uid,%20%270x0000000000000000%27,%20%270x10000000000000000%27)";
+
+/// Checks how the manager is deployed. Returns no finding if it has no shards. If `config/` cannot be
+/// read, other checks report the reason.
+pub(super) fn examine_replicas(tree: &Tree) -> Option<Finding> {
+    let plan = Plan::default();
+    let listed = tree.read(DEPLOYMENT).ok().flatten().unwrap_or_default();
+    if entries(&listed, COMPONENTS).iter().any(|entry| entry == SHARDING)
+        && let Err(error) = check_arguments(&plan, tree)
+    {
+        let help = "add the argument; without it, kustomize fails";
+        return Some(Finding::error(CHECK, format!("{error:#}"), help));
+    }
+    let replicas = read_replicas(&plan, tree).ok()?;
+    let shards = replicas.shards.as_deref()?;
+    Some(judge(&replicas, shards))
+}
+
+fn judge(replicas: &Replicas, shards: &str) -> Finding {
+    if let Some(leader) = &replicas.leader {
+        return Finding::error(
+            CHECK,
+            format!("the manager has both `{leader}` and `{shards}`, with which it does not start"),
+            format!("remove `{leader}`, or let `rbuilder edit --enable sharding` set what shards need"),
+        );
+    }
+    let missing: Vec<&str> = VERBS
+        .into_iter()
+        .filter(|verb| !replicas.lease_verbs.contains(*verb))
+        .collect();
+    match &replicas.lease_namespace {
+        Some(namespace) => Finding::good(
+            CHECK,
+            format!(
+                "`{shards}`, with Leases in another namespace (`{namespace}`), whose roles were not checked"
+            ),
+        ),
+        None if missing.is_empty() => Finding::good(CHECK, format!("`{shards}`: all replicas work")),
+        None => Finding::error(
+            CHECK,
+            format!(
+                "the manager has `{shards}`, but no role allows it to {} Leases in its namespace, so that no replica reconciles",
+                missing.join(", ")
+            ),
+            "run `rbuilder edit --enable sharding`, or bind a Role like config/sharding/sharding_role.yaml",
+        ),
+    }
+}
+
+/// Asks the cluster of the user's kubeconfig whether its API server selects by shard.
+pub(super) fn examine_cluster(dir: &Path) -> Finding {
+    let unknown = |reason: String| {
+        Finding::good(
+            "cluster",
+            format!("{reason}: not known whether its API server selects by shard"),
+        )
+    };
+    let Ok(kubectl) = find_kubectl(dir, &ClusterChoice::default()) else {
+        return unknown("kubectl was not found".to_owned());
+    };
+    match ask_version(&kubectl) {
+        Err(error) => unknown(format!(
+            "the cluster of the kubeconfig does not answer ({error:#})"
+        )),
+        Ok(version) => {
+            let selects = kubectl
+                .ask_cluster(&["get", "--raw", PROBE])
+                .ok()
+                .map(|list| has_shard_info(&list));
+            Finding::good("cluster", describe_support(&version, selects))
+        }
+    }
+}
+
+/// Returns the version of the API server: `v1.36.3`.
+fn ask_version(kubectl: &Kubectl) -> anyhow::Result<String> {
+    let answer: Value = serde_json::from_str(&kubectl.ask_cluster(&["get", "--raw", "/version"])?)?;
+    Ok(answer["gitVersion"].as_str().unwrap_or_default().to_owned())
+}
+
+/// Returns whether the API server has applied the selector of a list.
+fn has_shard_info(list: &str) -> bool {
+    serde_json::from_str::<Value>(list).is_ok_and(|list| list["metadata"]["shardInfo"].is_object())
+}
+
+/// Describes what an API server does for replicas with shards. `selects` is `None` if it refused to
+/// list.
+fn describe_support(version: &str, selects: Option<bool>) -> String {
+    const FILTERED: &str = "each replica receives all objects and drops those of the others";
+    let minor: Option<u32> = version.split('.').nth(1).and_then(|minor| minor.parse().ok());
+    match (minor, selects) {
+        (_, Some(true)) => {
+            format!(
+                "Kubernetes {version} selects by shard: each replica receives its part of the objects only"
+            )
+        }
+        (Some(minor), _) if minor < FIRST_MINOR => format!(
+            "Kubernetes {version} does not select by shard, which is possible from 1.{FIRST_MINOR} on: {FILTERED}"
+        ),
+        (_, Some(false)) => format!(
+            "Kubernetes {version} does not select by shard, unless kube-apiserver gets the feature gate ShardedListAndWatch (alpha): {FILTERED}"
+        ),
+        (_, None) => format!(
+            "Kubernetes {version} selects by shard only if kube-apiserver has the feature gate ShardedListAndWatch (alpha); you may not list namespaces, which would tell"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn support_depends_on_the_answer_and_the_version() {
+        for (version, selects, expected) in [
+            (
+                "v1.37.2",
+                Some(true),
+                "selects by shard: each replica receives its part",
+            ),
+            (
+                "v1.37.2",
+                Some(false),
+                "unless kube-apiserver gets the feature gate",
+            ),
+            ("v1.36.0+k3s1", None, "you may not list namespaces"),
+            ("v1.35.1", Some(false), "which is possible from 1.36 on"),
+            ("v1.35.1", None, "which is possible from 1.36 on"),
+            ("", Some(false), "does not select by shard"),
+        ] {
+            let text = describe_support(version, selects);
+            assert!(text.contains(expected), "{version} {selects:?}: {text}");
+        }
+        assert!(has_shard_info(r#"{"metadata":{"shardInfo":{"selector":"…"}}}"#));
+        assert!(!has_shard_info(r#"{"metadata":{}}"#) && !has_shard_info("Forbidden"));
+    }
+
+    #[test]
+    fn leader_and_shards_exclude_each_other() {
+        let replicas = |leader: Option<&str>, verbs: &[&str]| Replicas {
+            leader: leader.map(str::to_owned),
+            lease_verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
+            ..Replicas::default()
+        };
+        let found = judge(&replicas(Some("--leader-elect"), &VERBS), "--shards=auto");
+        assert!(
+            found
+                .message
+                .contains("both `--leader-elect` and `--shards=auto`"),
+            "{found}"
+        );
+        let found = judge(&replicas(None, &["get", "create", "update"]), "--shards=auto");
+        assert!(found.message.contains("to list, patch, delete Leases"), "{found}");
+        assert_eq!(judge(&replicas(None, &VERBS), "--shards=auto").help, "");
+    }
+}
