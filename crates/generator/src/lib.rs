@@ -24,7 +24,6 @@ mod csv;
 mod defaults;
 mod fields;
 mod gap;
-mod handwritten;
 mod kinds;
 mod kube_release;
 mod kubernetes_kinds;

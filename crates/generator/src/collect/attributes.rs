@@ -1,6 +1,7 @@
-//! Classifies attributes of items.
+//! Classifies attributes of items, and finds where an item with its attributes is.
 
-use rbuilder_reader::{Attribute, read_derives};
+use rbuilder_reader::grammar::Item;
+use rbuilder_reader::{Attribute, Span, read_derives};
 
 use crate::package::SerdeDerives;
 
@@ -80,4 +81,18 @@ pub(super) fn serde_derives(attrs: &[Attribute<'_>]) -> SerdeDerives {
         }
     }
     found
+}
+
+/// Returns the span of an item, including its attributes.
+pub(super) fn whole_span(item: &Item<'_>) -> Span {
+    let [front, _] = item.written;
+    let start = if front.start < front.end {
+        front.start.min(item.span.start)
+    } else {
+        item.span.start
+    };
+    Span {
+        start,
+        end: item.span.end,
+    }
 }

@@ -11,7 +11,7 @@ use rbuilder_syntax::Diagnostic;
 
 use super::file::FileReader;
 use super::path::{self, Location};
-use super::{Build, attributes, constants};
+use super::{Build, attributes};
 use crate::gap::words;
 
 const KIND: &str = "CustomResource";
@@ -24,7 +24,7 @@ impl FileReader<'_, '_> {
         if self.is_foreign || self.collector.build != Build::Asked || !conditions.contains("feature") {
             return;
         }
-        let whole = constants::whole_span(item);
+        let whole = attributes::whole_span(item);
         let text = &self.text[whole.range()];
         let has_kind = || match text.ends_with(';') {
             true => self.has_kinds_in_file(text, location),

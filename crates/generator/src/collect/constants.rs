@@ -12,13 +12,13 @@ use std::rc::Rc;
 use rbuilder_reader::cfg::Cfg;
 use rbuilder_reader::grammar::{Item, ItemKind, Items};
 use rbuilder_reader::token::{Cursor, LiteralKind, lex, text_value};
-use rbuilder_reader::{Expr, ExprKind, Span};
+use rbuilder_reader::{Expr, ExprKind};
 use rbuilder_syntax::{ModuleVersion, Session, parse_type};
 use serde_json::Value;
 
 use super::Collector;
+use super::macro_call::Wrapped;
 use super::renamed::RenamedDerives;
-use super::wrapped::Wrapped;
 use crate::advice;
 use crate::defaults::{bound, calculate};
 use crate::package::{ModuleId, TypeId, ValueId};
@@ -225,18 +225,4 @@ fn ahead_group<'a>(cursor: &mut Cursor<'a>) -> Option<Cursor<'a>> {
         cursor.skip();
     }
     inner
-}
-
-/// Returns the span of an item, including its attributes.
-pub(super) fn whole_span(item: &Item<'_>) -> Span {
-    let [front, _] = item.written;
-    let start = if front.start < front.end {
-        front.start.min(item.span.start)
-    } else {
-        item.span.start
-    };
-    Span {
-        start,
-        end: item.span.end,
-    }
 }

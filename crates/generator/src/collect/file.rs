@@ -8,11 +8,11 @@ use rbuilder_syntax::{
     Diagnostic, Diagnostics, ModuleVersion, Session, check_conditions, describe_malformed, lex_file,
 };
 
+use super::macro_call::Wrapped;
 use super::path::{self, Location};
 use super::renamed::RenamedDerives;
 use super::seen_marks::SeenMarks;
-use super::wrapped::Wrapped;
-use super::{Collector, Content, OpenFile, attributes, constants, functions, include, merges, patches};
+use super::{Collector, Content, OpenFile, attributes, include, merges, patches};
 use crate::Calls;
 use crate::gap::{Gap, GapId, GapSort};
 use crate::package::{ModuleId, Name};
@@ -23,6 +23,14 @@ use crate::selection::may_call_crd;
 fn has_hidden_kind(text: &str, item: &Item<'_>) -> bool {
     let [written, _] = item.written;
     text[written.range()].contains("CustomResource") && !has_derive(&item.attrs, "CustomResource")
+}
+
+/// Words without which a file sends no requests and passes no client on.
+const WORDS: [&str; 3] = ["rbuilder", "kube", "Ctx"];
+
+/// Returns true if functions of a file may send requests to the API server.
+fn may_send(text: &str) -> bool {
+    WORDS.iter().any(|word| text.contains(word))
 }
 
 fn joined(mut first: Diagnostics, second: Diagnostics) -> Diagnostics {
@@ -80,8 +88,7 @@ impl Collector<'_> {
         let cfg = self.cfg_of(open.module);
         let is_foreign = self.package.module(open.module).is_foreign;
         let follows_calls = !is_foreign && self.follows_calls(open.module);
-        let may_send =
-            follows_calls && (self.calls == Some(Calls::All) || functions::may_send(tokens.text()));
+        let may_send = follows_calls && (self.calls == Some(Calls::All) || may_send(tokens.text()));
         let first_inner = self.package.modules.len();
         let mut reader = FileReader {
             collector: self,
@@ -286,7 +293,7 @@ impl<'c> FileReader<'c, '_> {
             self.seen_marks.note(item.span);
             return Ok(());
         }
-        let whole = constants::whole_span(&item);
+        let whole = attributes::whole_span(&item);
         self.session.scope = whole;
         let mut attrs = item.attrs;
         self.renamed.add_to(&mut attrs);
@@ -358,7 +365,7 @@ impl<'c> FileReader<'c, '_> {
                 self.seen_marks.note(item.span);
                 continue;
             }
-            self.session.scope = constants::whole_span(&item);
+            self.session.scope = attributes::whole_span(&item);
             self.rules(&item.attrs);
             match item.kind {
                 ItemKind::Function(function) => {

@@ -9,14 +9,6 @@ use crate::package::{FunctionId, FunctionItem, ModuleId};
 /// Maximum length of a function body that is followed, in bytes.
 const MAX_BODY: usize = 1 << 18;
 
-/// Words without which a file sends no requests and passes no client on.
-const WORDS: [&str; 3] = ["rbuilder", "kube", "Ctx"];
-
-/// Returns true if functions of a file may send requests to the API server.
-pub(super) fn may_send(text: &str) -> bool {
-    WORDS.iter().any(|word| text.contains(word))
-}
-
 impl FileReader<'_, '_> {
     /// Records a function.
     pub(super) fn function(

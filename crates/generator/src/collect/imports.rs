@@ -5,6 +5,7 @@ use rbuilder_reader::token::{Cursor, Delimiter};
 use rbuilder_syntax::Diagnostic;
 
 use super::file::FileReader;
+use super::renamed::RenamedImport;
 use crate::package::{Dependency, Glob, ModuleId, Name};
 
 /// An imported name, or a glob.
@@ -67,6 +68,16 @@ impl FileReader<'_, '_> {
         }
         let message = format!("`{real}` is renamed here; rbuilder recognizes it only by its own name");
         self.session.report(Diagnostic::error(span, message).help(help));
+    }
+
+    /// Records a renamed import of a derive, for [`Collector::report_renamed`].
+    fn add_renamed(&mut self, alias: &str, reason: Diagnostic) {
+        self.collector.renamed.push(RenamedImport {
+            file: self.id,
+            path: self.open.path.clone(),
+            alias: alias.to_owned(),
+            reason,
+        });
     }
 }
 

@@ -17,6 +17,7 @@ mod imports;
 mod include;
 mod kind_macros;
 mod local;
+mod macro_call;
 mod macro_rules;
 mod markers;
 mod merges;

@@ -10,7 +10,6 @@ use rbuilder_reader::{Attribute, read_derives};
 use rbuilder_syntax::Diagnostic;
 
 use super::Collector;
-use super::file::FileReader;
 use crate::gap::words;
 use crate::place::FileId;
 
@@ -120,18 +119,6 @@ fn derives(text: &str, alias: &str) -> bool {
     let lists = text.split("derive(").skip(1);
     let mut lists = lists.filter_map(|rest| rest.split(')').next());
     lists.any(|list| words(list).any(|word| word == alias)) && !text.contains(&format!(" as {alias}"))
-}
-
-impl FileReader<'_, '_> {
-    /// Records a renamed import of a derive, for [`Collector::report_renamed`].
-    pub(super) fn add_renamed(&mut self, alias: &str, reason: Diagnostic) {
-        self.collector.renamed.push(RenamedImport {
-            file: self.id,
-            path: self.open.path.clone(),
-            alias: alias.to_owned(),
-            reason,
-        });
-    }
 }
 
 #[cfg(test)]

@@ -6,16 +6,17 @@ use std::rc::Rc;
 
 use rbuilder_reader::Span;
 use rbuilder_reader::grammar::Items;
-use rbuilder_syntax::{Allow, Diagnostic, Session, lex_file};
+use rbuilder_syntax::{Session, lex_file};
 
 use super::file::FileReader;
 use super::kind_macros::KindMacros;
+use super::macro_call::Wrapped;
 use super::macro_rules::visit_macros;
 use super::path::Location;
 use super::renamed::RenamedDerives;
 use super::seen_marks::SeenMarks;
 use super::wrappers::{Wrapper, find_items, read_wrapper};
-use crate::package::{ModuleId, TypeItem};
+use crate::package::ModuleId;
 
 /// The macros of a package.
 #[derive(Default)]
@@ -183,46 +184,6 @@ impl FileReader<'_, '_> {
             wrapped.place_within(item);
         }
         true
-    }
-}
-
-/// Where an item in a macro call is. What the macro adds has its place at the call.
-#[derive(Clone, Debug)]
-pub(super) struct Wrapped {
-    call: Span,
-    item: Range<usize>,
-}
-
-impl Wrapped {
-    fn place(&self, span: Span) -> Span {
-        match self.item.contains(&(span.start as usize)) {
-            true => span,
-            false => self.call,
-        }
-    }
-
-    /// Limits `allow(…)` to the item, without the text before it.
-    pub(super) fn place_allow(&self, allow: &mut Allow) {
-        allow.span = self.place(allow.span);
-        let start = u32::try_from(self.item.start).unwrap_or(u32::MAX);
-        allow.scope.start = allow.scope.start.max(start);
-    }
-
-    /// Replaces the places of attributes that the macro adds.
-    pub(super) fn place_within(&self, item: &mut TypeItem) {
-        let reserved: Vec<Diagnostic> = std::mem::take(&mut item.reserved);
-        let placed = reserved
-            .into_iter()
-            .map(|said| said.map_place(|span| self.place(span)));
-        item.reserved = placed.collect();
-        let Some(model) = &mut item.model else { return };
-        for marker in &mut model.marker_spans {
-            marker.span = self.place(marker.span);
-        }
-        if let Some(resource) = &mut model.custom_resource {
-            resource.kind_span = self.place(resource.kind_span);
-            resource.schema_span = self.place(resource.schema_span);
-        }
     }
 }
 

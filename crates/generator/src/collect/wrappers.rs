@@ -293,7 +293,7 @@ pub(super) fn find_items(call: &str, wrapper: &Wrapper) -> Option<Vec<Range<usiz
         if !wrapper.is_list && !matches!(item.kind, ItemKind::Type(_)) {
             return None;
         }
-        found.push(super::constants::whole_span(&item).range());
+        found.push(super::attributes::whole_span(&item).range());
     }
     (wrapper.is_list || found.len() == 1).then_some(found)
 }

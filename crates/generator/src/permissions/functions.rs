@@ -6,9 +6,7 @@ use rbuilder_reader::grammar::{Function, ItemKind, Items, Parameter};
 use rbuilder_reader::token::lex;
 use rbuilder_reader::{TypeKind, TypeRef};
 
-use super::follow::Follower;
 use super::ty::{Bindings, Scope, Ty, read_type};
-use super::{Need, Needs, Unseen};
 use crate::package::{FunctionId, FunctionItem, Package};
 use crate::resolve::{Owner, find_owner};
 
@@ -22,7 +20,7 @@ pub(super) struct Signature {
     pub(super) parameters: Vec<Parameter>,
     pub(super) output: Option<TypeRef>,
     /// The trait bounds of type parameters are not read, only those in place of types.
-    is_generic: bool,
+    pub(super) is_generic: bool,
 }
 
 impl Signature {
@@ -56,34 +54,34 @@ impl Signature {
 }
 
 /// Returns true for `impl Trait` in place of a type.
-fn is_impl(ty: &TypeRef) -> bool {
+pub(super) fn is_impl(ty: &TypeRef) -> bool {
     matches!(&ty.kind, TypeKind::Other(text) if text.trim_start_matches('&').trim_start().starts_with("impl "))
 }
 
 /// Returns the name under which the type of an `impl Trait` parameter is bound.
-fn implicit_name(position: usize) -> String {
+pub(super) fn implicit_name(position: usize) -> String {
     format!("impl {position}")
 }
 
 /// A function with the types of its parameters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Instance {
-    function: FunctionId,
-    bindings: Bindings,
+pub(super) struct Instance {
+    pub(super) function: FunctionId,
+    pub(super) bindings: Bindings,
 }
 
 /// The functions of the packages.
 pub(super) struct Functions<'a> {
     pub(super) package: &'a Package,
-    signatures: Vec<Signature>,
+    pub(super) signatures: Vec<Signature>,
     associated: BTreeMap<(Owner, &'a str), FunctionId>,
     /// Instances still to be followed.
-    waiting: Vec<Instance>,
+    pub(super) waiting: Vec<Instance>,
     seen: BTreeSet<Instance>,
 }
 
 impl<'a> Functions<'a> {
-    fn new(package: &'a Package) -> Self {
+    pub(super) fn new(package: &'a Package) -> Self {
         let mut associated = BTreeMap::new();
         for (index, item) in package.functions.iter().enumerate() {
             if let Some(TypeKind::Path(segments, _)) = item.self_type.as_ref().map(|ty| &ty.kind)
@@ -175,45 +173,8 @@ impl<'a> Functions<'a> {
     }
 
     /// Returns true if a generic function has been called with known types.
-    fn is_instantiated(&self, id: FunctionId) -> bool {
+    pub(super) fn is_instantiated(&self, id: FunctionId) -> bool {
         self.seen.iter().any(|seen| seen.function == id)
-    }
-
-    fn follow(&mut self, instance: &Instance) -> (Vec<Need>, Vec<Unseen>) {
-        let item = self.item(instance.function);
-        let Ok(tokens) = lex(&item.body) else {
-            return (Vec::new(), Vec::new());
-        };
-        let scope = Scope {
-            module: item.module,
-            self_type: item.self_type.as_ref(),
-            bindings: &instance.bindings,
-        };
-        let signature = &self.signatures[instance.function.0];
-        let mut variables = Vec::new();
-        for (position, parameter) in signature.parameters.iter().enumerate() {
-            let Some(name) = parameter.name.clone() else {
-                continue;
-            };
-            let ty = match &parameter.ty {
-                Some(ty) if is_impl(ty) => {
-                    let bound = instance.bindings.get(&implicit_name(position));
-                    let bound = bound.cloned().unwrap_or_default();
-                    bound.or(|| read_type(self.package, ty, scope))
-                }
-                Some(ty) => read_type(self.package, ty, scope),
-                None => item
-                    .self_type
-                    .as_ref()
-                    .map_or(Ty::Unknown, |ty| read_type(self.package, ty, scope)),
-            };
-            variables.push((name, ty));
-        }
-        let output = signature.output.as_ref();
-        let expected = output.map_or(Ty::Unknown, |output| read_type(self.package, output, scope));
-        let mut follower = Follower::new(self, item, scope, variables, expected);
-        follower.body(tokens.cursor());
-        follower.finish()
     }
 }
 
@@ -237,46 +198,4 @@ fn bind(ty: &TypeRef, arg: &Ty, bindings: &mut Bindings) {
             (_, []) => {}
         },
     }
-}
-
-/// Follows the calls of all functions.
-pub(crate) fn find_needs(package: &Package) -> Needs {
-    let mut functions = Functions::new(package);
-    let mut needs = Needs::default();
-    let mut generic = Vec::new();
-    for index in 0..package.functions.len() {
-        let instance = Instance {
-            function: FunctionId(index),
-            bindings: Bindings::new(),
-        };
-        if package.functions[index].body.is_empty() {
-            continue;
-        }
-        if functions.signatures[index].is_generic {
-            generic.push(instance);
-            continue;
-        }
-        let (known, unseen) = functions.follow(&instance);
-        needs.known.extend(known);
-        needs.unseen.extend(unseen);
-    }
-    loop {
-        while let Some(instance) = functions.waiting.pop() {
-            let (known, unseen) = functions.follow(&instance);
-            needs.known.extend(known);
-            needs.unseen.extend(unseen);
-        }
-        // A generic function that is never called with known types is followed as it is.
-        let Some(instance) = generic.pop() else { break };
-        if !functions.is_instantiated(instance.function) {
-            let (known, unseen) = functions.follow(&instance);
-            needs.known.extend(known);
-            needs.unseen.extend(unseen);
-        }
-    }
-    needs.known.sort();
-    needs.known.dedup();
-    needs.unseen.sort();
-    needs.unseen.dedup();
-    needs
 }

@@ -8,13 +8,14 @@
 mod calls;
 mod follow;
 mod functions;
+mod needs;
 mod pattern;
 mod table;
 mod ty;
 
 use crate::place::Place;
 
-pub(crate) use functions::find_needs;
+pub(crate) use needs::find_needs;
 pub(crate) use table::{ALL as REQUEST_VERBS, Strength};
 
 /// A resource of the API server.

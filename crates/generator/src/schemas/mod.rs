@@ -2,6 +2,7 @@
 
 mod bounds;
 mod checks;
+mod handwritten;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -17,9 +18,9 @@ use serde_json::Value;
 
 pub(crate) use self::bounds::{MAX_BYTES, is_too_large};
 use self::checks::{span_of, span_of_part};
+use self::handwritten::SchemaReader;
 use crate::advice;
 use crate::defaults::{self, Evaluator};
-use crate::handwritten::{self, SchemaReader};
 use crate::nulls::find_types_that_need_option;
 use crate::package::{Direction, ModuleId, Package, TypeId, ValueId};
 use crate::place::{FileId, Place};

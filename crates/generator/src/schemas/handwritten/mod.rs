@@ -17,10 +17,10 @@ use rbuilder_reader::{Expr, ExprKind, Span, Statement, TypeKind, read_block};
 use rbuilder_schema::{check_literal, check_structural, mark_structural, read_json_schema};
 use serde_json::{Value, json};
 
+use super::Schemas;
 use crate::package::{TypeId, ValueId, ValueItem};
 use crate::place::{FileId, Place};
 use crate::resolve::{Bindings, Owner, Scope, Ty, ValueTarget, find_owner, find_value};
-use crate::schemas::Schemas;
 
 /// The maximum depth of nested calls.
 const MAX_DEPTH: usize = 16;

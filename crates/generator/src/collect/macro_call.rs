@@ -1,0 +1,48 @@
+//! Where items in macro calls are.
+
+use std::ops::Range;
+
+use rbuilder_reader::Span;
+use rbuilder_syntax::{Allow, Diagnostic};
+
+use crate::package::TypeItem;
+
+/// Where an item in a macro call is. What the macro adds has its place at the call.
+#[derive(Clone, Debug)]
+pub(super) struct Wrapped {
+    pub(super) call: Span,
+    pub(super) item: Range<usize>,
+}
+
+impl Wrapped {
+    pub(super) fn place(&self, span: Span) -> Span {
+        match self.item.contains(&(span.start as usize)) {
+            true => span,
+            false => self.call,
+        }
+    }
+
+    /// Limits `allow(…)` to the item, without the text before it.
+    pub(super) fn place_allow(&self, allow: &mut Allow) {
+        allow.span = self.place(allow.span);
+        let start = u32::try_from(self.item.start).unwrap_or(u32::MAX);
+        allow.scope.start = allow.scope.start.max(start);
+    }
+
+    /// Replaces the places of attributes that the macro adds.
+    pub(super) fn place_within(&self, item: &mut TypeItem) {
+        let reserved: Vec<Diagnostic> = std::mem::take(&mut item.reserved);
+        let placed = reserved
+            .into_iter()
+            .map(|said| said.map_place(|span| self.place(span)));
+        item.reserved = placed.collect();
+        let Some(model) = &mut item.model else { return };
+        for marker in &mut model.marker_spans {
+            marker.span = self.place(marker.span);
+        }
+        if let Some(resource) = &mut model.custom_resource {
+            resource.kind_span = self.place(resource.kind_span);
+            resource.schema_span = self.place(resource.schema_span);
+        }
+    }
+}
