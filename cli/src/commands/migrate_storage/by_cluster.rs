@@ -26,10 +26,16 @@ const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
 const BEGIN: Duration = Duration::from_secs(10);
 /// Time for the controller to trim the stored versions after it has written all objects.
 const TRIM: Duration = Duration::from_secs(10);
+/// The words in the message of a migration that repeats a request.
+const TROUBLE: &str = "transient error";
+/// Time for which the cluster may repeat a request. It does so without end, for example while a webhook
+/// is not reachable.
+const LONGEST_TROUBLE: Duration = Duration::from_secs(60);
 /// Interval at which to read the state.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// How the migration by the cluster ended.
+#[derive(Debug, PartialEq)]
 pub(super) enum End {
     Migrated,
     /// The cluster cannot do it, for this reason.
@@ -156,33 +162,64 @@ impl<'a> Migration<'a> {
     }
 
     fn wait(&self, report: &mut dyn FnMut(&str)) -> Result<End> {
-        let start = Instant::now();
-        let mut succeeded = None;
+        let mut watch = Watch::new(Instant::now());
         loop {
             let Some(state) = self.read()? else {
                 return Ok(End::Failed(
                     "somebody deleted the StorageVersionMigration".to_owned(),
                 ));
             };
-            if let Some(message) = condition(&state, "Failed") {
-                return Ok(End::Failed(message));
+            if let Some(end) = watch.judge(&state, Instant::now()) {
+                return Ok(end);
             }
             let running = condition(&state, "Running");
-            if condition(&state, "Succeeded").is_some() {
-                let since = *succeeded.get_or_insert_with(Instant::now);
-                if running.is_none() || since.elapsed() >= TRIM {
-                    return Ok(End::Migrated);
-                }
-            }
-            let has_begun = running.is_some() || state["status"]["resourceVersion"].is_string();
-            if !has_begun && succeeded.is_none() && start.elapsed() >= BEGIN {
-                return Ok(End::Unavailable(
-                    "none of its controllers works on the migration".to_owned(),
-                ));
-            }
             report(running.as_deref().unwrap_or("waiting for the cluster to begin"));
             self.requests.wait(POLL_INTERVAL)?;
         }
+    }
+}
+
+/// Watches the state of a migration over time.
+struct Watch {
+    start: Instant,
+    /// Since when all objects are written.
+    succeeded: Option<Instant>,
+    /// Since when the cluster has repeated a request that fails.
+    troubled: Option<Instant>,
+}
+
+impl Watch {
+    fn new(start: Instant) -> Watch {
+        Watch {
+            start,
+            succeeded: None,
+            troubled: None,
+        }
+    }
+
+    /// Returns how the migration has ended, if it has.
+    fn judge(&mut self, state: &Value, now: Instant) -> Option<End> {
+        if let Some(message) = condition(state, "Failed") {
+            return Some(End::Failed(message));
+        }
+        let running = condition(state, "Running");
+        if condition(state, "Succeeded").is_some() {
+            let since = *self.succeeded.get_or_insert(now);
+            // The controller trims the stored versions, and then removes the condition.
+            return (running.is_none() || now - since >= TRIM).then_some(End::Migrated);
+        }
+        let has_begun = running.is_some() || state["status"]["resourceVersion"].is_string();
+        if !has_begun && now - self.start >= BEGIN {
+            return Some(End::Unavailable(
+                "none of its controllers works on the migration".to_owned(),
+            ));
+        }
+        let Some(trouble) = running.filter(|message| message.contains(TROUBLE)) else {
+            self.troubled = None;
+            return None;
+        };
+        let since = *self.troubled.get_or_insert(now);
+        (now - since >= LONGEST_TROUBLE).then_some(End::Failed(trouble))
     }
 }
 
@@ -191,4 +228,84 @@ fn condition(state: &Value, name: &str) -> Option<String> {
     let mut conditions = state["status"]["conditions"].as_array()?.iter();
     let found = conditions.find(|condition| condition["type"] == name && condition["status"] == "True")?;
     Some(found["message"].as_str().unwrap_or_default().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a state with true conditions.
+    fn state(conditions: &[(&str, &str)]) -> Value {
+        let conditions = conditions
+            .iter()
+            .map(|(name, message)| json!({ "type": name, "status": "True", "message": message }));
+        json!({ "status": { "conditions": conditions.collect::<Vec<_>>() } })
+    }
+
+    /// Judges states after these numbers of seconds. All but the last one mean that nothing has ended.
+    #[track_caller]
+    fn check(states: &[(u64, Value)], expected: Option<End>) {
+        let start = Instant::now();
+        let mut watch = Watch::new(start);
+        let ends: Vec<Option<End>> = states
+            .iter()
+            .map(|(seconds, state)| watch.judge(state, start + Duration::from_secs(*seconds)))
+            .collect();
+        let (last, earlier) = ends.split_last().expect("a state");
+        assert!(earlier.iter().all(Option::is_none), "{states:?}");
+        assert_eq!(*last, expected, "{states:?}");
+    }
+
+    #[test]
+    fn migration_without_a_controller_is_unavailable() {
+        let untouched = json!({ "spec": {} });
+        check(&[(9, untouched.clone())], None);
+        let reason = "none of its controllers works on the migration".to_owned();
+        check(&[(10, untouched)], Some(End::Unavailable(reason)));
+        check(&[(600, state(&[("Running", "")]))], None);
+        // In v1alpha1, the controller first notes where it begins.
+        check(&[(600, json!({ "status": { "resourceVersion": "7" } }))], None);
+    }
+
+    #[test]
+    fn controller_has_time_to_trim_the_stored_versions() {
+        let (running, succeeded) = (("Running", ""), ("Succeeded", ""));
+        check(&[(5, state(&[succeeded]))], Some(End::Migrated));
+        check(
+            &[
+                (5, state(&[running, succeeded])),
+                (14, state(&[running, succeeded])),
+            ],
+            None,
+        );
+        check(
+            &[
+                (5, state(&[running, succeeded])),
+                (15, state(&[running, succeeded])),
+            ],
+            Some(End::Migrated),
+        );
+    }
+
+    #[test]
+    fn failure_and_lasting_trouble_end_the_migration() {
+        check(
+            &[(1, state(&[("Failed", "refused")]))],
+            Some(End::Failed("refused".to_owned())),
+        );
+        let running = |message| state(&[("Running", message)]);
+        let trouble = "The migration is running, 3/4 objects not yet migrated; transient error: no webhook";
+        check(
+            &[(1, running(trouble)), (61, running(trouble))],
+            Some(End::Failed(trouble.to_owned())),
+        );
+        check(
+            &[
+                (1, running(trouble)),
+                (30, running("The migration is running")),
+                (61, running(trouble)),
+            ],
+            None,
+        );
+    }
 }
