@@ -108,10 +108,10 @@ mod tests {
 
     fn small() -> Setting {
         Setting {
-            objects: 5_000,
+            objects: 2_000,
             ranges: 64,
             workers: 4,
-            changes: 100,
+            changes: 40,
             server_shards: true,
             cold: false,
             costs: crate::shards::scale::costs::Costs::MEASURED,

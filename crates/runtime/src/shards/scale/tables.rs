@@ -7,17 +7,60 @@ use super::costs::Costs;
 use super::fleet::{Fleet, Setting};
 use super::scenarios::{Happening, Outcome, happen, run, start};
 
-/// Ten million objects that change 5,000 times a second.
-const LARGE: Setting = Setting {
-    objects: 10_000_000,
-    ranges: 1024,
-    workers: 4,
-    changes: 5_000,
-    server_shards: true,
-    cold: false,
-    costs: Costs::MEASURED,
+/// Environment variable that selects the sizes of docs/scaling.md, and prints the tables.
+const FULL: &str = "RBUILDER_SCALE_TABLES";
+
+/// How large the fleets are.
+#[derive(Clone, Copy)]
+struct Size {
+    large: Setting,
+    /// Replicas of the large fleet.
+    replicas: usize,
+    /// Objects of the fleets that are compared with measured ones.
+    predicted: u32,
+    /// Objects of the fleets whose load at the API server and whose limits are looked for.
+    objects: u32,
+    /// Numbers of replicas of these fleets.
+    fleets: &'static [usize],
+    workers: &'static [usize],
+    /// The most changes a second to try.
+    most_changes: u32,
+}
+
+/// Ten million objects that change 5,000 times a second, and 100 replicas.
+const FULL_SIZE: Size = Size {
+    large: Setting {
+        objects: 10_000_000,
+        ranges: 1024,
+        workers: 4,
+        changes: 5_000,
+        server_shards: true,
+        cold: false,
+        costs: Costs::MEASURED,
+    },
+    replicas: 100,
+    predicted: 5_000,
+    objects: 200_000,
+    fleets: &[1, 3, 10, 30, 100],
+    workers: &[4, 16],
+    most_changes: 1_000_000,
 };
-const REPLICAS: usize = 100;
+
+/// As little as shows that the tables are complete.
+const SMALL_SIZE: Size = Size {
+    large: Setting {
+        objects: 2_000,
+        ranges: 64,
+        changes: 40,
+        ..FULL_SIZE.large
+    },
+    replicas: 6,
+    predicted: 500,
+    objects: 1_000,
+    fleets: &[1, 3],
+    workers: &[4],
+    most_changes: 60,
+};
 
 const MILLION: f64 = 1e6;
 
@@ -28,18 +71,210 @@ fn seconds(time: Duration) -> String {
     }
 }
 
-fn print(line: &str) {
-    let mut stdout = std::io::stdout();
-    writeln!(stdout, "{line}").expect("standard output is open");
+/// Tables of some size, which are printed as they are made.
+struct Tables {
+    size: Size,
+    is_printed: bool,
+    rows: usize,
 }
 
-fn row(cells: &[String]) {
-    print(&format!("| {} |", cells.join(" | ")));
-}
+impl Tables {
+    fn print(&self, line: &str) {
+        if self.is_printed {
+            let mut stdout = std::io::stdout();
+            writeln!(stdout, "{line}").expect("standard output is open");
+        }
+    }
 
-fn head(title: &str, cells: &[&str]) {
-    print(&format!("\n### {title}\n\n| {} |", cells.join(" | ")));
-    print(&format!("|{}", "---|".repeat(cells.len())));
+    fn row(&mut self, cells: &[String]) {
+        self.rows += 1;
+        self.print(&format!("| {} |", cells.join(" | ")));
+    }
+
+    fn head(&self, title: &str, cells: &[&str]) {
+        self.print(&format!("\n### {title}\n\n| {} |", cells.join(" | ")));
+        self.print(&format!("|{}", "---|".repeat(cells.len())));
+    }
+
+    /// What replicas receive and hold, to compare with measurements.
+    fn predict(&mut self) {
+        self.head(
+            "Predicted for the measured operator",
+            &[
+                "server",
+                "replicas",
+                "received by each at a start",
+                "memory of each",
+                "CPU of all for 500 changes",
+            ],
+        );
+        for server_shards in [false, true] {
+            for replicas in [1, 2, 4] {
+                let setting = Setting {
+                    objects: self.size.predicted,
+                    ranges: 256,
+                    changes: 50,
+                    server_shards,
+                    costs: Costs::TOUCHED,
+                    ..self.size.large
+                };
+                let (share, cpu) = run(async {
+                    let (mut fleet, _) = start(setting, replicas).await;
+                    let outcome = happen(&mut fleet, replicas, Happening::Nothing).await;
+                    let of_changes = outcome
+                        .counts
+                        .cpu
+                        .mul_f64(500.0 / outcome.counts.changes() as f64);
+                    (outcome.largest_share, of_changes)
+                });
+                let received = if server_shards { share } else { setting.objects };
+                let costs = setting.costs;
+                self.row(&[
+                    if server_shards { "shards" } else { "all" }.to_owned(),
+                    replicas.to_string(),
+                    format!(
+                        "{:.1} MB",
+                        f64::from(received) * costs.listed_bytes as f64 / MILLION
+                    ),
+                    format!(
+                        "{:.1} MB",
+                        (f64::from(share) * costs.object_memory as f64 + costs.base_memory as f64) / MILLION
+                    ),
+                    format!("{:.2} s", cpu.as_secs_f64()),
+                ]);
+            }
+        }
+    }
+
+    /// What happens to the large fleet.
+    async fn happenings(&mut self) {
+        let Size { large, replicas, .. } = self.size;
+        let title = format!(
+            "{} objects, {replicas} replicas, {} changes a second",
+            large.objects, large.changes
+        );
+        self.head(
+            &title,
+            &[
+                "what happens",
+                "everything reconciled after",
+                "delay, p50",
+                "p99",
+                "longest",
+                "ranges moved",
+                "objects listed",
+                "CPU of a replica",
+            ],
+        );
+        let (mut fleet, started) = start(self.size.large, self.size.replicas).await;
+        self.add_happening("all replicas start", &started, self.size.replicas);
+        for (name, happening, replicas) in [
+            ("nothing", Happening::Nothing, replicas),
+            ("a replica joins", Happening::Join, replicas),
+            ("a replica is killed", Happening::Crash, replicas + 1),
+            (
+                "all replicas are replaced, a quarter at a time",
+                Happening::RollingUpdate,
+                replicas,
+            ),
+            (
+                "a zone with a third of the replicas is lost",
+                Happening::ZoneLost,
+                replicas,
+            ),
+        ] {
+            let outcome = happen(&mut fleet, replicas, happening).await;
+            self.add_happening(name, &outcome, replicas);
+        }
+    }
+
+    fn add_happening(&mut self, name: &str, outcome: &Outcome, replicas: usize) {
+        let counts = &outcome.counts;
+        let cpu = counts.cpu.as_secs_f64() / outcome.observed.as_secs_f64() / replicas as f64;
+        self.row(&[
+            name.to_owned(),
+            seconds(outcome.converged),
+            seconds(counts.delay(0.5)),
+            seconds(counts.delay(0.99)),
+            seconds(counts.delay(1.0)),
+            counts.moved_ranges.to_string(),
+            counts.listed_objects.to_string(),
+            format!("{:.0} %", cpu * 100.0),
+        ]);
+    }
+
+    /// What the fleet costs at the API server.
+    fn server_load(&mut self) {
+        self.head(
+            "At the API server, while nothing happens but changes",
+            &[
+                "replicas",
+                "server",
+                "Lease writes a second",
+                "Leases listed a second",
+                "events sent a second",
+                "sent a second",
+            ],
+        );
+        for &replicas in self.size.fleets {
+            for server_shards in [true, false] {
+                let setting = Setting {
+                    objects: self.size.objects,
+                    changes: self.size.large.changes / 5,
+                    // With requests, four workers of a single replica would not keep up.
+                    costs: Costs::TOUCHED,
+                    server_shards,
+                    ..self.size.large
+                };
+                let outcome = run(async {
+                    let (mut fleet, _) = start(setting, replicas).await;
+                    happen(&mut fleet, replicas, Happening::Nothing).await
+                });
+                let counts = &outcome.counts;
+                let bytes = counts.events as f64 * setting.costs.event_bytes as f64;
+                self.row(&[
+                    replicas.to_string(),
+                    if server_shards { "shards" } else { "all" }.to_owned(),
+                    rate(counts.lease_writes, &outcome),
+                    rate(counts.listed_leases, &outcome),
+                    rate(counts.events, &outcome),
+                    format!("{:.0} MB", bytes / outcome.observed.as_secs_f64() / MILLION),
+                ]);
+            }
+        }
+    }
+
+    /// Up to how many changes a second a fleet keeps up.
+    fn limits(&mut self) {
+        self.head(
+            "Changes a second until one in a hundred waits for a second",
+            &[
+                "replicas",
+                "workers of each",
+                "server with shards",
+                "server that sends all",
+            ],
+        );
+        for &workers in self.size.workers {
+            for &replicas in self.size.fleets {
+                let limit = |server_shards| {
+                    let setting = Setting {
+                        objects: self.size.objects,
+                        workers,
+                        server_shards,
+                        ..self.size.large
+                    };
+                    find_limit(setting, replicas, self.size.most_changes).to_string()
+                };
+                self.row(&[
+                    replicas.to_string(),
+                    workers.to_string(),
+                    limit(true),
+                    limit(false),
+                ]);
+            }
+        }
+    }
 }
 
 /// Returns a count per second of an outcome.
@@ -47,178 +282,9 @@ fn rate(count: u64, outcome: &Outcome) -> String {
     format!("{:.0}", count as f64 / outcome.observed.as_secs_f64())
 }
 
-/// What replicas receive and hold, to compare with measurements.
-fn predict() {
-    head(
-        "Predicted for the measured operator",
-        &[
-            "server",
-            "replicas",
-            "received by each at a start",
-            "memory of each",
-            "CPU of all for 500 changes",
-        ],
-    );
-    for server_shards in [false, true] {
-        for replicas in [1, 2, 4] {
-            let setting = Setting {
-                objects: 10_000,
-                ranges: 256,
-                changes: 50,
-                server_shards,
-                costs: Costs::TOUCHED,
-                ..LARGE
-            };
-            let (share, cpu) = run(async {
-                let (mut fleet, _) = start(setting, replicas).await;
-                let outcome = happen(&mut fleet, replicas, Happening::Nothing).await;
-                let of_changes = outcome
-                    .counts
-                    .cpu
-                    .mul_f64(500.0 / outcome.counts.changes() as f64);
-                (outcome.largest_share, of_changes)
-            });
-            let received = if server_shards { share } else { setting.objects };
-            let costs = setting.costs;
-            row(&[
-                if server_shards { "shards" } else { "all" }.to_owned(),
-                replicas.to_string(),
-                format!(
-                    "{:.1} MB",
-                    f64::from(received) * costs.listed_bytes as f64 / MILLION
-                ),
-                format!(
-                    "{:.1} MB",
-                    (f64::from(share) * costs.object_memory as f64 + costs.base_memory as f64) / MILLION
-                ),
-                format!("{:.2} s", cpu.as_secs_f64()),
-            ]);
-        }
-    }
-}
-
-/// What happens to the large fleet.
-async fn happenings() {
-    head(
-        "10 million objects, 100 replicas, 5,000 changes a second",
-        &[
-            "what happens",
-            "everything reconciled after",
-            "delay, p50",
-            "p99",
-            "longest",
-            "ranges moved",
-            "objects listed",
-            "CPU of a replica",
-        ],
-    );
-    let (mut fleet, started) = start(LARGE, REPLICAS).await;
-    print_happening("all replicas start", &started, REPLICAS);
-    for (name, happening, replicas) in [
-        ("nothing", Happening::Nothing, 100),
-        ("a replica joins", Happening::Join, 100),
-        ("a replica is killed", Happening::Crash, 101),
-        (
-            "all replicas are replaced, 25 at a time",
-            Happening::RollingUpdate,
-            100,
-        ),
-        ("a zone with 33 of 100 replicas is lost", Happening::ZoneLost, 100),
-    ] {
-        let outcome = happen(&mut fleet, replicas, happening).await;
-        print_happening(name, &outcome, replicas);
-    }
-}
-
-fn print_happening(name: &str, outcome: &Outcome, replicas: usize) {
-    let counts = &outcome.counts;
-    let cpu = counts.cpu.as_secs_f64() / outcome.observed.as_secs_f64() / replicas as f64;
-    row(&[
-        name.to_owned(),
-        seconds(outcome.converged),
-        seconds(counts.delay(0.5)),
-        seconds(counts.delay(0.99)),
-        seconds(counts.delay(1.0)),
-        counts.moved_ranges.to_string(),
-        counts.listed_objects.to_string(),
-        format!("{:.0} %", cpu * 100.0),
-    ]);
-}
-
-/// What the fleet costs at the API server.
-fn server_load() {
-    head(
-        "At the API server, while nothing happens but changes",
-        &[
-            "replicas",
-            "server",
-            "Lease writes a second",
-            "Leases listed a second",
-            "events sent a second",
-            "sent a second",
-        ],
-    );
-    for replicas in [1, 3, 10, 30, 100] {
-        for server_shards in [true, false] {
-            let setting = Setting {
-                objects: 100_000,
-                changes: 1_000,
-                server_shards,
-                ..LARGE
-            };
-            let outcome = run(async {
-                let (mut fleet, _) = start(setting, replicas).await;
-                happen(&mut fleet, replicas, Happening::Nothing).await
-            });
-            let counts = &outcome.counts;
-            let bytes = counts.events as f64 * setting.costs.event_bytes as f64;
-            row(&[
-                replicas.to_string(),
-                if server_shards { "shards" } else { "all" }.to_owned(),
-                rate(counts.lease_writes, &outcome),
-                rate(counts.listed_leases, &outcome),
-                rate(counts.events, &outcome),
-                format!("{:.0} MB", bytes / outcome.observed.as_secs_f64() / MILLION),
-            ]);
-        }
-    }
-}
-
-/// Up to how many changes a second a fleet keeps up.
-fn limits() {
-    head(
-        "Changes a second until one in a hundred waits for a second",
-        &[
-            "replicas",
-            "workers of each",
-            "server with shards",
-            "server that sends all",
-        ],
-    );
-    for workers in [4, 16] {
-        for replicas in [1, 10, 100] {
-            let limit = |server_shards| {
-                let setting = Setting {
-                    objects: 200_000,
-                    workers,
-                    server_shards,
-                    ..LARGE
-                };
-                find_limit(setting, replicas).to_string()
-            };
-            row(&[
-                replicas.to_string(),
-                workers.to_string(),
-                limit(true),
-                limit(false),
-            ]);
-        }
-    }
-}
-
 /// Returns the largest tested number of changes a second with which the fleet keeps up, in steps of
 /// a quarter.
-fn find_limit(setting: Setting, replicas: usize) -> u32 {
+fn find_limit(setting: Setting, replicas: usize, most: u32) -> u32 {
     let keeps_up = |changes: u32| {
         run(async {
             let setting = Setting { changes, ..setting };
@@ -234,17 +300,28 @@ fn find_limit(setting: Setting, replicas: usize) -> u32 {
         })
     };
     let mut changes = 50;
-    while keeps_up(changes + changes / 4) && changes < 1_000_000 {
+    while keeps_up(changes + changes / 4) && changes < most {
         changes += changes / 4;
     }
     changes
 }
 
+/// With [`FULL`], prints the tables of docs/scaling.md, which takes minutes even when optimized.
 #[test]
-#[ignore = "takes minutes even when optimized, and prints tables: `cargo xtask simulate-scale` runs it"]
-fn print_tables() {
-    predict();
-    run(happenings());
-    server_load();
-    limits();
+fn tables_are_complete() {
+    let is_full = std::env::var_os(FULL).is_some();
+    let mut tables = Tables {
+        size: if is_full { FULL_SIZE } else { SMALL_SIZE },
+        is_printed: is_full,
+        rows: 0,
+    };
+    tables.predict();
+    run(tables.happenings());
+    tables.server_load();
+    tables.limits();
+    let Size { fleets, workers, .. } = tables.size;
+    assert_eq!(
+        tables.rows,
+        6 + 6 + 2 * fleets.len() + workers.len() * fleets.len()
+    );
 }
