@@ -202,6 +202,38 @@ fn deploy_names_fields_that_it_takes_over() {
 }
 
 #[test]
+fn deploy_replaces_a_rolling_update() {
+    let scene = Scene::new();
+    let with = |strategy: &str| {
+        let spec = format!("\"spec\":{{\"strategy\":{strategy},\"template\":");
+        CONTROLLER.replacen("\"spec\":{\"template\":", &spec, 1)
+    };
+    let recreated = with(r#"{"type":"Recreate"}"#);
+    scene
+        .bin
+        .write("config-default.yaml", &documents(&[NAMESPACE, &recreated]));
+    let patch = "patch deployment shop-controller-manager --namespace shop-system --type=merge --patch \
+        {\"spec\":{\"strategy\":{\"rollingUpdate\":null,\"type\":\"Recreate\"}}}\n";
+    // The namespace is created and applied before the other objects.
+    let apply = "apply --server-side -f -\n";
+    let rolling = with(r#"{"rollingUpdate":{"maxSurge":"25%"},"type":"RollingUpdate"}"#);
+    for (present, expected) in [("", ""), (&*rolling, patch), (&*recreated, "")] {
+        scene.bin.write("-f.json", present);
+        let (code, said) = scene.run("deploy --image a:1");
+        assert_eq!(code, Some(0), "{said}");
+        let calls = format!("create -f -\n{apply}{expected}{apply}");
+        assert_eq!(scene.take("calls"), calls);
+    }
+    // Nothing is asked about a Deployment without the strategy.
+    scene
+        .bin
+        .write("config-default.yaml", &documents(&[NAMESPACE, CONTROLLER]));
+    scene.bin.write("-f.json", &rolling);
+    scene.run("deploy --image a:1");
+    assert_eq!(scene.take("calls"), format!("create -f -\n{apply}{apply}"));
+}
+
+#[test]
 fn conversions_by_another_deployment_are_kept() {
     let converted = |namespace: &str| {
         let service =

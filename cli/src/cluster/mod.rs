@@ -6,6 +6,7 @@ mod image;
 mod kubectl;
 mod process;
 mod proxy;
+mod strategy;
 
 pub(crate) use apply::{APPLY, apply};
 pub(crate) use image::{MANAGER_LABEL, set_image};
@@ -14,6 +15,8 @@ pub(crate) use process::{Interrupt, run_in_foreground};
 #[cfg(feature = "control-plane")]
 pub(crate) use process::{POLL_INTERVAL, Reach, terminate, wait_for};
 pub(crate) use proxy::{Answer, Body, Proxy, Refusal, encode};
+
+pub(crate) use strategy::allow_recreate;
 
 use anyhow::Result;
 use serde_json::Value;

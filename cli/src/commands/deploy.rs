@@ -10,7 +10,7 @@ use super::conversions::keep_conversions;
 use super::install::ALL;
 use super::removal::apply_namespaces;
 use super::{find_kubectl, manifests};
-use crate::cluster::{APPLY, apply, parse_documents, set_image};
+use crate::cluster::{APPLY, allow_recreate, apply, parse_documents, set_image};
 use crate::flags::DeployFlags;
 use crate::shell::Shell;
 
@@ -30,6 +30,7 @@ pub(super) fn deploy(dir: &Path, flags: &DeployFlags, shell: &mut Shell) -> Resu
     keep_conversions(&kubectl, &mut objects, shell)?;
     kubectl.show_pipe(ALL, &APPLY, shell);
     apply_namespaces(&kubectl, &namespaces, shell)?;
+    allow_recreate(&kubectl, &objects, shell)?;
     apply(&kubectl, &objects, &[], shell)?;
     Ok(0)
 }

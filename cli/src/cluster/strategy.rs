@@ -1,0 +1,47 @@
+//! Deployments that change their update strategy to `Recreate`.
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::{Kubectl, describe, to_list};
+use crate::shell::Shell;
+
+/// Sets the strategy without the fields of a rolling update.
+const RECREATE: &str = r#"{"spec":{"strategy":{"rollingUpdate":null,"type":"Recreate"}}}"#;
+
+/// Prepares Deployments in the cluster for an apply of the strategy `Recreate`.
+///
+/// The API server has set `rollingUpdate` to its default, which belongs to no field manager. A
+/// server-side apply therefore keeps it, and the API server refuses it with `Recreate`.
+///
+/// # Errors
+/// Fails if kubectl fails. Its error messages have been printed by then.
+pub(crate) fn allow_recreate(kubectl: &Kubectl, objects: &[Value], shell: &mut Shell) -> Result<()> {
+    let is_recreated =
+        |object: &&Value| object["kind"] == "Deployment" && object["spec"]["strategy"]["type"] == "Recreate";
+    let recreated: Vec<Value> = objects.iter().filter(is_recreated).cloned().collect();
+    if recreated.is_empty() {
+        return Ok(());
+    }
+    let present = kubectl.read_objects(&to_list(&recreated))?;
+    for deployment in present
+        .iter()
+        .filter(|present| present["spec"]["strategy"]["rollingUpdate"].is_object())
+    {
+        let text = |key: &str| deployment["metadata"][key].as_str().unwrap_or_default();
+        shell.note(&format!(
+            "{} gets the strategy `Recreate`\n",
+            describe(deployment)
+        ));
+        let named = [
+            "patch",
+            "deployment",
+            text("name"),
+            "--namespace",
+            text("namespace"),
+        ];
+        let patch = ["--type=merge", "--patch", RECREATE];
+        kubectl.run(&[&named[..], &patch].concat(), "", shell)?;
+    }
+    Ok(())
+}
