@@ -66,12 +66,13 @@ const CONTINUATIONS: usize = 256;
 
 /// Reads a text like `sigs.k8s.io/yaml`, which kubectl and the API server use: a continuation line
 /// of a quoted scalar may be indented less than its key. The YAML grammar requires more
-/// indentation, which is not part of the scalar.
+/// indentation, which is not part of the scalar. A block scalar at the end of a text without a final
+/// line feed has none either; serde_saphyr adds one.
 fn read_as_go<T>(
     text: &str,
     read: impl Fn(&str) -> Result<T, serde_saphyr::Error>,
 ) -> Result<T, serde_saphyr::Error> {
-    let mut indented: Option<String> = None;
+    let mut indented: Option<String> = strip_last_block(text);
     for _ in 0..CONTINUATIONS {
         let current = indented.as_deref().unwrap_or(text);
         match read(current) {
@@ -83,6 +84,53 @@ fn read_as_go<T>(
         }
     }
     read(indented.as_deref().unwrap_or(text))
+}
+
+/// Marks a block scalar at the end of a text as one without a final line feed, if the text has none.
+fn strip_last_block(text: &str) -> Option<String> {
+    if text.ends_with(['\n', '\r']) || text.lines().next_back()?.trim().is_empty() {
+        return None;
+    }
+    let (mut end, mut least, mut header) = (text.len(), usize::MAX, None);
+    // The lines around the last one, outwards: each is indented less than all lines after it.
+    while end > 0 && least > 0 {
+        let start = text[..end].rfind('\n').map_or(0, |at| at + 1);
+        let line = text[start..end].trim_end();
+        let indentation = line.len() - line.trim_start_matches(' ').len();
+        if !line.is_empty() && indentation < least {
+            let is_last = least == usize::MAX;
+            header = find_block_indicator(line)
+                .filter(|_| !is_last)
+                .map(|at| start + at)
+                .or(header);
+            least = indentation;
+        }
+        end = start.saturating_sub(1);
+    }
+    let indicators = header?;
+    let mut stripped = text.to_owned();
+    let rest = &text[indicators + 1..];
+    let length = rest.len()
+        - rest
+            .trim_start_matches(|letter: char| letter == '+' || letter.is_ascii_digit())
+            .len();
+    let kept: String = rest[..length].replace('+', "");
+    stripped.replace_range(indicators + 1..indicators + 1 + length, &format!("{kept}-"));
+    Some(stripped)
+}
+
+/// Returns the position of `|` or `>` in a line that begins a block scalar. `None` if it already has
+/// no final line feed.
+fn find_block_indicator(line: &str) -> Option<usize> {
+    let line = line.split_once(" #").map_or(line, |(line, _)| line).trim_end();
+    let at = line.rfind(['|', '>'])?;
+    let is_whole = line[at + 1..]
+        .chars()
+        .all(|letter| letter == '+' || letter.is_ascii_digit());
+    let before = line[..at].trim_end();
+    let word = before.rsplit(' ').next().unwrap_or_default();
+    let is_begun = before.is_empty() || before.ends_with([':', '-']) || word.starts_with(['!', '&']);
+    (is_whole && is_begun).then_some(at)
 }
 
 /// Indents the line that an error is about. Returns `None` for other errors, or if the line already
@@ -361,6 +409,27 @@ mod tests {
         // A plain scalar ends here, also in Go.
         assert!(parse::<Value>("a:\n    rule: x ||\n  y\n").is_err());
         assert!(parse::<Value>("a:\n  rule: 'x\n---\ny'\n").is_err());
+    }
+
+    #[test]
+    fn last_block_scalar_ends_with_the_text() {
+        for (text, expected) in [
+            ("a:\n  b: |\n    x\n    y", r#"{"a":{"b":"x\ny"}}"#),
+            ("a:\n  b: |\n    x\n    y\n", r#"{"a":{"b":"x\ny\n"}}"#),
+            ("a: |+\n  x\n\n  y", r#"{"a":"x\n\ny"}"#),
+            ("a: >2 # folded\n  x\n  y", r#"{"a":"x y"}"#),
+            ("- a: |\n    x\n- !!str |\n  y", r#"[{"a":"x\n"},"y"]"#),
+            // The inner lines are text, and so is the indicator in a plain scalar.
+            ("a: |\n  b: |\n    x", r#"{"a":"b: |\n  x"}"#),
+            ("a: b |\n  x", r#"{"a":"b | x"}"#),
+            ("a: |\n  x\nb: 1", r#"{"a":"x\n","b":1}"#),
+            ("a: |-\n  x", r#"{"a":"x"}"#),
+        ] {
+            let found = parse::<Value>(text).map(|value| value.to_string());
+            assert_eq!(found.ok().as_deref(), Some(expected), "{text}");
+            let nodes = parse_nodes(text).map(|nodes| nodes[0].value().to_string());
+            assert_eq!(nodes.ok().as_deref(), Some(expected), "{text}");
+        }
     }
 
     #[test]
