@@ -24,6 +24,13 @@ fn reported(code: &Code, example: &str) -> BTreeSet<(String, String)> {
             let answer: Value = serde_json::from_str(&ran.out).expect("JSON");
             answer["objects"][0]["diagnostics"].clone()
         }
+        ExamplePlace::Project => return reported_in_project(example),
+        ExamplePlace::Selection => {
+            write_package(&folder, code.package(example));
+            let ran = folder.run("manifests --dry-run --output json");
+            let answer: Value = serde_json::from_str(&ran.out).expect("JSON");
+            answer["diagnostics"].clone()
+        }
         _ => {
             write_package(&folder, code.package_before(example));
             folder.run("manifests").ok();
@@ -35,11 +42,35 @@ fn reported(code: &Code, example: &str) -> BTreeSet<(String, String)> {
             answer["diagnostics"].clone()
         }
     };
+    list_codes(&diagnostics, "severity")
+}
+
+/// Returns the severities and codes of what `doctor` and `manifests` report about a scaffolded
+/// project with a file of an example.
+fn reported_in_project(example: &str) -> BTreeSet<(String, String)> {
+    let folder = Folder::new();
+    folder
+        .run("init --domain example.com --project-name widgets")
+        .ok();
+    folder
+        .run("create api --group shop --version v1 --kind Widget")
+        .ok();
+    folder.run("manifests").ok();
+    let path = example.lines().next().and_then(|line| line.strip_prefix("# "));
+    folder.write(path.expect("a path"), &format!("{example}\n"));
+    let answer = |line: &str| serde_json::from_str::<Value>(&folder.run(line).out).expect("JSON");
+    let mut found = list_codes(&answer("doctor --output json")["findings"], "status");
+    // The other checks of `doctor` have no codes.
+    found.retain(|(_, code)| !code.is_empty());
+    let diagnostics = answer("manifests --dry-run --output json")["diagnostics"].clone();
+    found.extend(list_codes(&diagnostics, "severity"));
+    found
+}
+
+fn list_codes(found: &Value, severity: &str) -> BTreeSet<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let diagnostics = diagnostics.as_array().cloned().unwrap_or_default();
-    diagnostics
-        .iter()
-        .map(|said| (text(&said["severity"]), text(&said["code"])))
+    let list = found.as_array().into_iter().flatten();
+    list.map(|said| (text(&said[severity]), text(&said["code"])))
         .collect()
 }
 

@@ -15,8 +15,9 @@ const INTRODUCTION: &str = "\
 # Codes of messages
 
 Each error, warning and note about the source of a project has a code, which stays the same when its words change. So have warnings
-about changes of CRDs in git, and the errors of `rbuilder validate`. The JSON of `rbuilder manifests --message-format json` and
-`--output json` has it, and `rbuilder explain` prints the text below for a code or for the words of a message.
+about changes of CRDs in git, about samples, roles and PROJECT, and the errors of `rbuilder validate`. The JSON of `rbuilder manifests
+--message-format json` and `--output json` has it, and `rbuilder explain` prints the text below for a code or for the words of a
+message.
 
 `rbuilder manifests --deny warnings` makes all warnings errors, `--deny RB0306` those with a code, and `--allow RB0306` removes the
 warnings and notes with a code. So do `deny` and `allow` in `[package.metadata.rbuilder]` of `Cargo.toml`, for all commands.

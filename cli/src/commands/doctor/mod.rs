@@ -49,6 +49,8 @@ struct Finding {
     message: String,
     /// What to do. Empty if there is nothing to do.
     help: String,
+    /// The code of the message, for `rbuilder explain`. `None` if it has none.
+    code: Option<&'static str>,
 }
 
 impl Finding {
@@ -58,6 +60,7 @@ impl Finding {
             status: Status::Good,
             message: message.into(),
             help: String::new(),
+            code: None,
         }
     }
 
@@ -81,6 +84,7 @@ impl Finding {
         json!({
             "check": self.check,
             "status": self.status.name(),
+            "code": self.code,
             "message": self.message,
             "help": (!self.help.is_empty()).then_some(&self.help),
         })

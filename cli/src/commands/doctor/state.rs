@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use clap::ValueEnum as _;
 use rbuilder_diagnostic::suggest::list_names;
-use rbuilder_generator::{Diagnostic, versions};
+use rbuilder_generator::{Code, Diagnostic, versions};
 use rbuilder_templates::Archive;
 use serde_json::Value;
 use toml_edit::{Document, Item};
@@ -370,7 +370,10 @@ fn examine_product(
 fn to_findings(check: &'static str, diagnostics: &[Diagnostic]) -> Vec<Finding> {
     let describe = |said: &Diagnostic| {
         let help = said.help.clone().unwrap_or_default();
-        Finding::warning(check, format!("{}: {}", said.place.path, said.message), help)
+        Finding {
+            code: Code::of_message(&said.message).map(|code| code.id),
+            ..Finding::warning(check, format!("{}: {}", said.place.path, said.message), help)
+        }
     };
     diagnostics.iter().map(describe).collect()
 }

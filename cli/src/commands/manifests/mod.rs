@@ -361,10 +361,8 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         let made = made?;
         let kept = kept::list_kept(tree, &found.kinds);
         made.finish(plan, tree, request, is_complete, &kept)?;
-        if is_complete && request.notes_nothing && made.is_empty() {
-            let said = explain_nothing(&found, &sources);
-            found.diagnostics.extend(said);
-        }
+        let is_nothing = is_complete && request.notes_nothing && made.is_empty();
+        let nothing = is_nothing.then(|| explain_nothing(&found, &sources)).flatten();
         let changed = read_changed_files(plan, &request.layout);
         let unreadable = find_unreadable(&changed, &sources, &options, &|path| {
             check_path_untracked(tree.root(), path).is_err()
@@ -400,6 +398,7 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
                 return Err(source_errors(&found, &sources, request));
             }
         }
+        found.diagnostics.extend(nothing);
         let is_tracked = |path: &str| check_path_untracked(tree.root(), path).is_err();
         let removed = find_removed(plan, &request.layout, request.removes_tracked, &is_tracked);
         let is_refused = removed.iter().any(Diagnostic::is_error);

@@ -8,7 +8,7 @@
 //!
 //! `rbuilder explain` and `docs/codes.md` show the rows. Tests generate manifests from each example,
 //! and look up each message of the other tests, so that a new message needs a row. Tests of the command
-//! run the examples of what only the command reports.
+//! run the examples of what only the command reports: `manifests`, `validate` and `doctor`.
 //!
 //! To add a code, add a row with the next number to the table of its subject, and the number to
 //! `crates/syntax/src/allow.rs`, so that `allow(…)` takes it. A number is never used for anything else
@@ -20,6 +20,7 @@ mod kinds;
 mod levels;
 mod markers;
 mod objects;
+mod project;
 mod roles;
 mod rules;
 mod schemas;
@@ -76,6 +77,11 @@ pub enum ExamplePlace {
     KindChange,
     /// A YAML object of a kind, without its name. `apiVersion` and `kind` may be absent.
     Object,
+    /// A file of a scaffolded project with the kind `Widget` of `shop.example.com/v1`. The first line
+    /// is a comment with its path.
+    Project,
+    /// Lines of `[package.metadata.rbuilder]` in `Cargo.toml`.
+    Selection,
 }
 
 /// The line between the two states of a change.
@@ -128,6 +134,10 @@ pub const SUBJECTS: &[Subject] = &[
         title: "Objects",
         codes: objects::CODES,
     },
+    Subject {
+        title: "Files of a project",
+        codes: project::CODES,
+    },
 ];
 
 impl Code {
@@ -155,8 +165,8 @@ impl Code {
     /// Returns the explanation as Markdown: the reason, the examples, and the words of the server.
     pub fn explanation(&self) -> String {
         let language = match self.place {
-            ExamplePlace::Manifest => "toml",
-            ExamplePlace::Object => "yaml",
+            ExamplePlace::Manifest | ExamplePlace::Selection => "toml",
+            ExamplePlace::Object | ExamplePlace::Project => "yaml",
             _ => "rust",
         };
         let block =
@@ -174,6 +184,7 @@ impl Code {
     fn shown(&self, example: &str) -> String {
         match self.place {
             ExamplePlace::Keys => format!("#[kube({example})]"),
+            ExamplePlace::Selection => format!("{SELECTION}{example}"),
             _ => example.to_owned(),
         }
     }
@@ -182,7 +193,11 @@ impl Code {
     pub fn is_about_source(&self) -> bool {
         !matches!(
             self.place,
-            ExamplePlace::Change | ExamplePlace::KindChange | ExamplePlace::Object
+            ExamplePlace::Change
+                | ExamplePlace::KindChange
+                | ExamplePlace::Object
+                | ExamplePlace::Project
+                | ExamplePlace::Selection
         )
     }
 
@@ -206,6 +221,7 @@ impl Code {
         let example = example.rsplit(BECOMES).next().unwrap_or_default();
         let manifest = match self.place {
             ExamplePlace::Manifest => example.to_owned(),
+            ExamplePlace::Selection => format!("{}\n{SELECTION}{example}\n", example_manifest()),
             _ => example_manifest(),
         };
         let keys = match self.place {
@@ -244,6 +260,9 @@ fn example_manifest() -> String {
     );
     format!("{MANIFEST_START}{kubernetes}{MANIFEST_END}")
 }
+
+/// The table of the manifest that selects kinds.
+const SELECTION: &str = "[package.metadata.rbuilder]\n";
 
 const MANIFEST_START: &str = r#"[package]
 name = "widgets"

@@ -25,7 +25,13 @@ pub(super) const CODES: &[Code] = &[
         reason: "The value has another type than the schema, is outside of its bounds, does not match its pattern or format, or violates \
                  a CEL rule. Here, `size` is an integer up to 9.",
         server: "The Widget \"example\" is invalid: spec.size: Invalid value: 12: spec.size in body should be less than or equal to 9",
-        messages: &["{}: Invalid value: {}"],
+        messages: &[
+            "{}: Invalid value: {}",
+            "{}: Forbidden: {}",
+            "{}: Internal error: {}",
+            "some validation rules were not checked because the object was invalid",
+            "not checked: {}",
+        ],
     },
     Code {
         id: "RB0903",
@@ -76,5 +82,39 @@ pub(super) const CODES: &[Code] = &[
         server: "error: resource mapping not found for name: \"example\" namespace: \"\": no matches for kind \"Widget\" in version \
                  \"example.com/v2\"",
         messages: &["no matches for kind \"{}\" in version \"{}\""],
+    },
+    Code {
+        id: "RB0907",
+        title: "The object cannot be read",
+        level: Severity::Error,
+        place: ExamplePlace::Object,
+        wrong: "  labels:\n    size: 3\nspec:\n  size: 3",
+        right: "  labels:\n    size: \"3\"\nspec:\n  size: 3",
+        reason: "The API server decodes `apiVersion`, `kind` and `metadata` before it validates anything. Here, the values of labels are \
+                 strings.",
+        server: "Error from server (BadRequest): Widget in version \"v1\" cannot be handled as a Widget: json: cannot unmarshal number \
+                 into Go struct field ObjectMeta.labels of type string",
+        messages: &[
+            "{} in version \"{}\" cannot be handled as a {}: {}",
+            "the object provided is unrecognized {}",
+            "the API version in the data ({}) does not match the expected API version ({})",
+            "Request entity too large: limit is {}",
+        ],
+    },
+    Code {
+        id: "RB0908",
+        title: "The API server warns about the object",
+        level: Severity::Warning,
+        place: ExamplePlace::Object,
+        wrong: "  finalizers: [widgets]\nspec:\n  size: 3",
+        right: "  finalizers: [example.com/widgets]\nspec:\n  size: 3",
+        reason: "The server accepts the object and sends a warning, which `kubectl` prints. Here, other programs may use the same name for \
+                 a finalizer.",
+        server: "Warning: metadata.finalizers: \"widgets\": prefer a domain-qualified finalizer name to avoid accidental conflicts with \
+                 other finalizer writers",
+        messages: &[
+            "metadata.finalizers: \"{}\": {}",
+            ".metadata.ownerReferences contains duplicate entries; {}",
+        ],
     },
 ];
