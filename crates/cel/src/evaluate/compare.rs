@@ -79,14 +79,13 @@ fn equal_lists<'v>(one: &List<'v>, other: &Value<'v>) -> Result<bool, Stop> {
         ListKind::Atomic => {}
     }
     for (one, other) in one.iter().zip(other.iter()) {
-        let (one, other) = (one?, other?);
         let is_equal = match is_made {
             // A list that the expression has created treats an error as equal.
-            true => match equal(&one, &other) {
+            true => match equal(&one?, &other?) {
                 Err(Stop::Error(_)) => true,
                 result => result?,
             },
-            false => equal_items(&one, &other)?,
+            false => equal_parts(one, other)?,
         };
         if !is_equal {
             return Ok(false);
@@ -95,12 +94,33 @@ fn equal_lists<'v>(one: &List<'v>, other: &Value<'v>) -> Result<bool, Stop> {
     Ok(true)
 }
 
-/// Compares lists of type `set`: each item of the second list must be in the first, and cover it.
+/// Compares parts of two objects. An object may have values of another type than its schema
+/// declares. The API server asks the first part, and a scalar differs from what cannot be read.
+fn equal_parts<'v>(one: Outcome<'v>, other: Outcome<'v>) -> Result<bool, Stop> {
+    let one = one?;
+    let asks = matches!(one, Value::List(_) | Value::Map(_) | Value::Preserved(_));
+    match other {
+        Err(Stop::Error(_)) if !asks => Ok(false),
+        other => equal_items(&one, &other?),
+    }
+}
+
+/// Compares lists of type `set`: each item of the second list must be in the first, and cover it. An
+/// item that cannot be read is the same as no other, not even as itself.
 fn equal_sets<'v>(one: &List<'v>, other: &List<'v>) -> Result<bool, Stop> {
-    let known = one.to_vec()?;
+    let (mut known, mut has_unreadable) = (Vec::new(), false);
+    for item in one.iter() {
+        match item {
+            Err(Stop::Error(_)) => has_unreadable = true,
+            item => known.push(item?),
+        }
+    }
     let mut seen = vec![false; known.len()];
     for item in other.iter() {
-        let item = item?;
+        let item = match item {
+            Err(Stop::Error(_)) => return Ok(false),
+            item => item?,
+        };
         let mut found = false;
         for (index, candidate) in known.iter().enumerate() {
             if is_same_element(candidate, &item)? {
@@ -112,7 +132,7 @@ fn equal_sets<'v>(one: &List<'v>, other: &List<'v>) -> Result<bool, Stop> {
             return Ok(false);
         }
     }
-    Ok(seen.into_iter().all(|seen| seen))
+    Ok(!has_unreadable && seen.into_iter().all(|seen| seen))
 }
 
 /// Compares lists of type `map`: items with the same keys must be equal.
@@ -211,14 +231,12 @@ fn equal_maps<'v>(one: &Map<'v>, other: &Value<'v>) -> Result<bool, Stop> {
         }
         // The API server looks the name up as if it were a name in CEL.
         let key = Value::string(name.as_str());
-        match (one.find(&key)?, other.find(&key)?) {
-            (Some(one), Some(other)) => {
-                if !equal_items(&one, &other)? {
-                    return Ok(false);
-                }
-            }
-            (None, None) => {}
-            _ => return Ok(false),
+        let is_equal = match (one.find(&key).transpose(), other.find(&key).transpose()) {
+            (Some(one), Some(other)) => equal_parts(one, other)?,
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        if !is_equal {
+            return Ok(false);
         }
     }
     Ok(true)
