@@ -96,6 +96,9 @@ fn find_renames(original: &GoProject) -> Vec<(&'static str, &'static str, String
     let metrics = find_metrics_service(original);
     let found = [
         ("Deployment", MANAGER_NAME, deployment.and_then(name)),
+        // Objects about the Deployment have its name.
+        ("PodDisruptionBudget", MANAGER_NAME, deployment.and_then(name)),
+        ("HorizontalPodAutoscaler", MANAGER_NAME, deployment.and_then(name)),
         ("ServiceAccount", MANAGER_NAME, find_account(original)),
         ("Service", METRICS_SERVICE, metrics.and_then(name)),
     ];
