@@ -283,7 +283,7 @@ fn rate(count: u64, outcome: &Outcome) -> String {
 }
 
 /// Returns the largest tested number of changes a second with which the fleet keeps up, in steps of
-/// a quarter.
+/// a quarter. Stops at `most`.
 fn find_limit(setting: Setting, replicas: usize, most: u32) -> u32 {
     let keeps_up = |changes: u32| {
         run(async {
@@ -291,7 +291,7 @@ fn find_limit(setting: Setting, replicas: usize, most: u32) -> u32 {
             let mut fleet = Fleet::new(setting);
             fleet.start_many(replicas).await;
             // Long enough for the Leases and the first lists.
-            tokio::time::sleep(Duration::from_secs(40)).await;
+            tokio::time::sleep(Duration::from_secs(60)).await;
             drop(fleet.take_counts());
             tokio::time::sleep(Duration::from_secs(10)).await;
             let counts = fleet.take_counts();
@@ -299,8 +299,11 @@ fn find_limit(setting: Setting, replicas: usize, most: u32) -> u32 {
             done && counts.delay(0.99) < Duration::from_secs(1)
         })
     };
-    let mut changes = 50;
-    while keeps_up(changes + changes / 4) && changes < most {
+    let mut changes = (25 * replicas * setting.workers) as u32;
+    while changes > 1 && !keeps_up(changes) {
+        changes -= (changes / 5).max(1);
+    }
+    while changes < most && keeps_up(changes + changes / 4) {
         changes += changes / 4;
     }
     changes
