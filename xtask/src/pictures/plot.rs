@@ -78,6 +78,17 @@ pub(super) const PLOTS: &[Plot] = &[
             bar("rbuilder, as scaffolded", &["cold", "rust"], 3, true),
         ],
     },
+    Plot {
+        name: "shards-received",
+        title: "Received by each replica at a cold start with 5,000 objects",
+        page: "docs/scaling.md",
+        after: "With the feature gate `ShardedListAndWatch`",
+        bars: &[
+            bar("1 replica", &["cold", "1"], 2, true),
+            bar("2 replicas", &["cold", "2"], 2, true),
+            bar("4 replicas", &["cold", "4"], 2, true),
+        ],
+    },
 ];
 
 /// Length of the longest bar in inches.
