@@ -145,9 +145,13 @@ fn page_lists_every_marker_with_a_counterpart() {
         let (name, _) = row.split_once("\", ")?;
         name.starts_with("kubebuilder:").then_some(name)
     });
-    let names: BTreeSet<&str> = rows.collect();
+    let constraints = rbuilder_schema::Key::arguments().filter_map(|key| {
+        let name = key.name[..1].to_uppercase() + &key.name[1..];
+        rbuilder_schema::Key::of_go(&name).map(|_| format!("kubebuilder:validation:{name}"))
+    });
+    let names: BTreeSet<String> = rows.map(str::to_owned).chain(constraints).collect();
     assert!(names.len() > 40, "{names:?}");
-    let missing: Vec<&&str> = names
+    let missing: Vec<&String> = names
         .iter()
         .filter(|name| !page.contains(&format!("+{name}")))
         .collect();
