@@ -16,7 +16,7 @@ use kube::{Client, Resource};
 use rbuilder_judge::MOST_BYTES;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tower::BoxError;
 
 use super::builtin;
@@ -47,6 +47,9 @@ pub(super) struct Shared {
     state: Mutex<State>,
     /// A counter that changes when watches must check for new changes.
     pub(super) changed: watch::Sender<u64>,
+    /// Wakes the watches in the order in which they wait. The channel would wake them in a random
+    /// order, and simulations must be repeatable.
+    woken: Notify,
 }
 
 impl Shared {
@@ -54,6 +57,7 @@ impl Shared {
         Self {
             state: Mutex::new(state),
             changed: watch::Sender::new(0),
+            woken: Notify::new(),
         }
     }
 
@@ -63,6 +67,20 @@ impl Shared {
 
     pub(super) fn wake(&self) {
         self.changed.send_modify(|count| *count += 1);
+        self.woken.notify_waiters();
+    }
+
+    /// Waits until something has changed that a receiver has not seen.
+    pub(super) async fn changed_since(&self, seen: &watch::Receiver<u64>) {
+        loop {
+            // Before the check, so that a change in between is not missed.
+            let woken = self.woken.notified();
+            // The sender exists as long as this state.
+            if seen.has_changed().unwrap_or(true) {
+                return;
+            }
+            woken.await;
+        }
     }
 }
 

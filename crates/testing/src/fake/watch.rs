@@ -220,7 +220,7 @@ impl Watch {
         let next_collection = self.shared.state().next_collection();
         tokio::select! {
             biased;
-            changed = self.changed.changed() => self.ended = changed.is_err(),
+            () = self.shared.changed_since(&self.changed) => {}
             () = sleep_until(self.end) => self.ended = true,
             // Wake up to collect changes, which runs the collector.
             () = sleep_until(next_collection.unwrap_or(self.end)), if next_collection.is_some() => {}
