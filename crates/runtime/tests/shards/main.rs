@@ -166,6 +166,50 @@ async fn reconciles_in_progress_end_before_their_range_moves() {
     assert!(fleet.shares()[1] > 0);
 }
 
+/// What the reconciles of a fleet need.
+const RECONCILES: &str = r#"
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: reconciles
+rules:
+- apiGroups: [""]
+  resources: [configmaps, secrets]
+  verbs: [get, list, watch, create, update, patch]
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn scaffolded_role_permits_everything_that_shards_need() {
+    let scaffolded = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../examples/memcached-operator/config/sharding"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let role = std::path::Path::new(scaffolded).join("sharding_role.yaml");
+    std::fs::copy(role, folder.path().join("sharding_role.yaml")).unwrap();
+    std::fs::write(folder.path().join("reconciles.yaml"), RECONCILES).unwrap();
+    let mut fleet = Fleet::new(true);
+    fleet.server = fleet.server.role_from(folder.path());
+    fleet.start();
+    fleet.start();
+    sleep(40 * SECOND).await;
+    fleet.create_many(20).await;
+    fleet.reconciled().await;
+    assert!(
+        fleet.shares().iter().all(|share| *share > 0),
+        "{:?}",
+        fleet.shares()
+    );
+    fleet.crash(0);
+    sleep(30 * SECOND).await;
+    fleet.stop(0).running.await.unwrap().unwrap();
+    let refused = fleet.server.missing_permissions();
+    assert!(
+        refused.iter().all(|refused| refused.resource == "events"),
+        "{refused:?}"
+    );
+}
+
 /// As while a control plane with several API servers is upgraded.
 #[tokio::test(start_paused = true)]
 async fn answers_may_be_sharded_or_not() {
