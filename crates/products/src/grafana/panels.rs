@@ -157,7 +157,7 @@ pub(super) const RUNTIME: &[Section] = &[
         },
         Panel {
             title: "Objects of other replicas",
-            description: "Objects per second that a replica received and dropped because another one has them. With server-side sharding only children of other replicas' objects are among them.",
+            description: "Objects per second that a replica received and dropped because another one has them. Zero if the API server selects by shard. Owned objects are not counted.",
             unit: "ops", width: 6,
             queries: &[
                 Query("sum by (kind, content, selection, cluster) (rate(rbuilder_shard_filtered_objects_total{job=\"$job\", namespace=\"$namespace\", instance=~\"$instance\"}[$__rate_interval]))", "{{kind}} {{content}} {{selection}} {{cluster}}"),
