@@ -144,14 +144,7 @@ impl Kubectl {
             .args(arguments)
             .current_dir(neutral_folder(&self.program))
             .env_remove("KUBECONFIG");
-        let answer =
-            ask(&mut command, LIMIT).with_context(|| format!("cannot run {}", self.program.display()))?;
-        let output = Output {
-            status: answer.status,
-            stdout: answer.out,
-            stderr: answer.err,
-        };
-        self.checked(&arguments, output)
+        self.ask(command, &arguments)
     }
 
     /// Returns what the cluster of the user's kubeconfig answers. Runs kubectl outside of the project
@@ -180,6 +173,11 @@ impl Kubectl {
             }
             command.env("KUBECONFIG", std::env::join_paths(others)?);
         }
+        self.ask(command, arguments)
+    }
+
+    /// Returns the output of a command of kubectl with these arguments, within a time limit.
+    fn ask(&self, mut command: Command, arguments: &[&str]) -> Result<String> {
         let answer =
             ask(&mut command, LIMIT).with_context(|| format!("cannot run {}", self.program.display()))?;
         let output = Output {
