@@ -14,7 +14,6 @@ mod envtest;
 pub mod flags;
 mod go_project;
 pub mod peers;
-mod replacement;
 mod report;
 pub mod request;
 pub mod shell;

@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
-use rbuilder_generator::{Code, Diagnostic, FileRange, Severity, Sources};
+use rbuilder_generator::{Code, Diagnostic, FileRange, Replacement, Severity, Sources, find_replacement};
 use serde_json::{Value, json};
-
-use crate::replacement::{Replacement, find_replacement};
 
 /// Maximum length in bytes of the quoted source. Longer source, as in generated code, is not shown.
 const LONGEST: usize = 20_000;
@@ -114,8 +112,11 @@ pub(crate) fn to_json_line(diagnostic: &Diagnostic, sources: &dyn Sources) -> St
     }
     value["spans"] = json!([span(path, &source, &range)]);
     let replacement = find_replacement(diagnostic, &source);
-    let children: Vec<Value> = diagnostic
-        .help
+    let help = match (&diagnostic.help, &replacement) {
+        (None, Some(_)) => Some("apply the replacement"),
+        (help, _) => help.as_deref(),
+    };
+    let children: Vec<Value> = help
         .iter()
         .map(|help| {
             let mut help = message("help", help);

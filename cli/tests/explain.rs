@@ -195,3 +195,39 @@ fn nothing_is_fixed_while_other_errors_remain() {
     assert!(ran.err.contains("no files were written"), "{}", ran.err);
     assert_eq!(folder.tree(), before);
 }
+
+/// Several mistakes in files with CRLF, one of which has a byte order mark.
+#[test]
+fn fixes_keep_line_ends_and_byte_order_marks() {
+    let folder = project();
+    folder.run("manifests").ok();
+    let (path, text) = types(&folder);
+    let is_controller = |(_, text): &(String, String)| text.contains("resources = \"cups/status\"");
+    let (controller, code) = folder.tree().into_iter().find(is_controller).expect("a role");
+    let wrong = code.replacen("[\"get\", \"list\", \"watch\"]", "[\"get\", \"list,wacth\"]", 1);
+    // Without the permission for the status.
+    let start = wrong.find("#[rbac(\n    groups = \"cache.example.com\",\n    resources = \"cups/status\"");
+    let start = start.expect("a marker for the status");
+    let end = start + wrong[start..].find(")]\n").expect("its end") + 3;
+    let wrong = format!("{}{}", &wrong[..start], &wrong[end..]);
+    folder.write(&controller, &format!("\u{feff}{}", wrong.replace('\n', "\r\n")));
+    let wrong = text.replacen("max_length = 63)", "max_lenght = 63), allow(RB0306)", 1);
+    folder.write(&path, &wrong.replace('\n', "\r\n"));
+
+    folder.run("manifests --fix").ok();
+    assert_eq!(folder.tree()[&path], text.replace('\n', "\r\n"));
+    let fixed = folder.tree()[&controller].clone();
+    for part in [
+        "[\"get\", \"list;watch\"]",
+        "#[rbac(groups = \"cache.example.com\", resources = \"cups/status\", verbs = [\"patch\"])]\r\npub",
+    ] {
+        assert!(fixed.contains(part), "{part}\n{fixed}");
+    }
+    assert!(fixed.starts_with('\u{feff}'), "{fixed}");
+    assert_eq!(
+        fixed.matches('\n').count(),
+        fixed.matches("\r\n").count(),
+        "{fixed}"
+    );
+    folder.run("manifests --check").ok();
+}

@@ -22,6 +22,9 @@ message.
 `rbuilder manifests --deny warnings` makes all warnings errors, `--deny RB0306` those with a code, and `--allow RB0306` removes the
 warnings and notes with a code. So do `deny` and `allow` in `[package.metadata.rbuilder]` of `Cargo.toml`, for all commands.
 
+Where a message says exactly what to write, JSON has it as a replacement, which editors offer and `rbuilder manifests --fix` applies.
+Messages that leave a choice have none.
+
 `#[crd(allow(RB0306, reason = \"…\"))]` removes them where the marker is and within: on a kind, another type, a field or a variant. So does
 the argument `allow(RB0601)` of `#[rbac(…)]` and `#[webhook(…)]` for the whole item, and `#[rbac(allow(RB0607))]` needs no rule. Markers
 take precedence over flags, and flags over the project. Errors cannot be allowed, and an `allow` that removes nothing is a warning
@@ -45,7 +48,7 @@ pub(super) fn run(flags: &ExplainFlags, shell: &mut Shell) -> Result<u8> {
             code.id,
             code.title,
             level_name(code.level),
-            code.explanation()
+            explain(code)
         ),
         (Output::Text, codes) => codes.iter().map(|code| line(code)).collect(),
     };
@@ -64,6 +67,15 @@ fn find(words: &str) -> Result<&'static Code> {
     }
 }
 
+/// Returns the explanation, and whether the command corrects the mistake.
+fn explain(code: &Code) -> String {
+    let correction = match code.is_corrected() {
+        true => "\n`rbuilder manifests --fix` corrects the wrong example.\n",
+        false => "",
+    };
+    format!("{}{correction}", code.explanation())
+}
+
 fn line(code: &Code) -> String {
     format!("{} {:<7} {}\n", code.id, level_name(code.level), code.title)
 }
@@ -73,7 +85,7 @@ fn describe(code: &Code) -> Value {
         "code": code.id,
         "title": code.title,
         "severity": level_name(code.level),
-        "explanation": code.explanation(),
+        "explanation": explain(code),
         "messages": code.messages,
     })
 }
@@ -93,13 +105,7 @@ pub(super) fn page() -> String {
             let _ = writeln!(page, "| [{id}](#{}) | {level} | {title} |", id.to_lowercase());
         }
         for code in subject.codes {
-            let _ = write!(
-                page,
-                "\n### {}\n\n{}: {}\n",
-                code.id,
-                code.title,
-                code.explanation()
-            );
+            let _ = write!(page, "\n### {}\n\n{}: {}\n", code.id, code.title, explain(code));
         }
     }
     page

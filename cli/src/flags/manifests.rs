@@ -21,7 +21,7 @@ pub struct ManifestsFlags {
     /// without PROJECT]
     #[arg(long)]
     pub keep_going: bool,
-    /// Replace each wrong name in the source for which the help proposes exactly one other name
+    /// Correct each mistake in the source for which the help says exactly what to write
     #[arg(long, conflicts_with_all = ["check", "stdout"])]
     pub fix: bool,
     /// Code of warnings and notes to make errors, such as `RB0306`, or `warnings` for all warnings

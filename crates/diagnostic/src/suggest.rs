@@ -35,6 +35,13 @@ pub fn find_keyword<'a>(
     })
 }
 
+/// Returns whether two words differ so little that one is a misspelling of the other: in a quarter of
+/// the letters, at least one. A suggestion may be further away, because a reader judges it.
+pub fn is_misspelling(word: &str, other: &str) -> bool {
+    let most = (other.chars().count() / 4).max(1);
+    distance(&normal(word), &normal(other)) <= most
+}
+
 /// Returns whether two words differ by one typo: an inserted, missing or wrong letter, or two
 /// letters transposed.
 pub fn is_one_slip(word: &str, other: &str) -> bool {
@@ -122,6 +129,21 @@ mod tests {
             ("", "", false),
         ] {
             assert_eq!(is_one_slip(word, other), expected, "{word} {other}");
+        }
+    }
+
+    #[test]
+    fn distinguishes_misspellings_from_guesses() {
+        for (word, other, expected) in [
+            ("wacth", "watch", true),
+            ("minLength", "min_length", true),
+            ("deployment", "deployments", true),
+            ("servce_nmae", "service_name", true),
+            ("read", "head", false),
+            ("scope", "scale", false),
+            ("min", "minimum", false),
+        ] {
+            assert_eq!(is_misspelling(word, other), expected, "{word} {other}");
         }
     }
 

@@ -6,12 +6,16 @@ use std::fs;
 use std::path::Path;
 
 use rbuilder_generator::codes::Code;
-use rbuilder_generator::{Diagnostic, Options, SourceSet, generate};
+use rbuilder_generator::{Diagnostic, Options, SourceSet, find_replacement, generate};
 
 fn diagnostics(code: &Code, example: &str) -> Vec<Diagnostic> {
+    diagnostics_of(&code.package(example))
+}
+
+fn diagnostics_of(package: &[(&'static str, String)]) -> Vec<Diagnostic> {
     let mut sources = SourceSet::default();
-    for (path, text) in code.package(example) {
-        sources.insert(path, text);
+    for (path, text) in package {
+        sources.insert(*path, text.as_str());
     }
     generate(&sources, &Options::default()).diagnostics
 }
@@ -41,6 +45,36 @@ fn right_examples_are_clean() {
         .filter(|(_, found)| !found.is_empty())
         .collect();
     assert!(unexpected.is_empty(), "{unexpected:#?}");
+}
+
+/// `rbuilder explain` says for which codes `--fix` corrects the example. Others leave a choice.
+#[test]
+fn replacements_correct_wrong_examples() {
+    let mut corrected = Vec::new();
+    for code in Code::all().filter(|code| code.is_about_source()) {
+        let mut package = code.package(code.wrong);
+        let found = diagnostics_of(&package);
+        for said in found.iter().rev() {
+            if let Some(replacement) = find_replacement(said, &package[1].1) {
+                package[1].1.replace_range(replacement.range, &replacement.text);
+            }
+        }
+        if package != code.package(code.wrong) {
+            assert_eq!(diagnostics_of(&package), [], "{}: {}", code.id, package[1].1);
+            corrected.push(code.id);
+        }
+        assert_eq!(
+            code.is_corrected(),
+            corrected.last() == Some(&code.id),
+            "{}",
+            code.id
+        );
+    }
+    let expected = [
+        "RB0201", "RB0202", "RB0203", "RB0205", "RB0206", "RB0208", "RB0306", "RB0402", "RB0411", "RB0504",
+        "RB0505", "RB0506", "RB0601", "RB0602", "RB0604", "RB0605", "RB0607", "RB0701", "RB0705",
+    ];
+    assert_eq!(corrected, expected);
 }
 
 /// The first line of each diagnostic in the golden cases is its severity and its message.

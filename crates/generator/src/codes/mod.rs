@@ -32,7 +32,7 @@ pub use levels::Levels;
 
 use rbuilder_catalogue::versions;
 
-use crate::Severity;
+use crate::{Diagnostic, Options, Severity, SourceSet, find_replacement, generate};
 
 /// A class of mistakes.
 #[derive(Clone, Copy, Debug)]
@@ -178,6 +178,18 @@ impl Code {
             text.push_str(&format!("\nThe API server:\n\n```text\n{}\n```\n", self.server));
         }
         text
+    }
+
+    /// Returns whether `rbuilder manifests --fix` corrects the wrong example.
+    pub fn is_corrected(&self) -> bool {
+        let mut sources = SourceSet::default();
+        let [(manifest, text), (library, source)] = self.package(self.wrong);
+        sources.insert(manifest, text.as_str());
+        sources.insert(library, source.as_str());
+        let found = generate(&sources, &Options::default()).diagnostics;
+        let is_about_source = |said: &Diagnostic| said.place.path == library;
+        let mut own = found.iter().filter(|said| is_about_source(said));
+        self.is_about_source() && own.any(|said| find_replacement(said, &source).is_some())
     }
 
     /// Returns an example with as much around it as a reader needs.

@@ -59,6 +59,10 @@ fn find_elsewhere(name: &str, owner: Owner) -> Option<String> {
     match owner {
         // The name of this key before kube 1.0.
         Owner::KindKeys { .. } if name == "struct" => return Some("use `root = \"…\"`".to_owned()),
+        // The argument of kubebuilder's marker.
+        Owner::KindKeys { .. } if name == "scope" => {
+            return Some("write `namespaced`, or leave it out for a cluster-scoped kind".to_owned());
+        }
         // The attribute would not compile, so neither a marker nor a similarly named key is a
         // useful suggestion.
         Owner::KindKeys { takes_markers: false } => {

@@ -36,6 +36,14 @@ pub const RBAC_VERBS: &[&str] = &[
 /// The verbs of requests to non-resource URLs: the HTTP methods.
 pub const RBAC_URL_VERBS: &[&str] = &["get", "post", "put", "patch", "delete", "head", "options", "*"];
 
+/// The HTTP methods that are no verbs of requests to resources, with the verbs that are meant.
+const INSTEAD_OF_METHODS: &[(&str, &str)] = &[
+    ("post", "create"),
+    ("put", "update"),
+    ("head", "get"),
+    ("options", "get"),
+];
+
 /// A function that returns the span of an argument's value, or of the marker if there is no such
 /// argument.
 type At<'a> = &'a dyn Fn(&str) -> Span;
@@ -84,7 +92,10 @@ fn check_verbs(parts: &Parts, at: At<'_>, session: &mut Session) {
         .iter()
         .filter(|verb| !verb.is_empty() && !RBAC_VERBS.contains(&verb.as_str()))
     {
-        let help = match suggest::find_nearest(verb, RBAC_VERBS.iter().copied()) {
+        // HTTP methods are verbs of requests to URLs.
+        let is_method = |verb: &&str| INSTEAD_OF_METHODS.iter().any(|(method, _)| method == verb);
+        let is_possible = |verb: &&str| !parts.rule.urls.is_empty() || !is_method(verb);
+        let help = match suggest::find_nearest(verb, RBAC_VERBS.iter().copied().filter(is_possible)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("write `custom_verbs = \"{verb}\"` if an API of your own defines it"),
         };
@@ -229,13 +240,7 @@ fn check_urls(rule: &RbacRule, at: Span, session: &mut Session) {
 
 /// Reports HTTP methods, which are only verbs of requests to URLs.
 fn check_resource_verbs(rule: &RbacRule, at: Span, session: &mut Session) {
-    const INSTEAD: &[(&str, &str)] = &[
-        ("post", "create"),
-        ("put", "update"),
-        ("head", "get"),
-        ("options", "get"),
-    ];
-    for (method, verb) in INSTEAD {
+    for (method, verb) in INSTEAD_OF_METHODS {
         if rule.verbs.iter().any(|written| written == method) {
             let message = format!("verb `{method}` does not apply to resources");
             session.report(Diagnostic::warning(at, message).help(format!("write `{verb}`")));
