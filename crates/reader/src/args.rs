@@ -10,8 +10,17 @@ use crate::token::{
 };
 use crate::{Diagnostic, Span};
 
+/// The arguments of an attribute or macro call.
+#[derive(Clone, Debug, Default)]
+pub struct Args<'a> {
+    /// All arguments, or those before a malformed one.
+    pub list: Vec<Arg<'a>>,
+    /// The error in the first malformed argument.
+    pub malformed: Option<Diagnostic>,
+}
+
 /// One argument.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Arg<'a> {
     /// The name. Empty for a bare literal.
     pub name: &'a str,
@@ -22,7 +31,7 @@ pub struct Arg<'a> {
 }
 
 /// The value of an argument.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum ArgValue<'a> {
     /// `name`.
     Flag,
@@ -35,7 +44,7 @@ pub enum ArgValue<'a> {
 }
 
 /// A literal, an array of literals, or a map of literals.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Literal {
     /// The literal as JSON. Characters are strings.
     pub value: Value,
@@ -245,15 +254,19 @@ fn fraction(text: &str, sign: &str, at: Span) -> Result<Value, Diagnostic> {
         .ok_or_else(|| Diagnostic::error(at, "the number is not finite"))
 }
 
-impl<'a> Arg<'a> {
-    /// Reads arguments up to the end. If one of them is malformed, returns the arguments before it
-    /// and the error.
-    pub fn read_list(mut cursor: Cursor<'a>) -> (Vec<Self>, Option<Diagnostic>) {
+impl<'a> Args<'a> {
+    /// Reads arguments up to the end, or up to a malformed one.
+    pub fn read(mut cursor: Cursor<'a>) -> Self {
         let mut args = Vec::new();
         let malformed = list(&mut cursor, &mut args).err();
-        (args, malformed)
+        Args {
+            list: args,
+            malformed,
+        }
     }
+}
 
+impl Arg<'_> {
     /// Returns the value of `name = literal`, or the bare literal.
     pub fn literal(&self) -> Option<&Literal> {
         match &self.value {
@@ -281,7 +294,10 @@ mod tests {
 
     fn check(tokens: &str, expected: Result<Value, &str>) {
         let source = lex(tokens).expect("tokens");
-        let (args, malformed) = Arg::read_list(source.cursor());
+        let Args {
+            list: args,
+            malformed,
+        } = Args::read(source.cursor());
         match expected {
             Ok(value) => {
                 assert!(malformed.is_none(), "{tokens}: {malformed:?}");

@@ -1,18 +1,22 @@
 //! Attributes. A doc comment is an attribute too, as in rustc.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
+use crate::args::Args;
 use crate::token::{Cursor, Delimiter, Kind, LiteralKind, text_value};
 use crate::{Diagnostic, Span};
 
 /// `#[…]`, `#![…]`, or a doc comment, which is an attribute with the name `doc`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Attribute<'a> {
     /// Points to the path or to the doc comment.
     meta: Cursor<'a>,
     /// The path if it is a single name, empty otherwise.
     name: &'a str,
     span: Span,
+    /// The arguments, once they have been read. Boxed because most attributes are doc comments.
+    args: OnceCell<Box<Args<'a>>>,
 }
 
 /// The part of an attribute after its path.
@@ -50,7 +54,12 @@ impl<'a> Attribute<'a> {
             Kind::OuterDoc | Kind::InnerDoc => "doc",
             _ => "",
         };
-        Attribute { meta, name, span }
+        Attribute {
+            meta,
+            name,
+            span,
+            args: OnceCell::new(),
+        }
     }
 
     /// Returns whether the path is this single name.
@@ -115,6 +124,17 @@ impl<'a> Attribute<'a> {
         } else {
             Form::Path
         }
+    }
+
+    /// Returns the arguments of `#[name(…)]`. Other attributes have none. Several readers of an
+    /// attribute share one list, which the first call reads.
+    pub fn args(&self) -> &Args<'a> {
+        self.args.get_or_init(|| {
+            Box::new(match self.form() {
+                Form::List(list) => Args::read(list),
+                Form::Path | Form::Value(_) => Args::default(),
+            })
+        })
     }
 
     /// Returns an argument of `#[outer(name, name = …, name(…))]` as an attribute of its own.
@@ -238,4 +258,30 @@ fn bracketed<'a>(
     }
     to.push(Attribute::new(meta, cursor.span_since(start)));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::lex;
+
+    #[test]
+    fn arguments_are_read_once() {
+        let tokens = lex("#[serde(rename = \"a\", skip, = )]").expect("tokens");
+        let attrs = Attribute::read_outer(&mut tokens.cursor()).expect("attributes");
+        let args = attrs[0].args();
+        assert_eq!(args.list.len(), 2);
+        assert!(args.malformed.is_some());
+        assert!(std::ptr::eq(args, attrs[0].args()));
+    }
+
+    #[test]
+    fn only_a_list_has_arguments() {
+        for text in ["#[serde]", "#[serde = \"a\"]", "/// serde(skip)"] {
+            let tokens = lex(text).expect("tokens");
+            let attrs = Attribute::read_outer(&mut tokens.cursor()).expect("attributes");
+            assert!(attrs[0].args().list.is_empty(), "{text}");
+            assert!(attrs[0].args().malformed.is_none(), "{text}");
+        }
+    }
 }

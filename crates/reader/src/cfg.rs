@@ -151,7 +151,7 @@ impl<'a> Conditions<'a> {
     /// Records the conditions on a field or variant.
     pub(crate) fn add_part(&mut self, attrs: &[Attribute<'a>]) {
         let conditions = attrs.iter().filter(|attr| is_condition(attr));
-        self.on_parts.extend(conditions.copied());
+        self.on_parts.extend(conditions.cloned());
     }
 }
 

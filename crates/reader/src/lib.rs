@@ -39,9 +39,8 @@
 //! }
 //! ```
 //!
-//! The caller interprets attributes: [`Attribute`] returns the path and what follows it, [`Arg`]
-//! reads the usual list of names, values and nested lists, and [`Expr`] reads the value after a
-//! `=`.
+//! The caller interprets attributes: [`Attribute`] returns the path and what follows it, or as
+//! [`Args`] the usual list of names, values and nested lists. [`Expr`] reads the value after a `=`.
 
 mod args;
 mod attribute;
@@ -57,7 +56,7 @@ mod span;
 pub mod token;
 mod types;
 
-pub use args::{Arg, ArgValue, Literal};
+pub use args::{Arg, ArgValue, Args, Literal};
 pub use attribute::{Attribute, Form, read_string};
 pub use block::{Statement, read_block};
 pub use constant::Unknown;

@@ -4,36 +4,50 @@
 
 use rbuilder_reader::token::Cursor;
 pub(crate) use rbuilder_reader::{Arg, ArgValue, Literal};
-use rbuilder_reader::{Attribute, Expr, ExprKind, Form, Span, Unknown};
+use rbuilder_reader::{Args, Attribute, Expr, ExprKind, Form, Span, Unknown};
 use rbuilder_schema::Origin;
 use serde_json::{Number, Value};
 
 use crate::Session;
 
-/// Parses the arguments of an attribute. `#[name]` has none; `#[name = …]` is an error.
-pub(crate) fn of_attribute<'a>(attr: &Attribute<'a>, session: &mut Session) -> Vec<Arg<'a>> {
-    match attr.form() {
-        Form::List(list) => parse_args(list, session),
-        Form::Path => Vec::new(),
-        Form::Value(_) => {
-            let name = attr.segments().collect::<Vec<_>>().join("::");
-            session.error_help(
-                attr.span(),
-                format!("`{name}` takes arguments"),
-                format!("write `#[{name}(…)]`"),
-            );
-            Vec::new()
-        }
+/// Returns the arguments of an attribute, and reports a syntax error in them. `#[name]` has none;
+/// `#[name = …]` is an error.
+///
+/// Several parts of a parse read the same attribute. Only one of them calls this function, so that
+/// an error is reported once; the others use [`Attribute::args`].
+pub(crate) fn check_args<'t, 'a>(attr: &'t Attribute<'a>, session: &mut Session) -> &'t [Arg<'a>] {
+    if let Form::Value(_) = attr.form() {
+        let name = attr.segments().collect::<Vec<_>>().join("::");
+        session.error_help(
+            attr.span(),
+            format!("`{name}` takes arguments"),
+            format!("write `#[{name}(…)]`"),
+        );
     }
+    report_malformed(attr.args(), session);
+    &attr.args().list
+}
+
+/// Returns the arguments of all attributes with one of the names, without reporting errors.
+pub(crate) fn list_args<'t, 'a>(
+    attrs: &'t [Attribute<'a>],
+    names: &'static [&'static str],
+) -> impl Iterator<Item = &'t Arg<'a>> {
+    let named = attrs.iter().filter(|attr| names.iter().any(|name| attr.is(name)));
+    named.flat_map(|attr| &attr.args().list)
 }
 
 /// Parses arguments. Reports a syntax error, and returns the arguments before it.
 pub(crate) fn parse_args<'a>(cursor: Cursor<'a>, session: &mut Session) -> Vec<Arg<'a>> {
-    let (args, malformed) = Arg::read_list(cursor);
-    if let Some(error) = malformed {
-        session.error(error.place, error.message);
+    let args = Args::read(cursor);
+    report_malformed(&args, session);
+    args.list
+}
+
+fn report_malformed(args: &Args<'_>, session: &mut Session) {
+    if let Some(error) = &args.malformed {
+        session.error(error.place, error.message.clone());
     }
-    args
 }
 
 /// Typed access to the value of an argument. A value of another type is reported.

@@ -177,9 +177,9 @@ fn read_attributes<T: Default + 'static>(
 ) -> Option<T> {
     let mut draft = None;
     for attr in attrs.iter().filter(|attr| attr.is(CSV)) {
-        let args = args::of_attribute(attr, session);
+        let args = args::check_args(attr, session);
         let draft = draft.get_or_insert_with(Draft::<T>::default);
-        draft.read(CSV, &args, rows, &[], session);
+        draft.read(CSV, args, rows, &[], session);
     }
     draft.map(|draft| draft.value)
 }

@@ -34,7 +34,6 @@ mod words;
 use rbuilder_diagnostic::suggest;
 use rbuilder_reader::Attribute;
 
-use crate::args::ReadArg as _;
 use crate::json_path::{Step, parse_json_path};
 
 pub use allow::{Allow, check_code, codes};
@@ -70,15 +69,13 @@ pub use webhook::{
 /// Call it before parsing the item's markers, which skip `crate`.
 pub fn crate_path(attrs: &[Attribute<'_>], session: &mut Session) -> Option<String> {
     for attr in attrs.iter().filter(|attr| attr.is("crd")) {
-        // Discard errors in the attribute: parsing the markers reports them.
-        let mut scratch = Session::default();
-        let args = args::of_attribute(attr, &mut scratch);
-        let Some(arg) = args.iter().find(|arg| arg.name == "crate") else {
+        let Some(arg) = attr.args().list.iter().find(|arg| arg.name == "crate") else {
             continue;
         };
-        let path = arg
-            .text(&mut scratch)
-            .filter(|path| rbuilder_reader::is_path(path));
+        let text = arg.literal().and_then(|literal| literal.value.as_str());
+        let path = text
+            .filter(|path| rbuilder_reader::is_path(path))
+            .map(str::to_owned);
         if path.is_none() {
             session.error_help(
                 attr.span(),

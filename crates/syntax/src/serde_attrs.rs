@@ -166,7 +166,7 @@ impl Foreign {
     }
 
     /// Records a key that schemars has and serde does not, or with another value.
-    fn note(&mut self, arg: &Arg<'_>, serde: &[Arg<'_>]) {
+    fn note(&mut self, arg: &Arg<'_>, serde: &[&Arg<'_>]) {
         const KEYS: &[&str] = &[
             "content",
             "flatten",
@@ -181,7 +181,7 @@ impl Foreign {
             "untagged",
         ];
         let value = |arg: &Arg<'_>| arg.literal().map(|literal| literal.value.clone());
-        let is_known = |known: &Arg<'_>| known.name == arg.name && value(known) == value(arg);
+        let is_known = |known: &&Arg<'_>| known.name == arg.name && value(known) == value(arg);
         if KEYS.contains(&arg.name) && !serde.iter().any(is_known) {
             self.keys.push((arg.name.to_owned(), arg.span));
         }
@@ -444,20 +444,19 @@ fn placed_text(arg: &Arg<'_>, session: &mut Session) -> Option<(String, Span)> {
 }
 
 /// The keys for serde and those for schemars, which take precedence in the schema.
-struct Keys<'a> {
-    serde: Vec<Arg<'a>>,
-    schemars: Vec<Arg<'a>>,
+struct Keys<'t, 'a> {
+    serde: Vec<&'t Arg<'a>>,
+    schemars: Vec<&'t Arg<'a>>,
 }
 
-impl<'a> Keys<'a> {
-    fn of(attrs: &[Attribute<'a>], session: &mut Session) -> Self {
+impl<'t, 'a> Keys<'t, 'a> {
+    /// Reports errors in `#[serde(…)]`. Those in `#[schemars(…)]` are reported where its markers are
+    /// read.
+    fn of(attrs: &'t [Attribute<'a>], session: &mut Session) -> Self {
         let serde = attrs.iter().filter(|attr| attr.is("serde"));
-        let schemars = attrs.iter().filter(|attr| attr.is("schemars"));
         Keys {
-            serde: serde.flat_map(|attr| args::of_attribute(attr, session)).collect(),
-            // Discard errors: they are reported when schemars' markers are parsed.
-            schemars: schemars
-                .flat_map(|attr| args::of_attribute(attr, &mut Session::default()))
+            serde: serde.flat_map(|attr| args::check_args(attr, session)).collect(),
+            schemars: args::list_args(attrs, &["schemars"])
                 .filter(|arg| !matches!(arg.name, "with" | "serialize_with"))
                 .collect(),
         }
@@ -466,7 +465,7 @@ impl<'a> Keys<'a> {
     /// Reads serde's keys.
     fn read_own<T: Default + 'static>(&self, rows: &'static [ArgRow<T>], session: &mut Session) -> T {
         let mut draft = Draft::default();
-        draft.read_known(&self.serde, rows, session);
+        draft.read_known(self.serde.iter().copied(), rows, session);
         // In the compiler, serde's derive reports unknown keys.
         if !session.is_of_derive() {
             self.serde.iter().for_each(|arg| warn_of_unknown(arg, session));
@@ -484,7 +483,13 @@ impl<'a> Keys<'a> {
     ) -> T {
         let mut draft = Draft::new(read);
         let find = |name: &str| find_row(shown)(name).or_else(|| find_row(rows)(name));
-        read_args(&self.schemars, &mut draft, find, |_, _, _| {}, session);
+        read_args(
+            self.schemars.iter().copied(),
+            &mut draft,
+            find,
+            |_, _, _| {},
+            session,
+        );
         draft.value
     }
 
@@ -527,8 +532,7 @@ pub(crate) fn read_container_attrs(attrs: &[Attribute<'_>], session: &mut Sessio
     // The schema describes the type that is deserialized. `into` only counts if there is no `from`.
     read.stands_for = read.stands_for.or(into);
     // schemars' `with` on a type: use the schema of the given type.
-    let schemars = attrs.iter().filter(|attr| attr.is("schemars"));
-    for arg in schemars.flat_map(|attr| args::of_attribute(attr, &mut Session::default())) {
+    for arg in args::list_args(attrs, &["schemars"]) {
         if arg.name == "with" {
             read.stands_for = arg.text(session).map(|ty| (ty, arg.value_span()));
             read.is_one_way = None;

@@ -35,8 +35,8 @@ pub(crate) trait Target {
 
 /// Reads arguments. `find` looks up the row of an argument, and `report_unknown` reports an
 /// argument without a row.
-pub(crate) fn read_args<T: Target, R: Row<T> + 'static>(
-    args: &[Arg<'_>],
+pub(crate) fn read_args<'t, 'a: 't, T: Target, R: Row<T> + 'static>(
+    args: impl IntoIterator<Item = &'t Arg<'a>>,
     target: &mut T,
     find: impl Fn(&str) -> Option<&'static R>,
     report_unknown: impl Fn(&Arg<'_>, &mut T, &mut Session),
@@ -225,7 +225,12 @@ impl<T: 'static> Draft<T> {
     }
 
     /// Reads the arguments that have a row and ignores all others, which are checked elsewhere.
-    pub(crate) fn read_known(&mut self, args: &[Arg<'_>], rows: &'static [ArgRow<T>], session: &mut Session) {
+    pub(crate) fn read_known<'t, 'a: 't>(
+        &mut self,
+        args: impl IntoIterator<Item = &'t Arg<'a>>,
+        rows: &'static [ArgRow<T>],
+        session: &mut Session,
+    ) {
         read_args(args, self, find_row(rows), |_, _, _| {}, session);
     }
 

@@ -20,24 +20,27 @@ const ATTRIBUTES: &str = "
     #[derive(Serialize)] #[derive(Deserialize)] #[derive(Serialize_repr)] #[derive(Deserialize_repr)]
 ";
 
-/// Returns an attribute for each derive, with its name.
-fn all_attributes() -> Vec<(&'static str, Attribute<'static>)> {
+/// Returns an attribute for each derive whose renamed import is recognized.
+fn all_attributes<'a>() -> Vec<Attribute<'a>> {
     static TOKENS: OnceLock<Option<Tokens<'static>>> = OnceLock::new();
     let Some(tokens) = TOKENS.get_or_init(|| lex(ATTRIBUTES).ok()) else {
         return Vec::new();
     };
-    let attrs = Attribute::read_outer(&mut tokens.cursor()).unwrap_or_default();
-    let named = attrs
-        .into_iter()
-        .filter_map(|attr| Some((*read_derives(&[attr]).first()?.last()?, attr)));
-    named.collect()
+    let mut cursor: Cursor<'a> = tokens.cursor();
+    Attribute::read_outer(&mut cursor).unwrap_or_default()
+}
+
+/// Returns the name in `#[derive(name)]`.
+fn derive_of<'a>(attr: &Attribute<'a>) -> Option<&'a str> {
+    let paths = read_derives(std::slice::from_ref(attr));
+    paths.first()?.last().copied()
 }
 
 /// The renamed derives of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RenamedDerives {
-    /// The name in the file, the real name, and an attribute with that.
-    list: Vec<(String, &'static str, Attribute<'static>)>,
+    /// The name in the file, and the real name.
+    list: Vec<(String, &'static str)>,
 }
 
 impl RenamedDerives {
@@ -45,24 +48,25 @@ impl RenamedDerives {
     pub(super) fn find(tokens: &Tokens<'_>) -> Self {
         let mut found = RenamedDerives::default();
         if tokens.text().contains(" as ") {
-            found.add_from(tokens.cursor(), &all_attributes());
+            let derives: Vec<_> = all_attributes().iter().filter_map(derive_of).collect();
+            found.add_from(tokens.cursor(), &derives);
         }
         found
     }
 
-    fn add_from(&mut self, mut cursor: Cursor<'_>, known: &[(&'static str, Attribute<'static>)]) {
+    fn add_from(&mut self, mut cursor: Cursor<'_>, derives: &[&'static str]) {
         while !cursor.is_end() {
             if let Some(inner) = cursor.any_group() {
-                self.add_from(inner, known);
+                self.add_from(inner, derives);
                 continue;
             }
-            let derive = known.iter().find(|(name, _)| cursor.is_word(name));
+            let derive = derives.iter().find(|name| cursor.is_word(name));
             cursor.skip();
-            if let Some((name, attr)) = derive
+            if let Some(name) = derive
                 && cursor.eat_word("as")
                 && let Some(alias) = cursor.any_ident().filter(|alias| alias.text != "_")
             {
-                self.list.push((alias.text.to_owned(), name, *attr));
+                self.list.push((alias.text.to_owned(), name));
             }
         }
     }
@@ -79,15 +83,19 @@ impl RenamedDerives {
         }
         let paths = read_derives(attrs);
         let is_derived = |alias: &str| paths.iter().any(|path| path.as_slice() == [alias]);
-        for (_, _, attr) in self.list.iter().filter(|(alias, ..)| is_derived(alias)) {
-            attrs.push(*attr);
-        }
+        let derived: Vec<_> = self.list.iter().filter(|(alias, _)| is_derived(alias)).collect();
+        let is_real = |name: &str| derived.iter().any(|(_, real)| *real == name);
+        attrs.extend(
+            all_attributes()
+                .into_iter()
+                .filter(|attr| derive_of(attr).is_some_and(is_real)),
+        );
     }
 
     /// Returns whether a text may derive a kind under another name.
     pub(super) fn hide_kind_in(&self, text: &str) -> bool {
-        let mut kinds = self.list.iter().filter(|(_, name, _)| *name == "CustomResource");
-        kinds.any(|(alias, ..)| words(text).any(|word| word == alias))
+        let mut kinds = self.list.iter().filter(|(_, name)| *name == "CustomResource");
+        kinds.any(|(alias, _)| words(text).any(|word| word == alias))
     }
 }
 
@@ -149,7 +157,7 @@ mod tests {
             let item = lex(&text[at..]).expect("tokens");
             let mut attrs = Attribute::read_outer(&mut item.cursor()).expect("attributes");
             RenamedDerives::find(&tokens).add_to(&mut attrs);
-            let added: Vec<&str> = all_attributes().into_iter().map(|(name, _)| name).collect();
+            let added: Vec<&str> = all_attributes().iter().filter_map(derive_of).collect();
             let found: Vec<&str> = added
                 .into_iter()
                 .filter(|name| has_derive(&attrs, name))

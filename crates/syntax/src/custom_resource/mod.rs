@@ -45,11 +45,7 @@ pub struct Parts {
 /// on the keys.
 pub(crate) fn is_kind(attrs: &[Attribute<'_>]) -> bool {
     has_derive(attrs, "CustomResource")
-        || attrs.iter().filter(|attr| attr.is("kube")).any(|attr| {
-            let args = args::of_attribute(attr, &mut Session::default());
-            args.iter()
-                .any(|arg| matches!(arg.name, "group" | "version" | "kind"))
-        })
+        || args::list_args(attrs, &["kube"]).any(|arg| matches!(arg.name, "group" | "version" | "kind"))
 }
 
 /// Parses the container keys of a kind. Returns `None` for other types, and if a required key is
@@ -73,17 +69,17 @@ pub(crate) fn parse_custom_resource(
     };
     for attr in attrs {
         if attr.is("kube") {
-            let args = args::of_attribute(attr, session);
+            let args = args::check_args(attr, session);
             let report_unknown = |arg: &Arg<'_>, draft: &mut Draft<Parts>, session: &mut Session| {
                 report_unknown_key(arg, owner, session);
                 draft.has_unknown = true;
             };
-            read_args(&args, &mut draft, find_row(KUBE_KEYS), report_unknown, session);
+            read_args(args, &mut draft, find_row(KUBE_KEYS), report_unknown, session);
         } else if attr.is("versioned") && session.module_version.is_some() {
             versioned::read_versioned(attr, ident, owner, &mut draft, session);
         } else if attr.is("crd") {
-            // The other keys are markers, which are parsed elsewhere.
-            draft.read_known(&args::of_attribute(attr, session), CRD_KEYS, session);
+            // The other keys are markers. `marker::parse_container` reads them, and reports errors.
+            draft.read_known(&attr.args().list, CRD_KEYS, session);
         }
     }
     draft.value.made.csv = read_csv_kind(attrs, session);

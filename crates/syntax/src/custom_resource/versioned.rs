@@ -22,7 +22,7 @@ pub(super) fn read_versioned(
     draft: &mut Draft<Parts>,
     session: &mut Session,
 ) {
-    let args = args::of_attribute(attr, session);
+    let args = args::check_args(attr, session);
     for arg in args.iter().filter(|arg| matches!(arg.name, "crd" | "k8s")) {
         let Some(keys) = arg.list(session) else { continue };
         let report_unknown = |arg: &Arg<'_>, draft: &mut Draft<Parts>, session: &mut Session| {
@@ -39,7 +39,7 @@ pub(super) fn read_versioned(
             .as_ref()
             .map(|version| version.name().to_owned());
         kind.get_or_insert_with(|| kind_of(ident).to_owned());
-        track_status(&args, ident, draft, session);
+        track_status(args, ident, draft, session);
     }
 }
 

@@ -217,7 +217,7 @@ fn one_way(attrs: &[Attribute<'_>], serde: &ContainerAttrs, body: &Body<'_>) -> 
 /// Parses an item, and collects the parts of the model.
 struct Reader<'s, 'a> {
     session: &'s mut Session,
-    ident: &'a str,
+    ident: &'s str,
     attrs: &'s [Attribute<'a>],
     slots: Vec<TypeRef>,
     /// The functions that generate the schemas of some slots.
@@ -399,8 +399,7 @@ impl Reader<'_, '_> {
 /// Returns the first argument of `#[repr(…)]`.
 fn read_repr(attrs: &[Attribute<'_>]) -> Option<String> {
     let repr = attrs.iter().find(|attr| attr.is("repr"))?;
-    let args = crate::args::of_attribute(repr, &mut Session::default());
-    args.first().map(|arg| arg.name.to_owned())
+    repr.args().list.first().map(|arg| arg.name.to_owned())
 }
 
 /// In a transparent struct, serde ignores fields of type `PhantomData`.

@@ -213,7 +213,7 @@ impl Reading {
         self.seen.at(name).unwrap_or_default()
     }
 
-    fn read(&mut self, args: &[Arg<'_>], session: &mut Session) {
+    fn read<'t, 'a: 't>(&mut self, args: impl IntoIterator<Item = &'t Arg<'a>>, session: &mut Session) {
         let report_unknown = |arg: &Arg<'_>, reading: &mut Self, session: &mut Session| {
             report_unknown_marker(arg, reading.owner(), session);
             reading.is_incomplete = true;
@@ -338,9 +338,8 @@ pub(crate) fn parse_container(
     };
     for attr in attrs {
         if attr.is("crd") || (attr.is("kube") && !is_root) {
-            let mut args = args::of_attribute(attr, session);
-            args.retain(|arg| !is_container_key(arg, is_root));
-            reading.read(&args, session);
+            let args = args::check_args(attr, session).iter();
+            reading.read(args.filter(|arg| !is_container_key(arg, is_root)), session);
         }
     }
     if !is_root {
@@ -405,8 +404,8 @@ fn read(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
     let had = session.diagnostics.error_count();
     for attr in attrs {
         if attr.is("crd") || attr.is("kube") {
-            let args = args::of_attribute(attr, session);
-            reading.read(&args, session);
+            let args = args::check_args(attr, session);
+            reading.read(args, session);
         }
     }
     read_foreign(attrs, reading, session);

@@ -86,20 +86,20 @@ pub(super) fn read_attribute(attr: &Attribute<'_>, reading: &mut Reading, sessio
     } else if attr.is("validate") || attr.is("garde") {
         Owner::Validator
     } else if attr.is("x_kube") || attr.is("cel_validate") {
-        let args = args::of_attribute(attr, session);
+        let args = args::check_args(attr, session);
         return x_kube::read_x_kube(args, reading, session);
     } else {
         return;
     };
     let args = match owner {
-        Owner::Schemars => args::of_attribute(attr, session),
+        Owner::Schemars => args::check_args(attr, session),
         // Their own derives report errors in them.
-        Owner::Validator => args::of_attribute(attr, &mut Session::default()),
+        Owner::Validator => &attr.args().list,
     };
     let mut markers = Vec::new();
     for arg in args {
         reading.is_with |= owner == Owner::Schemars && arg.name == "with" && reading.place == Place::Field;
-        match schema_function(&arg) {
+        match schema_function(arg) {
             Some(function) if owner == Owner::Schemars && reading.place != Place::Variant => {
                 reading.schema_function = Some(function);
             }
@@ -139,8 +139,7 @@ fn drop_read(marker: &mut Arg<'_>, reading: &Reading) {
 
 /// Returns `description = "…"`, which replaces the doc comment.
 pub(crate) fn schemars_description(attrs: &[Attribute<'_>]) -> Option<String> {
-    let schemars = attrs.iter().filter(|attr| attr.is("schemars"));
-    let mut args = schemars.flat_map(|attr| args::of_attribute(attr, &mut Session::default()));
+    let mut args = args::list_args(attrs, &["schemars"]);
     match args.find(|arg| arg.name == "description")?.literal() {
         Some(Literal {
             value: Value::String(text),
@@ -153,17 +152,13 @@ pub(crate) fn schemars_description(attrs: &[Attribute<'_>]) -> Option<String> {
 /// Returns whether only other tools' attributes contain `required`. They apply it to an `Option`,
 /// and it has no effect on a field with a default.
 pub(crate) fn is_required_elsewhere(attrs: &[Attribute<'_>]) -> bool {
-    let says = |names: &[&str]| {
-        let here = attrs.iter().filter(|attr| names.iter().any(|name| attr.is(name)));
-        let mut args = here.flat_map(|attr| args::of_attribute(attr, &mut Session::default()));
-        args.any(|arg| arg.name == "required")
-    };
+    let says = |names| args::list_args(attrs, names).any(|arg| arg.name == "required");
     says(&["schemars", "validate", "garde"]) && !says(&["kube", "crd"])
 }
 
 /// Translates one key to markers.
 fn translate<'a>(
-    arg: Arg<'a>,
+    arg: &Arg<'a>,
     owner: Owner,
     kind: &Kind,
     reading: &Reading,
@@ -200,9 +195,9 @@ fn translate<'a>(
                 } else {
                     "title"
                 },
-                ..arg
+                ..arg.clone()
             }),
-            _ => opaque(&arg, "the title", reading, session),
+            _ => opaque(arg, "the title", reading, session),
         },
         "example" => {
             // A computed value is only documentation. kube leaves it out too.
@@ -213,10 +208,10 @@ fn translate<'a>(
                 markers.push(valued("example", span, value));
             }
         }
-        "extend" => extend(&arg, kind, markers, session),
-        "schema_with" => opaque(&arg, "the schema that this function returns", reading, session),
+        "extend" => extend(arg, kind, markers, session),
+        "schema_with" => opaque(arg, "the schema that this function returns", reading, session),
         "transform" => opaque(
-            &arg,
+            arg,
             "the effect of this transform on the schema",
             reading,
             session,
@@ -274,7 +269,7 @@ fn constraint<'a>(name: &'static str, span: Span, value: Value) -> Arg<'a> {
 }
 
 /// Translates `range(min = 1, max = 5)`, including validator's `exclusive_min` and `exclusive_max`.
-fn range<'a>(arg: Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
+fn range<'a>(arg: &Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
     let mut constraints = Vec::new();
     for bound in arg.list(session)? {
         let (name, exclusive) = match bound.name {
@@ -300,7 +295,7 @@ fn range<'a>(arg: Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
 }
 
 /// Translates `length(min = 1, max = 5)` or `length(equal = 3)` for a string, list or map.
-fn length<'a>(arg: Arg<'a>, kind: &Kind, session: &mut Session) -> Option<Arg<'a>> {
+fn length<'a>(arg: &Arg<'a>, kind: &Kind, session: &mut Session) -> Option<Arg<'a>> {
     let (least, most) = match kind {
         Kind::List(_) => ("min_items", "max_items"),
         Kind::Map(_) => ("min_properties", "max_properties"),
@@ -326,7 +321,7 @@ fn length<'a>(arg: Arg<'a>, kind: &Kind, session: &mut Session) -> Option<Arg<'a
 
 /// Translates `regex(pattern = "…")`, garde's `pattern("…")`, or validator's `regex(path = …)`,
 /// which names a static.
-fn pattern<'a>(arg: Arg<'a>, reading: &Reading, session: &mut Session) -> Option<Arg<'a>> {
+fn pattern<'a>(arg: &Arg<'a>, reading: &Reading, session: &mut Session) -> Option<Arg<'a>> {
     let written = match &arg.value {
         ArgValue::List(args) => args.iter().find_map(|inner| match inner.name {
             "" | "pattern" => literal(&inner.value).or_else(|| named_pattern(&inner.value, session)),
@@ -369,7 +364,7 @@ fn named_pattern(value: &ArgValue<'_>, session: &mut Session) -> Option<Value> {
 }
 
 /// Translates `contains(pattern = "…")`. The text is matched literally.
-fn contains<'a>(arg: Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
+fn contains<'a>(arg: &Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
     let text = match &arg.value {
         ArgValue::List(args) => args.iter().find_map(|inner| literal(&inner.value)),
         other => literal(other),
@@ -396,7 +391,7 @@ fn contains<'a>(arg: Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
 /// applies it to the value of an `Option`, where schemars finds no items and leaves the constraint
 /// out of `Kind::crd()`.
 fn inner<'a>(
-    arg: Arg<'a>,
+    arg: &Arg<'a>,
     owner: Owner,
     kind: &Kind,
     reading: &Reading,
@@ -407,16 +402,12 @@ fn inner<'a>(
         Kind::Unknown => Kind::Unknown,
         _ if reading.is_with => Kind::Unknown,
         other => {
-            warn_of_inner(&arg, other, session);
+            warn_of_inner(arg, other, session);
             return None;
         }
     };
-    let ArgValue::List(args) = arg.value else {
-        arg.list(session);
-        return None;
-    };
     let mut markers = Vec::new();
-    for arg in args {
+    for arg in arg.list(session)? {
         translate(arg, owner, &item, reading, &mut markers, session);
     }
     let name = match kind {

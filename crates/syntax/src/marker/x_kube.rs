@@ -10,17 +10,17 @@ use crate::{Session, suggest};
 
 const KEYS: &[&str] = &["validation", "merge_strategy"];
 
-pub(super) fn read_x_kube(args: Vec<Arg<'_>>, reading: &mut Reading, session: &mut Session) {
+pub(super) fn read_x_kube(args: &[Arg<'_>], reading: &mut Reading, session: &mut Session) {
     for arg in args {
         match arg.name {
-            "validation" => reading.read(&[arg], session),
+            "validation" => reading.read([arg], session),
             // The name in kube 0.98, in `#[cel_validate(…)]`.
             "rule" => {
                 let name = "validation";
-                reading.read(&[Arg { name, ..arg }], session);
+                reading.read(&[Arg { name, ..arg.clone() }], session);
             }
             "merge_strategy" => {
-                let markers = merge_strategy(&arg, session);
+                let markers = merge_strategy(arg, session);
                 reading.read(&markers, session);
             }
             // Only used by kube's derive. It ignores `cel`.

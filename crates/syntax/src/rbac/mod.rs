@@ -95,8 +95,8 @@ pub fn rbac_attributes<'t, 'a>(attrs: &'t [Attribute<'a>]) -> impl Iterator<Item
 
 /// Parses one `#[rbac(…)]` attribute. Returns `None` if it has only `allow(…)`, or if there are errors.
 pub fn parse_rbac_attribute(attr: &Attribute<'_>, session: &mut Session) -> Option<RbacRule> {
-    let args = args::of_attribute(attr, session);
-    rule(&args, attr.span(), session)
+    let args = args::check_args(attr, session);
+    rule(args, attr.span(), session)
 }
 
 /// Parses the arguments of `#[rbac(…)]`. Returns `None` if it has only `allow(…)`, or if there are errors, which

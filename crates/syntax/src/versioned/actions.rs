@@ -1,6 +1,6 @@
 //! The actions on one field or variant: since which versions it exists, is changed, and deprecated.
 
-use rbuilder_reader::{Arg, ArgValue, Attribute, Expr, ExprKind, Form, Span, TypeRef};
+use rbuilder_reader::{Arg, ArgValue, Attribute, Expr, ExprKind, Span, TypeRef};
 
 use super::VERSIONED;
 use super::module::{ModuleVersion, list_of, text_of, unknown};
@@ -48,12 +48,11 @@ impl<'a> Actions<'a> {
         let mut is_versioned = false;
         for attr in attrs.iter().filter(|attr| attr.is(VERSIONED)) {
             is_versioned = true;
-            let Form::List(list) = attr.form() else { continue };
-            let (args, malformed) = Arg::read_list(list);
-            if let Some(error) = malformed {
-                return Err(error);
+            let args = attr.args();
+            if let Some(error) = &args.malformed {
+                return Err(error.clone());
             }
-            for arg in &args {
+            for arg in &args.list {
                 found.add(arg, attr, prefix, version)?;
             }
         }
@@ -129,7 +128,7 @@ impl<'a> Actions<'a> {
             deprecated: None,
         };
         match &self.deprecated {
-            Some((since, written)) if *since <= position => past.deprecated = Some(*written),
+            Some((since, written)) if *since <= position => past.deprecated = Some(written.clone()),
             Some(_) => past.name = name.trim_start_matches(prefix),
             None => {}
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rbuilder_reader::{Arg, ArgValue, Attribute, Form, Span};
+use rbuilder_reader::{Arg, ArgValue, Attribute, Span};
 
 use crate::Diagnostic;
 
@@ -90,16 +90,13 @@ pub fn read_versioned_item(attr: &Attribute<'_>) -> Result<VersionedModule, Diag
 
 /// `ignored` are the names of arguments that are read elsewhere.
 fn read_versioned(attr: &Attribute<'_>, ignored: &[&str]) -> Result<VersionedModule, Diagnostic> {
-    let Form::List(list) = attr.form() else {
-        return Err(no_version(attr.span()));
-    };
-    let (args, malformed) = Arg::read_list(list);
-    if let Some(error) = malformed {
-        return Err(error);
+    let args = attr.args();
+    if let Some(error) = &args.malformed {
+        return Err(error.clone());
     }
     let mut read = Vec::new();
     let mut options = Options::default();
-    for arg in &args {
+    for arg in &args.list {
         match arg.name {
             "version" => read.push(read_version(arg)?),
             "options" => options.read(list_of(arg)?)?,

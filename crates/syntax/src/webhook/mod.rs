@@ -309,8 +309,8 @@ pub fn webhook_attributes<'t, 'a>(attrs: &'t [Attribute<'a>]) -> impl Iterator<I
 
 /// Parses one `#[webhook(…)]` attribute.
 pub fn parse_webhook_attribute(attr: &Attribute<'_>, session: &mut Session) -> Option<Webhook> {
-    let args = args::of_attribute(attr, session);
-    read(&args, attr.span(), session)
+    let args = args::check_args(attr, session);
+    read(args, attr.span(), session)
 }
 
 /// Parses the arguments of `#[webhook(…)]`. Returns `None` if there are errors, which the session
