@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use memchr::memmem;
+
 /// Provides files by path.
 ///
 /// Paths are relative to the current folder of the command and use `/` as separator. Paths of path
@@ -214,6 +216,12 @@ fn normalize(path: &str) -> String {
     }
     let root = if path.starts_with('/') { "/" } else { "" };
     format!("{root}{}", parts.join("/"))
+}
+
+/// Returns true if a word is in the text of a file. Files are long and searched for several words,
+/// which takes a fraction of the time that `str::contains` does.
+pub(crate) fn is_in_file(word: &str, text: &str) -> bool {
+    memmem::find(text.as_bytes(), word.as_bytes()).is_some()
 }
 
 #[cfg(test)]

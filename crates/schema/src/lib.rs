@@ -67,7 +67,7 @@ pub use field_path::{PathEnd, find_field, find_near_field, is_open, items_of, me
 pub use format::{FORMATS, accepts_format, example_of_format, format_type};
 pub use idle::{IdleKey, remove_idle_keys};
 pub use import::{mark_structural, read_json_schema};
-pub use keys::{Access, Form, KEYS, Key, Role, Root, Side, Subject};
+pub use keys::{Access, Form, KEYS, Key, Role, Root, Side, SizePair, Subject};
 pub use known::{is_known, known};
 #[cfg(feature = "schemars")]
 pub use kube_quirks::undo_kube_quirks;

@@ -18,6 +18,7 @@ use crate::gap::{Gap, GapId, GapSort};
 use crate::package::{ModuleId, Name};
 use crate::place::FileId;
 use crate::selection::may_call_crd;
+use crate::sources::is_in_file;
 
 /// Returns true if a `cfg_attr` of the item would derive a kind.
 fn has_hidden_kind(text: &str, item: &Item<'_>) -> bool {
@@ -30,7 +31,7 @@ const WORDS: [&str; 3] = ["rbuilder", "kube", "Ctx"];
 
 /// Returns true if functions of a file may send requests to the API server.
 fn may_send(text: &str) -> bool {
-    WORDS.iter().any(|word| text.contains(word))
+    WORDS.iter().any(|word| is_in_file(word, text))
 }
 
 fn joined(mut first: Diagnostics, second: Diagnostics) -> Diagnostics {

@@ -5,13 +5,15 @@ use rbuilder_reader::token::lex;
 use rbuilder_reader::{Expr, ExprKind};
 use serde_json::Value;
 
+use crate::sources::is_in_file;
+
 const CALL: &str = "merge_crds(";
 const GENERATED_CALL: &str = "::merged_crd(";
 
 /// Finds calls anywhere in a text whose version is a literal, and adds their kinds and version.
 pub(super) fn find_merges(text: &str, found: &mut Vec<(String, String)>) {
-    // Most files have no call, and `contains` is faster than `match_indices`.
-    if !text.contains(CALL) && !text.contains(GENERATED_CALL) {
+    // Most files have no call.
+    if !is_in_file(CALL, text) && !is_in_file(GENERATED_CALL, text) {
         return;
     }
     find_generated(text, found);

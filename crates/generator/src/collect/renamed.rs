@@ -12,6 +12,7 @@ use rbuilder_syntax::Diagnostic;
 use super::Collector;
 use crate::gap::words;
 use crate::place::FileId;
+use crate::sources::is_in_file;
 
 /// An attribute for each derive whose renamed import is recognized.
 const ATTRIBUTES: &str = "
@@ -47,7 +48,7 @@ impl RenamedDerives {
     /// Finds the renamed imports of derives, wherever they are in a file.
     pub(super) fn find(tokens: &Tokens<'_>) -> Self {
         let mut found = RenamedDerives::default();
-        if tokens.text().contains(" as ") {
+        if is_in_file(" as ", tokens.text()) {
             let derives: Vec<_> = all_attributes().iter().filter_map(derive_of).collect();
             found.add_from(tokens.cursor(), &derives);
         }

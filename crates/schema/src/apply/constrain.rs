@@ -42,13 +42,15 @@ pub(super) fn apply_constraints(
 }
 
 fn tighten_all(constraints: &Schema, schema: &mut Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
+    let set: Vec<&Key> = Key::arguments().filter(|key| key.is_set(constraints)).collect();
     for subject in [Subject::Number, Subject::Text, Subject::List, Subject::Object] {
-        let is_stated = |key: &&Key| {
-            // A flag only changes a bound.
-            key.subject == subject && !matches!(key.form, Form::Flag(_)) && key.is_set(constraints)
-        };
-        let stated = Key::arguments().filter(is_stated).map(|key| key.argument);
-        if !fits(stated, subject, schema, diagnostics) {
+        let of_subject = set.iter().filter(|key| key.subject == subject);
+        if of_subject.clone().next().is_none() {
+            continue;
+        }
+        // A flag only changes a bound.
+        let stated = of_subject.filter(|key| !matches!(key.form, Form::Flag(_)));
+        if !fits(stated.map(|key| key.argument), subject, schema, diagnostics) {
             continue;
         }
         match subject {

@@ -10,6 +10,8 @@ mod table;
 pub use form::{Access, Form};
 pub use table::KEYS;
 
+use std::sync::LazyLock;
+
 use serde_json::Number;
 
 use crate::{Schema, SchemaType};
@@ -122,6 +124,9 @@ impl Subject {
     }
 }
 
+/// The minimum and the maximum of the same size.
+pub type SizePair = [(&'static Key, Access<Option<u64>>); 2];
+
 impl Key {
     /// Finds a key by its name in a manifest.
     pub fn named(name: &str) -> Option<&'static Key> {
@@ -166,14 +171,19 @@ impl Key {
     }
 
     /// Returns the pairs of a minimum and a maximum of the same size.
-    pub fn size_pairs() -> impl Iterator<Item = [(&'static Key, Access<Option<u64>>); 2]> {
-        let lower = Key::sizes().filter(|(.., side)| *side == Side::Lower);
-        lower.filter_map(|(low, least, _)| {
-            let size = low.name.strip_prefix("min")?;
-            let is_same = |high: &Key| high.name.strip_prefix("max") == Some(size);
-            let (high, most, _) = Key::sizes().find(|(high, ..)| is_same(high))?;
-            Some([(low, least), (high, most)])
-        })
+    pub fn size_pairs() -> impl Iterator<Item = SizePair> {
+        // Kept, because each field of a package is checked with them twice.
+        static PAIRS: LazyLock<Vec<SizePair>> = LazyLock::new(|| {
+            let lower = Key::sizes().filter(|(.., side)| *side == Side::Lower);
+            let pairs = lower.filter_map(|(low, least, _)| {
+                let size = low.name.strip_prefix("min")?;
+                let is_same = |high: &Key| high.name.strip_prefix("max") == Some(size);
+                let (high, most, _) = Key::sizes().find(|(high, ..)| is_same(high))?;
+                Some([(low, least), (high, most)])
+            });
+            pairs.collect()
+        });
+        PAIRS.iter().copied()
     }
 
     /// Returns the keys of a schema whose value is a number.

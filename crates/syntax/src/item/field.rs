@@ -1,7 +1,7 @@
 //! Fields of structs and variants.
 
 use rbuilder_reader::grammar::FieldItem;
-use rbuilder_reader::{Span, TypeRef, has_derive};
+use rbuilder_reader::{Span, TypeRef};
 use rbuilder_schema::{Field, Markers, Presence};
 
 use super::retype::{check_retyped, may_retype};
@@ -80,10 +80,9 @@ impl Reader<'_, '_> {
         }
         let stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
         // schemars' `with` does not affect serde, which still uses the type of the field.
-        let is_ours = self.session.is_of_derive() || has_derive(self.attrs, "CrdSchema");
-        let value_type = (read.is_with && !is_ours).then(|| field.ty.clone());
+        let value_type = (read.is_with && !self.is_ours).then(|| field.ty.clone());
         let is_opaque = match attrs.opaque {
-            Some(opaque) if !is_ours => opaque.writes,
+            Some(opaque) if !self.is_ours => opaque.writes,
             opaque => (stated || opaque.is_some()) && value_type.is_none(),
         };
         let stated = stated || attrs.opaque.is_some() || read.schema_function.is_some();
@@ -91,7 +90,7 @@ impl Reader<'_, '_> {
         let value = FieldValue {
             // schemars serializes the default through serde, so it does not matter which function
             // does it.
-            absent: absent.filter(|_| !is_opaque || attrs.opaque.is_some() && !is_ours),
+            absent: absent.filter(|_| !is_opaque || attrs.opaque.is_some() && !self.is_ours),
             skip_if: attrs.skip_if.as_ref().map(|(path, _)| path.clone()),
             is_unwritten: attrs.input_only.is_some(),
             is_opaque,

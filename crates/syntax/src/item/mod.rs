@@ -61,6 +61,7 @@ pub fn parse_type(attrs: &[Attribute<'_>], mut item: TypeItem<'_>, session: &mut
         session,
         ident: ident.text,
         attrs,
+        is_ours,
         defaults: Defaults::Serde,
         type_parameters,
         slots: Vec::new(),
@@ -219,6 +220,8 @@ struct Reader<'s, 'a> {
     session: &'s mut Session,
     ident: &'s str,
     attrs: &'s [Attribute<'a>],
+    /// Whether the schema is that of `derive(CrdSchema)`.
+    is_ours: bool,
     slots: Vec<TypeRef>,
     /// The functions that generate the schemas of some slots.
     schema_functions: BTreeMap<usize, SchemaFunction>,

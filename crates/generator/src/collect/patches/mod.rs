@@ -29,6 +29,7 @@ use rbuilder_reader::token::{Cursor, Delimiter, Kind, lex};
 use self::held::{Held, method, path_of};
 use super::file::FileReader;
 use crate::package::{ModuleId, Patch};
+use crate::sources::is_in_file;
 
 /// The call that returns a CRD, as rustfmt writes it.
 const CALL: &str = "crd()";
@@ -63,7 +64,7 @@ const SERVER_MANAGED: [&str; 3] = ["finalizers_mut", "owner_references_mut", "ma
 
 /// Returns true if code may modify a CRD.
 pub(super) fn may_patch(text: &str) -> bool {
-    text.contains(CALL)
+    is_in_file(CALL, text)
 }
 
 impl FileReader<'_, '_> {
