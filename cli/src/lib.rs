@@ -12,7 +12,6 @@ mod engine;
 #[cfg(feature = "control-plane")]
 mod envtest;
 pub mod flags;
-mod go_project;
 pub mod peers;
 mod report;
 pub mod request;

@@ -23,6 +23,7 @@ pub(super) fn check_dependencies(context: &Context<'_>) -> Result<()> {
 pub(super) fn test_command(context: &Context<'_>) -> Result<()> {
     let packages = [
         "cli",
+        "go-project",
         "products",
         "project",
         "generator",

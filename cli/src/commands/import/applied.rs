@@ -6,7 +6,7 @@ use rbuilder_yaml::{list_items, parse_documents};
 use serde_json::{Value, json};
 
 use crate::edit::kustomization::resolve_entry;
-use crate::go_project::{Reached, follow_kustomizations};
+use rbuilder_go_project::{Reached, follow_kustomizations};
 
 /// Objects by kind and name.
 pub(super) type Objects = BTreeMap<(String, String), AppliedObject>;

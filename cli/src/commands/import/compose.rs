@@ -14,7 +14,6 @@ use crate::commands::create_api::{import_crd, plan_create_imported};
 use crate::commands::edits::add_lines;
 use crate::commands::{Outcome, plan_create_api, plan_create_webhook};
 use crate::edit::rust;
-use crate::go_project::GoProject;
 use crate::plan::Plan;
 use crate::project::{
     ATTRIBUTES, ATTRIBUTES_TEXT, FILE, Project, RECORD, Resource, ScaffoldedFiles, Webhooks,
@@ -22,6 +21,7 @@ use crate::project::{
 use crate::render::{ApiPlaces, Scaffold, generated_lines, render};
 use crate::request::{ApiRequest, WebhookRequest};
 use crate::tree::Tree;
+use rbuilder_go_project::GoProject;
 
 const NO_CRD: &str = "PROJECT lists it, but the Go project has no CRD for it: run `make manifests` there and import it again, unless it was removed or is not an API, such as the configuration of the manager";
 

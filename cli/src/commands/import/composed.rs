@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::kinds::{Kind, Leftover};
 use crate::bundle::EntryMarkers;
-use crate::go_project::GoFile;
 use crate::project::{Project, Resource};
 use crate::render::ApiPlaces;
+use rbuilder_go_project::GoFile;
 
 /// A Rust project in memory.
 pub(super) struct Composed<'a> {

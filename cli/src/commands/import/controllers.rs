@@ -9,7 +9,7 @@ use super::kinds::Leftover;
 use super::rust_paths::{FoundType, GoTypes};
 use crate::commands::permissions::{MarkedRule, Permission, Rule};
 use crate::edit::rust;
-use crate::go_project::{Builder, GoFile, GoProject, OtherCall};
+use rbuilder_go_project::{Builder, GoFile, GoProject, OtherCall};
 
 const REGISTRATION: &str = "src/controller/mod.rs";
 const CHAIN: &str = "    Controller::new(reconcile, State::default())";

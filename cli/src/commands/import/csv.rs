@@ -8,7 +8,7 @@ use super::composed::{Composed, Unplaced};
 use super::kinds::Leftover;
 use crate::bundle::version::is_version;
 use crate::bundle::{Base, EntryMarkers, list_owned};
-use crate::go_project::GoProject;
+use rbuilder_go_project::GoProject;
 
 /// Returns the bases of a project, and their paths. There should be only one.
 fn find_bases(original: &GoProject) -> impl Iterator<Item = (&str, &Value)> {

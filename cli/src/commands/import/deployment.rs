@@ -11,10 +11,10 @@ use super::pod::port_pod;
 use crate::commands::attributes::quoted;
 use crate::commands::{Outcome, features};
 use crate::flags::{Feature, SettingFlags};
-use crate::go_project::{GoProject, Setting, listed_paths};
 use crate::project::names::is_dns_1123_subdomain;
 use crate::render;
 use crate::tree::Tree;
+use rbuilder_go_project::{GoProject, Setting, listed_paths};
 
 const DEFAULT: &str = "config/default/kustomization.yaml";
 const MANAGER: &str = "config/manager/manager.yaml";

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::rust_paths::{FoundType, GoTypes, find_built_in};
-use crate::go_project::{Builder, FoundDefinition, GoFile, GoProject};
 use crate::paths::folder_of;
 use crate::project::{Resource, Webhooks, strip_domain};
+use rbuilder_go_project::{Builder, FoundDefinition, GoFile, GoProject};
 
 /// Prefix of the Go packages with Kubernetes' own types.
 const BUILT_IN: &str = "k8s.io/api/";

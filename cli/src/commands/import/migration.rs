@@ -3,7 +3,7 @@
 use super::comparison::{Match, Report};
 use super::composed::{Composed, Ported};
 use super::programs::Programs;
-use crate::go_project::{GoFile, GoProject};
+use rbuilder_go_project::{GoFile, GoProject};
 
 /// Name of the file.
 pub(super) const MIGRATION: &str = "MIGRATION.md";

@@ -38,10 +38,10 @@ use anyhow::{Result, anyhow};
 use super::scaffold_merge::record_scaffold;
 use super::{Outcome, decide, decide_and_apply, init, manifests};
 use crate::flags::{ImportFlags, InitFlags, Output};
-use crate::go_project::GoProject;
 use crate::plan::{Plan, render_diff, render_json};
 use crate::shell::Shell;
 use crate::tree::Tree;
+use rbuilder_go_project::GoProject;
 
 use comparison::Report;
 use compose::compose;

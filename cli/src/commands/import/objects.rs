@@ -10,9 +10,9 @@ use super::counterparts::{Accounts, account_of, find_counterparts, subjects_of};
 use super::deployment::find_account;
 use super::permissions::compare_permissions;
 use crate::commands::permissions::{Permission, is_granted, is_role, permissions_of};
-use crate::go_project::GoProject;
 use crate::plan::Plan;
 use crate::tree::Tree;
+use rbuilder_go_project::GoProject;
 
 /// Kinds whose `spec` is compared. Roles are compared by permissions, and the Deployment has rows
 /// of its own.

@@ -1,8 +1,8 @@
 //! The programs and commands of a Go project: the manager, which src/main.rs replaces, and all
 //! others.
 
-use crate::go_project::GoFile;
 use crate::paths::folder_of;
+use rbuilder_go_project::GoFile;
 
 /// Flags that kubebuilder scaffolds, and that the manager supports or no longer needs.
 const KNOWN_FLAGS: &[&str] = &[

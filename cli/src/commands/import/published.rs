@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::composed::{Composed, webhook_key};
 use super::kinds::Kind;
 use crate::commands::permissions::list_strings;
-use crate::go_project::GoProject;
 use crate::project::Resource;
+use rbuilder_go_project::GoProject;
 
 pub(super) const CONFIGURATIONS: [(&str, &str); 2] = [
     ("MutatingWebhookConfiguration", "mutating"),

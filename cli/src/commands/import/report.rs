@@ -14,9 +14,9 @@ use super::webhooks::REVIEW_VERSIONS;
 use super::workload::compare_deployments;
 use crate::commands::adopt::{Comparison, Verdict};
 use crate::commands::permissions::{Permission, is_role, permissions_of};
-use crate::go_project::GoProject;
 use crate::plan::Plan;
 use crate::tree::Tree;
+use rbuilder_go_project::GoProject;
 
 /// Compares the planned project with the original.
 ///

@@ -3,9 +3,9 @@
 
 use rbuilder_generator::find_kubernetes_kind;
 
-use crate::go_project::{GoFile, GoProject, TypeRef};
 use crate::paths::folder_of;
 use crate::project::{Resource, names, strip_domain};
+use rbuilder_go_project::{GoFile, GoProject, TypeRef};
 
 /// Resolves Go types to kinds.
 pub(super) struct GoTypes<'a> {

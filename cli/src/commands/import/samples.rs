@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::composed::Composed;
 use super::kinds::Leftover;
 use crate::edit::kustomization;
-use crate::go_project::{GoProject, Manifests};
+use rbuilder_go_project::{GoProject, Manifests};
 
 const FOLDER: &str = "config/samples/";
 const LIST: &str = "config/samples/kustomization.yaml";

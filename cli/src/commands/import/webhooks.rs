@@ -10,8 +10,8 @@ use super::kinds::{Kind, Leftover};
 use super::published::{CONFIGURATIONS, Published, find_published, has_configurations, path_of, plural_of};
 use crate::commands::attributes::{print_attribute, quoted};
 use crate::commands::permissions::list_strings;
-use crate::go_project::GoProject;
 use crate::project::{Resource, Webhooks};
+use rbuilder_go_project::GoProject;
 
 /// Returns the webhooks of a version with their paths, according to the configurations. Falls back
 /// to PROJECT if the project has no configurations.

@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 
 use super::comparison::{Match, Report, is_within, prefixed, read_planned, show_change};
 use super::deployment::{adds_to_selectors, find_deployment, name_prefix};
-use crate::go_project::GoProject;
 use crate::plan::Plan;
 use crate::tree::Tree;
+use rbuilder_go_project::GoProject;
 
 const MANAGER: &str = "config/manager/manager.yaml";
 

@@ -30,10 +30,11 @@ const MONITOR_PATCH: &str = "/monitor_tls_patch.yaml";
 
 /// A patch, or another part of a kustomization, that was not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unfollowed {
+pub struct Unfollowed {
     /// Name in the report: "patch config/default/patch.yaml".
-    pub(crate) what: String,
-    pub(crate) reason: String,
+    pub what: String,
+    /// Why it was not applied.
+    pub reason: String,
 }
 
 /// A patch in a kustomization.
@@ -48,7 +49,7 @@ struct Patch {
 impl GoProject {
     /// Applies the patches of `config/default` and `config/crd` to CRDs and Deployments. Reports
     /// all other patches.
-    pub(super) fn apply_patches(&mut self) {
+    pub(crate) fn apply_patches(&mut self) {
         let before = self.manifests.clone();
         let read = |path: &str| documents_at(&before, path);
         let roots = self.kustomization_roots();

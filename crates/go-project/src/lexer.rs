@@ -3,14 +3,14 @@
 
 /// A token and the line it starts on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) line: usize,
-    pub(super) text: Text,
+pub(crate) struct Token {
+    pub(crate) line: usize,
+    pub(crate) text: Text,
 }
 
 /// The text of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Text {
+pub(crate) enum Text {
     /// An identifier, a keyword or a number.
     Word(String),
     /// The content of a string literal, still escaped.
@@ -20,22 +20,22 @@ pub(super) enum Text {
 }
 
 impl Token {
-    pub(super) fn is_word(&self, word: &str) -> bool {
+    pub(crate) fn is_word(&self, word: &str) -> bool {
         matches!(&self.text, Text::Word(text) if text == word)
     }
 
-    pub(super) fn is_sign(&self, sign: char) -> bool {
+    pub(crate) fn is_sign(&self, sign: char) -> bool {
         self.text == Text::Sign(sign)
     }
 
-    pub(super) fn word(&self) -> Option<&str> {
+    pub(crate) fn word(&self) -> Option<&str> {
         match &self.text {
             Text::Word(word) => Some(word),
             _ => None,
         }
     }
 
-    pub(super) fn string(&self) -> Option<&str> {
+    pub(crate) fn string(&self) -> Option<&str> {
         match &self.text {
             Text::String(text) => Some(text),
             _ => None,
@@ -48,7 +48,7 @@ const MARKERS: [&str; 2] = ["kubebuilder:", "groupName="];
 
 /// Returns the tokens of the source, and the markers in its comments, without the plus, with their
 /// lines.
-pub(super) fn tokenize(source: &str) -> (Vec<Token>, Vec<(usize, String)>) {
+pub(crate) fn tokenize(source: &str) -> (Vec<Token>, Vec<(usize, String)>) {
     let (mut tokens, mut markers) = (Vec::new(), Vec::new());
     let mut line = 1;
     let mut rest = source;

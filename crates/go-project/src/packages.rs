@@ -8,7 +8,7 @@ use crate::paths::folder_of;
 impl GoProject {
     /// Returns the directories of packages that a program imports, directly or indirectly. Returns
     /// `None` if there is no program or the Go module is unknown.
-    pub(crate) fn linked_folders(&self) -> Option<BTreeSet<&str>> {
+    pub fn linked_folders(&self) -> Option<BTreeSet<&str>> {
         if self.repo.is_empty() {
             return None;
         }
@@ -40,7 +40,7 @@ impl GoProject {
     }
 
     /// Returns the API groups that the project's packages declare with `+groupName`.
-    pub(crate) fn declared_groups(&self) -> BTreeSet<&str> {
+    pub fn declared_groups(&self) -> BTreeSet<&str> {
         let markers = self.files.iter().flat_map(|file| &file.markers);
         let groups = markers.filter_map(|(_, marker)| marker.strip_prefix("groupName="));
         groups.map(|group| group.trim().trim_matches('"')).collect()

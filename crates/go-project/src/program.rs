@@ -11,15 +11,15 @@ use super::lexer::{Text, Token};
 
 /// The parts of a program in one file.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Program {
+pub struct Program {
     /// True if the file has `func main`.
-    pub(crate) has_main: bool,
+    pub has_main: bool,
     /// Names of cobra commands.
-    pub(crate) commands: Vec<String>,
+    pub commands: Vec<String>,
     /// Names of command-line flags, and their lines.
-    pub(crate) flags: Vec<(usize, String)>,
+    pub flags: Vec<(usize, String)>,
     /// Number of controllers and webhooks that are registered with a manager.
-    pub(crate) setups: usize,
+    pub setups: usize,
 }
 
 /// Packages with functions that declare flags.
@@ -42,7 +42,7 @@ const MAX_TOKENS: usize = 500;
 
 impl Program {
     /// Finds the parts of a program in the tokens of a file.
-    pub(super) fn read(tokens: &[Token]) -> Program {
+    pub(crate) fn read(tokens: &[Token]) -> Program {
         let names = find_strings(tokens);
         let sets = find_sets(tokens);
         let mut program = Program::default();

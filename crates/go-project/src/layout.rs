@@ -37,26 +37,28 @@ const APART: [&str; 8] = [
 
 /// The CRD of a kind, and its file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct FoundDefinition<'a> {
-    pub(crate) path: &'a str,
-    pub(crate) crd: &'a Value,
+pub struct FoundDefinition<'a> {
+    /// Path of the file.
+    pub path: &'a str,
+    /// The CustomResourceDefinition.
+    pub crd: &'a Value,
     /// True if `config/default` or `config/crd` includes it, or includes no CRD at all.
-    pub(crate) is_installed: bool,
+    pub is_installed: bool,
 }
 
 impl<'a> FoundDefinition<'a> {
     /// Returns the group.
-    pub(crate) fn group(&self) -> &'a str {
+    pub fn group(&self) -> &'a str {
         self.crd["spec"]["group"].as_str().unwrap_or_default()
     }
 
     /// Returns the kind.
-    pub(crate) fn kind(&self) -> &'a str {
+    pub fn kind(&self) -> &'a str {
         self.crd["spec"]["names"]["kind"].as_str().unwrap_or_default()
     }
 
     /// Returns the name of the storage version.
-    pub(crate) fn stored_version(&self) -> &'a str {
+    pub fn stored_version(&self) -> &'a str {
         let mut versions = self.crd["spec"]["versions"].as_array().into_iter().flatten();
         let stored = versions.find(|version| version["storage"] == true);
         stored
@@ -67,7 +69,7 @@ impl<'a> FoundDefinition<'a> {
 
 impl GoProject {
     /// Returns one CRD for each kind. Prefers CRDs that a kustomization installs.
-    pub(crate) fn definitions(&self) -> Vec<FoundDefinition<'_>> {
+    pub fn definitions(&self) -> Vec<FoundDefinition<'_>> {
         let installed = self.installed_files();
         let mut found: BTreeMap<(&str, &str), FoundDefinition<'_>> = BTreeMap::new();
         let mut all: Vec<FoundDefinition<'_>> = self
@@ -113,7 +115,7 @@ impl GoProject {
     }
 
     /// Returns the directories of the root kustomizations: the CRDs' and `config/default`.
-    pub(super) fn kustomization_roots(&self) -> Vec<String> {
+    pub(crate) fn kustomization_roots(&self) -> Vec<String> {
         let crd = self.manifests.iter().find(|file| file.place == CRD_LIST);
         let crd = crd.and_then(|file| file.path.rsplit_once('/'));
         let crd = crd.map(|(folder, _)| folder.to_owned());
@@ -121,7 +123,7 @@ impl GoProject {
     }
 
     /// Maps files to the places where kubebuilder scaffolds them.
-    pub(super) fn set_places(&mut self) {
+    pub(crate) fn set_places(&mut self) {
         for (place, names) in FOLDERS {
             if self.manifests.iter().any(|file| file.path.starts_with(place)) {
                 continue;
@@ -144,7 +146,7 @@ impl GoProject {
 
     /// Reads CRDs from outside `config/` for kinds that PROJECT lists and `config/` lacks. Starts
     /// with the directories that contain the most of them.
-    pub(super) fn read_definitions_elsewhere(&mut self, tree: &Tree, paths: &[String]) {
+    pub(crate) fn read_definitions_elsewhere(&mut self, tree: &Tree, paths: &[String]) {
         let mut missing = self.kinds_without_definition();
         if missing.is_empty() {
             return;
@@ -175,7 +177,7 @@ impl GoProject {
     /// Corrects the groups of PROJECT entries by their CRDs. The group of an entry may already
     /// contain the domain. Some projects also change the group only in the source: if no CRD has
     /// the group, an unambiguous kind name in the domain decides.
-    pub(super) fn settle_groups(&mut self) {
+    pub(crate) fn settle_groups(&mut self) {
         let found: Vec<(String, String)> = self
             .definitions()
             .iter()
@@ -210,7 +212,7 @@ impl GoProject {
 
     /// Adds the project's domain to PROJECT entries that lack it. Older versions of operator-sdk
     /// omitted it.
-    pub(super) fn settle_domains(&mut self) {
+    pub(crate) fn settle_domains(&mut self) {
         let known = &mut self.project.known;
         let domain = &known.domain;
         for resource in known.resources.iter_mut().filter(|listed| !listed.is_foreign()) {
@@ -224,7 +226,7 @@ impl GoProject {
 
     /// Adds kinds whose groups are declared in the source and are outside the project's domain.
     /// PROJECT lists such kinds only if the user passed their domain to kubebuilder.
-    pub(super) fn list_kinds_of_other_domains(&mut self) {
+    pub(crate) fn list_kinds_of_other_domains(&mut self) {
         let declared = self.declared_groups();
         let known = &self.project.known;
         let is_listed = |found: &FoundDefinition<'_>| {
@@ -266,7 +268,7 @@ impl GoProject {
 
     /// Derives the domain of a project that has none: the common suffix of its groups, or else the
     /// domain of the first group.
-    pub(super) fn find_domain(&mut self) {
+    pub(crate) fn find_domain(&mut self) {
         let known = &mut self.project.known;
         if !known.domain.is_empty() {
             return;

@@ -11,16 +11,18 @@ use crate::edit::kustomization::{FILE_NAMES, resolve_entry};
 const MOST: usize = 2_000;
 
 /// A kustomization, or a file that one lists directly or indirectly.
-pub(crate) struct Reached {
-    pub(crate) path: String,
+pub struct Reached {
+    /// Path of the file.
+    pub path: String,
     /// The directory of a kustomization. `None` for a file of objects.
-    pub(crate) folder: Option<String>,
-    pub(crate) documents: Vec<Value>,
+    pub folder: Option<String>,
+    /// The documents of the file.
+    pub documents: Vec<Value>,
 }
 
 /// Follows the kustomizations in `roots`. `read` returns the documents of a file, or nothing if the
 /// file does not exist.
-pub(crate) fn follow_kustomizations(roots: &[&str], read: &dyn Fn(&str) -> Vec<Value>) -> Vec<Reached> {
+pub fn follow_kustomizations(roots: &[&str], read: &dyn Fn(&str) -> Vec<Value>) -> Vec<Reached> {
     let mut open: Vec<String> = roots.iter().map(|root| (*root).to_owned()).collect();
     let mut seen = BTreeSet::new();
     let mut reached = Vec::new();
@@ -56,7 +58,7 @@ pub(crate) fn follow_kustomizations(roots: &[&str], read: &dyn Fn(&str) -> Vec<V
 }
 
 /// Returns the files and directories that a kustomization lists, unresolved.
-pub(crate) fn listed_paths(kustomization: &Value) -> impl Iterator<Item = &str> {
+pub fn listed_paths(kustomization: &Value) -> impl Iterator<Item = &str> {
     let lists = ["resources", "bases", "components"].into_iter();
     let entries = lists.flat_map(|key| kustomization[key].as_array().into_iter().flatten());
     entries.filter_map(Value::as_str)

@@ -12,7 +12,7 @@ use crate::tree::Tree;
 ///
 /// # Errors
 /// Returns an error if the text is not YAML.
-pub(super) fn to_format_3(text: &str, tree: &Tree) -> Result<Option<String>> {
+pub(crate) fn to_format_3(text: &str, tree: &Tree) -> Result<Option<String>> {
     let path = crate::project::FILE;
     let old: Value = rbuilder_yaml::parse(text).map_err(|error| describe_failure(path, text, &error))?;
     if old["version"] != "2" && old["version"] != 2 {

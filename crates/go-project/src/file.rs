@@ -10,49 +10,54 @@ use super::program::Program;
 
 /// A Go source file.
 #[derive(Debug, Default)]
-pub(crate) struct GoFile {
+pub struct GoFile {
     /// Path in the project.
-    pub(crate) path: String,
+    pub path: String,
     /// Import paths by package name or alias.
-    pub(crate) imports: BTreeMap<String, String>,
-    pub(crate) functions: Vec<Function>,
-    pub(crate) controllers: Vec<Builder>,
+    pub imports: BTreeMap<String, String>,
+    /// Functions and methods.
+    pub functions: Vec<Function>,
+    /// Controllers that are built here.
+    pub controllers: Vec<Builder>,
     /// Object types passed to `NewWebhookManagedBy`.
-    pub(crate) webhooks: Vec<TypeRef>,
+    pub webhooks: Vec<TypeRef>,
     /// Markers without the plus, and their lines.
-    pub(crate) markers: Vec<(usize, String)>,
+    pub markers: Vec<(usize, String)>,
     /// Assignments to `LeaderElectionID`.
-    pub(crate) leader_election_ids: Vec<Setting>,
+    pub leader_election_ids: Vec<Setting>,
     /// The parts of a program.
-    pub(crate) program: Program,
+    pub program: Program,
 }
 
 /// A function or method.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Function {
-    pub(crate) line: usize,
+pub struct Function {
+    /// The first line.
+    pub line: usize,
     /// The receiver type of a method.
-    pub(crate) receiver: Option<String>,
-    pub(crate) name: String,
+    pub receiver: Option<String>,
+    /// Name of the function.
+    pub name: String,
     /// The last line.
-    pub(crate) end: usize,
+    pub end: usize,
 }
 
 /// A value assigned to a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Setting {
-    pub(crate) line: usize,
+pub struct Setting {
+    /// Line of the assignment.
+    pub line: usize,
     /// The expression as in the source, except for white space.
-    pub(crate) expression: String,
+    pub expression: String,
     /// The value, if the expression is a string literal.
-    pub(crate) literal: Option<String>,
+    pub literal: Option<String>,
 }
 
 const BUILDERS: [&str; 2] = ["NewControllerManagedBy", "NewWebhookManagedBy"];
 
 impl GoFile {
     /// Parses a file. Never fails: unrecognized text is ignored.
-    pub(crate) fn parse(path: &str, source: &str) -> GoFile {
+    pub fn parse(path: &str, source: &str) -> GoFile {
         let (tokens, markers) = tokenize(source);
         let mut file = GoFile {
             path: path.to_owned(),
@@ -68,7 +73,7 @@ impl GoFile {
     }
 
     /// Parses only the imports, which precede all other declarations.
-    pub(super) fn parse_imports(path: &str, source: &str) -> GoFile {
+    pub(crate) fn parse_imports(path: &str, source: &str) -> GoFile {
         let ends = ["\nconst ", "\nfunc ", "\ntype ", "\nvar "];
         let end = ends.iter().filter_map(|word| source.find(word)).min();
         let (tokens, _) = tokenize(&source[..end.unwrap_or(source.len())]);
@@ -180,7 +185,7 @@ impl GoFile {
     }
 
     /// Returns whether the file has functions or methods.
-    pub(crate) fn has_logic(&self) -> bool {
+    pub fn has_logic(&self) -> bool {
         !self.functions.is_empty()
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// # Errors
 /// Returns an error if an operation is not `add`, `remove`, `replace` or `test`, or if its path
 /// does not exist.
-pub(super) fn apply_json_patch(object: &mut Value, operations: &[Value]) -> Result<(), String> {
+pub(crate) fn apply_json_patch(object: &mut Value, operations: &[Value]) -> Result<(), String> {
     let mut patched = object.clone();
     for operation in operations {
         apply_operation(&mut patched, operation)?;

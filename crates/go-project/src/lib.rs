@@ -20,15 +20,18 @@ use rbuilder_importer::convert_definition;
 use rbuilder_yaml::{describe_cause, describe_failure, is_yaml, parse_documents};
 use serde_json::Value;
 
-use crate::project::{FILE, Project};
-use crate::tree::Tree;
+use rbuilder_products::chart;
+use rbuilder_project::project::{FILE, Project};
+use rbuilder_project::tree::Tree;
+use rbuilder_project::{edit, paths, project, tree};
 
-pub(crate) use builder::{Builder, OtherCall};
-pub(crate) use expression::TypeRef;
-pub(crate) use file::{GoFile, Setting};
-pub(crate) use kustomize::{Reached, follow_kustomizations, listed_paths};
-pub(crate) use layout::FoundDefinition;
-pub(crate) use patches::Unfollowed;
+pub use builder::{Builder, GoWatch, OtherCall};
+pub use expression::TypeRef;
+pub use file::{Function, GoFile, Setting};
+pub use kustomize::{Reached, follow_kustomizations, listed_paths};
+pub use layout::FoundDefinition;
+pub use patches::Unfollowed;
+pub use program::Program;
 
 /// Limits: bytes in a file, and number of files. Some projects keep all their CRDs in one file of 5
 /// MB.
@@ -37,29 +40,34 @@ const MAX_FILES: usize = 5_000;
 
 /// A kubebuilder project in Go.
 #[derive(Debug)]
-pub(crate) struct GoProject {
-    pub(crate) project: Project,
+pub struct GoProject {
+    /// PROJECT, in format 3.
+    pub project: Project,
     /// Go module of the project, from `go.mod` or else from `repo` in PROJECT.
-    pub(crate) repo: String,
+    pub repo: String,
     /// The YAML files in config/, by path.
-    pub(crate) manifests: Vec<Manifests>,
-    pub(crate) files: Vec<GoFile>,
+    pub manifests: Vec<Manifests>,
+    /// The source, without tests and generated files.
+    pub files: Vec<GoFile>,
     /// Generated source, of which only the imports are read.
     generated_files: Vec<GoFile>,
     /// Files that could not be read, with the reason.
-    pub(crate) unread: Vec<(String, String)>,
+    pub unread: Vec<(String, String)>,
     /// Parts of kustomizations that were not applied to `manifests`.
-    pub(crate) unfollowed: Vec<Unfollowed>,
+    pub unfollowed: Vec<Unfollowed>,
 }
 
 /// A file of manifests.
 #[derive(Clone, Debug)]
-pub(crate) struct Manifests {
-    pub(crate) path: String,
+pub struct Manifests {
+    /// Path in the project.
+    pub path: String,
     /// The path where kubebuilder would scaffold the file. Equal to `path` in most projects.
-    pub(crate) place: String,
-    pub(crate) text: String,
-    pub(crate) documents: Vec<Value>,
+    pub place: String,
+    /// The text of the file, before patches.
+    pub text: String,
+    /// The documents, with the patches of the kustomizations that list them.
+    pub documents: Vec<Value>,
 }
 
 impl GoProject {
@@ -68,7 +76,7 @@ impl GoProject {
     /// # Errors
     /// Returns an error if PROJECT is missing, is not version 2 or 3, or belongs to rbuilder, or if
     /// there are too many files.
-    pub(crate) fn read(tree: &Tree) -> Result<GoProject> {
+    pub fn read(tree: &Tree) -> Result<GoProject> {
         let Some(text) = tree.read(FILE)? else {
             bail!(
                 "no {FILE} file in {}: expected the directory of a kubebuilder project",
@@ -157,24 +165,24 @@ impl GoProject {
     }
 
     /// Returns the manifests that belong at a place in kubebuilder's layout.
-    pub(crate) fn manifest(&self, place: &str) -> Option<&Manifests> {
+    pub fn manifest(&self, place: &str) -> Option<&Manifests> {
         self.manifests.iter().find(|file| file.place == place)
     }
 
     /// Returns the text of the manifests at a path.
-    pub(crate) fn file_text(&self, path: &str) -> Option<String> {
+    pub fn file_text(&self, path: &str) -> Option<String> {
         let mut files = self.manifests.iter();
         files.find(|file| file.path == path).map(|file| file.text.clone())
     }
 
     /// Returns the first document at a place. A kustomization is a single document.
-    pub(crate) fn first_document(&self, place: &str) -> Option<&Value> {
+    pub fn first_document(&self, place: &str) -> Option<&Value> {
         self.manifest(place)?.documents.first()
     }
 
     /// Returns the documents of a kind, and their paths, from all files whose place starts with a
     /// prefix.
-    pub(crate) fn documents<'a>(
+    pub fn documents<'a>(
         &'a self,
         place: &'a str,
         kind: &'a str,

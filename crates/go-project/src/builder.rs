@@ -5,41 +5,50 @@ use super::lexer::{Text, Token};
 
 /// The calls that follow `NewControllerManagedBy`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Builder {
-    pub(crate) line: usize,
-    pub(crate) kind: Option<TypeRef>,
-    pub(crate) owns: Vec<TypeRef>,
-    pub(crate) watches: Vec<GoWatch>,
-    pub(crate) name: Option<String>,
+pub struct Builder {
+    /// Line of the builder.
+    pub line: usize,
+    /// The type in `For`.
+    pub kind: Option<TypeRef>,
+    /// The types in `Owns`.
+    pub owns: Vec<TypeRef>,
+    /// The calls of `Watches`.
+    pub watches: Vec<GoWatch>,
+    /// The name in `Named`, if it is a literal.
+    pub name: Option<String>,
     /// True if only changes of the generation trigger a reconcile.
-    pub(crate) is_by_generation: bool,
-    pub(crate) concurrency: Option<u16>,
+    pub is_by_generation: bool,
+    /// `MaxConcurrentReconciles`, if it is a literal.
+    pub concurrency: Option<u16>,
     /// Ignored calls and options.
-    pub(crate) others: Vec<OtherCall>,
+    pub others: Vec<OtherCall>,
 }
 
 /// A call of `Watches`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct GoWatch {
-    pub(crate) object: TypeRef,
+pub struct GoWatch {
+    /// The watched type.
+    pub object: TypeRef,
     /// The map function, or the handler.
-    pub(crate) handler: String,
+    pub handler: String,
 }
 
 /// An ignored call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct OtherCall {
-    pub(crate) line: usize,
-    pub(crate) name: String,
+pub struct OtherCall {
+    /// Line of the call.
+    pub line: usize,
+    /// Name of the method.
+    pub name: String,
     /// The arguments as in the source, except for white space.
-    pub(crate) arguments: String,
+    pub arguments: String,
 }
 
 /// Builder calls that have no equivalent and need none.
 const SILENT: [&str; 4] = ["Complete", "Build", "WithDefaulter", "WithValidator"];
 
 /// Reads the calls of a chain. Calls within parentheses belong to the enclosing call.
-pub(super) fn read_builder(line: usize, tokens: &[&Token]) -> Builder {
+pub(crate) fn read_builder(line: usize, tokens: &[&Token]) -> Builder {
     let mut builder = Builder {
         line,
         ..Builder::default()

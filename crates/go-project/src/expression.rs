@@ -4,11 +4,13 @@ use super::lexer::{Text, Token};
 
 /// A reference to a type, as in `&appsv1.Deployment{}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TypeRef {
-    pub(crate) line: usize,
+pub struct TypeRef {
+    /// Line of the expression.
+    pub line: usize,
     /// Local name of the package. Empty for the package of the file itself.
-    pub(crate) package: String,
-    pub(crate) name: String,
+    pub package: String,
+    /// Name of the type.
+    pub name: String,
 }
 
 /// The maximum length of a printed expression, in characters.
@@ -16,7 +18,7 @@ const LONGEST_EXPRESSION: usize = 80;
 
 /// Returns the tokens of an expression, which ends at a comma, a closing bracket or the end of the
 /// line.
-pub(super) fn expression_of(tokens: &[Token], line: usize) -> impl Iterator<Item = &Token> {
+pub(crate) fn expression_of(tokens: &[Token], line: usize) -> impl Iterator<Item = &Token> {
     let mut depth = 0_usize;
     tokens.iter().take_while(move |token| {
         let is_end = token.line > line || token.is_sign(',') || token.is_sign('}') || token.is_sign(')');
@@ -33,7 +35,7 @@ pub(super) fn expression_of(tokens: &[Token], line: usize) -> impl Iterator<Item
 }
 
 /// Prints tokens on one line.
-pub(super) fn print_tokens<'t>(tokens: impl Iterator<Item = &'t Token>) -> String {
+pub(crate) fn print_tokens<'t>(tokens: impl Iterator<Item = &'t Token>) -> String {
     let mut text = String::new();
     let mut is_after_word = false;
     for token in tokens {
@@ -60,7 +62,7 @@ pub(super) fn print_tokens<'t>(tokens: impl Iterator<Item = &'t Token>) -> Strin
 }
 
 /// Finds `&package.Type{`, `&Type{` or `new(package.Type)`.
-pub(super) fn find_type(tokens: &[&Token]) -> Option<TypeRef> {
+pub(crate) fn find_type(tokens: &[&Token]) -> Option<TypeRef> {
     let at = tokens.iter().enumerate().position(|(at, token)| {
         token.is_sign('&')
             || token.is_word("new") && tokens.get(at + 1).is_some_and(|token| token.is_sign('('))
