@@ -3,14 +3,12 @@
 //! Every command that changes files follows the same steps: flags → request →
 //! [`Plan`](rbuilder_project::plan::Plan) → show, compare or apply. `rbuilder-project` reads and
 //! writes, and only [`shell`] prints. The exception is the store of `rbuilder envtest`, which belongs
-//! to no project: the `envtest` module reads and writes it.
+//! to no project: `rbuilder_control_plane::downloads` reads and writes it.
 
 mod cluster;
 pub mod commands;
 mod crd_file;
 mod engine;
-#[cfg(feature = "control-plane")]
-mod envtest;
 pub mod flags;
 pub mod peers;
 mod report;

@@ -8,7 +8,7 @@ use clap::builder::FalseyValueParser;
 use clap::{Args, Subcommand};
 
 use super::{Output, parse_seconds};
-pub use crate::envtest::selector::Selector;
+pub use rbuilder_control_plane::downloads::selector::Selector;
 
 /// A subcommand of `envtest`.
 #[derive(Debug, Subcommand)]

@@ -7,13 +7,16 @@
 //! servers do not compile them.
 //!
 //! Without the default feature `servers`, the crate only contains the [`Store`] of the binaries and
-//! the [`Workspace`], and does not compile TLS.
+//! the [`Workspace`], and does not compile TLS. With the feature `downloads`, it also downloads the
+//! binaries as `rbuilder envtest` does.
 //!
 //! # Cleanup after a crash
 //! On Unix, the servers are killed when this process ends, even by a crash: a watchdog process
 //! waits on a pipe that only this process holds open. If the watchdog was killed too, the next
 //! start cleans up. On other systems, the servers run until the [`ControlPlane`] is dropped.
 
+#[cfg(feature = "downloads")]
+pub mod downloads;
 mod error;
 mod release;
 #[cfg(feature = "servers")]

@@ -13,13 +13,13 @@ use super::{
     choose_selector, describe_not_installed, download_index, newest_installed, open_store, print_directory,
     print_installation, single_platform,
 };
-use crate::envtest::archive::{self, unpack};
-use crate::envtest::download::{Downloads, Hashed, Request, format_size};
-use crate::envtest::index::{Archive, is_sha512, mirrored};
-use crate::envtest::selector::{Search, Selector};
-use crate::envtest::store::{LockedStore, lock};
 use crate::flags::InstallFlags;
 use crate::shell::Shell;
+use rbuilder_control_plane::downloads::archive::{self, unpack};
+use rbuilder_control_plane::downloads::download::{Downloads, Hashed, Request, format_size};
+use rbuilder_control_plane::downloads::index::{Archive, is_sha512, mirrored};
+use rbuilder_control_plane::downloads::selector::{Search, Selector};
+use rbuilder_control_plane::downloads::store::{LockedStore, lock};
 use rbuilder_control_plane::{Platform, Release, Store, has_programs};
 
 /// Maximum size of an archive in bytes. Published archives have 80 MB.

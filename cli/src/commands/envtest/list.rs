@@ -8,11 +8,11 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::{describe, download_index, includes_platform, open_store};
-use crate::envtest::download::Downloads;
-use crate::envtest::selector::Selector;
-use crate::envtest::store::read_installed;
 use crate::flags::{ListFlags, Output};
 use crate::shell::Shell;
+use rbuilder_control_plane::downloads::download::Downloads;
+use rbuilder_control_plane::downloads::selector::Selector;
+use rbuilder_control_plane::downloads::store::read_installed;
 use rbuilder_control_plane::{Installed, Release, Store};
 
 /// The state of a version.

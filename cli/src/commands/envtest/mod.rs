@@ -10,14 +10,14 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
 use super::kubernetes::find_project_minor;
-use crate::envtest::download::{Downloads, Request};
-use crate::envtest::index::{self, Index, mirrored};
-use crate::envtest::selector::{Search, Selector};
-use crate::envtest::store::{locate, read_installed};
 use crate::flags::{Envtest, IndexFlags, Output, PathFlags, StoreFlags};
 use crate::posix::{quote, quote_word};
 use crate::shell::Shell;
 use crate::tree::Tree;
+use rbuilder_control_plane::downloads::download::{Downloads, Request};
+use rbuilder_control_plane::downloads::index::{self, Index, mirrored};
+use rbuilder_control_plane::downloads::selector::{Search, Selector};
+use rbuilder_control_plane::downloads::store::{locate, read_installed};
 use rbuilder_control_plane::{Installed, Platform, Release, Store, is_word};
 
 pub(super) fn run(dir: &Path, command: &Envtest, shell: &mut Shell) -> Result<u8> {
@@ -56,7 +56,7 @@ fn open_store(dir: &Path, flags: &StoreFlags) -> Result<Store> {
 fn choose_selector(dir: &Path, selector: Option<&Selector>) -> Selector {
     selector
         .cloned()
-        .unwrap_or_else(|| Selector::minor(find_project_minor(&Tree::new(dir))))
+        .unwrap_or_else(|| Selector::minor(find_project_minor(&Tree::new(dir)).number().into()))
 }
 
 /// Returns the platform for a command that supports only one.

@@ -6,10 +6,10 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::{describe, includes_platform, open_store};
-use crate::envtest::selector::Selector;
-use crate::envtest::store::{lock, read_installed};
 use crate::flags::{Output, RemoveFlags};
 use crate::shell::Shell;
+use rbuilder_control_plane::downloads::selector::Selector;
+use rbuilder_control_plane::downloads::store::{lock, read_installed};
 use rbuilder_control_plane::{Installed, Release, Store};
 
 pub(super) fn run(dir: &Path, flags: &RemoveFlags, shell: &mut Shell) -> Result<u8> {

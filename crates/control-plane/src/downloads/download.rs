@@ -1,7 +1,5 @@
 //! Downloads over HTTP with limits on time and size, one retry, and errors that name the URL.
 
-#![allow(clippy::disallowed_methods)] // writes to the store, see the parent module
-
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -22,17 +20,18 @@ const CHUNK: usize = 64 << 10;
 
 /// A client for downloads. Uses the proxies from the environment and the certificates that the
 /// system trusts.
-pub(crate) struct Downloads {
+pub struct Downloads {
     agent: Agent,
     /// For servers on this machine, which proxies cannot reach.
     direct: Agent,
 }
 
 /// A download into memory or a file.
-pub(crate) struct Request<'a> {
-    pub(crate) url: &'a str,
+pub struct Request<'a> {
+    /// The URL.
+    pub url: &'a str,
     /// Maximum size in bytes.
-    pub(crate) largest: u64,
+    pub largest: u64,
 }
 
 /// The error of a single attempt.
@@ -77,7 +76,7 @@ impl From<ureq::Error> for Failure {
 
 impl Downloads {
     /// Creates a client. The timeout applies to connecting and to each part of a response.
-    pub(crate) fn new(timeout: Duration) -> Downloads {
+    pub fn new(timeout: Duration) -> Downloads {
         Downloads {
             agent: new_agent(timeout, Proxy::try_from_env()),
             direct: new_agent(timeout, None),
@@ -88,7 +87,7 @@ impl Downloads {
     ///
     /// # Errors
     /// Fails after the second attempt, or if the text is too large or not UTF-8.
-    pub(crate) fn text(&self, request: &Request<'_>, note: &mut dyn FnMut(&str)) -> Result<String> {
+    pub fn text(&self, request: &Request<'_>, note: &mut dyn FnMut(&str)) -> Result<String> {
         let bytes = with_retry(request.url, note, &mut |_| {
             let mut bytes = Vec::new();
             self.copy(request, &mut bytes, &mut |_, _| {})?;
@@ -101,12 +100,7 @@ impl Downloads {
     ///
     /// # Errors
     /// Fails after the second attempt, or if the content is too large or cannot be written.
-    pub(crate) fn file(
-        &self,
-        request: &Request<'_>,
-        file: &mut File,
-        note: &mut dyn FnMut(&str),
-    ) -> Result<String> {
+    pub fn file(&self, request: &Request<'_>, file: &mut File, note: &mut dyn FnMut(&str)) -> Result<String> {
         with_retry(request.url, note, &mut |note| {
             file.rewind()
                 .and_then(|()| file.set_len(0))
@@ -219,7 +213,7 @@ fn format_progress(done: u64, total: u64) -> String {
 }
 
 /// Formats a size for display.
-pub(crate) fn format_size(bytes: u64) -> String {
+pub fn format_size(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} bytes"),
         10_000..10_000_000 => format!("{} kB", bytes / 1000),
@@ -236,19 +230,20 @@ fn is_loopback(url: &str) -> bool {
 }
 
 /// A writer that computes the sha512 checksum of the data written through it.
-pub(crate) struct Hashed<W> {
+pub struct Hashed<W> {
     inner: W,
     context: digest::Context,
 }
 
 impl<W: Write> Hashed<W> {
-    pub(crate) fn new(inner: W) -> Self {
+    /// Wraps a writer.
+    pub fn new(inner: W) -> Self {
         let context = digest::Context::new(&SHA512);
         Hashed { inner, context }
     }
 
     /// Returns the checksum in lower-case hexadecimal.
-    pub(crate) fn finish(self) -> String {
+    pub fn finish(self) -> String {
         let digest = self.context.finish();
         digest.as_ref().iter().fold(String::new(), |mut text, byte| {
             let _ = write!(text, "{byte:02x}");

@@ -6,25 +6,26 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use super::selector::Selector;
-use rbuilder_control_plane::{Platform, Release, Version};
+use crate::{Platform, Release, Version};
 
 /// URL of the Kubernetes project's index.
-pub(crate) const DEFAULT_URL: &str =
+pub const DEFAULT_URL: &str =
     "https://raw.githubusercontent.com/kubernetes-sigs/controller-tools/HEAD/envtest-releases.yaml";
 
 /// Maximum size of an index in bytes. The published index has 70 KB.
-pub(crate) const LARGEST: u64 = 8 << 20;
+pub const LARGEST: u64 = 8 << 20;
 
 /// Archives by release.
 #[derive(Debug, Default)]
-pub(crate) struct Index(BTreeMap<Release, Archive>);
+pub struct Index(BTreeMap<Release, Archive>);
 
 /// A published archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Archive {
-    pub(crate) url: String,
+pub struct Archive {
+    /// The URL of the archive.
+    pub url: String,
     /// The sha512 checksum of the archive, in lower-case hexadecimal.
-    pub(crate) sha512: String,
+    pub sha512: String,
 }
 
 /// The index file. Only the names of archives matter: the keys above them repeat the version.
@@ -45,7 +46,7 @@ impl Index {
     ///
     /// # Errors
     /// Fails if the text is not an index, or if an archive in it has no sha512 checksum.
-    pub(crate) fn parse(text: &str) -> Result<Index> {
+    pub fn parse(text: &str) -> Result<Index> {
         let file: File = rbuilder_yaml::parse(text).context(
             "expected a YAML mapping `releases` of versions to archives with `hash` and `selfLink`",
         )?;
@@ -70,7 +71,7 @@ impl Index {
     }
 
     /// Returns the releases for a platform, newest first.
-    pub(crate) fn releases<'a>(&'a self, platform: &'a Platform) -> impl Iterator<Item = &'a Release> {
+    pub fn releases<'a>(&'a self, platform: &'a Platform) -> impl Iterator<Item = &'a Release> {
         self.0
             .keys()
             .rev()
@@ -78,12 +79,12 @@ impl Index {
     }
 
     /// Returns all releases, newest first.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Release> {
+    pub fn all(&self) -> impl Iterator<Item = &Release> {
         self.0.keys().rev()
     }
 
     /// Returns the archive of a release.
-    pub(crate) fn archive(&self, release: &Release) -> Option<&Archive> {
+    pub fn archive(&self, release: &Release) -> Option<&Archive> {
         self.0.get(release)
     }
 
@@ -91,7 +92,7 @@ impl Index {
     ///
     /// # Errors
     /// Fails with the versions or platforms that the index has instead.
-    pub(crate) fn find<'a>(&'a self, selector: &Selector, platform: &'a Platform) -> Result<&'a Release> {
+    pub fn find<'a>(&'a self, selector: &Selector, platform: &'a Platform) -> Result<&'a Release> {
         let mut found = self.releases(platform);
         match found.find(|release| selector.matches(release.version)) {
             Some(release) => Ok(release),
@@ -135,7 +136,7 @@ impl Index {
 }
 
 /// Returns whether a text is a sha512 checksum as written in the index.
-pub(crate) fn is_sha512(text: &str) -> bool {
+pub fn is_sha512(text: &str) -> bool {
     text.len() == 128 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
@@ -143,7 +144,7 @@ pub(crate) fn is_sha512(text: &str) -> bool {
 ///
 /// # Errors
 /// Fails if the URL is not absolute.
-pub(crate) fn mirrored(url: &str, mirror: &str) -> Result<String> {
+pub fn mirrored(url: &str, mirror: &str) -> Result<String> {
     let (_, rest) = url
         .split_once("://")
         .with_context(|| format!("expected an absolute URL, found `{url}`"))?;

@@ -1,8 +1,6 @@
 //! Unpacks archives. An archive may come from anywhere, so it can only write plain files into a
 //! single directory.
 
-#![allow(clippy::disallowed_methods)] // writes to the store, see the parent module
-
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Component, Path};
@@ -11,10 +9,10 @@ use anyhow::{Context, Result, bail};
 use flate2::read::MultiGzDecoder;
 use tar::{Archive, Entry, EntryType};
 
-use rbuilder_control_plane::{PROGRAMS, Platform, has_program};
+use crate::{PROGRAMS, Platform, has_program};
 
 /// Maximum size of an unpacked archive in bytes. Published archives have 200 MB.
-pub(crate) const LARGEST: u64 = 2 << 30;
+pub const LARGEST: u64 = 2 << 30;
 
 /// Maximum number of members in an archive.
 const MOST_MEMBERS: usize = 1000;
@@ -29,7 +27,7 @@ const MOST_MEMBERS: usize = 1000;
 /// Fails if the archive is damaged, too large or incomplete. Also fails if a member is neither a
 /// regular file nor a directory, or if its name is unsafe or not unique. The directory may contain
 /// some of the files then.
-pub(crate) fn unpack(archive: impl Read, folder: &Path, platform: &Platform, largest: u64) -> Result<()> {
+pub fn unpack(archive: impl Read, folder: &Path, platform: &Platform, largest: u64) -> Result<()> {
     let mut archive = Archive::new(Bounded {
         inner: MultiGzDecoder::new(archive),
         left: largest,

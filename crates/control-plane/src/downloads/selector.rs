@@ -4,15 +4,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use rbuilder_generator::Minor;
-
-use rbuilder_control_plane::{Version, parse_number};
+use crate::{Version, parse_number};
 
 /// Selects the versions that a command works on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
     range: Range,
-    pub(crate) search: Search,
+    /// Where to look for a version.
+    pub search: Search,
     text: String,
 }
 
@@ -37,7 +36,7 @@ struct Pattern {
 
 /// Where to look for a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Search {
+pub enum Search {
     /// In the store, and in the index if the store has no matching version.
     StoreFirst,
     /// In the store only.
@@ -48,7 +47,7 @@ pub(crate) enum Search {
 
 impl Selector {
     /// Selects all versions in the store.
-    pub(crate) fn all() -> Selector {
+    pub fn all() -> Selector {
         Selector {
             range: Range::All,
             search: Search::Store,
@@ -56,21 +55,21 @@ impl Selector {
         }
     }
 
-    /// Selects all patches of a minor version.
-    pub(crate) fn minor(minor: Minor) -> Selector {
+    /// Selects all patches of a minor version of Kubernetes 1.
+    pub fn minor(minor: u32) -> Selector {
         Selector {
             range: Range::Exactly(Pattern {
                 major: 1,
-                minor: u32::from(minor.number()),
+                minor,
                 patch: None,
             }),
             search: Search::StoreFirst,
-            text: minor.to_string(),
+            text: format!("1.{minor}"),
         }
     }
 
     /// Returns whether the selector includes a version.
-    pub(crate) fn matches(&self, version: Version) -> bool {
+    pub fn matches(&self, version: Version) -> bool {
         match self.range {
             Range::All => true,
             Range::Exactly(pattern) => pattern.matches(version),
@@ -83,7 +82,7 @@ impl Selector {
     }
 
     /// Returns whether a version belongs to the minor version named by the selector.
-    pub(crate) fn is_near(&self, version: Version) -> bool {
+    pub fn is_near(&self, version: Version) -> bool {
         match self.range {
             Range::All => true,
             Range::Exactly(pattern)
@@ -94,7 +93,7 @@ impl Selector {
     }
 
     /// Returns the version if the selector names a single one.
-    pub(crate) fn version(&self) -> Option<Version> {
+    pub fn version(&self) -> Option<Version> {
         match self.range {
             Range::Exactly(Pattern {
                 major,

@@ -4,19 +4,17 @@
 //! complete, while holding a lock. A killed command leaves nothing that counts as installed, and
 //! the next command removes the leftovers.
 
-#![allow(clippy::disallowed_methods)] // this module writes the store
-
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use crate::{Installed, Release, Store};
 use anyhow::{Context, Result};
-use rbuilder_control_plane::{Installed, Release, Store};
 
 /// Returns the store in the given directory, or the user's store.
 ///
 /// # Errors
 /// Fails if the environment does not tell where the user's files are.
-pub(crate) fn locate(folder: Option<PathBuf>) -> Result<Store> {
+pub fn locate(folder: Option<PathBuf>) -> Result<Store> {
     match folder {
         Some(folder) => Ok(Store::within(&folder)),
         None => Store::of_user().context("no directory for downloads: set `HOME`, or pass `--bin-dir`"),
@@ -27,7 +25,7 @@ pub(crate) fn locate(folder: Option<PathBuf>) -> Result<Store> {
 ///
 /// # Errors
 /// Fails if the store cannot be read.
-pub(crate) fn read_installed(store: &Store) -> Result<Vec<Installed>> {
+pub fn read_installed(store: &Store) -> Result<Vec<Installed>> {
     store.installed().with_context(|| cannot("read", store))
 }
 
@@ -36,7 +34,7 @@ pub(crate) fn read_installed(store: &Store) -> Result<Vec<Installed>> {
 ///
 /// # Errors
 /// Fails if the store cannot be created.
-pub(crate) fn lock<'a>(store: &'a Store, waiting: &mut dyn FnMut(&str)) -> Result<LockedStore<'a>> {
+pub fn lock<'a>(store: &'a Store, waiting: &mut dyn FnMut(&str)) -> Result<LockedStore<'a>> {
     fs::create_dir_all(store.folder()).with_context(|| cannot("create", store))?;
     let file = open_lock(store.folder()).with_context(|| cannot("lock", store))?;
     if file.try_lock().is_err() {
@@ -76,7 +74,7 @@ const LEFTOVER: &str = ".rbuilder-";
 
 /// The store, locked against other rbuilder commands.
 #[derive(Debug)]
-pub(crate) struct LockedStore<'a> {
+pub struct LockedStore<'a> {
     store: &'a Store,
     _lock: File,
 }
@@ -86,7 +84,7 @@ impl LockedStore<'_> {
     ///
     /// # Errors
     /// Fails if the directory cannot be created.
-    pub(crate) fn stage(&self, release: &Release) -> Result<PathBuf> {
+    pub fn stage(&self, release: &Release) -> Result<PathBuf> {
         let folder = self.hidden("partial", release);
         fs::create_dir(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         Ok(folder)
@@ -96,7 +94,7 @@ impl LockedStore<'_> {
     ///
     /// # Errors
     /// Fails if a rename fails. The old installation may already be removed then.
-    pub(crate) fn install(&self, stage: &Path, release: &Release) -> Result<()> {
+    pub fn install(&self, stage: &Path, release: &Release) -> Result<()> {
         self.remove(release)?;
         let folder = self.store.path(release);
         fs::rename(stage, &folder).with_context(|| format!("cannot create {}", folder.display()))?;
@@ -111,7 +109,7 @@ impl LockedStore<'_> {
     ///
     /// # Errors
     /// Fails if the directory cannot be renamed or removed.
-    pub(crate) fn remove(&self, release: &Release) -> Result<()> {
+    pub fn remove(&self, release: &Release) -> Result<()> {
         let folder = self.store.path(release);
         if !is_directory(&folder) {
             return Ok(());
@@ -127,7 +125,7 @@ impl LockedStore<'_> {
     ///
     /// # Errors
     /// Fails if the store cannot be read, or if a directory cannot be removed.
-    pub(crate) fn remove_leftovers(&self) -> Result<()> {
+    pub fn remove_leftovers(&self) -> Result<()> {
         let entries = fs::read_dir(self.store.folder()).with_context(|| cannot("read", self.store))?;
         for entry in entries {
             let path = entry.with_context(|| cannot("read", self.store))?.path();

@@ -1,0 +1,15 @@
+//! Binaries for test environments: etcd, kube-apiserver and kubectl, as published by the Kubernetes
+//! project.
+//!
+//! An [index](index) lists archives with their checksums. The
+//! [store](crate::Store) on disk has a directory for each version and platform.
+//! Both use the layout of `setup-envtest`, so either program finds what the other one installed.
+//!
+//! Installations are atomic: a release appears completely or not at all. The errors are those of
+//! `rbuilder envtest`, whose flags they name.
+
+pub mod archive;
+pub mod download;
+pub mod index;
+pub mod selector;
+pub mod store;
