@@ -75,7 +75,7 @@ impl Choices {
         number
     }
 
-    /// Returns one of the items, where the first is the simplest. `from` must not be empty.
+    /// Returns one of the items, of which the first is the simplest. `from` must not be empty.
     pub(super) fn one_of<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len() as u64) as usize]
     }

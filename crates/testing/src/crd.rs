@@ -24,7 +24,7 @@ pub fn assert_crd_matches(crd: &CustomResourceDefinition, manifest: &str) {
 /// root, `nullable` on an optional status, the missing description of a status with alternatives,
 /// and integers printed as floats.
 ///
-/// Also ignores what only the manifest has: annotations, the list kind, and the properties
+/// Also ignores what only the manifest contains: annotations, the list kind, and the properties
 /// `apiVersion`, `kind` and `metadata`. In kube, the spec is always required and the status is
 /// always a subresource; the manifest may differ in both.
 pub fn crd_differences(crd: &CustomResourceDefinition, manifest: &str) -> Vec<String> {

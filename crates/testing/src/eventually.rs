@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 /// Interval between checks.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// The longest timeout, one year. Adding a longer one to the current time could overflow.
+/// The longest timeout, one year. Adding a longer duration to the current time could overflow.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// The result of a check. `true`, `Some` and `Ok` end the wait; `false`, `None` and `Err` continue

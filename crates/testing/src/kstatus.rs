@@ -1,7 +1,7 @@
 //! Computes the health of an object by the rules of kstatus.
 //!
-//! `tests/health.jsonl` contains objects with the verdicts of kstatus itself, and of the script for
-//! Argo CD in scaffolds. `cargo xtask health` records them.
+//! `tests/health.jsonl` contains objects with the results of kstatus itself and of the Argo CD
+//! health script in scaffolds. `cargo xtask health` records them.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -57,7 +57,7 @@ pub fn kstatus(object: &impl Serialize) -> Kstatus {
     judge_conditions(conditions)
 }
 
-/// Returns the health given by the first decisive condition. `Reconciling` and `Stalled` take
+/// Returns the health according to the first decisive condition. `Reconciling` and `Stalled` take
 /// precedence over `Ready`.
 fn judge_conditions(conditions: &[Value]) -> Kstatus {
     let mut abnormal = conditions
@@ -81,8 +81,8 @@ fn judge_conditions(conditions: &[Value]) -> Kstatus {
 mod tests {
     use super::*;
 
-    /// Objects with the results of kstatus and of the health script for Argo CD, recorded by `cargo
-    /// xtask health`.
+    /// Objects with the results of kstatus and of the Argo CD health script, recorded by
+    /// `cargo xtask health`.
     const RECORDED: &str = include_str!("../tests/health.jsonl");
 
     #[test]

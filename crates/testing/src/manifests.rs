@@ -6,8 +6,8 @@ use std::{fs, io};
 
 use serde_json::Value;
 
-/// Returns the YAML documents of a file or of all manifests in a folder, each with its path. The
-/// files of a folder are sorted by name.
+/// Returns the YAML documents in a file or in all manifests in a folder, each with its path. The
+/// files in a folder are sorted by name.
 pub(crate) fn read_documents(path: &Path) -> io::Result<Vec<(PathBuf, Value)>> {
     let mut found = Vec::new();
     for file in manifest_files(path)? {
@@ -19,8 +19,8 @@ pub(crate) fn read_documents(path: &Path) -> io::Result<Vec<(PathBuf, Value)>> {
     Ok(found)
 }
 
-/// Returns the name of the service account that a binding is for; `None` if it is for none, or if the
-/// object is no binding.
+/// Returns the name of the service account bound by a binding; `None` if it binds none, or if the
+/// object is not a binding.
 pub(crate) fn service_account(binding: &Value) -> Option<&str> {
     if !matches!(
         binding["kind"].as_str(),

@@ -55,10 +55,10 @@ pub struct Counterexample<F> {
 }
 
 impl RandomObjects {
-    /// Creates random objects of a version of a kind.
+    /// Creates random objects for the given version of a kind.
     ///
     /// # Panics
-    /// Panics if the CRD does not have the version, or if the version has no schema.
+    /// Panics if the CRD does not contain the version, or if the version has no schema.
     #[track_caller]
     pub fn new(crd: &CustomResourceDefinition, version: &str) -> Self {
         let found = crd.spec.versions.iter().find(|found| found.name == version);
@@ -171,7 +171,7 @@ impl RandomObjects {
         fail(&mut simplest.choices()).unwrap_or(first)
     }
 
-    /// Generates the object with this index and returns its recipe.
+    /// Generates the object with the given index and returns its recipe.
     fn make(&self, number: u32) -> (Value, Recipe) {
         let mut last = String::new();
         for attempt in 0..TRIES {

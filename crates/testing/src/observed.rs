@@ -13,8 +13,8 @@ use crate::eventually;
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Waits until the status of an object refers to its current generation, and returns the object.
-/// Checks `status.observedGeneration` or, if the status does not have it, `observedGeneration` of
-/// all conditions, of which there must be at least one.
+/// Checks `status.observedGeneration` or, if the status does not contain it, `observedGeneration`
+/// in all conditions, of which there must be at least one.
 ///
 /// The status of the conditions is ignored, so the controller may report that the object is not
 /// available yet.

@@ -140,7 +140,8 @@ spec:
               size: {type: integer, default: 3}
 ";
 
-    /// Returns the size in a sample with this spec, in a package with or without a generated CRD.
+    /// Returns the size in a sample with the given spec, in a package with or without a generated
+    /// CRD.
     fn sample_size(spec: &str, crd: Option<&str>) -> i32 {
         let package = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {

@@ -6,7 +6,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// Creates a generator. Each seed leads to other numbers.
+    /// Creates a generator. Each seed yields a different sequence.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -30,7 +30,7 @@ impl Random {
         usize::try_from(self.next() % limit as u64).unwrap_or_default()
     }
 
-    /// Brings items into a random order.
+    /// Shuffles the items.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));

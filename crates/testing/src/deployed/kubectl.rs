@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// The kubectl to run.
+/// The kubectl binary and its global arguments.
 #[derive(Debug)]
 pub(super) struct Kubectl {
     program: String,
@@ -18,14 +18,14 @@ impl Kubectl {
         Self { program }
     }
 
-    /// Returns a command in a namespace.
+    /// Returns a kubectl command for the given namespace.
     pub(super) fn command(&self, namespace: &str) -> Command {
         let mut command = Command::new(&self.program);
         command.args(["--namespace", namespace]);
         command
     }
 
-    /// Returns a command in the namespace of an object.
+    /// Returns a kubectl command for the object's namespace.
     pub(super) fn command_for(&self, object: &Value) -> Command {
         let namespace = object["metadata"]["namespace"].as_str();
         match namespace {
@@ -65,7 +65,7 @@ impl Kubectl {
     }
 }
 
-/// Returns the name of an object for kubectl: `Kind.version.group/name`.
+/// Returns the object's resource name as kubectl expects it: `Kind.version.group/name`.
 pub(super) fn resource_name(object: &Value) -> String {
     let part = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (kind, name) = (part(&object["kind"]), part(&object["metadata"]["name"]));
@@ -75,7 +75,7 @@ pub(super) fn resource_name(object: &Value) -> String {
     }
 }
 
-/// Returns true if the kustomization in a folder lists resources. kubectl fails for one that lists
+/// Returns true if the kustomization in a folder lists any resources. kubectl fails if it lists
 /// none.
 #[track_caller]
 pub(super) fn has_resources(folder: &str) -> bool {
@@ -88,7 +88,7 @@ pub(super) fn has_resources(folder: &str) -> bool {
         .is_some_and(|resources| !resources.is_empty())
 }
 
-/// Runs a command that prints to the terminal.
+/// Runs a command that inherits standard output.
 #[track_caller]
 pub(super) fn run(command: &mut Command) {
     print(&format!("{command:?}"));

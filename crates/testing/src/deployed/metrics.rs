@@ -12,7 +12,7 @@ use super::TIMEOUT;
 use super::rendered::MetricsService;
 use crate::eventually;
 
-/// Checks that metrics are served to a client with the token, and not without one.
+/// Checks that metrics are served to a client with the token, but not without it.
 pub(super) async fn check(kubectl: Command, service: &MetricsService, token: &str) {
     let server = PortForward::start(kubectl, service);
     match read_metrics(&server, json!({})).await {
@@ -27,7 +27,7 @@ async fn read_metrics(server: &PortForward, user: Value) -> kube::Result<String>
     let url = format!("https://{}", server.address);
     let mut config = Config::new(url.parse().expect("kubectl prints an address"));
     config.auth_info = serde_json::from_value(user).expect("a user of a kubeconfig");
-    // By default the certificate is signed by the manager itself.
+    // The manager signs its certificate itself by default.
     config.accept_invalid_certs = true;
     let request = Request::new("").get("metrics", &GetParams::default());
     Client::try_from(config)?
@@ -35,7 +35,7 @@ async fn read_metrics(server: &PortForward, user: Value) -> kube::Result<String>
         .await
 }
 
-/// A port of this machine that kubectl forwards to a Service, until this value is dropped.
+/// A local port that kubectl forwards to a Service until this value is dropped.
 struct PortForward {
     child: Child,
     /// Kept open, because kubectl prints a line for each connection.

@@ -1,7 +1,7 @@
 //! An operator deployed to a real cluster, for end-to-end tests.
 //!
-//! The programs `make` and `kubectl` do the work, as they do for users: a test that called the API
-//! server itself would not notice a broken Makefile.
+//! This module runs `make` and `kubectl`, as users do: a test that called the API server itself
+//! would not notice a broken Makefile.
 
 mod kubectl;
 mod metrics;
@@ -25,12 +25,12 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// An operator that `make deploy` has deployed to the cluster in the kubeconfig.
 ///
-/// The scaffolded test `tests/e2e.rs` uses it. Names are read from what `config/default` renders,
-/// so they may change there. The variable `KUBECTL` names another program than `kubectl`.
+/// Used by the scaffolded test `tests/e2e.rs`. Names are read from the rendered `config/default`,
+/// so you can change them there. Set the variable `KUBECTL` to use another binary than `kubectl`.
 ///
-/// All functions print the commands that they run. If a test panics while this value exists, its
-/// drop prints the Deployments, Pods, logs and events of the operator's namespace, and leaves them
-/// in the cluster.
+/// All functions print the commands that they run. If a test panics while this value is in scope,
+/// dropping it prints the Deployments, Pods, logs and events in the operator's namespace, and
+/// leaves them in the cluster.
 ///
 /// ```no_run
 /// use rbuilder::testing::DeployedOperator;
@@ -51,7 +51,7 @@ pub struct DeployedOperator {
 }
 
 impl DeployedOperator {
-    /// Deploys the image that the variable `IMG` names, and waits up to five minutes until its
+    /// Deploys the image named by the variable `IMG`, and waits up to five minutes until its
     /// Deployments are available.
     ///
     /// The namespace enforces the Pod Security Standard "restricted".
@@ -86,16 +86,16 @@ impl DeployedOperator {
         &self.rendered.namespace
     }
 
-    /// Returns a `kubectl` command in the operator's namespace, to which a test adds arguments.
+    /// Returns a `kubectl` command for the operator's namespace, to which a test can add arguments.
     #[must_use]
     pub fn kubectl(&self) -> Command {
         self.kubectl.command(self.namespace())
     }
 
-    /// Reads the metrics like Prometheus: over HTTPS, with the token of a service account that may
-    /// read them. Checks that a client without a token is refused.
+    /// Scrapes the metrics like Prometheus: over HTTPS, with the token of a service account that is
+    /// allowed to read them. Checks that a client without a token is rejected.
     ///
-    /// Does nothing if `config/default` has no metrics Service, as after
+    /// Does nothing if `config/default` contains no metrics Service, e.g. after
     /// `rbuilder edit --disable metrics`.
     ///
     /// # Panics
@@ -120,11 +120,11 @@ impl DeployedOperator {
         metrics::check(self.kubectl(), service, token.trim()).await;
     }
 
-    /// Creates the samples in `config/samples`, and returns them as they are in the cluster. A
-    /// sample without a namespace is created in `namespace`.
+    /// Creates the samples in `config/samples`, and returns them as stored in the cluster. Samples
+    /// without a namespace are created in `namespace`.
     ///
-    /// Webhooks become reachable shortly after the manager is ready, so this is retried for two
-    /// minutes.
+    /// Webhooks only become reachable shortly after the manager is ready, so failed requests are
+    /// retried for two minutes.
     ///
     /// # Panics
     /// Panics if the samples cannot be created.
@@ -145,12 +145,12 @@ impl DeployedOperator {
 
     /// Waits until each object has a status, for two minutes each.
     ///
-    /// Skips kinds whose status no controller of the project writes, according to the file PROJECT:
-    /// those without a controller, and those created from a CRD, whose scaffolded controller is a
-    /// stub.
+    /// Skips kinds whose status no controller in this project writes, according to the PROJECT
+    /// file: kinds without a controller, and kinds created from a CRD, whose scaffolded controller
+    /// is a stub.
     ///
     /// # Panics
-    /// Panics if an object has no status in time, or PROJECT cannot be read.
+    /// Panics if an object has no status in time, or if PROJECT cannot be read.
     pub async fn await_status(&self, objects: &[Value]) {
         let text = std::fs::read_to_string("PROJECT").expect("PROJECT can be read");
         let project: Value = serde_saphyr::from_str(&text).expect("PROJECT is YAML");
@@ -213,7 +213,7 @@ impl Drop for DeployedOperator {
     }
 }
 
-/// Returns true if a controller of the project writes the status of an object.
+/// Returns true if a controller in the project writes the object's status.
 fn has_controller(project: &Value, object: &Value) -> bool {
     let mut resources = project["resources"].as_array().into_iter().flatten();
     resources.any(|resource| {

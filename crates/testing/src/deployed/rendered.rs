@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-/// Name of the port on which a scaffolded Service has the metrics.
+/// Name of the port on which a scaffolded Service exposes the metrics.
 const METRICS_PORT: &str = "https";
 
-/// What a test needs to know of the rendered manifests.
+/// The names that tests need from the rendered manifests.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rendered {
     /// Namespace of the manager.
@@ -18,17 +18,17 @@ pub(super) struct Rendered {
     pub(super) metrics: Option<MetricsService>,
 }
 
-/// The Service with the metrics.
+/// The Service that exposes the metrics.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MetricsService {
     pub(super) name: String,
     pub(super) port: u64,
-    /// The ClusterRole that may read them.
+    /// The ClusterRole that grants read access to the metrics.
     pub(super) reader_role: String,
 }
 
 impl Rendered {
-    /// Reads the output of kustomize.
+    /// Parses the output of kustomize.
     ///
     /// # Panics
     /// Panics if the text is not YAML or contains no Deployment with a namespace.
@@ -68,7 +68,7 @@ impl Rendered {
     }
 }
 
-/// Returns true if a Deployment runs the manager. A project can have other Deployments.
+/// Returns true if the Deployment runs the manager. A project can contain other Deployments.
 fn has_manager(deployment: &Value) -> bool {
     let containers = deployment["spec"]["template"]["spec"]["containers"].as_array();
     containers
@@ -77,7 +77,7 @@ fn has_manager(deployment: &Value) -> bool {
         .any(|container| container["name"] == "manager")
 }
 
-/// Returns true if a Service selects Pods with the labels.
+/// Returns true if a Service selects Pods with the given labels.
 fn selects(service: &Value, labels: Option<&Map<String, Value>>) -> bool {
     let selector = service["spec"]["selector"].as_object();
     selector
@@ -85,14 +85,14 @@ fn selects(service: &Value, labels: Option<&Map<String, Value>>) -> bool {
         .is_some_and(|(selector, labels)| selector.iter().all(|(key, value)| labels.get(key) == Some(value)))
 }
 
-/// Returns the name of a Service and its port for metrics. The port of webhooks has no name.
+/// Returns a Service's name and its metrics port. The webhook port is unnamed.
 fn metrics_port(service: &Value) -> Option<(String, u64)> {
     let mut ports = service["spec"]["ports"].as_array()?.iter();
     let port = ports.find(|port| port["name"] == METRICS_PORT)?;
     Some((name_of(service), port["port"].as_u64()?))
 }
 
-/// Returns true if a role allows nothing but to read the metrics.
+/// Returns true if the role only grants read access to metrics.
 fn reads_metrics(role: &Value) -> bool {
     let rules = role["rules"].as_array().map(Vec::as_slice);
     matches!(rules, Some([rule]) if rule["nonResourceURLs"] == serde_json::json!(["/metrics"]))

@@ -15,10 +15,10 @@ use super::installed::Installed;
 use super::{Error, FIELD_MANAGER, POLL_INTERVAL};
 use crate::manifests::read_documents;
 
-/// How long to wait for the API server to serve a new kind.
+/// How long to wait until the API server serves a new kind.
 const SERVED_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Applies the CRDs of a file or folder and waits until the API server serves them.
+/// Applies the CRDs in a file or folder and waits until the API server serves them.
 pub(super) async fn install_crds(client: &Client, path: &Path, installed: &Installed) -> Result<(), Error> {
     let definitions = read(path)?;
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
@@ -74,7 +74,7 @@ fn definition(file: &Path, value: Value) -> Result<Definition, Error> {
     }
 }
 
-/// Held while a CRD is read and written, because one test may install it while another sets its
+/// Locked while a CRD is read and written, because one test may install it while another sets its
 /// conversion.
 static WRITING: Mutex<()> = Mutex::const_new(());
 
@@ -101,8 +101,8 @@ async fn apply(api: &Api<CustomResourceDefinition>, definition: &Definition) -> 
         .map_err(|err| Error::request(action(), &err))
 }
 
-/// Keeps a conversion set by [`redirect_conversion`]. The Service in the manifest does not exist in
-/// tests.
+/// Preserves a conversion set by [`redirect_conversion`]. The Service in the manifest does not
+/// exist in tests.
 fn keep_redirection(value: &mut Value, present: &CustomResourceDefinition) {
     let conversion = present.spec.conversion.as_ref();
     let client = conversion.and_then(|conversion| conversion.webhook.as_ref()?.client_config.as_ref());
@@ -113,7 +113,7 @@ fn keep_redirection(value: &mut Value, present: &CustomResourceDefinition) {
     }
 }
 
-/// Makes the API server call a URL for the conversions of an installed CRD.
+/// Makes the API server call the given URL to convert objects of an installed CRD.
 pub(super) async fn redirect_conversion(
     client: Client,
     name: &str,
@@ -221,7 +221,7 @@ mod tests {
     const CRD: &str = "kind: CustomResourceDefinition\nmetadata: {name: foos.example.com}\n";
 
     /// Checks which CRDs are found in a folder with `files` (names and contents). `expected`
-    /// contains the names of the CRDs or part of the error.
+    /// contains the names of the CRDs or part of the error message.
     fn check(files: &[(&str, &str)], expected: Result<&[&str], &str>) {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {

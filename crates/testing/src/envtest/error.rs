@@ -5,8 +5,8 @@ use std::path::Path;
 
 /// An error from starting or using a test environment.
 ///
-/// The message is complete: it names the file, program or request and, if a server has written a
-/// log, ends with the last lines of it.
+/// The message is complete: it names the file, program or request and ends with the last lines of
+/// the server's log, if there is one.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {

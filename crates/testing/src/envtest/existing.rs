@@ -18,7 +18,7 @@ pub(super) fn is_asked_for() -> bool {
     std::env::var(EXISTING_CLUSTER).is_ok_and(|value| is_yes(&value))
 }
 
-/// Compares with "true" like controller-runtime, so `1` is not accepted.
+/// Compares with "true" like controller-runtime, so `1` does not count.
 fn is_yes(value: &str) -> bool {
     value.eq_ignore_ascii_case("true")
 }
@@ -29,13 +29,13 @@ pub(super) struct Existing {
     config: Config,
     kubeconfig: Kubeconfig,
     kubeconfig_path: PathBuf,
-    /// The folder of the kubeconfig file; deleted on drop.
+    /// The temporary folder that contains the kubeconfig file; deleted on drop.
     _folder: TempDir,
 }
 
 impl Existing {
-    /// Uses the cluster of the kubeconfig, like kubectl, or else the cluster that the process runs
-    /// in. Checks that the cluster responds.
+    /// Connects to the cluster in the kubeconfig, like kubectl, falling back to the cluster that
+    /// the process runs in. Checks that the cluster responds.
     pub(super) async fn find() -> Result<Self, Error> {
         let (mut config, kubeconfig) = match Kubeconfig::read() {
             Ok(kubeconfig) => {

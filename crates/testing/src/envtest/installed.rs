@@ -14,7 +14,7 @@ pub(super) struct Installed {
 }
 
 impl Installed {
-    /// Records an object that is about to be written, unless it exists already. Errors are ignored,
+    /// Records an object that is about to be written, unless it already exists. Errors are ignored,
     /// because the write will report them.
     pub(super) async fn note_if_absent<K: Resource<DynamicType = ()>>(&self, client: &Client, name: &str) {
         let resource = ApiResource::erase::<K>(&());

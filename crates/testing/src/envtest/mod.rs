@@ -17,11 +17,11 @@
 //! ```
 //!
 //! # Binaries
-//! `KUBEBUILDER_ASSETS` is the folder with `etcd` and `kube-apiserver`, as printed by `rbuilder
-//! envtest install`. `TEST_ASSET_ETCD` and `TEST_ASSET_KUBE_APISERVER` are the paths of the
-//! individual binaries and take precedence. If no variable is set, an environment uses
-//! [`Builder::assets`], then the newest release that `rbuilder envtest install` or `setup-envtest`
-//! has installed for the Kubernetes minor version of k8s-openapi, then
+//! `KUBEBUILDER_ASSETS` is the folder with `etcd` and `kube-apiserver`, as printed by
+//! `rbuilder envtest install`. `TEST_ASSET_ETCD` and `TEST_ASSET_KUBE_APISERVER` are the paths of
+//! the individual binaries and take precedence. If none of these variables is set, an environment
+//! uses [`Builder::assets`], then the newest release that `rbuilder envtest install` or
+//! `setup-envtest` has installed for the Kubernetes minor version of k8s-openapi, then
 //! `/usr/local/kubebuilder/bin`.
 //!
 //! Tests with the attribute [`#[rbuilder::envtest::test]`](test) are ignored if they are compiled
@@ -29,9 +29,10 @@
 //! variable changes, but not when binaries are installed.
 //!
 //! # Other variables
-//! - `KUBEBUILDER_CONTROLPLANE_START_TIMEOUT`, `KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT`: timeouts of
-//!   start and stop in Go's notation, such as `90s` or `1m30s`. Default to 60 s and 20 s.
-//! - `KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT=true`: the servers write to the output of the test.
+//! - `KUBEBUILDER_CONTROLPLANE_START_TIMEOUT`, `KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT`: start and
+//!   stop timeouts in Go's notation, such as `90s` or `1m30s`. Default to 60 s and 20 s.
+//! - `KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT=true`: the servers write to the test's standard
+//!   output.
 //!
 //! # Existing clusters
 //! With `USE_EXISTING_CLUSTER=true` or [`Builder::existing_cluster`], no servers are started. Tests
@@ -178,8 +179,8 @@ impl Builder {
     /// CronJobs run, dependents are garbage collected, and deleted namespaces terminate. Pods
     /// remain `Pending` without [`Builder::nodes`].
     ///
-    /// kube-controller-manager must be in the folder of kube-apiserver. The archives of [the
-    /// binaries](crate::envtest) do not contain it.
+    /// kube-controller-manager must be in the same folder as kube-apiserver. The archives of
+    /// [the binaries](crate::envtest) do not contain it.
     #[must_use]
     pub fn controllers(mut self) -> Self {
         self.controllers = true;
@@ -212,8 +213,8 @@ impl Builder {
 
     /// Sets the host name or address under which the API server reaches this machine, for
     /// [`Environment::install_webhooks`]. The default `127.0.0.1` is correct for servers started by
-    /// the test. Existing clusters usually need another one, such as `host.docker.internal` or the
-    /// address of a bridge.
+    /// the test. Existing clusters usually need a different one, such as `host.docker.internal` or
+    /// a bridge address.
     #[must_use]
     pub fn webhook_host(mut self, host: impl Into<String>) -> Self {
         self.webhook_host = Some(host.into());

@@ -1,4 +1,4 @@
-//! Users with the permissions of generated roles.
+//! Users with the permissions granted by generated roles.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,32 +15,33 @@ use tokio::time::{Instant, sleep};
 use super::{Environment, Error, FIELD_MANAGER, POLL_INTERVAL, User};
 use crate::manifests::{read_documents, service_account};
 
-/// kustomize's placeholder for the namespace of the operator.
+/// kustomize's placeholder for the operator's namespace.
 const PLACEHOLDER: &str = "system";
 
-/// How long to wait until the API server grants what has been bound.
+/// How long to wait until a new binding takes effect.
 const GRANTED_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A role, and where it is bound.
+/// A role and the namespace in which it is bound.
 struct Grant<'a> {
     role: &'a Value,
-    /// `None` if it is bound in all namespaces.
+    /// `None` if the role is bound in all namespaces.
     namespace: Option<String>,
 }
 
 impl Environment {
-    /// Returns the service account of an operator in a namespace, with the permissions in a folder such
-    /// as `config/rbac`: of the roles that are bound to a service account or, without such bindings, of all
-    /// roles.
+    /// Returns the service account of an operator in the given namespace, with the permissions
+    /// granted by the roles in a folder such as `config/rbac`. Only roles bound to a service
+    /// account count, or all roles if there are no such bindings.
     ///
-    /// The roles are installed under names that contain the namespace, so that tests do not share them.
-    /// `system`, kustomize's placeholder for the namespace of the operator, means the namespace. Run the
-    /// manager with [`User::client`], and let the test use [`Environment::client`]: a permission without a
-    /// marker fails the test, as it would fail in a cluster.
+    /// The roles are installed under names that contain the namespace, so that tests don't share
+    /// them. `system`, kustomize's placeholder for the operator's namespace, is replaced with
+    /// `namespace`. Run the manager with [`User::client`], and use [`Environment::client`] in the
+    /// test itself: a missing permission marker then fails the test, just as it would fail in a
+    /// cluster.
     ///
     /// # Errors
-    /// Returns an error if the manifests cannot be read or have no role, if a role that is bound is absent,
-    /// or if the API server rejects a role or does not grant it within 30 seconds.
+    /// Returns an error if the manifests cannot be read or contain no role, if a bound role does
+    /// not exist, or if the API server rejects a role or does not grant it within 30 seconds.
     pub async fn role_from(&self, folder: impl AsRef<Path>, namespace: &str) -> Result<User, Error> {
         let folder = folder.as_ref();
         let documents = read_documents(folder).map_err(Error::read)?;
@@ -59,7 +60,7 @@ impl Environment {
         self.user(&name, &groups)
     }
 
-    /// Installs a role, binds it to a user, and waits until it counts.
+    /// Installs a role, binds it to a user, and waits until it takes effect.
     async fn grant(&self, grant: &Grant<'_>, user: &str, namespace: &str) -> Result<(), Error> {
         let mut role = grant.role.clone();
         let name = role["metadata"]["name"].as_str().unwrap_or_default();
@@ -125,7 +126,7 @@ impl Environment {
             .map_err(|err| Error::request(format!("cannot install the {} {name}", resource.kind), &err))
     }
 
-    /// Waits until the API server has seen a binding: it reads roles from a cache.
+    /// Waits until a binding takes effect: the API server reads roles from a cache.
     async fn wait_until_granted(&self, grant: &Grant<'_>, user: &str) -> Result<(), Error> {
         let Some(attributes) = grant.first_permission() else {
             return Ok(());
@@ -153,8 +154,8 @@ impl Environment {
 }
 
 impl Grant<'_> {
-    /// Returns the first permission of the role as the attributes of an access review; `None` if it
-    /// only has URLs.
+    /// Returns the first permission of the role as access review attributes; `None` if the role
+    /// only contains URLs.
     fn first_permission(&self) -> Option<Value> {
         let mut rules = self.role["rules"].as_array()?.iter();
         let rule = rules.find(|rule| rule["resources"][0].is_string())?;
@@ -167,7 +168,7 @@ impl Grant<'_> {
     }
 }
 
-/// Returns the roles of the service account, with the namespaces in which they are bound.
+/// Returns the roles bound to the service account, with the namespaces in which they are bound.
 fn find_grants<'a>(documents: &'a [Value], folder: &Path, namespace: &str) -> Result<Vec<Grant<'a>>, Error> {
     let text = |value: &'a Value| value.as_str().unwrap_or_default();
     let roles: BTreeMap<(&str, &str), &Value> = documents

@@ -5,7 +5,7 @@ use kube::{Client, Config};
 
 use super::{Environment, Error};
 
-/// An impersonated user. Initially it only has the permissions of every authenticated user.
+/// An impersonated user. Initially it only has the permissions of any authenticated user.
 #[derive(Clone, Debug)]
 pub struct User {
     config: Config,
@@ -13,11 +13,11 @@ pub struct User {
 }
 
 impl Environment {
-    /// Returns a user with a name and groups, such as `system:serviceaccount:default:manager` with
-    /// the group `system:serviceaccounts`.
+    /// Returns a user with the given name and groups, such as
+    /// `system:serviceaccount:default:manager` with the group `system:serviceaccounts`.
     ///
-    /// The user is impersonated by the administrator, so nothing is created that would have to be
-    /// cleaned up.
+    /// The administrator impersonates the user, so nothing is created that would have to be cleaned
+    /// up.
     ///
     /// # Errors
     /// Returns an error if the name is empty.
@@ -40,7 +40,7 @@ impl Environment {
 }
 
 impl User {
-    /// Returns a new client with the permissions of the user.
+    /// Returns a new client with the user's permissions.
     ///
     /// # Panics
     /// Panics if called outside a tokio runtime.

@@ -1,4 +1,4 @@
-//! Makes the API server call webhooks of the operator under test on this machine.
+//! Makes the API server call the webhooks of the operator under test on this machine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,11 +35,11 @@ pub struct WebhookServer {
     _port: Arc<ReservedPort>,
 }
 
-/// Arguments of an operator with the address of its webhook server. Implemented by
+/// Operator arguments that include the webhook server's address. Implemented by
 /// `rbuilder::ManagerArgs`.
 pub trait WebhookArgs {
-    /// Returns the arguments with a port and a folder that contains the certificate as `tls.crt`
-    /// and `tls.key`.
+    /// Returns the arguments with the given port and a folder that contains the certificate as
+    /// `tls.crt` and `tls.key`.
     #[must_use]
     fn serving_webhooks(self, port: u16, certificates: &Path) -> Self;
 }
@@ -54,7 +54,7 @@ impl fmt::Debug for WebhookServer {
 }
 
 impl Environment {
-    /// Installs the webhook configurations from a file or folder for the objects in one namespace,
+    /// Installs the webhook configurations from a file or folder for objects in a single namespace,
     /// and returns where the operator must serve the webhooks.
     ///
     /// Each Service reference is replaced with a URL of this machine
@@ -129,7 +129,7 @@ impl WebhookServer {
         })
     }
 
-    /// Adds the port and certificate that the API server expects to the arguments of the operator
+    /// Sets the port and certificate that the API server expects in the operator's arguments
     /// (`rbuilder::ManagerArgs`).
     #[must_use]
     pub fn args<A: WebhookArgs>(&self, args: A) -> A {
@@ -142,7 +142,7 @@ impl WebhookServer {
         self.folder.path().to_owned()
     }
 
-    /// Returns the URL with which the API server calls a path.
+    /// Returns the URL that the API server calls for the given path.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         self.address.url(path)
@@ -152,8 +152,8 @@ impl WebhookServer {
     /// such as `cronjobs.batch.example.com`. If another test installs the CRD again, the conversion
     /// is kept.
     ///
-    /// A CRD only has one conversion webhook for the objects of all tests. Tests that convert the
-    /// same kind on the same control plane must run sequentially.
+    /// A CRD only has a single conversion webhook for the objects of all tests. Tests that convert
+    /// the same kind on the same control plane must run sequentially.
     ///
     /// # Errors
     /// Returns an error if the API server rejects the change.
@@ -188,7 +188,8 @@ impl WebhookServer {
         ByteString(self.address.authority.as_bytes().to_vec())
     }
 
-    /// Makes the webhooks of a configuration call this server for objects in one namespace.
+    /// Makes the API server call this server for the configuration's webhooks, for objects in a
+    /// single namespace.
     fn redirect(&self, configuration: &mut Value, namespace: &str) {
         let name = configuration["metadata"]["name"].as_str().unwrap_or_default();
         configuration["metadata"]["name"] = format!("{name}-{namespace}").into();
@@ -217,8 +218,8 @@ impl WebhookServer {
     }
 }
 
-/// Writes a serving certificate for this machine to a folder. Returns the PEM certificate of its
-/// authority.
+/// Writes a serving certificate for this machine to a folder. Returns the PEM certificate of the
+/// authority that signed it.
 fn write_certificate(folder: &Path, host: &str) -> Result<String, Error> {
     let issued = issue_serving_certificate(host)?;
     for (name, text) in [("tls.crt", issued.certificate), ("tls.key", issued.key)] {

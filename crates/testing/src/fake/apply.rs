@@ -20,11 +20,11 @@
 //!    that `op` never applied are not removed, even if no manager owns them. That is why this step
 //!    uses the earlier set of fields instead of the live object.
 //! 4. Conflicts: intersect the fields whose *value* changes (`tier`, `replicas`) with the set of
-//!    each other manager. This leaves `replicas` of `kubectl`. Without `force`, the server returns
+//!    each other manager. This leaves `kubectl`'s `replicas`. Without `force`, the server returns
 //!    409 and changes nothing. If `op` had applied `replicas: 5`, the value would not change and
 //!    both managers would own the field.
 //! 5. With `force`, `kubectl` loses `f:replicas`, and its empty entry is removed. `op` owns the set
-//!    of step 1:
+//!    from step 1:
 //!
 //! ```text
 //! live     labels: {tier: front}       replicas: 3
@@ -57,7 +57,7 @@ pub(super) struct Apply<'a> {
     pub(super) applier: Manager,
     pub(super) force: bool,
     pub(super) versions: Versions<'a>,
-    /// The version of both.
+    /// The version of `live` and `wanted`.
     pub(super) version: &'a Version,
 }
 
@@ -83,8 +83,8 @@ impl Apply<'_> {
         let fields = applied(&part(&wanted), schema);
         let own = managers.iter().position(|manager| manager.is(&applier));
         let earlier = own.map(|position| managers.remove(position));
-        // An apply of the status only merges the status. An apply of the object merges everything
-        // else.
+        // Applying to the status subresource only merges the status. Applying to the object merges
+        // everything else.
         let mut result = merge(self.live, &restrict(&wanted, &part(&wanted)), schema);
         if let Some(earlier) = &earlier {
             let new_entry = Manager {
@@ -128,7 +128,7 @@ impl Apply<'_> {
     }
 }
 
-/// Returns the managers of versions that the kind has, each with what changes in its version.
+/// Returns the managers whose version the kind still has, each with the changes in its version.
 fn compare_for_managers(
     managers: Vec<Manager>,
     changes: &mut Changes<'_>,
@@ -168,7 +168,7 @@ fn restrict(object: &Value, part: &Value) -> Value {
     restricted
 }
 
-/// Removes nulls. A field that is applied as `null` counts as not applied.
+/// Removes nulls. A field applied as `null` counts as not applied.
 fn drop_nulls(value: &mut Value) {
     if let Value::Object(fields) = value {
         fields.retain(|_, value| !value.is_null());
@@ -197,7 +197,7 @@ fn merge(live: &Value, wanted: &Value, schema: Option<&Schema>) -> Value {
 }
 
 /// Merges a list item by item. Applied items are in the order in which they are applied, and all
-/// others stay where they are between them, as in structured-merge-diff 6.
+/// other items keep their positions between them, as in structured-merge-diff 6.
 fn merge_list(live: &[Value], wanted: &[Value], keys: Option<&[String]>, schema: Option<&Schema>) -> Value {
     let inner = item_schema(schema);
     let steps = |items: &[Value]| -> Vec<String> {

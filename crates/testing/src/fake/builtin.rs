@@ -12,8 +12,8 @@ use super::kinds::{Definition, ResourceId, Scale, Source, Version};
 /// Columns: group (`-` for the core group), version, kind, plural, traits, short names.
 ///
 /// Contains the stable versions served by the Kubernetes release in `rbuilder_catalogue::versions`.
-/// The trait `generation` marks kinds with a `metadata.generation`. `review` marks kinds that are
-/// answered but not stored.
+/// The trait `generation` marks kinds with a `metadata.generation`. `review` marks kinds whose
+/// objects get a response but are not stored.
 const TABLE: &str = "
 - v1 ConfigMap configmaps namespaced cm
 - v1 Endpoints endpoints namespaced ep
@@ -126,7 +126,7 @@ fn definition(row: &str) -> Option<Definition> {
     })
 }
 
-/// Returns the Rust path of the type of a kind, which is its key in the catalogue.
+/// Returns the Rust path of the kind's type, which is its key in the catalogue.
 fn path(group: &str, version: &str, kind: &str) -> String {
     let module = match group {
         "" => "api::core",
@@ -137,7 +137,7 @@ fn path(group: &str, version: &str, kind: &str) -> String {
     format!("k8s_openapi::{module}::{version}::{kind}")
 }
 
-/// Returns the fields that the field selectors of a kind support in addition to name and namespace.
+/// Returns the fields that a kind supports in field selectors in addition to name and namespace.
 fn selectable(kind: &str) -> &'static [&'static str] {
     match kind {
         "Pod" => &[
@@ -174,7 +174,7 @@ fn selectable(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// Returns the rule for the names of the objects of a kind.
+/// Returns the naming rule for objects of a kind.
 pub(super) fn name_rule(definition: &Definition) -> NameRule {
     match definition.kind.as_str() {
         _ if definition.id.group == "rbac.authorization.k8s.io" => NameRule::PathSegment,
@@ -192,8 +192,8 @@ pub(super) fn takes_blind_updates(definition: &Definition) -> bool {
     !definition.custom && !careful
 }
 
-/// Sets fields that the server adds to a new object of a built-in kind. Only covers fields that
-/// operators commonly use.
+/// Sets fields that the server adds to a new object of a built-in kind. Only covers fields commonly
+/// used by operators.
 pub(super) fn complete_object(kind: &str, object: &mut Value) {
     match kind {
         "Namespace" => {
@@ -210,8 +210,8 @@ pub(super) fn complete_object(kind: &str, object: &mut Value) {
     }
 }
 
-/// Sets the defaults of a built-in kind, as the server does with each object that it decodes: also in an
-/// update that removes a field. Only covers fields that operators commonly use.
+/// Sets the defaults of a built-in kind, as the server does with every object that it decodes,
+/// including an update that removes a field. Only covers fields commonly used by operators.
 pub(super) fn set_defaults(kind: &str, object: &mut Value) {
     let set_default = |object: &mut Value, name: &str, value: Value| {
         if let Some(fields) = object.as_object_mut() {
@@ -243,7 +243,8 @@ pub(super) fn set_defaults(kind: &str, object: &mut Value) {
     }
 }
 
-/// Removes the line breaks from base64, which Go ignores when it decodes and does not encode.
+/// Removes line breaks from base64: Go ignores them when decoding and does not add them when
+/// encoding.
 fn encode_bytes_again(data: Option<&mut Value>) {
     for value in data
         .and_then(Value::as_object_mut)

@@ -1,7 +1,8 @@
 //! The difference between two states of an object, in the version of each field manager.
 //!
-//! A manager owns fields of the version in which it has written. If another client writes the object in
-//! another version, the server converts both states to the version of the manager and compares them there.
+//! A manager owns fields in the version in which it has written. If another client writes the
+//! object in a different version, the server converts both states to the manager's version and
+//! compares them there.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -49,8 +50,8 @@ impl<'a> Changes<'a> {
         self.compare(self.before, self.after, self.version)
     }
 
-    /// Returns the difference in an API version; `None` if the kind no longer has it, which ends the
-    /// entries of its managers.
+    /// Returns the difference in an API version; `None` if the kind no longer has this version, in
+    /// which case its managers' entries are dropped.
     pub(super) fn in_version(&mut self, api_version: &str) -> Result<Option<Rc<Difference>>, Failure> {
         if let Some(compared) = self.compared.get(api_version) {
             return Ok(compared.clone());
@@ -74,8 +75,8 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// Returns the version of a manager of an object that is in the version `own`. The built-in kinds have the
-/// same fields in all versions.
+/// Returns the version that a manager has used for an object in the version `own`. The built-in
+/// kinds have the same fields in all versions.
 pub(super) fn version_of_manager<'a>(
     versions: Versions<'a>,
     own: &'a Version,

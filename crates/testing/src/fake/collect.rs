@@ -4,8 +4,8 @@
 //! steps, as in a cluster:
 //!
 //! - With `propagationPolicy: Orphan`, the owner is kept until its dependents have been released,
-//!   one by one. Only the dependents at the start are released: if the operator adopts one again,
-//!   it is deleted after the owner.
+//!   one by one. Only dependents that exist at the start are released: if the operator adopts one
+//!   again, it is deleted after the owner.
 //! - With `Foreground`, the owner is kept until its dependents with `blockOwnerDeletion` are gone.
 //! - An object is deleted if none of its owners exists. If one exists, only the references to
 //!   absent owners are removed.
@@ -33,7 +33,7 @@ const STEP: Duration = Duration::from_millis(10);
 const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
 
-/// The state of the collector.
+/// The garbage collector's state.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
     /// When the next step is due; `None` if nothing is left to do.
@@ -47,14 +47,14 @@ pub(super) struct Collector {
 struct Release {
     /// Uid of the owner.
     owner: String,
-    /// Dependents that are still to be released.
+    /// Dependents that have yet to be released.
     left: VecDeque<(ResourceId, Key)>,
 }
 
 /// A stored object with its kind and key.
 type Stored = (ResourceId, Key, Arc<Value>);
 
-/// A write of the collector.
+/// A write by the collector.
 enum Step {
     /// Removes the owner references with these uids.
     RemoveOwners(Stored, Vec<String>),
@@ -65,16 +65,16 @@ enum Step {
     EndNamespace(Stored),
 }
 
-/// The states of the owners of an object.
+/// The states of an object's owners.
 #[derive(Default)]
 struct Owners {
-    /// Uids of owners that do not exist or that wait for the deletion of their dependents.
+    /// Uids of owners that do not exist or are waiting for the deletion of their dependents.
     lost: Vec<String>,
-    /// Whether an owner waits for the deletion of its dependents.
+    /// Whether any owner is waiting for the deletion of its dependents.
     waits: bool,
-    /// Whether an owner exists that is not waiting.
+    /// Whether any owner exists and is not waiting.
     stays: bool,
-    /// Whether it is unknown if an owner exists.
+    /// Whether the existence of any owner cannot be determined.
     unknown: bool,
 }
 
@@ -106,7 +106,7 @@ impl State {
         }
     }
 
-    /// Returns the due time of the next step.
+    /// Returns when the next step is due.
     pub(super) fn next_collection(&self) -> Option<Instant> {
         self.collector.as_ref()?.due
     }
@@ -122,8 +122,8 @@ impl State {
             .or_else(|| empty_namespace(&stored))
     }
 
-    /// Releases the next dependent of an owner deleted with `Orphan`. When none is left, removes
-    /// the finalizer of the owner.
+    /// Releases the next dependent of an owner deleted with `Orphan`. If there are none left,
+    /// removes the owner's finalizer.
     fn next_release(&mut self, stored: &[Stored]) -> Option<Step> {
         let owner = stored.iter().find(|object| is_held(&object.2, ORPHAN))?;
         let uid = string_at(&owner.2, "/metadata/uid");
@@ -233,7 +233,7 @@ impl State {
             }
             Step::Delete((id, key, object), policy) => {
                 let mut last = self.marked(&object, &json!({ "propagationPolicy": policy }));
-                // No kubelet ends the grace period of a Pod.
+                // There is no kubelet that would end a Pod's grace period.
                 last["metadata"]["deletionGracePeriodSeconds"] = 0.into();
                 self.settle(&id, key, last);
             }

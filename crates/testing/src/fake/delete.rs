@@ -12,7 +12,7 @@ use super::store::{Key, State};
 use super::versions::Selected;
 use super::write::{Writer, is_released};
 
-/// Built-in kinds for which a deletion returns the object instead of a `Status`.
+/// Built-in kinds whose deletion returns the object instead of a `Status`.
 const SHOWN: &[&str] = &[
     "PersistentVolume",
     "PersistentVolumeClaim",
@@ -37,7 +37,7 @@ impl State {
         let selector = Selector::read(writer.request, writer.version, false)?;
         let objects = self.objects(writer.id());
         let selected = writer.versions().select(objects, &selector, writer.version)?;
-        // Nothing is deleted before all reviews are there.
+        // Wait for all webhook responses before deleting anything.
         for (_, object) in &selected {
             let reviewed = self.review_deletion(writer, &object.stored);
             if writer.reviews.is_pending() {
@@ -57,7 +57,7 @@ impl State {
         let mut last = self.marked(object, &writer.request.body);
         let gone = is_released(&last);
         if !gone {
-            // Nothing is stored before the conversion of the response is there.
+            // Wait for the response's conversion before storing anything.
             writer.versions().read(&last, writer.version)?;
         }
         if !writer.is_dry_run() {
@@ -85,8 +85,8 @@ impl State {
         }))
     }
 
-    /// Returns the object with deletion timestamp, grace period and the finalizer of the
-    /// propagation policy.
+    /// Returns the object with a deletion timestamp, a grace period and the propagation policy's
+    /// finalizer.
     pub(super) fn marked(&self, object: &Value, options: &Value) -> Value {
         let mut marked = object.clone();
         let finalizer = match string_at(options, "/propagationPolicy") {

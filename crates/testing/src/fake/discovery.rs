@@ -10,7 +10,7 @@ use super::kinds::{Definition, Version};
 use super::request::Verb;
 use super::store::State;
 
-/// Verbs of stored kinds, in the order of discovery.
+/// Verbs for stored kinds, in discovery order.
 const VERBS: [Verb; 8] = [
     Verb::Create,
     Verb::Delete,
@@ -23,7 +23,7 @@ const VERBS: [Verb; 8] = [
 ];
 
 impl State {
-    /// Returns the document at a path that is not a resource, if there is one.
+    /// Returns the document at a path that is not a resource, if it exists.
     pub(super) fn document(&self, path: &str, accept: &str) -> Option<Value> {
         let aggregated = accept.contains("as=APIGroupDiscoveryList");
         let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
@@ -54,7 +54,7 @@ impl State {
         }
     }
 
-    /// Returns the groups with their versions, starting with the preferred version.
+    /// Returns the groups and their versions, starting with the preferred version.
     fn groups(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for definition in self.kinds() {
@@ -126,8 +126,7 @@ fn describe_group(group: &str, versions: &[&str]) -> Value {
     json!({ "name": group, "preferredVersion": versions.first(), "versions": versions })
 }
 
-/// Returns the sort key of a version: stable before beta before alpha, larger numbers before
-/// smaller.
+/// Returns a version's sort key: stable before beta before alpha, larger numbers before smaller.
 fn priority(version: &str) -> (u8, u64, u64) {
     let number = |text: &str| text.parse().unwrap_or_default();
     let rest = version.strip_prefix('v').unwrap_or(version);

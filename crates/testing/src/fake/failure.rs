@@ -35,7 +35,7 @@ pub(super) struct Failure {
     reason: &'static str,
     message: String,
     details: Option<Value>,
-    /// The reason, if it is not one of the server.
+    /// The reason, if it is not one of the server's own.
     foreign_reason: Option<String>,
 }
 
@@ -50,7 +50,7 @@ impl Failure {
         }
     }
 
-    /// Creates the failure for a status of a webhook, with another message.
+    /// Creates a failure from a webhook's status, with a different message.
     pub(super) fn of_status(status: &Value, message: &str) -> Self {
         let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok());
         let code = code.filter(|code| *code >= 400).unwrap_or(400);
@@ -63,7 +63,7 @@ impl Failure {
         }
     }
 
-    /// Creates the failure for an error inside of the server.
+    /// Creates a failure for an internal server error.
     pub(super) fn internal(why: &str) -> Self {
         Self::of_code(500, format!("Internal error occurred: {why}"))
             .with(json!({ "causes": [{ "message": why }] }))
@@ -76,7 +76,7 @@ impl Failure {
         }
     }
 
-    /// Creates a failure with a status code and the corresponding reason.
+    /// Creates a failure with the given status code and the corresponding reason.
     pub(super) fn of_code(code: u16, message: impl Into<String>) -> Self {
         let reason = match code {
             400 => "BadRequest",
@@ -130,7 +130,7 @@ impl Failure {
         Self::of_code(403, format!("{id} \"{name}\" is forbidden: {why}")).with(details)
     }
 
-    /// Creates the failure for a request that no role permits.
+    /// Creates a failure for a request that no role permits.
     pub(super) fn denied(id: &ResourceId, name: &str, why: &str) -> Self {
         if !name.is_empty() {
             return Self::forbidden(id, name, why, None);
@@ -138,7 +138,7 @@ impl Failure {
         Self::of_code(403, format!("{id} is forbidden: {why}")).with(details(id, &id.plural, name))
     }
 
-    /// Creates the failure for an invalid object. Its message contains the kind.
+    /// Creates a failure for an invalid object. The message contains its kind.
     pub(super) fn invalid(definition: &Definition, name: &str, causes: &[Cause]) -> Self {
         let kind = match definition.id.group.as_str() {
             "" => definition.kind.clone(),
@@ -152,7 +152,7 @@ impl Failure {
         Self::invalid_as(id, &id.plural, &id.to_string(), name, &[cause])
     }
 
-    /// Creates the failure for an invalid `Scale` of a built-in kind.
+    /// Creates a failure for an invalid `Scale` of a built-in kind.
     pub(super) fn invalid_scale(name: &str, cause: Cause) -> Self {
         let id = ResourceId::new("autoscaling", "scales");
         Self::invalid_as(&id, "Scale", "Scale.autoscaling", name, &[cause])
@@ -172,7 +172,7 @@ impl Failure {
         Self::of_code(422, format!("{subject} \"{name}\" is invalid: {said}")).with(details)
     }
 
-    /// Creates the failure for a patch whose result cannot be decoded.
+    /// Creates a failure for a patch whose result cannot be decoded.
     pub(super) fn invalid_patch(patched: &Value, why: &str) -> Self {
         let shown = go::quote(&go::json(patched));
         let cause = Cause::invalid("patch", format!("Invalid value: {shown}: {why}"));
@@ -180,7 +180,7 @@ impl Failure {
             .with(json!({ "causes": [cause.to_json()] }))
     }
 
-    /// Creates the failure for an apply that conflicts with other managers in these fields.
+    /// Creates a failure for an apply that conflicts with other managers in these fields.
     pub(super) fn apply_conflict(conflicts: &[(String, Vec<String>)]) -> Self {
         let count: usize = conflicts.iter().map(|(_, paths)| paths.len()).sum();
         let causes = conflicts.iter().flat_map(|(who, paths)| {

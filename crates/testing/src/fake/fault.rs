@@ -11,7 +11,7 @@ use super::request::{Request, Verb};
 /// A fault to inject into requests: an error, a broken connection or a delay. See
 /// [`ApiServer::inject`](super::ApiServer::inject).
 ///
-/// By default, a fault affects the next request, whatever it is. Use the methods to restrict it.
+/// By default, a fault affects the next request of any kind. Use the methods to restrict it.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -50,7 +50,7 @@ impl Fault {
         }
     }
 
-    /// Rejects the request with a status code and the corresponding reason.
+    /// Rejects the request with the given status code and the corresponding reason.
     pub fn status(code: u16) -> Self {
         let message = format!("the test asked for a failure with status {code}");
         Self::new(Effect::Refuse(Failure::of_code(code, message)))

@@ -1,4 +1,5 @@
-//! Sets of fields in the format of `managedFields`, and the difference of two objects as such sets.
+//! Sets of fields in the `managedFields` format, and the difference between two objects as such
+//! sets.
 //!
 //! A set is a tree. Each step is a field (`f:`), an item of a keyed list (`k:`) or an item of a set
 //! (`v:`). The schema determines the kind of step, and which values are owned as a whole:
@@ -27,7 +28,7 @@ use serde_json::{Map, Value};
 /// A set of fields: a tree with the steps of `fieldsV1` (`f:name`, `k:{"key":"value"}`, `v:"value"`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Fields {
-    /// Whether the field itself is in the set, in addition to those below it. Written as `.` in
+    /// Whether the field itself is in the set, in addition to its children. Written as `.` in
     /// `fieldsV1`.
     owned: bool,
     below: BTreeMap<String, Fields>,
@@ -71,7 +72,7 @@ pub(super) fn field_schema<'s>(schema: Option<&'s Schema>, name: &str) -> (Optio
     }
 }
 
-/// Returns the schema of the items of a list.
+/// Returns the schema of a list's items.
 pub(super) fn item_schema(schema: Option<&Schema>) -> Option<&Schema> {
     schema.and_then(|schema| schema.items.as_deref())
 }
@@ -89,8 +90,8 @@ pub(super) fn item_step(item: &Value, keys: Option<&[String]>, schema: Option<&S
     format!("k:{}", serde_json::to_string(&keys).unwrap_or_default())
 }
 
-/// Returns the parts of a value, each with its step, its schema and whether the schema declares it
-/// by name.
+/// Returns a value's children, each with its step, its schema and whether the schema declares it by
+/// name.
 fn parts<'v, 's>(
     value: &'v Value,
     schema: Option<&'s Schema>,
@@ -167,7 +168,7 @@ impl Fields {
         }
     }
 
-    /// Returns the set in the format of `fieldsV1`.
+    /// Serializes the set in the `fieldsV1` format.
     pub(super) fn to_json(&self) -> Value {
         let mut steps = Map::new();
         if self.owned && !self.below.is_empty() {
@@ -193,7 +194,7 @@ impl Fields {
         self.below.get(step)
     }
 
-    /// Adds the node of a field without adding the field to the set.
+    /// Adds a node for the field without adding the field to the set.
     pub(super) fn reserve(&mut self, step: &str) {
         self.below.entry(step.to_owned()).or_default();
     }
@@ -232,7 +233,7 @@ impl Fields {
         }
     }
 
-    /// Returns the paths of the fields in the format of error messages:
+    /// Returns the field paths in the format used by error messages:
     /// `.spec.containers[name="a"].image`.
     pub(super) fn paths(&self) -> Vec<String> {
         let mut found = Vec::new();
@@ -250,7 +251,7 @@ impl Fields {
     }
 }
 
-/// Returns a step as in the paths of messages: `.name`, `[name="a"]` or `[="x"]`.
+/// Formats a step as in the paths of error messages: `.name`, `[name="a"]` or `[="x"]`.
 pub(super) fn step_path(step: &str) -> String {
     match step.split_at(2) {
         ("k:", keys) => {

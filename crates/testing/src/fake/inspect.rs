@@ -25,7 +25,7 @@ pub struct StoredObject {
 }
 
 impl ApiServer {
-    /// Sets the time of the server, from which it continues with tokio's clock. By default, a server
+    /// Sets the server's time, from which it continues with tokio's clock. By default, a server
     /// starts at the current time.
     #[must_use]
     pub fn starting_at(self, time: Timestamp) -> Self {
@@ -33,15 +33,16 @@ impl ApiServer {
         self
     }
 
-    /// Returns a new server with the same kinds, objects, roles and webhooks, which share memory until
-    /// they change. Faults, recorded requests and watches are not copied.
+    /// Returns a new server with the same kinds, objects, roles and webhooks. The copies share
+    /// memory until they change. Faults, recorded requests and watches are not copied.
     #[must_use]
     pub fn copy(&self) -> Self {
         let state = self.shared().state().copy();
         Self::with_shared(Shared::new(state))
     }
 
-    /// Returns the answer with which the server rejects a request, with the reason for the status code.
+    /// Returns the response with which the server rejects a request, with the reason that
+    /// corresponds to the status code.
     #[must_use]
     pub fn refusal(code: u16, message: &str) -> http::Response<ResponseBody> {
         json_response(code, &Failure::of_code(code, message).to_json())
@@ -96,21 +97,22 @@ impl ApiServer {
         Some((found.id.plural.clone(), found.namespaced))
     }
 
-    /// Returns when the garbage collector takes its next step, if one is planned.
+    /// Returns when the garbage collector takes its next step, if any is planned.
     #[must_use]
     pub fn next_collection(&self) -> Option<Instant> {
         self.shared().state().next_collection()
     }
 
-    /// Answers watches that accept any resource version with the objects of this version, as a server
-    /// whose cache is behind. They receive later changes afterwards. `None` ends it.
+    /// Simulates a stale watch cache: watches that accept any resource version start with the
+    /// objects of this version and then receive later changes. `None` restores the normal
+    /// behaviour.
     pub fn serve_past(&self, version: Option<u64>) {
         self.shared().state().past = version;
     }
 }
 
 impl StoredObject {
-    /// Returns a field of the metadata, or an empty text.
+    /// Returns a metadata field, or an empty string.
     #[must_use]
     pub fn metadata(&self, field: &str) -> &str {
         self.object["metadata"][field].as_str().unwrap_or_default()

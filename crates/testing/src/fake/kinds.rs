@@ -61,15 +61,15 @@ pub(super) struct Definition {
     /// Whether the kind is from a CRD or a Rust type, as opposed to a built-in kind.
     pub(super) custom: bool,
     pub(super) counts_generation: bool,
-    /// Whether objects are answered but not stored, such as `SubjectAccessReview`.
+    /// Whether objects get a response but are not stored, such as `SubjectAccessReview`.
     pub(super) review: bool,
     /// The storage version.
     pub(super) storage: String,
     /// The webhook that converts between versions. Without one, only `apiVersion` changes.
     pub(super) conversion: Option<Arc<ConversionHook>>,
     pub(super) versions: Vec<Version>,
-    /// The resource version at which the kind was served as it is now. Older objects may have other
-    /// fields and defaults.
+    /// The resource version since which the kind has been served in its present form. Older objects
+    /// may have other fields and defaults.
     pub(super) since: u64,
 }
 
@@ -105,8 +105,8 @@ impl Scale {
 }
 
 impl Definition {
-    /// Creates the definition for a Rust type. It has no schema, so all fields are kept and none is
-    /// validated.
+    /// Creates the definition for a Rust type. There is no schema, so all fields are kept and none
+    /// are validated.
     pub(super) fn of_type<K: Resource<DynamicType = (), Scope: 'static>>() -> Self {
         let kind = K::kind(&()).into_owned();
         let version = Version {
@@ -149,7 +149,7 @@ impl Definition {
     /// Creates the definition for a CRD.
     ///
     /// # Errors
-    /// Returns a phrase if a schema is not structural.
+    /// Returns a description of the problem if a schema is not structural.
     pub(super) fn of_crd(crd: &CustomResourceDefinition) -> Result<Self, String> {
         let (spec, names) = (&crd.spec, &crd.spec.names);
         let storage = spec.versions.iter().find(|version| version.storage);
@@ -188,13 +188,13 @@ impl Definition {
         self.versions.iter().find(|version| version.name == self.storage)
     }
 
-    /// Returns the version with an `apiVersion`, whether it is served or not.
+    /// Returns the version with the given `apiVersion`, whether it is served or not.
     pub(super) fn version_of(&self, api_version: &str) -> Option<&Version> {
         let mut versions = self.versions.iter();
         versions.find(|version| self.api_version(&version.name) == api_version)
     }
 
-    /// Returns a stored object as it is decoded: with the fields and defaults that its version has today.
+    /// Decodes a stored object with the fields and defaults that its version has today.
     pub(super) fn decode_stored<'a>(&self, stored: &'a Value) -> Cow<'a, Value> {
         let resource_version = string_at(stored, "/metadata/resourceVersion").parse::<u64>();
         let is_current = resource_version.is_ok_and(|at| at > self.since);
@@ -228,10 +228,10 @@ fn pointer(path: &str) -> String {
     path.replace('.', "/")
 }
 
-/// The source of the schema of a version.
+/// Where a version's schema comes from.
 #[derive(Debug)]
 pub(super) enum Source {
-    /// A custom resource. Its rules are compiled with the first write.
+    /// A custom resource. Its rules are compiled on the first write.
     Judged {
         definition: Box<rbuilder_judge::Definition>,
         judge: OnceLock<Box<Judge>>,
@@ -271,7 +271,7 @@ impl Version {
         }
     }
 
-    /// Returns the judge of a custom resource.
+    /// Returns the validator of a custom resource.
     pub(super) fn judge(&self) -> Option<&Judge> {
         match &*self.source {
             Source::Judged {
@@ -298,7 +298,7 @@ impl Version {
     }
 }
 
-/// The schema of an object with any fields.
+/// The schema of an object with arbitrary fields.
 pub(super) static OPEN: LazyLock<Schema> = LazyLock::new(|| with_metadata(None));
 
 /// Adds the fields that all objects have to a schema. Without a schema, all other fields are kept.

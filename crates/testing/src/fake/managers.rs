@@ -1,8 +1,9 @@
 //! Field managers: the entries of `metadata.managedFields`.
 //!
-//! Two writes share an entry only if name, operation and subresource are equal, and two updates only if
-//! their API versions are. An operator that applies a Deployment and updates its status has two entries, so applying without a
-//! field never removes what the same operator has written to the status.
+//! Two writes share an entry only if name, operation and subresource are equal; for updates, the
+//! API version must be equal, too. An operator that applies a Deployment and updates its status has
+//! two entries, so omitting a field from an apply never removes what the same operator has written
+//! to the status.
 
 use rbuilder_schema::Schema;
 use serde_json::{Value, json};
@@ -25,8 +26,8 @@ pub(super) struct Manager {
 }
 
 impl Manager {
-    /// Returns true if both are the same entry, ignoring their fields. An applier has one entry, in the
-    /// version that it has applied last.
+    /// Returns true if both are the same entry, ignoring their fields. An applier has a single
+    /// entry, in the version that it applied last.
     pub(super) fn is(&self, other: &Manager) -> bool {
         self.name == other.name
             && self.applies == other.applies
@@ -34,7 +35,7 @@ impl Manager {
             && self.subresource == other.subresource
     }
 
-    /// Returns the manager as in the message of a conflict.
+    /// Formats the manager as in a conflict message.
     pub(super) fn describe(&self) -> String {
         let mut said = format!("\"{}\"", self.name);
         if !self.subresource.is_empty() {
@@ -48,7 +49,7 @@ impl Manager {
     }
 }
 
-/// Returns true if two lists have the same entries, ignoring their times and order.
+/// Returns true if two lists contain the same entries, ignoring their times and order.
 pub(super) fn own_the_same(before: &[Manager], after: &[Manager]) -> bool {
     let has = |entry: &Manager| {
         let mut others = after.iter();

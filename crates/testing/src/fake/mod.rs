@@ -31,11 +31,12 @@
 //! - watches from any resource version, with bookmarks
 //! - shard selectors ([`ApiServer::sharding`]), which only few clusters have today
 //! - lists and watches of metadata only
-//! - custom resources are judged as kube-apiserver judges them, with its messages: unknown and repeated
-//!   fields (`fieldValidation`, with `Warning` headers), pruning, defaults, bounds, patterns, formats,
-//!   list keys, CEL rules, transition rules and ratcheting, for each version by its own schema
+//! - custom resource validation identical to kube-apiserver, including its messages: unknown and
+//!   repeated fields (`fieldValidation`, with `Warning` headers), pruning, defaults, bounds,
+//!   patterns, formats, list keys, CEL rules, transition rules and ratcheting, with a separate
+//!   schema for each version
 //! - the subresources `status` and `scale`
-//! - roles ([`ApiServer::role_from`]): requests outside of them are forbidden
+//! - roles ([`ApiServer::role_from`]): requests that they do not permit are forbidden
 //! - admission webhooks of the operator, called in the process ([`ApiServer::install_webhooks`]): rules,
 //!   selectors, match conditions, match policies, failure policies, timeouts, dry runs, reinvocation
 //! - conversion between versions, by the operator's webhook in the process or with the strategy `None`:
@@ -47,9 +48,9 @@
 //! # Not supported
 //! - For built-in kinds, only metadata and schemas are checked: the validation code of kube-apiserver is
 //!   missing, and only the most common defaults are set. CRDs are not validated.
-//! - Mutating webhooks are not called for the subresource `scale`, and no webhooks for evictions and for
-//!   what the garbage collector does. Match conditions have no `authorizer`. Admission policies are not
-//!   evaluated.
+//! - Mutating webhooks are not called for the subresource `scale`, and no webhooks are called for
+//!   evictions or for writes by the garbage collector. Match conditions have no `authorizer`.
+//!   Admission policies are not evaluated.
 //! - As with `envtest`, no controllers run: Deployments do not create Pods, and deleted namespaces
 //!   remain `Terminating`. Dependents of a deleted owner are kept, unless
 //!   [`ApiServer::collecting_garbage`] is called.
@@ -61,14 +62,14 @@
 //! in order, and the clock does not advance while a task is ready to run.
 
 // The server is a state and functions on it. A request is parsed (`request`), its kind is looked up
-// (`kinds`, `builtin`), and it is answered under one lock (`routes`, `read`, `write`, `patch`,
-// `delete`). Writes are decoded and judged by `rbuilder-judge` (`verdicts`, `typed` for applied
-// configurations). Webhooks are called between two attempts to answer a request (`webhooks`). Objects are
-// converted when they are read or stored (`versions`). Changes are
-// appended to a log, from which watches and lists of older versions read
-// (`store`, `watch`). Ownership of fields is split into sets of fields (`fields`), the entries of
-// managers (`managers`, `changes`) and the merge (`apply`). There are no tasks or timers except for those of
-// watches, so a paused clock only advances when all watches are idle.
+// (`kinds`, `builtin`), and it is handled under one lock (`routes`, `read`, `write`, `patch`,
+// `delete`). Writes are decoded and validated by `rbuilder-judge` (`verdicts`, `typed` for applied
+// configurations). Webhooks are called between two attempts to handle a request (`webhooks`).
+// Objects are converted when they are read or stored (`versions`). Changes are appended to a log,
+// from which watches and lists of older versions read (`store`, `watch`). Ownership of fields is
+// split into sets of fields (`fields`), the entries of managers (`managers`, `changes`) and the
+// merge (`apply`). Only watches use tasks and timers, so a paused clock only advances when all
+// watches are idle.
 
 mod apply;
 mod builtin;

@@ -166,9 +166,8 @@ fn patched(writer: Writer<'_>, content_type: &str, mut object: Value) -> Result<
     Ok(object)
 }
 
-/// Converts a patch to what evanphx/json-patch does with it, which kube-apiserver uses. Unlike RFC
-/// 6902, it adds a field that `replace` does not find, and a `test` for `null` passes if the field is
-/// absent.
+/// Emulates evanphx/json-patch, which kube-apiserver uses. Unlike RFC 6902, `replace` adds a field
+/// that does not exist, and a `test` for `null` passes if the field is absent.
 fn as_go_reads(patch: &json_patch::Patch, object: &Value) -> json_patch::Patch {
     let mut so_far = object.clone();
     let mut operations = Vec::new();
@@ -196,8 +195,8 @@ fn is_absent(object: &Value, path: &Pointer) -> bool {
     object.pointer(path.as_str()).is_none()
 }
 
-/// Returns whether an object has no such field. Neither a field of an absent object nor an item of a
-/// list counts.
+/// Returns true if the object does not contain the field. Neither a field of an absent object nor a
+/// list item counts as absent.
 fn is_absent_field(object: &Value, path: &Pointer) -> bool {
     let parent = path.parent().and_then(|parent| object.pointer(parent.as_str()));
     is_absent(object, path) && parent.is_some_and(Value::is_object)

@@ -1,8 +1,9 @@
-//! The last step of the merge of an apply: removes fields that the applier has applied before and that no
-//! manager owns now.
+//! The last step of merging an applied configuration: removes fields that the applier previously
+//! applied and that no manager owns now.
 //!
-//! A manager owns fields of the version in which it has written. The fields are removed in the version that
-//! the applier has applied before. What managers own in other versions is added again in their versions.
+//! A manager owns fields in the version in which it has written. The fields are removed in the
+//! version that the applier used before. Fields that managers own in other versions are then added
+//! again.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use super::kinds::Version;
 use super::managers::{Manager, manageable_part};
 use super::versions::Versions;
 
-/// The context of the step.
+/// The context of the pruning step.
 pub(super) struct Pruning<'a> {
     pub(super) versions: Versions<'a>,
     /// The version of the applied configuration.
@@ -26,8 +27,8 @@ pub(super) struct Pruning<'a> {
 }
 
 impl Pruning<'_> {
-    /// Returns the merged object without the fields of the earlier entry of the applier that none of the
-    /// managers, with the new entry of the applier, owns.
+    /// Returns the merged object without the fields in the applier's previous entry that no manager
+    /// owns now, including the applier's new entry.
     pub(super) fn prune<'m>(
         &self,
         merged: Value,
@@ -64,7 +65,7 @@ impl Pruning<'_> {
         self.convert(pruned, self.version)
     }
 
-    /// Adds the fields of a version again that are removed and that a manager owns.
+    /// Restores removed fields that a manager owns in this version.
     fn restore(
         &self,
         merged: &Value,
@@ -99,13 +100,14 @@ impl Pruning<'_> {
     }
 }
 
-/// Every object has metadata, so it is never removed, even if no manager owns a field in it.
+/// Keeps `metadata`: every object has it, so it is never removed, even if no manager owns a field
+/// in it.
 fn reserve_metadata(mut fields: Fields) -> Fields {
     fields.reserve("f:metadata");
     fields
 }
 
-/// Removes the fields that are in the first set and not in the second.
+/// Removes the fields that are in the first set but not in the second.
 fn remove(value: &mut Value, earlier: &Fields, wanted: &Fields, schema: Option<&Schema>) {
     let keys = match form_of(value, schema) {
         Form::Whole => return,

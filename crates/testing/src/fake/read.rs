@@ -1,4 +1,4 @@
-//! Reads single objects and lists, with pagination.
+//! Reads individual objects and lists, with pagination.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,8 +81,8 @@ impl State {
 /// The requested page of a list.
 struct Page {
     limit: Option<usize>,
-    /// Resource version of the first page and key of the last object on the previous page, from the
-    /// continue token.
+    /// Resource version of the first page and the key of the last object on the previous page,
+    /// decoded from the continue token.
     after: Option<(u64, Key)>,
 }
 

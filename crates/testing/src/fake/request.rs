@@ -92,9 +92,10 @@ pub struct Request {
     pub parameters: BTreeMap<String, String>,
     /// The body; `null` if it is empty or not JSON.
     pub body: Value,
-    /// The paths of the fields that are in the body several times.
+    /// Paths of fields that occur more than once in the body.
     pub(super) duplicates: Vec<String>,
-    /// True for requests of a client of [`ApiServer::admin`](super::ApiServer::admin).
+    /// Whether the request was sent by a client returned by
+    /// [`ApiServer::admin`](super::ApiServer::admin).
     pub by_admin: bool,
     /// The status code of the response; 0 if there was no response, see
     /// [`Fault::disconnect`](super::Fault::disconnect).
@@ -113,7 +114,7 @@ impl fmt::Display for Request {
     }
 }
 
-/// Writes what a request is about as one line.
+/// Writes the target of a request as a single line.
 pub(super) fn write_target(
     f: &mut fmt::Formatter<'_>,
     verb: Verb,
@@ -144,7 +145,8 @@ impl Request {
         ResourceId::new(&*self.group, &*self.resource)
     }
 
-    /// Returns a query parameter, such as `labelSelector`, decoded. Empty if the request has none.
+    /// Returns a decoded query parameter, such as `labelSelector`. Empty if the request does not
+    /// contain it.
     pub fn parameter(&self, name: &str) -> &str {
         self.parameters.get(name).map(String::as_str).unwrap_or_default()
     }
@@ -153,8 +155,8 @@ impl Request {
         matches!(self.parameter(name), "true" | "1")
     }
 
-    /// Parses the method, path and query of an HTTP request. `None` if the path leads to no
-    /// resource, such as a path for discovery.
+    /// Parses the method, path and query of an HTTP request. Returns `None` for paths that aren't
+    /// resources, such as discovery.
     pub fn parse(method: &Method, path: &str, query: &str) -> Option<Self> {
         let segments: Vec<String> = path
             .split('/')

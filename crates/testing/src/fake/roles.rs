@@ -1,4 +1,4 @@
-//! Roles: which requests the client of the operator may make, and which it has made.
+//! Roles: which requests the operator's client may make, and which it has made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,13 +12,13 @@ use super::kinds::{ResourceId, string_at};
 use super::request::{Request, Verb, write_target};
 use crate::manifests::{read_documents, service_account};
 
-/// kustomize's placeholder for the namespace of the operator.
+/// kustomize's placeholder for the operator's namespace.
 const PLACEHOLDER: &str = "system";
 
-/// The namespace of the operator: the default namespace of the clients.
+/// The operator's namespace: the default namespace of the clients.
 pub(super) const OWN_NAMESPACE: &str = "default";
 
-/// A permission that a client needed, in the terms of RBAC.
+/// A permission that a client needed, in RBAC terms.
 ///
 /// Formatted as one line, such as `update memos.example.com/status default/note`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,7 +39,7 @@ pub struct Permission {
 }
 
 impl Permission {
-    /// Returns the permission that the API server asks for before it handles a request.
+    /// Returns the permission that the API server requires for a request.
     pub(super) fn of(request: &Request) -> Self {
         let selected = || {
             let selector = request.parameter("fieldSelector");
@@ -63,7 +63,8 @@ impl Permission {
         }
     }
 
-    /// Returns the permission that an access review asks about; `None` if it is not about a resource.
+    /// Returns the permission that an access review asks about; `None` if the review is not about a
+    /// resource.
     fn of_review(attributes: &Value) -> Option<Self> {
         let text = |name: &str| Some(attributes[name].as_str()?.to_owned()).filter(|text| !text.is_empty());
         Some(Self {
@@ -76,7 +77,7 @@ impl Permission {
         })
     }
 
-    /// Returns true for reviews of oneself, which the role `system:basic-user` of every cluster permits.
+    /// Returns true for self reviews, which the role `system:basic-user` permits in every cluster.
     fn is_basic(&self) -> bool {
         let is_review_group = matches!(&*self.group, "authentication.k8s.io" | "authorization.k8s.io");
         self.verb == Verb::Create && is_review_group && self.resource.starts_with("selfsubject")
@@ -114,19 +115,19 @@ impl fmt::Display for Permission {
     }
 }
 
-/// The permissions of the operator, and those that it has asked for.
+/// The operator's permissions, and the permissions that it has needed so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Roles {
     /// The user of the operator, such as `system:serviceaccount:default:controller-manager`.
     user: String,
-    /// `None` if the operator may do everything.
+    /// `None` if the operator has all permissions.
     grants: Option<Vec<Grant>>,
     pub(super) asked: BTreeSet<Permission>,
     /// Whether the missing permissions have been reported.
     pub(super) is_reported: bool,
 }
 
-/// A rule of a role, and where the role is bound.
+/// A rule of a role and the namespace in which the role is bound.
 #[derive(Clone, Debug)]
 struct Grant {
     /// The kind and name of the role.
@@ -140,11 +141,11 @@ struct Grant {
 }
 
 impl Roles {
-    /// Reads roles and their bindings from the manifests of a folder.
+    /// Reads roles and bindings from the manifests in a folder.
     ///
     /// # Errors
-    /// Returns an error if a manifest cannot be read, if there is no role, or if a role that is bound
-    /// is absent.
+    /// Returns an error if a manifest cannot be read, if there is no role, or if a bound role does
+    /// not exist.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let documents: Vec<Value> = read_documents(path)?
             .into_iter()
@@ -205,7 +206,7 @@ impl Roles {
         })
     }
 
-    /// Returns the user of the operator; `None` if it has all permissions.
+    /// Returns the operator's user; `None` if it has all permissions.
     pub(super) fn user(&self) -> Option<&str> {
         self.grants.as_ref().map(|_| self.user.as_str())
     }
@@ -215,10 +216,10 @@ impl Roles {
         grants.iter().any(|grant| grant.permits(permission))
     }
 
-    /// Notes a permission that the operator needs.
+    /// Records a permission that the operator needs.
     ///
     /// # Errors
-    /// Returns the failure that the API server answers with if the operator does not have it.
+    /// Returns the API server's failure if the operator does not have the permission.
     pub(super) fn check(&mut self, permission: Permission) -> Result<(), Failure> {
         if permission.is_basic() {
             return Ok(());
@@ -251,13 +252,13 @@ impl Roles {
         json!({ "allowed": permission.is_none_or(|permission| self.permits(&permission)) })
     }
 
-    /// Returns the permissions that were asked for and are not in the roles.
+    /// Returns the permissions that the operator needed but the roles do not grant.
     pub(super) fn missing(&self) -> impl Iterator<Item = &Permission> {
         self.asked.iter().filter(|permission| !self.permits(permission))
     }
 
-    /// Describes the permissions that were asked for and are not in the roles, each with the marker that
-    /// grants it. Returns `None` if there are none.
+    /// Describes the permissions that the operator needed but the roles do not grant, each with the
+    /// marker that grants it. Returns `None` if there are none.
     pub(super) fn describe_missing(&self) -> Option<String> {
         let lines: Vec<String> = self
             .missing()
@@ -267,7 +268,7 @@ impl Roles {
         (!lines.is_empty()).then(|| format!("{said}{}", lines.concat()))
     }
 
-    /// Returns the verbs and resources in the roles that nothing has asked for.
+    /// Returns the verbs and resources in the roles that the operator never needed.
     pub(super) fn unused(&self) -> Vec<String> {
         let grants = self.grants.iter().flatten();
         let mut unused: Vec<String> = grants.flat_map(|grant| grant.unused(&self.asked)).collect();
@@ -296,7 +297,7 @@ impl Grant {
                 || any_of.is_some_and(|any| self.resources.contains(&any)))
     }
 
-    /// Returns each single permission of the rule that permits none of the requests.
+    /// Returns the individual permissions of the rule that permit none of the requests.
     fn unused(&self, asked: &BTreeSet<Permission>) -> Vec<String> {
         let mut unused = Vec::new();
         for group in &self.groups {
@@ -324,7 +325,8 @@ impl Grant {
     }
 }
 
-/// Returns the rules of a role. `place` is a namespaced object that limits them to its namespace.
+/// Returns the rules of a role. If `place` is a namespaced object, they are limited to its
+/// namespace.
 fn grants_of(role: &Value, place: Option<&Value>) -> Vec<Grant> {
     let namespace = place.map(|place| match string_at(place, "/metadata/namespace") {
         "" | PLACEHOLDER => OWN_NAMESPACE.to_owned(),

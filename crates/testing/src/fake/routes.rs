@@ -189,8 +189,8 @@ impl Call<'_> {
     }
 }
 
-/// Answers an authentication or authorization review. All users are authenticated, and all except
-/// for the operator have all permissions.
+/// Answers an authentication or authorization review. All users are authenticated, and everyone but
+/// the operator has all permissions.
 fn review(writer: Writer<'_>, roles: &Roles) -> Result<Answer, Failure> {
     if writer.request.verb != Verb::Create {
         return Ok(Answer::NoSuchPath);

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::failure::{Cause, Failure};
 use super::kinds::Scale;
 
-/// Returns the `Scale` for an object.
+/// Returns an object's `Scale`.
 pub(super) fn to_scale(object: &Value, scale: &Scale) -> Value {
     let metadata = &object["metadata"];
     let mut kept = Map::new();
@@ -43,8 +43,8 @@ fn selector_text(selector: &Value) -> String {
     terms.collect::<Vec<_>>().join(",")
 }
 
-/// Returns the object with the number of replicas from a `Scale`. A negative number of a custom
-/// resource is refused later, with all other violations.
+/// Returns the object with the number of replicas from a `Scale`. For custom resources, a negative
+/// number is rejected later, along with all other violations.
 pub(super) fn set_replicas(
     object: &Value,
     wanted: &Value,

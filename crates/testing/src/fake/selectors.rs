@@ -1,4 +1,4 @@
-//! Label and field selectors of lists and watches.
+//! Label and field selectors for lists and watches.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -30,7 +30,7 @@ enum Requirement {
 }
 
 impl Selector {
-    /// Reads the selectors of a request. A server without sharding ignores the selector of a shard.
+    /// Parses a request's selectors. Without sharding, the shard selector is ignored.
     pub(super) fn read(request: &Request, version: &Version, sharding: bool) -> Result<Self, Failure> {
         let fields = parse_field_selector(request.parameter("fieldSelector"))?;
         for (field, ..) in &fields {
@@ -53,24 +53,24 @@ impl Selector {
         })
     }
 
-    /// Returns the selector of the shard, if the server has applied it.
+    /// Returns the shard selector, if the server has applied it.
     pub(super) fn shard(&self) -> Option<&Shard> {
         self.shard.as_ref()
     }
 
-    /// Returns true if the namespace and the name match, and the object may.
+    /// Returns true if the namespace and name match. The object itself still has to be checked.
     pub(super) fn matches_key(&self, key: &Key) -> bool {
         let (namespace, name) = key;
         self.namespace.as_ref().is_none_or(|wanted| wanted == namespace)
             && self.name.as_ref().is_none_or(|wanted| wanted == name)
     }
 
-    /// Returns false if the key decides.
+    /// Returns false if the key alone decides whether an object matches.
     pub(super) fn needs_object(&self) -> bool {
         !self.labels.is_empty() || !self.fields.is_empty() || self.shard.is_some()
     }
 
-    /// Returns true if an object matches, which has been read in the version of the request.
+    /// Returns true if an object matches. `object` must be in the request's version.
     pub(super) fn matches(&self, key: &Key, object: &Value) -> bool {
         self.matches_key(key)
             && self.shard.as_ref().is_none_or(|shard| shard.contains(object))
@@ -83,7 +83,7 @@ impl Selector {
 }
 
 impl Requirement {
-    /// Reads an item of `matchExpressions`; `None` if its operator is unknown.
+    /// Parses an item of `matchExpressions`; `None` if its operator is unknown.
     fn of_expression(expression: &Value) -> Option<Self> {
         let key = expression["key"].as_str()?.to_owned();
         let values = expression["values"].as_array().into_iter().flatten();

@@ -32,7 +32,7 @@ use super::warnings::Warnings;
 use super::webhooks::{Reviews, Webhooks};
 use crate::manifests::read_documents;
 
-/// The body of a response. The frames of a watch are lines with one event each.
+/// The body of a response. Each frame of a watch is a line with one event.
 pub type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
 
 /// An API server in the test process. Clones share the same server. See [the module](super).
@@ -47,8 +47,8 @@ pub(super) struct Shared {
     state: Mutex<State>,
     /// A counter that changes when watches must check for new changes.
     pub(super) changed: watch::Sender<u64>,
-    /// Wakes the watches in the order in which they wait. The channel would wake them in a random
-    /// order, and simulations must be repeatable.
+    /// Wakes the watches in the order in which they started waiting. The channel would wake them in
+    /// random order, but simulations must be repeatable.
     woken: Notify,
 }
 
@@ -70,12 +70,12 @@ impl Shared {
         self.woken.notify_waiters();
     }
 
-    /// Waits until something has changed that a receiver has not seen.
+    /// Waits for a change that the receiver has not seen yet.
     pub(super) async fn changed_since(&self, seen: &watch::Receiver<u64>) {
         loop {
-            // Before the check, so that a change in between is not missed.
+            // Subscribe before checking, so that a change in between is not missed.
             let woken = self.woken.notified();
-            // The sender exists as long as this state.
+            // The sender lives as long as this state.
             if seen.has_changed().unwrap_or(true) {
                 return;
             }
@@ -90,8 +90,8 @@ impl Default for ApiServer {
     }
 }
 
-/// A test whose operator lacks a permission usually fails while it waits for something else, and does
-/// not reach [`ApiServer::assert_role_fits`].
+/// A test whose operator lacks a permission usually fails while waiting for something else, before
+/// it reaches [`ApiServer::assert_role_fits`].
 impl Drop for ApiServer {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -157,14 +157,16 @@ impl ApiServer {
         )))
     }
 
-    /// Installs the webhook configurations from a file or folder, such as `config/webhook/manifests.yaml`,
-    /// and calls the webhooks of the operator in this process. Documents of other kinds are ignored.
+    /// Installs the webhook configurations from a file or folder, such as
+    /// `config/webhook/manifests.yaml`, and calls the operator's webhooks in this process.
+    /// Documents of other kinds are ignored.
     ///
-    /// Takes the webhooks out of the operator, a `rbuilder::Manager`, so that it does not serve them itself;
-    /// it need not be started. Requests for which the configurations match wait for the webhooks, which are
-    /// found by the path in `clientConfig`. Configurations that the test or the operator creates later count
-    /// too. As with `envtest`, a webhook that is restricted to the namespace of the manager is called for
-    /// all namespaces.
+    /// Takes the webhooks out of the operator (a `rbuilder::Manager`), so that the operator does
+    /// not serve them itself. The operator doesn't need to be started. Requests matched by the
+    /// configurations wait for the webhooks, which are looked up by the path in `clientConfig`.
+    /// Configurations that the test or the operator creates later take effect, too. As with
+    /// `envtest`, a webhook that is restricted to the manager's namespace is called for all
+    /// namespaces.
     ///
     /// # Errors
     /// Returns an error if the path cannot be read or contains no webhook configuration, or if a document is
@@ -201,9 +203,10 @@ impl ApiServer {
     /// Calls the conversion webhooks of the operator in this process, like
     /// [`install_webhooks`](Self::install_webhooks), for an operator without admission webhooks.
     ///
-    /// The CRDs of the kinds that the operator converts get the conversion strategy `Webhook`, as
-    /// kustomize's patches set it for a cluster. This includes CRDs that are installed later. Objects are
-    /// stored in the storage version, and converted whenever they are read or written in another one.
+    /// The CRDs of kinds that the operator converts are set to the conversion strategy `Webhook`,
+    /// as kustomize's patches do in a cluster. This includes CRDs installed later. Objects are
+    /// stored in the storage version, and converted whenever they are read or written in another
+    /// version.
     ///
     /// # Panics
     /// Panics if a CRD cannot be changed.
@@ -238,7 +241,7 @@ impl ApiServer {
         self.apply(&ResourceId::crds(), crd)
     }
 
-    /// Applies a cluster-scoped object of the version `v1` for the test.
+    /// Applies a cluster-scoped `v1` object on behalf of the test.
     fn apply(&self, id: &ResourceId, object: Value) -> Result<(), String> {
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let mut request = internal_request(Verb::Patch, id, None, Some(&name));
@@ -315,7 +318,7 @@ impl ApiServer {
     /// Runs a garbage collector: it deletes objects whose owners are all gone, respects propagation
     /// policies, and empties and removes terminating namespaces.
     ///
-    /// It takes the same steps as the collector of a cluster: one object at a time, with 10 ms of
+    /// It takes the same steps as the collector in a cluster: one object at a time, with 10 ms of
     /// tokio's clock between two steps. The operator can therefore act between steps, and tests
     /// must wait for the result, as on a real server.
     #[must_use]
@@ -324,29 +327,30 @@ impl ApiServer {
         self
     }
 
-    /// Applies the `shardSelector` of lists and watches from now on, or ignores it like an API server
-    /// without the feature gate `ShardedListAndWatch`, which is the default.
+    /// Sets whether lists and watches apply the `shardSelector` from now on. By default it is
+    /// ignored, as by an API server without the feature gate `ShardedListAndWatch`.
     ///
-    /// The UIDs of objects created afterwards are spread over the hash space. Open watches keep what
-    /// they have. A test can therefore change it while an operator runs, as
-    /// during the upgrade of a control plane with several API servers.
+    /// The UIDs of objects created afterwards are spread over the hash space. Watches that are
+    /// already open do not change. A test can therefore toggle this while an operator runs, to
+    /// simulate an upgrade of a control plane with several API servers.
     pub fn sharding(&self, enabled: bool) {
         self.shared.state().sharding = Some(enabled);
     }
 
-    /// Gives the clients of [`client`](Self::client) the permissions of roles instead of all
-    /// permissions. Requests outside of them are forbidden, with the words of kube-apiserver.
+    /// Limits the clients returned by [`client`](Self::client) to the permissions granted by roles.
+    /// All other requests are forbidden, with kube-apiserver's messages.
     ///
-    /// Reads the manifests in a folder such as `config/rbac`: the roles that are bound to a service
-    /// account or, without such bindings, all roles. `system`, kustomize's placeholder for the namespace
-    /// of the operator, stands for `default`, the namespace of the clients. The test itself uses a client
-    /// of [`admin`](Self::admin).
+    /// Reads the manifests in a folder such as `config/rbac`: the roles bound to a service account
+    /// or, without such bindings, all roles. `system`, kustomize's placeholder for the operator's
+    /// namespace, is replaced with `default`, the clients' namespace. The test itself should use a
+    /// client returned by [`admin`](Self::admin).
     ///
-    /// If the test fails, missing permissions are printed like those of
-    /// [`assert_role_fits`](Self::assert_role_fits), because they may be the reason.
+    /// If the test fails, missing permissions are printed as in
+    /// [`assert_role_fits`](Self::assert_role_fits), because they may be the cause.
     ///
     /// # Panics
-    /// Panics if the manifests cannot be read or have no role, or if a role that is bound is absent.
+    /// Panics if the manifests cannot be read or contain no role, or if a bound role does not
+    /// exist.
     #[must_use]
     #[track_caller]
     pub fn role_from(self, folder: impl AsRef<Path>) -> Self {
@@ -357,8 +361,8 @@ impl ApiServer {
         self
     }
 
-    /// Returns a new client with the permissions of [`role_from`](Self::role_from), or with all
-    /// permissions without it, and the default namespace `default`.
+    /// Returns a new client with the permissions set by [`role_from`](Self::role_from), or with all
+    /// permissions if it was not called. The client's default namespace is `default`.
     ///
     /// # Panics
     /// Panics if called outside a tokio runtime.
@@ -367,7 +371,7 @@ impl ApiServer {
         self.client_as(false)
     }
 
-    /// Returns a new client with all permissions and the default namespace `default`.
+    /// Returns a new client with all permissions. Its default namespace is `default`.
     ///
     /// # Panics
     /// Panics if called outside a tokio runtime.
@@ -385,16 +389,17 @@ impl ApiServer {
         Client::new(service, OWN_NAMESPACE)
     }
 
-    /// Returns the permissions that the requests of [`client`](Self::client) needed, sorted and each
-    /// once.
+    /// Returns the permissions needed by the requests of [`client`](Self::client), sorted and
+    /// without duplicates.
     #[must_use]
     pub fn permissions(&self) -> Vec<Permission> {
         self.shared.state().roles.asked.iter().cloned().collect()
     }
 
-    /// Asserts that the roles of [`role_from`](Self::role_from) permit everything that the operator has
-    /// asked for. Returns the verbs and resources in the roles that it has not asked for, such as
-    /// `ClusterRole manager-role: delete deployments in apps`: a test that uses everything has none.
+    /// Asserts that the roles set by [`role_from`](Self::role_from) permit everything that the
+    /// operator requested. Returns the verbs and resources in the roles that it never requested,
+    /// such as `ClusterRole manager-role: delete deployments in apps`. The list is empty if the
+    /// test exercises everything.
     ///
     /// # Panics
     /// Panics with the missing permissions, each with the marker to add.
@@ -408,7 +413,7 @@ impl ApiServer {
         state.roles.is_reported = true;
         let missing = state.roles.describe_missing();
         let unused = state.roles.unused();
-        // A panic must not poison the lock.
+        // Don't poison the lock with the panic.
         drop(state);
         if let Some(missing) = missing {
             panic!("{missing}");
@@ -432,8 +437,8 @@ impl ApiServer {
         }
     }
 
-    /// Returns the permissions that the operator has asked for and that the roles of
-    /// [`role_from`](Self::role_from) lack. Empty without roles.
+    /// Returns the permissions that the operator needed but the roles set by
+    /// [`role_from`](Self::role_from) do not grant. Empty without roles.
     #[must_use]
     pub fn missing_permissions(&self) -> Vec<Permission> {
         self.shared.state().roles.missing().cloned().collect()
@@ -504,12 +509,12 @@ impl ApiServer {
         self.shared.state().requests.forget();
     }
 
-    /// Answers an HTTP request, as the service behind [`client`](Self::client) does, or behind
-    /// [`admin`](Self::admin) with `by_admin`.
+    /// Handles an HTTP request like the service behind [`client`](Self::client), or behind
+    /// [`admin`](Self::admin) if `by_admin` is set.
     ///
     /// # Errors
-    /// Returns an error if a [fault](Self::inject) breaks the connection, or the request's body cannot
-    /// be read.
+    /// Returns an error if a [fault](Self::inject) breaks the connection, or if the request body
+    /// cannot be read.
     pub async fn call(
         &self,
         request: http::Request<Body>,
@@ -570,7 +575,8 @@ impl ApiServer {
         Ok(response)
     }
 
-    /// Processes a request with the reviews that are there. If it needs another one, nothing has changed.
+    /// Processes a request with the webhook responses received so far. If another response is
+    /// needed, nothing has changed.
     fn attempt(
         &self,
         request: &Request,
@@ -606,8 +612,8 @@ impl ApiServer {
     }
 }
 
-/// Removes the match conditions that restrict webhooks to the namespace of the manager, in which a test
-/// creates no objects. A condition that excludes the namespace is kept.
+/// Removes the match conditions that restrict webhooks to the manager's namespace, because tests
+/// create no objects there. A condition that excludes the namespace is kept.
 fn remove_restrictions(configuration: &mut Value) {
     for webhook in configuration["webhooks"].as_array_mut().into_iter().flatten() {
         let conditions = webhook.get_mut("matchConditions").and_then(Value::as_array_mut);
@@ -620,7 +626,7 @@ fn remove_restrictions(configuration: &mut Value) {
     }
 }
 
-/// Creates a request that the server handles for itself.
+/// Creates a request on behalf of the server itself.
 fn internal_request(verb: Verb, id: &ResourceId, namespace: Option<&str>, name: Option<&str>) -> Request {
     Request {
         verb,
@@ -638,7 +644,7 @@ fn internal_request(verb: Verb, id: &ResourceId, namespace: Option<&str>, name: 
     }
 }
 
-/// Handles a request of the server itself.
+/// Handles a request made by the server itself.
 fn answer_internal(shared: &Arc<Shared>, request: &Request, headers: &Headers) -> Result<Answer, Failure> {
     answer_request(
         shared,
@@ -662,8 +668,8 @@ fn read_headers(headers: &HeaderMap) -> Headers {
     }
 }
 
-/// Parses a body. Returns `null` if it is empty or malformed; handlers that need a body reject it.
-/// The second value has the paths of fields that occur several times.
+/// Parses a request body. Returns `null` if it is empty or malformed; handlers that need a body
+/// reject it. The second value contains the paths of fields that occur more than once.
 fn parse_body(bytes: &[u8], content_type: &str) -> (Value, Vec<String>) {
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     if let Ok(body) = rbuilder_judge::Body::parse(text) {

@@ -1,4 +1,4 @@
-//! Shard selectors of lists and watches: `shardRange(object.metadata.uid, '0x…', '0x…') || …`.
+//! Shard selectors for lists and watches: `shardRange(object.metadata.uid, '0x…', '0x…') || …`.
 
 use serde_json::Value;
 
@@ -6,14 +6,14 @@ use super::failure::Failure;
 
 /// The end of the hash space.
 const SPACE_END: u128 = 1 << 64;
-/// The fields that a selector may name.
+/// The fields supported in a selector.
 const FIELDS: [&str; 2] = ["object.metadata.uid", "object.metadata.namespace"];
 
-/// A part of the objects, by the hash of a field.
+/// A subset of the objects, selected by the hash of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shard {
     field: String,
-    /// Starts and ends, which are exclusive.
+    /// Starts (inclusive) and ends (exclusive).
     ranges: Vec<(u128, u128)>,
 }
 
@@ -32,7 +32,7 @@ impl Shard {
             .any(|(start, end)| (*start..*end).contains(&hash))
     }
 
-    /// Returns the selector as the server repeats it in lists.
+    /// Formats the selector as the server echoes it in lists.
     pub(super) fn to_text(&self) -> String {
         let ranges = self
             .ranges
@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    /// The messages of kube-apiserver 1.37.2.
+    /// The messages are from kube-apiserver 1.37.2.
     #[test]
     fn invalid_selectors_are_refused_like_in_kubernetes() {
         let check = |selector: &str, why: &str| {

@@ -34,7 +34,7 @@ pub(super) struct Change {
     pub(super) object: Arc<Value>,
 }
 
-/// The state of a server. Guarded by one lock.
+/// The server's state. Guarded by a single lock.
 #[derive(Debug)]
 pub(super) struct State {
     kinds: BTreeMap<ResourceId, Arc<Definition>>,
@@ -50,26 +50,27 @@ pub(super) struct State {
     pub(super) roles: Roles,
     /// The garbage collector, if enabled.
     pub(super) collector: Option<Collector>,
-    /// The version of which watches from any version receive the objects, instead of the latest.
+    /// If set, watches that accept any version start with the objects of this version instead of
+    /// the latest.
     pub(super) past: Option<u64>,
-    /// Answers the reviews of webhooks, which are not called without it.
+    /// Calls webhooks. If unset, no webhooks are called.
     pub(super) webhooks: Option<WebhookHandler>,
-    /// Whether lists and watches apply the selector of a shard; `None` unless a test has decided.
+    /// Whether lists and watches apply the shard selector; `None` if the test has not set it.
     pub(super) sharding: Option<bool>,
     names: u64,
     clock: Clock,
-    /// What the current request has taken.
+    /// Values used by the current request.
     taken: Taken,
 }
 
-/// The time and the names that a request has taken from the state. A request that is processed several
-/// times, because it waits for webhooks, gets the same ones again.
+/// The time and the names that a request has used. A request that waits for webhooks is processed
+/// several times and gets the same values each time.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     /// `None` outside of requests.
     now: Option<Timestamp>,
     names: Vec<u64>,
-    /// The number of names that the current attempt has used.
+    /// Number of names used by the current attempt.
     used: usize,
 }
 
@@ -188,7 +189,7 @@ impl State {
         }
     }
 
-    /// Restarts the clock at a time.
+    /// Restarts the clock at the given time.
     pub(super) fn start_clock(&mut self, wall: Timestamp) {
         let start = Instant::now();
         self.clock = Clock { wall, start };
@@ -317,10 +318,10 @@ impl State {
         now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
-    /// Returns a new uid in the format of a UUID. Uids are the same in every run.
+    /// Returns a new uid in UUID format. Uids are the same in every run.
     pub(super) fn uid(&mut self) -> String {
         let name = self.take_name();
-        // The hash of a shard barely depends on the last digits, which are random in a cluster.
+        // The shard hash barely depends on the last digits, which are random in a cluster.
         let spread = match self.sharding {
             Some(_) => name.wrapping_mul(0x9e37_79b9_7f4a_7c15),
             None => 0,
@@ -332,7 +333,7 @@ impl State {
         )
     }
 
-    /// Returns a number that no other name has.
+    /// Returns a number for a unique name.
     fn take_name(&mut self) -> u64 {
         if let Some(name) = self.taken.names.get(self.taken.used) {
             self.taken.used += 1;
@@ -346,14 +347,14 @@ impl State {
         self.names
     }
 
-    /// Begins an attempt to process a request, with what earlier attempts have taken.
+    /// Begins an attempt to process a request, reusing the values from earlier attempts.
     pub(super) fn begin(&mut self, mut taken: Taken) {
         taken.now.get_or_insert_with(|| self.clock.now());
         taken.used = 0;
         self.taken = taken;
     }
 
-    /// Ends an attempt to process a request, and returns what it has taken.
+    /// Ends an attempt to process a request, and returns the values that it used.
     pub(super) fn end(&mut self) -> Taken {
         std::mem::take(&mut self.taken)
     }

@@ -1,5 +1,5 @@
-//! Checks that an applied configuration fits the types of its schema, as structured-merge-diff does
-//! before it merges. Bounds and rules are checked later, of the merged object.
+//! Checks that an applied configuration matches the types in its schema, as structured-merge-diff
+//! does before merging. Bounds and rules are checked later, on the merged object.
 
 use rbuilder_judge::go;
 use rbuilder_schema::{ListType, Schema, SchemaType};
@@ -9,8 +9,8 @@ use super::fields::{field_schema, item_schema, item_step, step_path};
 
 /// Returns the mismatches, each with its path: `.spec.sise: field not declared in schema`.
 ///
-/// The server stops at the first undeclared field of an object, in random order. Here it is the
-/// first one by name.
+/// The server stops at the first undeclared field of an object, in random order. We report the
+/// first in alphabetical order.
 pub(super) fn find_mismatches(value: &Value, schema: &Schema) -> Vec<String> {
     let mut found = Vec::new();
     visit(value, Some(schema), "", &mut found);
@@ -22,9 +22,9 @@ fn visit(value: &Value, schema: Option<&Schema>, path: &str, found: &mut Vec<Str
         return;
     };
     let mut refuse = |why: String| found.push(format!("{path}: {why}"));
-    // How Go prints a value of structured-merge-diff.
+    // The value as structured-merge-diff prints it.
     let shown = || go::plain(value);
-    // structured-merge-diff accepts any scalar for a text with a format other than `byte`.
+    // structured-merge-diff accepts any scalar for a string with a format other than `byte`.
     let has_format = schema.format.as_deref().is_some_and(|format| format != "byte");
     let is_no_scalar = has_format && (value.is_object() || value.is_array());
     match schema.schema_type {
@@ -143,7 +143,7 @@ fn check_item(item: &Value, keys: Option<&[String]>, inner: Option<&Schema>) -> 
     Some(why.to_owned())
 }
 
-/// Prints a value like the verb `%#v`.
+/// Formats a value like `%#v` in Go.
 fn go_syntax(value: &Value) -> String {
     match value {
         Value::String(text) => go::quote(text),

@@ -1,4 +1,4 @@
-//! Decodes and judges the objects of writes. `rbuilder-judge` has the rules.
+//! Decodes and validates written objects. The rules are in `rbuilder-judge`.
 
 use rbuilder_judge::{Body, Builtin, Decoded, FieldValidation, Verdict};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use super::write::Writer;
 
 impl Writer<'_> {
     /// Decodes the object in the request body: prunes it and sets its defaults. Warns about unknown
-    /// and repeated fields, or refuses them, as the request asks for.
+    /// and repeated fields or rejects them, depending on the request.
     pub(super) fn decoded(&self) -> Result<Value, Failure> {
         let body = Body::from(self.request.body.clone());
         let body = body.with_duplicates(self.request.duplicates.iter().cloned());
@@ -35,7 +35,7 @@ impl Writer<'_> {
         Ok(object)
     }
 
-    /// Decodes an object that the server has made itself.
+    /// Decodes an object that the server has created itself.
     pub(super) fn settled(&self, object: Value) -> Result<Value, Failure> {
         let decoded = self.decode(&Body::from(object), FieldValidation::Ignore)?;
         Ok(decoded.object)
@@ -56,7 +56,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Judges a new object. Returns it as it is stored.
+    /// Validates a new object. Returns it in the form to be stored.
     pub(super) fn judge_new(&self, object: Value) -> Result<Value, Failure> {
         let Some(judge) = self.version.judge() else {
             self.builtin().check(&object, None)?;
@@ -66,7 +66,8 @@ impl Writer<'_> {
         self.conclude(judge.check_new(object, namespace))
     }
 
-    /// Judges an update of an object or of its status. Returns the object as it is stored.
+    /// Validates an update of an object or of its status. Returns the object in the form to be
+    /// stored.
     pub(super) fn judge_update(&self, object: Value, old: &Value) -> Result<Value, Failure> {
         let Some(judge) = self.version.judge() else {
             self.builtin().check(&object, Some(old))?;
@@ -85,7 +86,7 @@ impl Writer<'_> {
 
     fn builtin(&self) -> Builtin<'_> {
         let definition = self.definition;
-        // The schema of schemas is recursive, so the catalogue does not have it.
+        // The schema of schemas is recursive, so the catalogue does not contain it.
         let is_crd = definition.id == ResourceId::crds();
         Builtin {
             group: &definition.id.group,

@@ -1,5 +1,5 @@
-//! Converts objects between the versions of their kind: by the webhook of the CRD or, without one, by
-//! changing `apiVersion`.
+//! Converts objects between the versions of their kind, with the CRD's webhook or, if it has none,
+//! by changing `apiVersion`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::selectors::Selector;
 use super::store::Key;
 use super::webhooks::Reviews;
 
-/// The versions of a kind, with what converts between them.
+/// The versions of a kind and how to convert between them.
 #[derive(Clone, Copy)]
 pub(super) struct Versions<'a> {
     pub(super) definition: &'a Definition,
@@ -20,7 +20,7 @@ pub(super) struct Versions<'a> {
 }
 
 impl<'a> Versions<'a> {
-    /// Returns a stored object as it is read in a version: with the fields and defaults of today.
+    /// Reads a stored object in the given version, with today's fields and defaults.
     pub(super) fn read<'o>(self, stored: &'o Value, version: &Version) -> Result<Cow<'o, Value>, Failure> {
         let decoded = self.definition.decode_stored(stored);
         if !self.definition.custom || self.is_in(&decoded, version) {
@@ -37,7 +37,7 @@ impl<'a> Versions<'a> {
         }
     }
 
-    /// Returns a stored object for a `GET`, whose failures have other words.
+    /// Returns a stored object for a `GET`, which reports failures with a different message.
     pub(super) fn get<'o>(self, stored: &'o Value, version: &Version) -> Result<Cow<'o, Value>, Failure> {
         self.read(stored, version).map_err(|failure| {
             if self.reviews.is_pending() || failure.code != 500 {
@@ -56,7 +56,7 @@ impl<'a> Versions<'a> {
         })
     }
 
-    /// Converts an object in the storage, where it has no resource version.
+    /// Converts an object as stored, i.e. without a resource version.
     fn convert_stored(self, object: &Value, version: &Version) -> Result<Value, Failure> {
         let mut bare = object.clone();
         let metadata = bare["metadata"].as_object_mut();
@@ -68,7 +68,7 @@ impl<'a> Versions<'a> {
         Ok(converted)
     }
 
-    /// Returns an object as it is read in the storage version when it has been stored.
+    /// Returns the object as it would be read in the storage version after it has been stored.
     pub(super) fn to_stored(self, mut object: Value) -> Result<Value, Failure> {
         let definition = self.definition;
         let storage = definition.storage_version();
@@ -82,7 +82,8 @@ impl<'a> Versions<'a> {
         Ok(judge.read(&self.convert_stored(&object, storage)?))
     }
 
-    /// Converts an object to a version. Nothing changes if it is in this version already.
+    /// Converts an object to the given version. Returns it unchanged if it already is in this
+    /// version.
     pub(super) fn convert(self, object: &Value, version: &Version) -> Result<Value, Failure> {
         let definition = self.definition;
         if self.is_in(object, version) {
@@ -105,10 +106,11 @@ impl<'a> Versions<'a> {
         Ok(judge.convert(&webhook.convert(self.reviews, object, &wanted)?))
     }
 
-    /// Returns the objects that match a selector, as they are read in a version.
+    /// Returns the objects that match a selector, converted to the given version.
     ///
     /// # Errors
-    /// Returns the first failure of a conversion. If conversions are pending, all of them are.
+    /// Returns the first conversion failure. If conversions are pending, all of them have been
+    /// requested.
     pub(super) fn select<'o>(
         self,
         objects: impl IntoIterator<Item = (&'o Key, &'o Arc<Value>)>,
@@ -145,7 +147,7 @@ impl<'a> Versions<'a> {
     }
 }
 
-/// An object that a list or watch selects.
+/// An object selected by a list or watch.
 #[derive(Clone, Debug)]
 pub(super) struct Selected {
     pub(super) stored: Arc<Value>,

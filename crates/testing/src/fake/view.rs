@@ -29,7 +29,7 @@ impl View {
         }
     }
 
-    /// Returns false if the kind is not served any more, or not in this way.
+    /// Returns false if the kind is no longer served, or no longer in this form.
     pub(super) fn is_served(&self, state: &State) -> bool {
         let served = state.kind(&self.definition.id);
         served.is_some_and(|served| Arc::ptr_eq(served, &self.definition))
@@ -51,7 +51,7 @@ impl View {
         &self.version
     }
 
-    /// Returns the representation of an object that has been read in the requested version.
+    /// Returns the representation of an object that has already been read in the requested version.
     pub(super) fn show(&self, object: &Value) -> Value {
         if self.metadata_only {
             return json!({
@@ -64,12 +64,12 @@ impl View {
         shown
     }
 
-    /// Returns the representation of a list with this list metadata.
+    /// Serializes a list with the given list metadata.
     pub(super) fn list(&self, items: &[(Key, Selected)], metadata: &Value) -> Value {
         let items = items.iter().map(|(_, item)| self.show(&item.read));
         if self.metadata_only {
             let mut metadata = metadata.clone();
-            // The server applies the selector, but does not say so.
+            // The server applies the selector without reporting it.
             metadata.as_object_mut().map(|fields| fields.remove("shardInfo"));
             return json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
@@ -77,7 +77,7 @@ impl View {
             });
         }
         let item = |mut shown: Value| {
-            // The items of lists of built-in kinds omit both.
+            // Items in lists of built-in kinds omit both.
             if let Some(fields) = shown.as_object_mut().filter(|_| !self.definition.custom) {
                 fields.remove("apiVersion");
                 fields.remove("kind");
@@ -90,7 +90,7 @@ impl View {
         })
     }
 
-    /// Returns the object in a bookmark event.
+    /// Returns the object for a bookmark event.
     pub(super) fn bookmark(&self, kind: &str, version: u64, ends_initial_events: bool) -> Value {
         let (kind, api_version) = if self.metadata_only {
             ("PartialObjectMetadata", "meta.k8s.io/v1")

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 /// The code of warnings without a more specific one, as in RFC 7234.
 const CODE: u16 = 299;
 
-/// The warnings about a request, in order and each once.
+/// The warnings about a request, in order and without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct Warnings(RefCell<Vec<String>>);
 
@@ -19,10 +19,10 @@ impl Warnings {
         }
     }
 
-    /// Returns the values of the headers.
+    /// Returns the header values.
     pub(super) fn to_headers(&self) -> Vec<String> {
         let quote = |text: &String| {
-            // Control characters end or damage a header.
+            // Control characters would end or corrupt a header.
             let text: String = text
                 .chars()
                 .map(|character| if character.is_control() { ' ' } else { character })

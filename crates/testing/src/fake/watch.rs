@@ -41,7 +41,7 @@ pub(super) struct Watch {
     end: Instant,
     lines: VecDeque<Bytes>,
     ended: bool,
-    /// The conversions of the next event.
+    /// Conversion reviews for the next event.
     reviews: Reviews,
 }
 
@@ -105,7 +105,7 @@ impl Watch {
             return Ok(());
         }
         // If the version is in the future, kube-apiserver waits for it and closes the watch without
-        // an error if it does not come.
+        // an error if it is never reached.
         self.version = from;
         if let Err(expired) = state.check_age(from) {
             self.fail(&expired);

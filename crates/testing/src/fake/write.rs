@@ -101,10 +101,10 @@ impl<'a> Writer<'a> {
         Ok(object)
     }
 
-    /// Sets the namespace in the path.
+    /// Sets the namespace from the path.
     ///
     /// # Errors
-    /// Returns an error if the object has another one.
+    /// Returns an error if the object has a different namespace.
     pub(super) fn set_namespace(&self, object: &mut Value) -> Result<(), Failure> {
         if !object["metadata"].is_object() {
             object["metadata"] = Value::Object(Map::new());
@@ -135,7 +135,7 @@ impl State {
         self.save(writer, None, object, None)
     }
 
-    /// Replaces an object with the one in the request body.
+    /// Replaces an object with the object in the request body.
     pub(super) fn update(&mut self, writer: Writer<'_>) -> Result<Arc<Value>, Failure> {
         let old = self.named(writer.request);
         let object = writer.decoded()?;
@@ -158,8 +158,8 @@ impl State {
         self.save(writer, Some(old), object, None)
     }
 
-    /// Judges and stores the new state of an object, which has been decoded. `managers` is the result
-    /// of an apply.
+    /// Validates and stores the new state of a decoded object. `managers` is the result of an
+    /// apply.
     pub(super) fn save(
         &mut self,
         writer: Writer<'_>,
@@ -206,20 +206,21 @@ impl State {
         }
         drop(old);
         let mut new = writer.versions().to_stored(new)?;
-        // Watches of the kind end when it is served in another way.
+        // Close watches of the kind when it is served differently.
         let served = served.filter(|_| stored.as_ref().is_none_or(|stored| stored["spec"] != new["spec"]));
         if let Some(stored) = stored {
             if !changes_managers && is_same(&stored, &new) {
                 return Ok(stored);
             }
-            // A dry run answers with the version of the stored object.
+            // A dry run returns the resource version of the stored object.
             set(
                 &mut new["metadata"],
                 "resourceVersion",
                 stored["metadata"].get("resourceVersion").cloned(),
             );
         }
-        // The response has the requested version. Nothing is stored before its conversion is there.
+        // The response is in the requested version. Wait for its conversion before storing
+        // anything.
         writer.versions().read(&new, writer.version)?;
         if writer.is_dry_run() {
             return Ok(Arc::new(new));
@@ -246,8 +247,8 @@ impl State {
         self.put(id, key, object)
     }
 
-    /// Lets the mutating webhooks change an object. The fields that they change belong to nobody, so the
-    /// managers are those of the object before.
+    /// Calls the mutating webhooks. The fields that they change have no manager, so the managers
+    /// stay the same as before.
     fn admit(
         &mut self,
         writer: Writer<'_>,
@@ -272,7 +273,7 @@ impl State {
         Ok((object, Some(managers.unwrap_or(noted))))
     }
 
-    /// Returns a failure if an object with the name of a new one exists.
+    /// Returns a failure if an object with the new object's name already exists.
     fn check_absent(&self, writer: Writer<'_>, object: &Value) -> Result<(), Failure> {
         let name = string_at(object, "/metadata/name");
         match self.get(writer.id(), &key_of(writer.request, name)) {
@@ -281,7 +282,7 @@ impl State {
         }
     }
 
-    /// Names and judges a new object, and sets its server-generated fields.
+    /// Assigns a name to a new object, validates it, and sets its server-generated fields.
     fn complete_new(&mut self, writer: Writer<'_>, mut object: Value) -> Result<Value, Failure> {
         let definition = writer.definition;
         let prefix = string_at(&object, "/metadata/generateName").to_owned();
@@ -344,8 +345,8 @@ impl State {
         Err(Failure::forbidden(writer.id(), name, &why, Some(cause)))
     }
 
-    /// Updates the managed fields. Returns true if more than their times changed: the server ignores a
-    /// write that changes nothing else.
+    /// Updates the managed fields. Returns true if more than their timestamps changed: the server
+    /// ignores writes that only change timestamps.
     fn note_managers(
         &self,
         writer: Writer<'_>,
@@ -371,7 +372,7 @@ impl State {
     }
 }
 
-/// Restores the fields that clients cannot change, and judges the update.
+/// Restores the fields that clients cannot change, and validates the update.
 fn update_object(writer: Writer<'_>, old: &Value, mut new: Value) -> Result<Value, Failure> {
     check_identity(writer, old, &new)?;
     if !writer.definition.custom {
@@ -385,8 +386,8 @@ fn update_object(writer: Writer<'_>, old: &Value, mut new: Value) -> Result<Valu
     Ok(new)
 }
 
-/// Restores the fields of a built-in kind that clients cannot change. For custom resources, the judge
-/// does.
+/// Restores the fields of a built-in kind that clients cannot change. For custom resources, the
+/// judge does this.
 fn keep_server_fields(writer: Writer<'_>, old: &Value, new: &mut Value) {
     if writer.part() == "status" {
         let status = new.as_object_mut().and_then(|fields| fields.remove("status"));
@@ -441,7 +442,7 @@ fn set(object: &mut Value, name: &str, value: Option<Value>) {
 }
 
 fn count_generation(writer: Writer<'_>, old: Option<&Value>, new: &mut Value) {
-    // The judge counts those of custom resources.
+    // The judge updates the generation of custom resources.
     if !writer.definition.counts_generation || writer.definition.custom {
         return;
     }

@@ -1,4 +1,4 @@
-//! Calls the webhooks that match a write, and acts on their answers.
+//! Calls the webhooks that match a write, and handles their responses.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +17,8 @@ use crate::fake::write::Writer;
 impl Writer<'_> {
     /// Returns true if webhooks may review the write.
     ///
-    /// The configurations of webhooks are exempt, so that nobody is locked out, and an eviction is not a
-    /// deletion.
+    /// Webhook configurations are exempt, so that nobody is locked out. An eviction does not count
+    /// as a deletion.
     pub(in crate::fake) fn is_reviewed(&self) -> bool {
         let id = &self.definition.id;
         let subresource = self.request.subresource.as_deref();
@@ -29,14 +29,14 @@ impl Writer<'_> {
 }
 
 impl State {
-    /// Calls the mutating webhooks and returns the object as they have changed it.
+    /// Calls the mutating webhooks and returns the changed object.
     pub(in crate::fake) fn mutate(
         &self,
         writer: Writer<'_>,
         old: Option<&Value>,
         mut object: Value,
     ) -> Result<Value, Failure> {
-        // A webhook would change a `Scale`, of which most fields cannot be written.
+        // A webhook would mutate a `Scale`, most of whose fields cannot be written.
         if !writer.is_reviewed() || writer.request.subresource.as_deref() == Some("scale") {
             return Ok(object);
         }
@@ -78,7 +78,7 @@ impl State {
         self.call_validating(attributes(writer, object, old))
     }
 
-    /// Calls the webhooks for the deletion of an object.
+    /// Calls the webhooks for an object's deletion.
     pub(in crate::fake) fn review_deletion(&self, writer: Writer<'_>, object: &Value) -> Result<(), Failure> {
         if !writer.is_reviewed() {
             return Ok(());
@@ -198,10 +198,11 @@ fn attributes<'a>(writer: Writer<'a>, object: &'a Value, old: Option<&'a Value>)
     }
 }
 
-/// Which mutating webhooks are called again, because another one has changed the object since.
+/// Tracks which mutating webhooks to call again because another webhook has since changed the
+/// object.
 #[derive(Default)]
 struct Rounds {
-    /// Called webhooks with the policy `IfNeeded`, after which the object has not changed.
+    /// Called webhooks with the policy `IfNeeded`, provided the object has not changed since.
     called: BTreeSet<usize>,
     outdated: BTreeSet<usize>,
 }
@@ -221,18 +222,18 @@ impl Rounds {
     }
 }
 
-/// Returns the patch of a response. It is empty if there is none.
+/// Returns the patch in a response. Empty if there is none.
 fn read_patch(response: &Value) -> Result<json_patch::Patch, String> {
     let bytes: Vec<u8> = match &response["patch"] {
         Value::Null => return Ok(json_patch::Patch::default()),
         Value::String(text) => STANDARD.decode(text).map_err(|error| error.to_string())?,
-        // Go also reads bytes from a list of numbers, as which kube writes them.
+        // Go also accepts a list of numbers as bytes, which is how kube writes them.
         numbers => serde_json::from_value(numbers.clone()).map_err(|error| error.to_string())?,
     };
     serde_json::from_slice(&bytes).map_err(|error| error.to_string())
 }
 
-/// Returns the failure for a denial with a status, which may be incomplete.
+/// Returns the failure for a denial whose status may be incomplete.
 fn denial(webhook: &str, status: &Value) -> Failure {
     let denied = format!("admission webhook \"{webhook}\" denied the request");
     let message = match (string_at(status, "/message"), string_at(status, "/reason")) {

@@ -1,4 +1,4 @@
-//! What an admission request says about a write.
+//! The attributes of a write in an admission request.
 
 use serde_json::{Map, Value, json};
 
@@ -56,8 +56,8 @@ impl<'a> Attributes<'a> {
         id.group.is_empty() && id.plural == "namespaces"
     }
 
-    /// Returns the name in the request. It is empty until the server has generated it, and for the objects
-    /// of a collection.
+    /// Returns the name for the request. It is empty before the server has generated it, and for
+    /// collections.
     pub(super) fn name(&self) -> &'a str {
         match self.operation {
             Operation::Delete if self.writer.request.verb == Verb::DeleteCollection => "",
@@ -67,7 +67,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Returns the namespace of the object. For a Namespace, it is the Namespace itself.
+    /// Returns the object's namespace. For a Namespace, this is its own name.
     pub(super) fn namespace(&self) -> &'a str {
         match self.is_namespace() {
             true => self.name(),
@@ -78,7 +78,8 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Returns the `AdmissionRequest` without its uid, with the objects in a version.
+    /// Returns the `AdmissionRequest` without a uid, with the objects converted to the given
+    /// version.
     pub(super) fn to_request(self, version: &Version, roles: &Roles) -> Result<Value, Failure> {
         let (request, definition) = (self.writer.request, self.writer.definition);
         let is_scale = self.subresource() == "scale";
@@ -121,7 +122,8 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Converts an object to a version. Nothing changes if it is in this version already.
+    /// Converts an object to the given version. Returns it unchanged if it already is in this
+    /// version.
     pub(super) fn convert(&self, object: &Value, version: &Version) -> Result<Value, Failure> {
         let reviews = self.writer.reviews;
         let converted = self.writer.versions().convert(object, version);

@@ -1,4 +1,4 @@
-//! Stored webhook configurations, and which writes they match.
+//! Stored webhook configurations, and the writes that they match.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub(super) struct Hook {
     index: usize,
 }
 
-/// Returns the webhooks of all configurations, by the name of the configuration.
+/// Returns the webhooks of all configurations, sorted by configuration name.
 pub(super) fn hooks(state: &State, phase: Phase) -> Vec<Hook> {
     let mut hooks = Vec::new();
     for (_, configuration) in state.objects(&phase.resource()) {
@@ -110,8 +110,8 @@ impl Hook {
         Ok(Some(version).filter(|_| holds))
     }
 
-    /// Returns the version that a rule matches: the requested one or, unless the rule must match exactly,
-    /// another one of the same kind.
+    /// Returns the version matched by a rule: the requested version or, unless the rule must match
+    /// exactly, another version of the same kind.
     fn version_of_rules<'a>(&self, attributes: Attributes<'a>) -> Option<&'a Version> {
         let definition = attributes.writer.definition;
         let asked = attributes.writer.version;
@@ -151,7 +151,8 @@ impl Hook {
         objects.any(|object| matches_labels(selector, object))
     }
 
-    /// Evaluates the match conditions. A false one decides; otherwise a failing one does.
+    /// Evaluates the match conditions. If any is false, the webhook is skipped, even if others fail
+    /// to evaluate.
     fn evaluate_conditions(
         &self,
         attributes: Attributes<'_>,
@@ -186,7 +187,7 @@ impl Hook {
     }
 }
 
-/// Returns the URL that a real server would call with a `clientConfig`, and its path.
+/// Returns the URL that a real server would call for a `clientConfig`, and its path.
 pub(super) fn address(client: &Value) -> (String, String) {
     if let Some(url) = client["url"].as_str() {
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -203,7 +204,7 @@ pub(super) fn address(client: &Value) -> (String, String) {
     )
 }
 
-/// Returns true if a rule matches a write in a version of its kind.
+/// Returns true if a rule matches a write in the given version of its kind.
 fn matches_rule(rule: &Value, attributes: Attributes<'_>, version: &str) -> bool {
     let definition = attributes.writer.definition;
     let has = |list: &str, wanted: &str| {

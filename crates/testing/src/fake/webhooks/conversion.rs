@@ -1,4 +1,4 @@
-//! Calls the conversion webhook of a CRD, and checks its answer as kube-apiserver does.
+//! Calls a CRD's conversion webhook, and checks its response like kube-apiserver.
 
 use std::fmt;
 use std::time::Duration;
@@ -26,7 +26,8 @@ pub(in crate::fake) struct ConversionHook {
     name: String,
     url: String,
     path: String,
-    /// The version of `ConversionReview`; `None` if the webhook supports none of the server's.
+    /// The version of `ConversionReview`; `None` if the webhook supports none of the server's
+    /// versions.
     review_version: Option<&'static str>,
 }
 
@@ -56,8 +57,8 @@ impl ConversionHook {
     /// Converts an object to an API version, such as `example.com/v1`.
     ///
     /// # Errors
-    /// Returns the failure of the webhook, or a failure with which the request must be abandoned if there
-    /// is no answer yet.
+    /// Returns the webhook's failure, or a failure that aborts the current attempt if there is no
+    /// response yet.
     pub(in crate::fake) fn convert(
         &self,
         reviews: &Reviews,
@@ -109,8 +110,8 @@ fn kind_of(object: &Value) -> Kind<'_> {
     Kind(string_at(object, "/apiVersion"), string_at(object, "/kind"))
 }
 
-/// Returns the converted object in a `ConversionResponse`, with the metadata that a conversion cannot
-/// change.
+/// Returns the converted object in a `ConversionResponse`, with the metadata that a conversion
+/// cannot change.
 fn read_response(mut response: Value, original: &Value, wanted: &str) -> Result<Value, String> {
     let result = &response["result"];
     if result["status"] != "Success" {

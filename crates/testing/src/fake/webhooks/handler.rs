@@ -1,4 +1,4 @@
-//! The webhooks of an operator as a function.
+//! An operator's webhooks as a function.
 
 use std::fmt;
 use std::pin::Pin;
@@ -13,22 +13,22 @@ pub trait Webhooks {
     fn take_webhooks(&mut self) -> WebhookHandler;
 }
 
-/// The status and the body of a response.
+/// The HTTP status and the body of a response.
 type Reply = Pin<Box<dyn Future<Output = (u16, Vec<u8>)> + Send>>;
 
 /// Answers the reviews that the server would send to a webhook server.
 #[derive(Clone)]
 pub struct WebhookHandler {
     handle: Arc<dyn Fn(String, Vec<u8>) -> Reply + Send + Sync>,
-    /// The number of reviews so far.
+    /// Number of reviews so far.
     count: Arc<AtomicU64>,
     /// Names of the CRDs whose objects the operator converts.
     converted_crds: Vec<String>,
 }
 
 impl WebhookHandler {
-    /// Creates a handler from a function of the path and the body of a request, which returns the HTTP
-    /// status and the body of the response.
+    /// Creates a handler from a function that takes the path and body of a request, and returns the
+    /// HTTP status and body of the response.
     pub fn new<F>(handle: impl Fn(String, Vec<u8>) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = (u16, Vec<u8>)> + Send + 'static,
@@ -40,7 +40,7 @@ impl WebhookHandler {
         }
     }
 
-    /// Adds CRDs whose objects the operator converts at `/convert`, by name, such as
+    /// Adds the names of CRDs whose objects the operator converts at `/convert`, such as
     /// `memos.example.com`.
     #[must_use]
     pub fn converting(mut self, crds: impl IntoIterator<Item = String>) -> Self {
@@ -52,7 +52,8 @@ impl WebhookHandler {
         &self.converted_crds
     }
 
-    /// Sets the conversion webhook of a CRD, unless it has one or the operator does not convert its objects.
+    /// Sets a CRD's conversion webhook, unless it already has one or the operator does not convert
+    /// its objects.
     pub(in crate::fake) fn set_conversion(&self, crd: &mut Value) {
         let name = crd["metadata"]["name"].as_str().unwrap_or_default();
         let is_converted = self.converted_crds.iter().any(|crd| crd == name);

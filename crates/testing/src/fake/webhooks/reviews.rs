@@ -1,4 +1,4 @@
-//! The reviews of one request, with their answers.
+//! The reviews needed by a request, with their responses.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::handler::WebhookHandler;
 use crate::fake::failure::Failure;
 
-/// A call of a webhook.
+/// A webhook call.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
-    /// What distinguishes the call from others with the same question: the configuration, the webhook,
+    /// Distinguishes the call from others with the same question: the configuration, the webhook,
     /// and the round.
     pub(super) key: (String, String, usize),
     pub(super) url: String,
@@ -22,7 +22,7 @@ pub(super) struct Call {
     pub(super) question: Question,
 }
 
-/// What a webhook is asked.
+/// The question sent to a webhook.
 #[derive(Clone, Debug)]
 pub(super) enum Question {
     /// An `AdmissionRequest` without its uid.
@@ -31,11 +31,11 @@ pub(super) enum Question {
     Conversion { version: &'static str, request: Value },
 }
 
-/// The response in the answer of a webhook, or why there is none.
+/// A webhook's response, or why there is none.
 pub(super) type Answer = Result<Value, String>;
 
 impl Call {
-    /// Returns a text that no other call of the request has.
+    /// Returns a string that identifies the call within the request.
     fn identity(&self) -> String {
         let request = match &self.question {
             Question::Admission(request) | Question::Conversion { request, .. } => request,
@@ -44,14 +44,14 @@ impl Call {
     }
 }
 
-/// The reviews of one request.
+/// The reviews needed by a request.
 #[derive(Debug)]
 pub(in crate::fake) struct Reviews {
     /// `None` if no webhooks are called.
     handler: Option<WebhookHandler>,
-    /// By the identity of the call.
+    /// Responses by call identity.
     answered: RefCell<BTreeMap<String, Answer>>,
-    /// The calls without which the request cannot be processed any further.
+    /// Calls that must complete before the request can be processed any further.
     pending: RefCell<Vec<Call>>,
 }
 
@@ -64,12 +64,12 @@ impl Reviews {
         }
     }
 
-    /// Sets what is called from now on.
+    /// Sets the handler for subsequent calls.
     pub(in crate::fake) fn set_handler(&mut self, handler: Option<WebhookHandler>) {
         self.handler = handler;
     }
 
-    /// Forgets the answers.
+    /// Clears the recorded responses.
     pub(in crate::fake) fn forget(&mut self) {
         self.answered.get_mut().clear();
     }
@@ -78,15 +78,15 @@ impl Reviews {
         self.handler.is_some()
     }
 
-    /// Returns whether the request was abandoned because it needs an answer.
+    /// Returns true if the request was aborted because it needs a response.
     pub(in crate::fake) fn is_pending(&self) -> bool {
         !self.pending.borrow().is_empty()
     }
 
-    /// Returns the noted answer to a call.
+    /// Returns the recorded response to a call.
     ///
     /// # Errors
-    /// Returns a failure with which the request must be abandoned if there is no answer yet.
+    /// Returns a failure that aborts the current attempt if there is no response yet.
     pub(super) fn ask(&self, call: Call) -> Result<Answer, Failure> {
         if let Some(answer) = self.answered.borrow().get(&call.identity()) {
             return Ok(answer.clone());
@@ -95,8 +95,8 @@ impl Reviews {
         Err(Failure::of_code(500, "the request waits for a webhook"))
     }
 
-    /// Calls the webhooks that the request waits for, and notes the answers. Returns false if it waits
-    /// for none.
+    /// Calls the webhooks that the request is waiting for, and records their responses. Returns
+    /// false if it is not waiting for any.
     pub(in crate::fake) async fn answer_pending(&mut self) -> bool {
         let pending = std::mem::take(self.pending.get_mut());
         let Some(handler) = self.handler.as_ref().filter(|_| !pending.is_empty()) else {
@@ -128,14 +128,14 @@ async fn answer(handler: &WebhookHandler, call: &Call) -> Answer {
     }
 }
 
-/// Returns a review with a request, which gets a uid.
+/// Returns a review of a request, to which a uid is assigned.
 fn review(kind: &str, version: &str, request: &Value, uid: &str) -> Value {
     let mut request = request.clone();
     request["uid"] = uid.into();
     json!({ "kind": kind, "apiVersion": version, "request": request })
 }
 
-/// Sends a review to a webhook and returns its answer.
+/// Sends a review to a webhook and returns its response.
 async fn post(handler: &WebhookHandler, call: &Call, review: &Value) -> Answer {
     let replied = handler.handle(&call.path, review.to_string().into_bytes());
     let Ok((code, body)) = tokio::time::timeout(call.timeout, replied).await else {
@@ -150,13 +150,13 @@ async fn post(handler: &WebhookHandler, call: &Call, review: &Value) -> Answer {
     serde_json::from_slice(&body).map_err(|error| error.to_string())
 }
 
-/// Returns the `ConversionResponse` of a review.
+/// Returns the `ConversionResponse` in a review.
 fn read_conversion(mut review: Value, version: &str, uid: &str) -> Answer {
     let response = review["response"].take();
     if response.is_null() {
         return Err("no response provided".to_owned());
     }
-    // The server trusts the answers of older webhooks.
+    // The server trusts responses from older webhooks.
     if !version.ends_with("/v1beta1") && response["uid"] != uid {
         let found = response["uid"].as_str().unwrap_or_default();
         return Err(format!("expected response.uid=\"{uid}\", got \"{found}\""));
@@ -164,7 +164,7 @@ fn read_conversion(mut review: Value, version: &str, uid: &str) -> Answer {
     Ok(response)
 }
 
-/// Returns the `AdmissionResponse` of a review.
+/// Returns the `AdmissionResponse` in a review.
 fn read_response(mut review: Value, uid: &str) -> Result<Value, String> {
     let response = review["response"].take();
     if response.is_null() {
@@ -180,7 +180,7 @@ fn read_response(mut review: Value, uid: &str) -> Result<Value, String> {
     Ok(response)
 }
 
-/// Describes an HTTP error in the words of the server's client.
+/// Describes an HTTP error with the messages of the server's client.
 fn describe_status(code: u16, body: &str) -> String {
     match code {
         404 => "the server could not find the requested resource".to_owned(),
