@@ -5,6 +5,10 @@
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods)] // the tests start processes themselves
 
+#[path = "migrate_storage/conversion.rs"]
+mod conversion;
+#[path = "migrate_storage/converter.rs"]
+mod converter;
 #[path = "support/mod.rs"]
 mod support;
 
