@@ -1,11 +1,11 @@
-//! `cargo xtask advice`: checks that code which follows the advice of the generator compiles with
-//! the releases of kube for which the advice is printed.
+//! `cargo xtask advice`: checks that code that follows the generator's advice compiles with the
+//! kube releases for which the advice is printed.
 //!
-//! `crates/generator/tests/advice/` contains types after each piece of advice was followed.
-//! `crates/generator/tests/advice.rs` tests that the advice is printed for programs with these releases,
-//! and that the generator accepts the resulting types. `crates/runtime/tests/advice.rs` compiles the types
-//! with the current kube. The first check of an older release takes at least half a minute of CPU
-//! time, most of it for k8s-openapi.
+//! `crates/generator/tests/advice/` contains types after following each piece of advice.
+//! `crates/generator/tests/advice.rs` tests that the advice is printed for programs with these
+//! releases, and that the generator accepts the resulting types. `crates/runtime/tests/advice.rs`
+//! compiles the types with the current kube. The first check of an older release takes at least
+//! half a minute of CPU time, most of it for k8s-openapi.
 
 use std::path::Path;
 
@@ -14,18 +14,18 @@ use anyhow::{Result, ensure};
 use crate::repo;
 use crate::sh::Cmd;
 
-/// A release of kube with matching dependencies, and the files in `crates/generator/tests/advice/` that
-/// apply to it.
+/// A kube release with matching dependencies, and the files in `crates/generator/tests/advice/`
+/// that apply to it.
 struct Release {
     kube: &'static str,
-    /// The matching release of k8s-openapi and one of its features.
+    /// The matching k8s-openapi release and one of its features.
     k8s_openapi: (&'static str, &'static str),
     schemars: &'static str,
     files: &'static [&'static str],
 }
 
-/// Releases in which schemars or the attributes of kube's derive macro changed, and the release
-/// before the current one.
+/// Releases that changed schemars or the attributes of kube's derive macro, and the release before
+/// the current one.
 const RELEASES: &[Release] = &[
     Release {
         kube: "0.91",
@@ -80,10 +80,10 @@ pub(crate) fn compile_advice(args: &Args) -> Result<()> {
         write_package(release, folder.path())?;
         Cmd::new("cargo check --quiet")
             .dir(folder.path())
-            // The version of the workspace would contradict the feature.
+            // The workspace version would contradict the feature.
             .without(repo::KUBERNETES)
-            // A separate target folder, so that other builds do not wait for this one. The releases
-            // share macros and serde.
+            // Use a separate target folder, so that other builds don't wait for this one. The
+            // releases share macros and serde.
             .env("CARGO_TARGET_DIR", repo::target_folder().join("advice"))
             .run()?;
         println!("the advice compiles with kube {}", release.kube);

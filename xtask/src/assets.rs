@@ -6,7 +6,7 @@
 //! folder. etcd is installed from the distribution's packages. Only the path of the folder is
 //! printed to standard output, so that shells can capture it.
 //!
-//! Benchmarks need the etcd that clusters run, which may be years newer than the packages.
+//! Benchmarks need the etcd used in clusters, which may be years newer than the packages.
 //! [`current_etcd`] builds it from tools/etcd.
 
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub(crate) fn ensure_assets() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The programs for controllers and nodes: those built with kube-apiserver, and kwok.
+/// The programs for controllers and nodes, i.e. those built along with kube-apiserver, and kwok.
 const CONTROLLERS: [&str; 3] = ["kube-controller-manager", "kube-scheduler", "kwok"];
 
 /// Returns the folder of [`ensure_assets`], after adding the programs for controllers and nodes.
@@ -89,8 +89,8 @@ pub(crate) fn ensure_controllers() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Returns true if the version of kwok is the one required by tools/kwok. The name of the folder
-/// only contains the version of Kubernetes.
+/// Returns true if kwok has the version required by tools/kwok. The folder name only contains the
+/// Kubernetes version.
 fn is_required_kwok(binary: &Path) -> Result<bool> {
     let version = required_version("kwok", "sigs.k8s.io/kwok")?;
     let printed = Cmd::program(binary).arg("--version").read()?;
@@ -105,8 +105,8 @@ fn is_complete(folder: &Path) -> bool {
         .all(|name| folder.join(name).is_file())
 }
 
-/// Returns an etcd as used in clusters, after building it if necessary. Since version 3.5, it lets
-/// the API server answer lists of the current state from memory.
+/// Returns an etcd as used in clusters, after building it if necessary. Since version 3.5, etcd
+/// lets the API server serve lists of the current state from memory.
 ///
 /// # Errors
 ///
@@ -142,7 +142,7 @@ pub(crate) fn ensure_kubectl() -> Result<Option<PathBuf>> {
     Ok(Some(folder))
 }
 
-/// Returns the path of Helm in the version of tools/helm, after building it if necessary.
+/// Returns the path of Helm in the version required by tools/helm, after building it if necessary.
 ///
 /// # Errors
 ///
@@ -162,8 +162,8 @@ pub(crate) fn ensure_helm() -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// Returns the path of the bundle validators in the version of tools/bundle, after building them if
-/// necessary.
+/// Returns the path of the bundle validators in the version required by tools/bundle, after
+/// building them if necessary.
 ///
 /// # Errors
 ///
@@ -180,8 +180,8 @@ pub(crate) fn ensure_bundle_validators() -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// Returns the path of the CRD of ClusterServiceVersions in the version of the validators, after
-/// downloading it if necessary.
+/// Returns the path of the ClusterServiceVersion CRD in the validators' version, after downloading
+/// it if necessary.
 ///
 /// # Errors
 ///
@@ -198,8 +198,8 @@ pub(crate) fn ensure_csv_crd() -> Result<PathBuf> {
     Ok(Path::new(folder).join("crds/operators.coreos.com_clusterserviceversions.yaml"))
 }
 
-/// Returns the path of the catalog validator in the version of tools/catalog, after building it if
-/// necessary.
+/// Returns the path of the catalog validator in the version required by tools/catalog, after
+/// building it if necessary.
 ///
 /// # Errors
 ///
@@ -221,14 +221,14 @@ fn module_folder(module: &str) -> PathBuf {
     repo::root().join("tools").join(module)
 }
 
-/// Returns the version of a dependency in a module of tools/, without the leading `v`.
+/// Returns the version of a dependency of a module in tools/, without the leading `v`.
 fn required_version(module: &str, required: &str) -> Result<String> {
     let go_mod = fs_err::read_to_string(module_folder(module).join("go.mod"))?;
     version_in(&go_mod, required)
         .with_context(|| format!("tools/{module}/go.mod does not require {required}"))
 }
 
-/// Returns the version of a dependency in a go.mod, without the leading `v`. The `require` can be a
+/// Returns the version of a dependency in go.mod, without the leading `v`. The `require` can be a
 /// block or a single line.
 fn version_in(go_mod: &str, required: &str) -> Option<String> {
     go_mod.lines().find_map(|line| {
@@ -252,7 +252,7 @@ fn build_kube_apiserver(version: &str, binary: &Path) -> Result<()> {
     go_build("kube-apiserver", &kubernetes_linker_flags(version)?, binary)
 }
 
-/// Returns the flags that set the version of a Kubernetes program. The flags are the same for all
+/// Returns the linker flags that set the version of a Kubernetes program. They are the same for all
 /// programs, because different flags would compile the packages again.
 fn kubernetes_linker_flags(version: &str) -> Result<String> {
     let (major, minor) = version
@@ -270,13 +270,13 @@ pub(crate) fn has_go() -> bool {
     Cmd::new("go version").succeeds()
 }
 
-/// Builds the program in a module of tools/ without cgo. The file is renamed to its final name when
+/// Builds the program in a module in tools/ without cgo. The file is renamed to its final name when
 /// it is complete.
 fn go_build(module: &str, linker_flags: &str, binary: &Path) -> Result<()> {
     go_build_package(module, ".", linker_flags, binary)
 }
 
-/// Builds the program with this package path in a module of tools/.
+/// Builds the program with the given package path in a module in tools/.
 fn go_build_package(module: &str, package: &str, linker_flags: &str, binary: &Path) -> Result<()> {
     let partial = binary.with_file_name(format!(".{module}-{}", std::process::id()));
     // Skip debug information, which takes a seventh of the compile time and is not used here.
@@ -306,7 +306,7 @@ fn link_etcd(folder: &Path) -> Result<()> {
     };
     let link = folder.join("etcd");
     if link.is_symlink() {
-        // The etcd that the link points to no longer exists.
+        // The link is dangling.
         fs_err::remove_file(&link)?;
     }
     link_file(&etcd, &link)
@@ -337,8 +337,8 @@ fn install_etcd() -> Result<()> {
     install_package("etcd-server", "etcd", "install etcd 3.4 or newer")
 }
 
-/// Installs a package of Debian or Ubuntu, if permitted. Errors say that the program is missing, with the
-/// advice for other systems.
+/// Installs a Debian or Ubuntu package, if permitted. Otherwise returns an error that the program
+/// is missing, with advice for other systems.
 pub(crate) fn install_package(package: &str, program: &str, advice: &str) -> Result<()> {
     let advice = format!("{advice} (Debian and Ubuntu: `apt-get install {package}`)");
     if !Cmd::new("apt-get --version").succeeds() {
@@ -374,7 +374,7 @@ pub(crate) fn cache_folder() -> Result<PathBuf> {
         .context("neither XDG_CACHE_HOME nor HOME names a folder")
 }
 
-/// Returns Go's name of this operating system. setup-envtest uses it in folder names.
+/// Returns Go's name for this operating system. setup-envtest uses it in folder names.
 fn go_os() -> &'static str {
     match std::env::consts::OS {
         "macos" => "darwin",
@@ -382,7 +382,7 @@ fn go_os() -> &'static str {
     }
 }
 
-/// Returns Go's name of this processor.
+/// Returns Go's name for this processor architecture.
 fn go_arch() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -412,7 +412,7 @@ mod tests {
         check("", None);
     }
 
-    /// Packages with equal dependencies are only compiled once for all programs.
+    /// Packages with equal dependencies are compiled only once for all programs.
     #[test]
     fn modules_use_dependency_versions_of_kube_apiserver() {
         let shared = ["api", "apimachinery", "client-go"].map(|name| format!("k8s.io/{name}"));

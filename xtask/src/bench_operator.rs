@@ -123,7 +123,7 @@ pub(crate) fn measure_operators(args: &Args) -> Result<()> {
     driver.run()
 }
 
-/// Returns the operators that are measured alone, as `<name>=<command line>`.
+/// Returns the operators that are measured on their own, as `<name>=<command line>`.
 fn single_operators(rust: &Path, go: Option<&Path>) -> Vec<String> {
     let mut operators = vec![
         format!("rust={}", rust.display()),
@@ -136,7 +136,8 @@ fn single_operators(rust: &Path, go: Option<&Path>) -> Vec<String> {
     operators
 }
 
-/// Returns the operators whose replicas are measured together, and single leaders beside them.
+/// Returns the operators whose replicas are measured together, along with single leaders for
+/// comparison.
 fn fleet_operators(rust: &Path, go: Option<&Path>) -> Vec<String> {
     let (rust, namespace) = (rust.display(), "--leader-election-namespace=default");
     let mut operators = vec![
@@ -195,12 +196,12 @@ fn list(operators: &[String]) -> String {
     names.join(", ")
 }
 
-/// Returns the operators with these names, as `<name>=<command line>`. Returns all operators if
+/// Returns the operators with the given names, as `<name>=<command line>`, or all operators if
 /// `names` is empty.
 ///
 /// # Errors
 ///
-/// Returns an error if there is no operator with one of the names.
+/// Returns an error if there is no operator with a given name.
 fn select_operators(mut operators: Vec<String>, names: &[String]) -> Result<Vec<String>> {
     let is_named = |operator: &str, name: &str| operator.split_once('=').is_some_and(|(its, _)| its == name);
     for name in names {
@@ -232,8 +233,7 @@ fn cargo_build(target: &Path, package: &str) -> Result<()> {
         .arg(package)
         .dir(&folder().join("rust"))
         .env("CARGO_TARGET_DIR", target)
-        // The version is selected by the operator's Cargo.toml, not by .cargo/config.toml of this
-        // workspace.
+        // The operator's Cargo.toml selects the version, not this workspace's .cargo/config.toml.
         .env(repo::KUBERNETES, "")
         .echo()
         .run()

@@ -1,10 +1,10 @@
 //! `cargo xtask book`: builds the guide with mdBook and the API reference of the library with
 //! rustdoc, in target/book/.
 //!
-//! The pages of docs/ are copied unchanged except for two kinds of links. Links to files outside
+//! The pages in docs/ are copied unchanged except for two kinds of links. Links to files outside
 //! docs/ are replaced with their text, because the book does not contain these files. Links to the
-//! published API reference on docs.rs are replaced with links to the reference of this checkout,
-//! which is part of the book. Each page ends with a link to it. `cargo xtask tidy` checks all other
+//! published API reference on docs.rs are replaced with links to this checkout's reference, which
+//! is part of the book. Each page ends with a link to it. `cargo xtask tidy` checks all other
 //! links.
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use anyhow::{Result, ensure};
 use crate::sh::Cmd;
 use crate::{repo, tools};
 
-/// The API reference of the last release.
+/// The API reference of the latest release.
 pub(crate) const PUBLISHED_REFERENCE: &str = "https://docs.rs/rbuilder-runtime/latest/";
 
 /// The features enabled in the API reference, as in `package.metadata.docs.rs` of
@@ -116,10 +116,10 @@ fn copy_pages(from: &Path, to: &Path, reference: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The last lines of each page.
+/// Appended to each page.
 const END_OF_PAGE: &str = "\n---\n\n[Reference of the library](rustdoc/rbuilder/index.html)\n";
 
-/// Returns the paths in the API reference to which a page links.
+/// Returns the API reference paths that a page links to.
 fn linked_items(page: &str) -> impl Iterator<Item = &str> {
     page.split(PUBLISHED_REFERENCE).skip(1).map(|rest| {
         let end = rest.find(|c: char| matches!(c, ')' | '#' | '>' | '"') || c.is_whitespace());
@@ -133,7 +133,7 @@ fn without_outer_links(page: &str) -> String {
     let mut rest = page;
     while let Some(place) = rest.find("](../") {
         let (before, link) = rest.split_at(place);
-        // It is only a link if it has both brackets.
+        // Only a link if it contains both brackets.
         let (Some(text), Some(end)) = (before.rfind('['), link.find(')')) else {
             result.push_str(before);
             result.push_str("](../");

@@ -1,7 +1,7 @@
 //! `cargo xtask bundle`: validates the bundles and catalogs of scaffolds.
 //!
-//! Bundles must pass the validators that `operator-sdk bundle validate` runs, and catalogs those of
-//! `opm validate`. kube-apiserver must accept each object without a warning.
+//! Bundles must pass the validators that `operator-sdk bundle validate` runs, and catalogs must
+//! pass `opm validate`. kube-apiserver must accept each object without a warning.
 
 use std::path::Path;
 use std::time::Duration;
@@ -74,7 +74,7 @@ pub(crate) fn check_bundles(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// An API server with the CRD of ClusterServiceVersions.
+/// An API server with the ClusterServiceVersion CRD installed.
 struct Cluster {
     kubectl: Kubectl,
     _control_plane: ControlPlane,
@@ -86,7 +86,7 @@ impl Cluster {
         let kubectl = Kubectl::find(Path::new(control_plane.kubeconfig()))?;
         let crd = kubectl.command("create -f")?.arg(assets::ensure_csv_crd()?);
         run_without_warning(crd)?;
-        // The ClusterServiceVersion of a bundle is in this namespace until the lifecycle manager
+        // The bundle's ClusterServiceVersion is in this namespace until the lifecycle manager
         // replaces it.
         run_without_warning(kubectl.command("create namespace placeholder")?)?;
         wait_until_established(&kubectl)?;
@@ -106,8 +106,8 @@ impl Cluster {
     }
 }
 
-/// Waits until the CRDs are served. `kubectl wait` is retried because it fails at once for a new
-/// CRD that has no conditions yet.
+/// Waits until the CRDs are served. `kubectl wait` is retried because it fails immediately for a
+/// new CRD without conditions.
 fn wait_until_established(kubectl: &Kubectl) -> Result<()> {
     let wait = || kubectl.command("wait --for=condition=established crd --all");
     for _ in 0..100 {

@@ -1,7 +1,7 @@
 //! Compares file-based catalogs with the verdicts of operator-registry, which `opm validate` uses.
 //!
-//! crates/products/src/bundle/catalog/verdicts.txt contains its verdicts on a few hundred channels, so that the
-//! tests of the command can compare their own verdicts without Go. This module also checks that
+//! crates/products/src/bundle/catalog/verdicts.txt contains its verdicts on a few hundred channels,
+//! so that the command's tests can check their results without Go. This module also checks that
 //! random sequences of releases never produce a catalog that operator-registry rejects.
 
 use std::collections::BTreeSet;
@@ -115,7 +115,7 @@ fn random_channel(seed: u64) -> String {
     entries.join(" | ")
 }
 
-/// Formats a catalog with one channel.
+/// Formats a catalog with a single channel.
 fn print_catalog(channel: &str) -> String {
     let mut entries = String::new();
     let mut bundles = String::new();
@@ -144,8 +144,8 @@ fn print_catalog(channel: &str) -> String {
 
 const SEQUENCES: u64 = 24;
 
-/// Makes random sequences of releases with random flags, and checks that operator-registry accepts
-/// each catalog.
+/// Creates random sequences of releases with random flags, and checks that operator-registry
+/// accepts each catalog.
 pub(crate) fn check_sequences(judge: &CatalogJudge, bin: &Path, folder: &Path) -> Result<()> {
     let base = folder.join("base");
     fs_err::create_dir(&base)?;
@@ -177,8 +177,8 @@ pub(crate) fn check_sequences(judge: &CatalogJudge, bin: &Path, folder: &Path) -
     Ok(())
 }
 
-/// Makes the releases of a seed in a project. Adds a copy of each catalog to `released`, with the
-/// commands that produced it.
+/// Creates the releases for the given seed in a project. Adds a copy of each catalog to `released`,
+/// along with the commands that produced it.
 fn make_releases(
     bin: &Path,
     project: &Path,

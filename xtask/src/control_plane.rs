@@ -1,7 +1,7 @@
-//! Runs a control plane for tasks: etcd and kube-apiserver with stand-ins for some controllers,
-//! with the real controllers, or alone.
+//! Runs a control plane for tasks: etcd and kube-apiserver, optionally with stand-ins for some
+//! controllers or with the real controllers.
 //!
-//! It runs `crates/runtime/examples/control_plane.rs` as a process or, for the servers alone,
+//! It runs `crates/runtime/examples/control_plane.rs` as a process or, for just the servers,
 //! `crates/control-plane/examples/servers.rs`.
 
 use std::io::{BufRead as _, BufReader};
@@ -48,8 +48,8 @@ impl ControlPlane {
         Self::run(Cmd::program(repo::build_example("servers")?), assets)
     }
 
-    /// Starts etcd, kube-apiserver with further arguments, the real controllers and a node, without
-    /// compiling the library.
+    /// Starts etcd, kube-apiserver with additional arguments, the real controllers and a node,
+    /// without compiling the library.
     ///
     /// # Errors
     ///
@@ -85,7 +85,8 @@ impl ControlPlane {
         &self.kubeconfig
     }
 
-    /// Returns the CPU time that the control plane has used, user and system, in steps of 10 ms.
+    /// Returns the user and system CPU time that the control plane has used, with a resolution of
+    /// 10 ms.
     ///
     /// # Errors
     ///
@@ -94,7 +95,7 @@ impl ControlPlane {
         let mut processes = Vec::new();
         for entry in fs_err::read_dir("/proc")? {
             let path = entry?.path().join("stat");
-            // A process may end meanwhile, and other entries are no processes.
+            // The process may have exited in the meantime, and other entries are not processes.
             let stat = std::fs::read_to_string(path).ok();
             processes.extend(stat.as_deref().and_then(Process::parse));
         }
@@ -110,7 +111,7 @@ impl ControlPlane {
     }
 }
 
-/// Unit of CPU times in /proc, the same on all platforms that Rust supports.
+/// Unit of CPU times in /proc, the same on all platforms supported by Rust.
 const TICK: Duration = Duration::from_millis(10);
 
 /// A process in /proc.

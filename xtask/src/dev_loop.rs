@@ -1,8 +1,8 @@
 //! `cargo xtask dev-loop`: tests `rbuilder dev` in a new scaffold.
 //!
-//! The scaffold has a defaulting webhook and a conversion. While the operator runs, its defaulter
-//! is edited, first to a new value and then to code that does not compile. At the end, no process
-//! and no folder may be left.
+//! The scaffold contains a defaulting webhook and a conversion. While the operator runs, its
+//! defaulter is edited, first to set a new value and then so that it does not compile. At the end,
+//! no process and no folder may be left behind.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ const COMMANDS: &[&str] = &[
 /// The file that contains the defaulter.
 const HANDLERS: &str = "src/webhook/v1/mate.rs";
 
-/// The line in the scaffold to replace.
+/// The scaffolded line to replace.
 const PLACE: &str = "    // Set defaults that depend on other fields here.";
 
 /// The timeout includes compiling the dependencies.
@@ -82,7 +82,7 @@ impl Project {
         })
     }
 
-    /// Edits the defaulter to write a value.
+    /// Edits the defaulter to set the given value.
     fn set_default(&self, value: &str) -> Result<()> {
         ensure!(self.handlers.contains(PLACE), "{HANDLERS} has no line `{PLACE}`");
         let statement = format!(
@@ -120,7 +120,7 @@ impl Dev {
         Ok(String::from_utf8_lossy(&fs_err::read(&self.log)?).into_owned())
     }
 
-    /// Waits until the command has printed a text a number of times.
+    /// Waits until the command has printed a text the given number of times.
     fn wait_for(&mut self, text: &str, times: usize) -> Result<()> {
         let deadline = Instant::now() + TIMEOUT;
         loop {
@@ -172,8 +172,8 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// Creates an object in one version. Returns the value set by the defaulter, read through
-    /// another version.
+    /// Creates an object in one version. Returns the value set by the defaulter, read in another
+    /// version.
     fn create(&self, name: &str) -> Result<String> {
         let manifest = format!(
             r#"{{"apiVersion": "crew.example.com/v1", "kind": "Mate", "metadata": {{"name": "{name}"}}, "spec": {{}}}}"#
@@ -190,7 +190,7 @@ impl Cluster {
     }
 }
 
-/// Checks that no folder is left, and no process that works in it.
+/// Checks that no folder and no process working in it is left behind.
 fn check_nothing_left(scratch: &Path) -> Result<()> {
     let left: Vec<_> = fs_err::read_dir(scratch)?
         .flatten()

@@ -1,5 +1,4 @@
-//! `cargo xtask docs`: generates the reference pages of the guide from the tables that the parsers
-//! use.
+//! `cargo xtask docs`: generates the guide's reference pages from the tables that the parsers use.
 
 use std::fmt::Write as _;
 
@@ -15,7 +14,7 @@ use crate::committed::update_file;
 use crate::repo;
 
 const MARKERS_PAGE: &str = "docs/markers.md";
-/// The pages that the command prints, by their names in `rbuilder reference`.
+/// The pages printed by the command, by their names in `rbuilder reference`.
 const COMMAND_PAGES: [(&str, &str); 2] = [("commands", "docs/commands.md"), ("codes", "docs/codes.md")];
 
 #[derive(clap::Args)]

@@ -3,10 +3,10 @@
 //! `make test-e2e` must pass, and must fail with a report if no manager runs. `rbuilder undeploy`
 //! must not remove other objects from a shared namespace.
 //!
-//! The cluster has the real controllers of Kubernetes and simulated nodes that report Pods as
-//! ready. The manager runs as a process outside the cluster. kind and docker are stand-ins that do
-//! nothing, and `kubectl port-forward` only prints the port of the manager process. Everything else
-//! is real: make, Pod Security, the garbage collector.
+//! The cluster has the real Kubernetes controllers and simulated nodes that report Pods as ready.
+//! The manager runs as a process outside the cluster. kind and docker are stand-ins that do
+//! nothing, and `kubectl port-forward` only prints the manager process's port. Everything else is
+//! real: make, Pod Security, the garbage collector.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -28,7 +28,7 @@ const COMMANDS: &[&str] = &[
     "create api --from-crd ../backup.yaml",
 ];
 
-/// The CRD of the second kind, written next to the project.
+/// The second kind's CRD, written next to the project.
 const BACKUP: &str = "\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -82,7 +82,7 @@ const PASSED: &[&str] = &[
     "test result: ok. 1 passed",
 ];
 
-/// Parts of the output of `make test-e2e` if the manager does not answer.
+/// Parts of the output of `make test-e2e` if the manager does not respond.
 const FAILED: &[&str] = &[
     "a client without a token must be refused",
     "kubectl --namespace memcached-operator-system describe deployments,pods",
@@ -128,7 +128,7 @@ fn check_printed(printed: &str, parts: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// A project, and the programs that its Makefile calls.
+/// A project and the programs called by its Makefile.
 struct Scene {
     project: PathBuf,
     bin: PathBuf,
@@ -193,8 +193,8 @@ impl Scene {
         Ok((passed, fs_err::read_to_string(path)?))
     }
 
-    /// Checks that `rbuilder undeploy` keeps a shared namespace and the objects of others in it, and
-    /// that it reports an object that a finalizer keeps alive.
+    /// Checks that `rbuilder undeploy` keeps a shared namespace and other users' objects in it, and
+    /// that it reports an object kept alive by a finalizer.
     fn check_removal(&self) -> Result<()> {
         let kustomization = self.project.join("config/default/kustomization.yaml");
         let text = fs_err::read_to_string(&kustomization)?;
@@ -218,7 +218,7 @@ impl Scene {
             owner == "platform",
             "`rbuilder deploy` has set a label of others to `{owner}`"
         );
-        // Remove the deployment of the failed test first.
+        // Remove the failed test's deployment first.
         self.in_cluster("rbuilder undeploy")?.run()?;
         for line in [
             "kubectl get clusterrole memcached-operator-manager-role",
@@ -239,7 +239,7 @@ impl Scene {
             removed.is_err() && printed.contains(named),
             "`rbuilder undeploy` does not fail with `{named}`:\n{printed}"
         );
-        // The manager must stay to remove its finalizers.
+        // The manager must keep running to remove its finalizers.
         let manager = "kubectl get deployment memcached-operator-controller-manager --namespace team";
         self.in_cluster(manager)?.run()?;
         self.set_finalizers("null")?;

@@ -25,7 +25,7 @@ struct Project {
 
 /// How to create a project from an empty folder.
 enum Recipe {
-    /// The steps of a page in docs/: `rbuilder` commands, and files to write or change.
+    /// The steps on a page in docs/: `rbuilder` commands, and files to write or change.
     Page(&'static str),
     /// A sequence of `rbuilder` commands, followed by the diff `examples/patches/<name>.diff`.
     Commands(&'static [&'static str]),
@@ -117,7 +117,7 @@ const PROJECTS: &[Project] = &[
     },
     Project {
         name: "plain-kube-rs",
-        // An existing project, in which everything except for the manifests is hand-written.
+        // An existing project, in which everything but the manifests is hand-written.
         recipe: Recipe::Commands(&[]),
         kept: &[
             "Cargo.lock",
@@ -169,14 +169,14 @@ pub(crate) fn update_projects(args: &Args) -> Result<()> {
 
 /// Generates a project and adds the hand-written files of `committed`.
 fn generate(project: &Project, bin: &Path, committed: &Files) -> Result<Files> {
-    // At the same depth as examples/<name>, because the `rbuilder` dependency has a relative path
+    // Use the same depth as examples/<name>, because the `rbuilder` dependency is a relative path
     // in this checkout.
     let folder = repo::root().join("target").join(project.name);
     if folder.exists() {
         fs_err::remove_dir_all(&folder)?;
     }
-    // Create a repository. In a repository of its parent, workflows and the workspace would belong
-    // to that one.
+    // Create a repository. Otherwise workflows and the workspace would belong to the repository of
+    // the parent folder.
     let repository = folder.join(".git");
     fs_err::create_dir_all(&repository)?;
     follow_recipe(project, bin, &folder)?;

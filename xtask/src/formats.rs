@@ -1,9 +1,9 @@
-//! `cargo xtask formats`: records the API server's verdicts on strings for formats.
+//! `cargo xtask formats`: records the API server's verdicts on strings with a format.
 //!
-//! crates/schema/tests/formats.jsonl contains strings for all formats. This task validates each string
-//! with the API server's own code, built from tools/formats, and records the verdicts.
-//! `crates/schema/tests/formats.rs` compares the schema crate with them and does not need Go. To add a
-//! case, add a line with any verdict.
+//! crates/schema/tests/formats.jsonl contains strings for all formats. This task validates each
+//! string with the API server's own code, built from tools/formats, and records the verdicts.
+//! `crates/schema/tests/formats.rs` compares the schema crate with the record and does not need Go.
+//! To add a case, add a line with an arbitrary verdict.
 
 use anyhow::Result;
 

@@ -1,8 +1,8 @@
-//! `cargo xtask templates --former`: extracts the templates from before projects recorded their
-//! scaffolds from the git history.
+//! `cargo xtask templates --former`: extracts the templates that predate recorded scaffolds from
+//! the git history.
 //!
-//! `rbuilder update` uses them to find the scaffolded version of a file. Projects scaffolded later
-//! record it themselves, so the archive never has to be updated.
+//! `rbuilder update` uses them to find the scaffolded version of a file. Newer projects record
+//! their scaffold, so the archive never has to be updated.
 
 use std::collections::BTreeSet;
 
@@ -30,14 +30,14 @@ const OTHERS: [&str; 4] = ["/Cargo.lock", "/config/crd/bases/", "/dist/", "/bund
 /// Path of the table of templates.
 const TABLE: &str = "templates/src/table.rs";
 
-/// Returns an archive with the templates of each commit up to `last` that changed them.
+/// Returns an archive of the templates in each commit up to `last` that changed them.
 pub(crate) fn read_former_templates(last: &str) -> Result<Archive> {
     let commits = git("log --reverse --format=%H")
         .args([last, "--", "templates"])
         .read()?;
     let mut releases: Vec<Release> = Vec::new();
     for commit in commits.lines() {
-        // The first commits have a table in a different format.
+        // The first commits contain a table in a different format.
         if !git("cat-file -e").arg(format!("{commit}:{TABLE}")).succeeds() {
             continue;
         }
@@ -99,7 +99,7 @@ pub(crate) fn read_former_projects(last: &str) -> Result<Vec<u8>> {
     Ok(miniz_oxide::deflate::compress_to_vec(&document, 10))
 }
 
-/// Returns the paths and texts of a project in a commit.
+/// Returns the paths and contents of a project's files in a commit.
 fn read_project(commit: &str, example: &str) -> Result<Vec<(String, String)>> {
     let listed = git("ls-tree -r --name-only")
         .args([commit, "--", example])
@@ -115,8 +115,9 @@ fn read_project(commit: &str, example: &str) -> Result<Vec<(String, String)>> {
         .collect()
 }
 
-/// Parses a row of the table without its text, such as `Init Always Owned "init/Makefile.tera" =>
-/// "Makefile",`. If its condition no longer exists, the condition of the current row is used.
+/// Parses a row of the table without its text, such as
+/// `Init Always Owned "init/Makefile.tera" => "Makefile",`. If its condition no longer exists, the
+/// current row's condition is used.
 fn parse_row(line: &str) -> Option<Template> {
     let (left, destination) = line.trim().strip_suffix("\",")?.split_once("\" => \"")?;
     let (words, name) = left.split_once('"')?;

@@ -1,9 +1,9 @@
-//! `cargo xtask health`: records the verdicts of GitOps tools on the health of objects.
+//! `cargo xtask health`: records the health of objects as determined by GitOps tools.
 //!
-//! crates/testing/tests/health.jsonl contains objects of a kind. This task evaluates them with kstatus and
-//! with the Argo CD script of an example, both built from tools/health, and records the verdicts.
-//! The test kit (`crates/testing/src/kstatus.rs`) is tested with the verdicts of kstatus. To add a case,
-//! add a line with any verdicts.
+//! crates/testing/tests/health.jsonl contains objects of a kind. This task evaluates them with
+//! kstatus and with an example's Argo CD script, both built from tools/health, and records the
+//! results. The test kit (`crates/testing/src/kstatus.rs`) is tested against the results of
+//! kstatus. To add a case, add a line with arbitrary results.
 
 use anyhow::Result;
 
@@ -12,7 +12,7 @@ use crate::repo;
 use crate::sh::Cmd;
 
 const RECORDED: &str = "crates/testing/tests/health.jsonl";
-/// The scripts of all kinds are equal.
+/// The scripts for all kinds are equal.
 const SCRIPT: &str = "examples/memcached-operator/config/argocd/memcached_health.yaml";
 
 #[derive(clap::Args)]

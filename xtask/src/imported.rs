@@ -1,10 +1,10 @@
-//! The journey of `cargo xtask scaffold` through CRDs that controller-gen generates from the types
-//! in testdata/oracle/go. A project imports them with `create api --from-crd`. It must compile,
+//! A `cargo xtask scaffold` journey through CRDs that controller-gen generates from the types in
+//! testdata/oracle/go. A project imports them with `create api --from-crd`. It must compile,
 //! regenerate the CRDs, reconcile the samples, and preserve all fields of objects that match the
 //! schemas.
 //!
-//! The tests of the importer only compare schemas. This journey tests with rustc and serde whether
-//! the types accept what the schemas allow.
+//! The importer's tests only compare schemas. This journey uses rustc and serde to test whether the
+//! types accept everything that the schemas allow.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::repo;
 pub(crate) const NAME: &str = "imported-operator";
 
 /// CRDs that are skipped: one whose module would be named after a Rust keyword, which `create api`
-/// rejects, and those that only differ from others in their names.
+/// rejects, and CRDs that only differ from others in their names.
 const LEFT_OUT: &[&str] = &[
     "oracle.example.com_enums.yaml",
     "oracle.example.com_gateways.yaml",
@@ -29,13 +29,12 @@ const LEFT_OUT: &[&str] = &[
     "oracle.example.com_testquotas.yaml",
 ];
 
-/// Kinds for which `RandomObjects` cannot generate valid objects: one fails to match its schema,
-/// and the others contain types of k8s-openapi that serialize quantities as strings or require a
-/// certain `kind`.
+/// Kinds for which `RandomObjects` cannot generate valid objects: one never matches its schema, and
+/// the others contain k8s-openapi types that serialize quantities as strings or require a certain
+/// `kind`.
 const NOT_AT_RANDOM: &[&str] = &["Bound", "Kubernetes", "Workload"];
 
-/// The test of a kind whose sample violates CEL rules. The generator of samples does not evaluate
-/// CEL.
+/// The test for a kind whose sample violates CEL rules. The sample generator does not evaluate CEL.
 const REFUSED_SAMPLE: &str = "tests/rule.rs";
 
 /// A test that is added for every version of every kind.

@@ -1,4 +1,4 @@
-//! Runs kubectl on the cluster of a kubeconfig.
+//! Runs kubectl on the cluster in a kubeconfig.
 
 use std::path::{Path, PathBuf};
 

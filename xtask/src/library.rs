@@ -1,7 +1,7 @@
 //! `cargo xtask library`: builds scaffolds with the library from a git repository and from a path,
 //! without access to this checkout. `cargo xtask release --dry-run` does the same with a registry.
 //!
-//! The scaffolds use the committed version of the library. They share the build folder of all
+//! The scaffolds use the committed version of the library. They share a build folder with all other
 //! scaffolds, so that only the library is compiled again.
 
 use std::collections::BTreeSet;
@@ -112,11 +112,11 @@ impl Project {
         Ok(self)
     }
 
-    /// Checks the source of the packages, and runs the tests of the project.
+    /// Checks where the packages come from, and runs the project's tests.
     ///
     /// # Errors
     ///
-    /// Returns an error if a test fails or a package is from this checkout.
+    /// Returns an error if a test fails or a package comes from this checkout.
     pub(crate) fn check(&self) -> Result<()> {
         let metadata = self.cargo("cargo metadata --format-version 1").read()?;
         let metadata: Value = serde_json::from_str(&metadata)?;
@@ -138,7 +138,7 @@ impl Project {
     }
 }
 
-/// Returns the names of our packages in a project. Fails if one of them is in `checkout`.
+/// Returns the names of our packages in a project. Fails if any of them is in `checkout`.
 fn find_ours(metadata: &Value, checkout: &Path) -> Result<BTreeSet<String>> {
     let checkout = fs_err::canonicalize(checkout)?;
     let mut ours = BTreeSet::new();

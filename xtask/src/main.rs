@@ -1,9 +1,9 @@
 //! Tasks of this repository: `cargo xtask <task>`. Developers and CI run the same tasks.
 //!
 //! Each task is a file with a function, and a variant of [`Task`]. Tasks run the `rbuilder` command
-//! as a process, as users do, so that this crate compiles quickly and tests what is shipped.
-//! Tasks whose results are committed have a flag `--check`, which changes nothing and fails if the
-//! committed result is stale.
+//! as a process, as users do, so that this crate compiles quickly and tests what is shipped. Tasks
+//! with committed results have a flag `--check`, which changes nothing and fails if the committed
+//! result is stale.
 
 mod advice;
 mod assets;

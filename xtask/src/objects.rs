@@ -1,9 +1,10 @@
-//! `cargo xtask objects`: records kube-apiserver's answers to writes of custom resources.
+//! `cargo xtask objects`: records kube-apiserver's responses to writes of custom resources.
 //!
-//! `crates/judge/tests/tables` has schemas with objects and updates, and `crates/runtime/tests/objects` makes more
-//! at random. This task runs `crates/runtime/tests/objects`, which sends each to a real API server as a dry
-//! run, and records the answers in `crates/judge/tests/recorded.jsonl`. The tests of `rbuilder-judge` hold
-//! their verdicts to the record and do not need a server.
+//! `crates/judge/tests/tables` contains schemas with objects and updates, and
+//! `crates/runtime/tests/objects` generates more at random. This task runs
+//! `crates/runtime/tests/objects`, which sends each object to a real API server as a dry run, and
+//! records the responses in `crates/judge/tests/recorded.jsonl`. The tests of `rbuilder-judge`
+//! compare their verdicts with the record and do not need a server.
 
 use anyhow::{Context, Result};
 
@@ -17,7 +18,7 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// Sends all writes to the server, and writes or compares the answers.
+/// Sends all writes to the server, and writes or compares the responses.
 pub(crate) fn record_answers(args: &Args) -> Result<()> {
     let mut command = Cmd::new("cargo test --workspace --test objects --")
         .args(["--exact", "the_server_answers_as_recorded"])

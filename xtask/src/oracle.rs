@@ -3,8 +3,8 @@
 //!
 //! testdata/oracle/go contains APIs in Go, and testdata/oracle/rust contains the same APIs in Rust.
 //! This task runs controller-gen on the Go packages and records its output in
-//! testdata/oracle/recorded, with a folder for each run. `crates/generator/tests/oracle.rs` compares
-//! rbuilder with it and does not need Go.
+//! testdata/oracle/recorded, with a folder for each run. `crates/generator/tests/oracle.rs`
+//! compares rbuilder with the record and does not need Go.
 
 use anyhow::{Result, bail};
 
@@ -12,8 +12,8 @@ use crate::committed::{Files, read_tree, unified_diffs, write_tree};
 use crate::sh::Cmd;
 use crate::{repo, tools};
 
-/// A run of controller-gen. `crates/generator/tests/oracle.rs` has the same runs with the options of
-/// rbuilder.
+/// A controller-gen run. `crates/generator/tests/oracle.rs` contains the same runs with rbuilder's
+/// options.
 struct Run {
     /// The folder in recorded/.
     name: &'static str,

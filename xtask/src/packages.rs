@@ -1,11 +1,11 @@
-//! Reads the packages of the workspace from cargo's metadata.
+//! Reads the workspace's packages from cargo's metadata.
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use xtask_base::repo;
 use xtask_base::sh::Cmd;
 
-/// Returns the packages of the workspace that are published.
+/// Returns the workspace packages that are published.
 ///
 /// # Errors
 ///
@@ -32,7 +32,7 @@ pub(crate) fn read_metadata(arguments: &[&str]) -> Result<Value> {
     Ok(serde_json::from_str(&text)?)
 }
 
-/// Returns the name of a package.
+/// Returns a package's name.
 ///
 /// # Errors
 ///

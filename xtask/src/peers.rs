@@ -1,5 +1,5 @@
-//! `cargo xtask versions --peers`: checks whether the projects that rbuilder is compared with have
-//! new releases.
+//! `cargo xtask versions --peers`: checks for new releases of the projects that rbuilder is
+//! compared with.
 //!
 //! The documentation, the oracle and the benchmarks compare rbuilder with these versions. Patch
 //! releases do not matter.
@@ -14,7 +14,7 @@ pub(crate) const CONTROLLER_TOOLS: &str = "v0.23.0";
 /// A project that rbuilder is compared with.
 struct Peer {
     name: &'static str,
-    /// The version in the comparison.
+    /// The version used in the comparison.
     version: &'static str,
     /// The Go module.
     module: &'static str,

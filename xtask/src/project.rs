@@ -21,8 +21,8 @@ pub(crate) fn scaffold(bin: &Path, folder: &Path, commands: &[&str]) -> Result<(
     share_lockfile(folder)
 }
 
-/// Locks the dependencies of a project to the versions of this workspace, so that they are only
-/// compiled once.
+/// Locks a project's dependencies to this workspace's versions, so that they are only compiled
+/// once.
 ///
 /// # Errors
 ///

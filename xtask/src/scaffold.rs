@@ -6,8 +6,8 @@
 //! locked to this workspace's Cargo.lock, because a new release of a dependency must not break this
 //! task on the same day. With `--fresh`, dependencies are resolved anew.
 //!
-//! The tests of a project mostly wait for servers, so the next project is created in the meantime.
-//! Cargo locks the target folder during builds.
+//! A project's tests mostly wait for servers, so the next project is created in the meantime. Cargo
+//! locks the target folder during builds.
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Seek as _};
@@ -22,7 +22,7 @@ use crate::project::share_lockfile;
 use crate::sh::Cmd;
 use crate::{imported, repo, sequences, tools};
 
-/// A sequence of commands. The project is checked after each.
+/// A sequence of commands. The project is checked after each command.
 struct Journey {
     /// The name of the folder and the project.
     name: &'static str,
@@ -52,7 +52,7 @@ struct Finished {
     _parent: tempfile::TempDir,
 }
 
-/// A module with a type for a kind of another project.
+/// A module that defines a type for another project's kind.
 const BINDING: &[(&str, &str)] = &[
     (
         "src/lib.rs",
@@ -116,8 +116,8 @@ const JOURNEYS: &[Journey] = &[
         name: "foreign-operator",
         commands: &[
             "init --domain example.com",
-            // The type is in a module of the project, because crates that provide such types are
-            // slow to support new versions of kube.
+            // The type is defined in the project, because crates that provide such types are slow
+            // to support new versions of kube.
             "create api --group example.org --version v1 --kind Stall --external-path crate::stall::Stall",
             "create api --group apps --version v1 --kind ReplicaSet --controller",
             "create webhook --group core --version v1 --kind Pod --defaulting",
@@ -158,17 +158,17 @@ const JOURNEYS: &[Journey] = &[
     },
 ];
 
-/// Name of the project with kinds that have the same names as other items in their files.
+/// Name of the project whose kinds have the same names as other items in their files.
 const NAMES: &str = "names-operator";
 
-/// Kinds of the project in addition to names from the templates: names from Rust's prelude, of
-/// crates and of versions.
+/// Kinds in the project besides names from the templates: names from Rust's prelude, of crates and
+/// of versions.
 const OTHER_NAMES: &[&str] = &["Into", "Kube", "None", "Rbac", "Send", "Union", "V1"];
 
 /// Names in the templates that `create api` rejects as kinds.
 const REFUSED_NAMES: &[&str] = &["Default", "Option", "Self", "String", "Vec"];
 
-/// Names that conversions use in addition to those in their template. Kinds with these names have a
+/// Names used by conversions in addition to those in their template. Kinds with these names have a
 /// second version.
 const CONVERSION_NAMES: &[&str] = &["Hub", "Ok", "Spoke"];
 
@@ -180,12 +180,12 @@ fn words(chosen: impl Fn(&Template) -> bool) -> impl Iterator<Item = &'static st
         .flat_map(|template| template.text.split(|c: char| !c.is_alphanumeric()))
 }
 
-/// Returns the kinds of the project, and whether each has a second version.
+/// Returns the project's kinds, and whether each has a second version.
 fn named_kinds() -> impl Iterator<Item = (&'static str, bool)> {
     let conversions: BTreeSet<&str> = words(|template| template.command == Command::CreateSpoke)
         .chain(CONVERSION_NAMES.iter().copied())
         .collect();
-    // The journey `image-operator` covers the names that only image controllers use.
+    // The journey `image-operator` covers the names that are only used in image controllers.
     let plain: BTreeSet<&str> = words(|template| !template.name.starts_with("image/")).collect();
     USED_NAMES
         .iter()
@@ -259,7 +259,7 @@ pub(crate) fn make_folder(name: &str) -> Result<(tempfile::TempDir, PathBuf)> {
     Ok((parent, folder))
 }
 
-/// Runs a journey. Skips checks if a project that is equal except for its name is in `checked`.
+/// Runs a journey. Skips checks if `checked` contains a project that is equal except for its name.
 fn walk(
     journey: &'static Journey,
     checked: &mut BTreeSet<Made>,
@@ -298,7 +298,7 @@ fn walk(
 
 impl Finished {
     /// Runs the tests, with an API server if available, and checks that they reuse the dependencies
-    /// of the build.
+    /// compiled for the build.
     fn test(&self) -> Result<()> {
         match std::env::var_os("KUBEBUILDER_ASSETS") {
             Some(_) => run_every_test(repo::project_command(&self.folder, "cargo test --quiet").echo())?,
@@ -308,7 +308,7 @@ impl Finished {
     }
 }
 
-/// Scaffolds everything for each of the named kinds in one project. Compiles it once, without
+/// Scaffolds everything for each of the named kinds in a single project. Compiles it once, without
 /// building the tests.
 fn walk_names(bin: &Path, fresh: bool) -> Result<()> {
     let (_parent, folder) = make_folder(NAMES)?;
@@ -333,7 +333,7 @@ fn walk_names(bin: &Path, fresh: bool) -> Result<()> {
     lint(&folder)
 }
 
-/// Creates a project with types for CRDs that another tool has generated.
+/// Creates a project with types for CRDs generated by another tool.
 fn walk_imported(bin: &Path, fresh: bool) -> Result<Finished> {
     let (parent, folder) = make_folder(imported::NAME)?;
     imported::import_definitions(bin, &folder, fresh)?;
@@ -375,7 +375,7 @@ fn check(folder: &Path, bin: &Path) -> Result<()> {
     render(folder)
 }
 
-/// Runs the lints of a project.
+/// Lints a project.
 ///
 /// # Errors
 ///
@@ -397,12 +397,13 @@ fn test_without_server(folder: &Path) -> Result<()> {
     tests.without("KUBEBUILDER_ASSETS").run()
 }
 
-/// Checks that tests enable no feature that `cargo build` does not: each one compiles a package a
-/// second time, and a feature of a dependency of kube compiles kube a second time. The library
-/// itself may differ, because its test kit is a feature. So may [`TEST_FEATURE`].
+/// Checks that tests enable no feature that `cargo build` does not: each additional feature
+/// compiles a package a second time, and a feature of one of kube's dependencies compiles kube a
+/// second time. The library itself may differ, because its test kit is a feature. So may
+/// [`TEST_FEATURE`].
 ///
-/// Uses `cargo check` and clippy, which resolve the same features, because most packages have been
-/// checked before.
+/// Uses `cargo check` and clippy, which resolve the same features, because most packages are
+/// already checked.
 fn check_shared_features(folder: &Path, project: &str) -> Result<()> {
     let own = [project, "rbuilder-runtime"];
     let messages = "--quiet --message-format=json";
@@ -427,11 +428,11 @@ fn check_shared_features(folder: &Path, project: &str) -> Result<()> {
 }
 
 /// The only feature that tests add to a dependency. A simulation needs a clock that tokio can
-/// pause. An operator does not, and a release build should not contain it.
+/// pause. An operator does not, and a release build should not include it.
 const TEST_FEATURE: (&str, &str) = ("tokio", "test-util");
 
-/// Runs a cargo command and returns its packages with their features, without the packages in
-/// `but` and without [`TEST_FEATURE`].
+/// Runs a cargo command and returns its packages with their features, without the packages in `but`
+/// and without [`TEST_FEATURE`].
 fn find_features(command: Cmd, but: &[&str]) -> Result<BTreeSet<(String, Vec<String>)>> {
     let messages = command.echo().read()?;
     let mut compiled = BTreeSet::new();
@@ -452,7 +453,7 @@ fn find_features(command: Cmd, but: &[&str]) -> Result<BTreeSet<(String, Vec<Str
     Ok(compiled)
 }
 
-/// A message of cargo, as far as [`find_features`] reads it.
+/// A cargo message, as far as [`find_features`] reads it.
 #[derive(Deserialize)]
 struct Artifact {
     reason: String,
@@ -462,8 +463,7 @@ struct Artifact {
     features: Vec<String>,
 }
 
-/// Returns the name of a package from its cargo ID, which ends in `#name@version` or
-/// `/name#version`.
+/// Returns a package's name from its cargo ID, which ends in `#name@version` or `/name#version`.
 fn package_name(id: &str) -> Option<&str> {
     let (place, package) = id.rsplit_once('#')?;
     match package.split_once('@') {
@@ -491,7 +491,7 @@ fn run_every_test(tests: Cmd) -> Result<()> {
     Ok(())
 }
 
-/// Returns the first summary of libtest with ignored tests.
+/// Returns the first libtest summary with ignored tests.
 fn find_ignored(output: &str) -> Option<&str> {
     let mut summaries = output.lines().filter(|line| line.starts_with("test result: "));
     summaries.find(|line| line.contains(" ignored") && !line.contains(" 0 ignored"))
@@ -520,7 +520,7 @@ fn kustomize_command() -> Result<Cmd> {
     Ok(Cmd::program(tools::ensure_tool(&tools::KUSTOMIZE)?).arg("build"))
 }
 
-/// Checks for names on which deployments, dashboards and NetworkPolicies of kubebuilder users rely.
+/// Checks for names that deployments, dashboards and NetworkPolicies of kubebuilder users rely on.
 fn check_default(text: &str) -> Result<()> {
     let expected = [
         "kind: Namespace",

@@ -1,4 +1,4 @@
-//! The journey of `cargo xtask scaffold` through random sequences of commands, with manual edits in
+//! A `cargo xtask scaffold` journey through random sequences of commands, with manual edits in
 //! between. The result must compile. `cli/tests/sequences.rs` checks everything else for many more
 //! sequences, without compiling.
 
@@ -23,7 +23,7 @@ pub(crate) const NAME: &str = "sequences-operator";
 /// Number of sequences. All use one project, because compiling is expensive.
 const SEQUENCES: u64 = 4;
 
-/// Variable with the seed of the first sequence, to test other sequences.
+/// Environment variable with the seed of the first sequence, to test other sequences.
 const FIRST_SEED: &str = "RBUILDER_FUZZ_SEED";
 
 /// Runs the commands, edits files in between, and compiles the result once.
@@ -61,7 +61,8 @@ fn walk_sequence(bin: &Path, folder: &Path, random: &mut Random) -> Result<()> {
             true => sequence::NO_CONFLICTS,
             false => "",
         };
-        // The command may be rejected in the current state, which must change nothing.
+        // The command may be rejected in the current state, in which case it must not change
+        // anything.
         let is_done = repo::rbuilder_command(bin, folder, &command)?
             .words(option)
             .succeeds();

@@ -12,13 +12,13 @@ use crate::sh::Cmd;
 /// The test that prints the tables.
 const TABLES: &str = "shards::scale::tables::tables_are_complete";
 
-/// Runs the simulation. It takes some minutes after the build.
+/// Runs the simulation. It takes a few minutes after the build.
 pub(crate) fn print_tables() -> Result<()> {
     Cmd::new("cargo test --release --package rbuilder-runtime --lib -- --exact --nocapture")
         .arg(TABLES)
         .dir(repo::root())
         .env("RBUILDER_SCALE_TABLES", "1")
-        // Building takes longer than what an optimized link would save.
+        // Building with link-time optimization takes longer than it saves.
         .env("CARGO_PROFILE_RELEASE_LTO", "off")
         .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
         .run()

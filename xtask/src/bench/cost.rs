@@ -36,8 +36,8 @@ impl Cost {
     }
 }
 
-/// Runs a command and returns its resource usage, including the child processes that it waited for.
-/// Its output is only kept for the error.
+/// Runs a command and returns its resource usage, including its child processes. The output is only
+/// kept for error messages.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Writes the measured API in Go, with kubebuilder's layout: a package for types and one for
+//! Writes the measured API in Go, with kubebuilder's layout: one package for types and one for
 //! controllers.
 
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ pub(super) fn write_kinds(folder: &Path, kinds: usize) -> Result<()> {
     Ok(())
 }
 
-/// Writes a module with one kind, CronJob.
+/// Writes a module with a single kind, CronJob.
 pub(super) fn write_cron_job(folder: &Path) -> Result<()> {
     let (api, controllers) = packages(folder, "v1", "batch.tutorial.kubebuilder.io")?;
     fs_err::write(api.join("cronjob_types.go"), CRON_JOB)?;
@@ -41,7 +41,7 @@ pub(super) fn write_cron_job(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Completes `go.mod` and downloads and compiles the dependencies, so that measured runs do not.
+/// Completes `go.mod` and downloads and compiles the dependencies, so that this is not measured.
 pub(super) fn load_dependencies(folder: &Path) -> Result<()> {
     run_measured(Cmd::new("go mod tidy").dir(folder))?;
     run_measured(Cmd::new("go build ./...").dir(folder))?;

@@ -1,11 +1,11 @@
 //! `cargo xtask bench`: measures the cost of `rbuilder manifests` by number of kinds, and compares
 //! it with controller-gen on the same API.
 //!
-//! The whole command is measured, from start to exit, on generated projects: reading, parsing,
-//! generating, printing, comparing with the files on disk, and writing missing files. Instructions
-//! are counted with valgrind, because they do not depend on the load of the machine. CPU time and
-//! memory are reported by the kernel and include child processes; the lowest figure of several runs
-//! counts. This is not a test and never fails because of a result.
+//! The measurement covers the entire command from start to exit on generated projects: reading,
+//! parsing, generating, printing, comparing with the files on disk, and writing missing files.
+//! Instructions are counted with valgrind, because they do not depend on the machine's load. CPU
+//! time and memory are reported by the kernel and include child processes; the lowest figure of
+//! several runs counts. This is not a test and never fails because of a result.
 
 mod compare;
 mod cost;

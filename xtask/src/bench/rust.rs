@@ -8,8 +8,8 @@ use rbuilder_catalogue::versions;
 
 use super::FIELDS;
 
-/// Writes a package with `kinds` kinds of [`FIELDS`] fields each. Returns the size of its source in
-/// bytes.
+/// Writes a package with `kinds` kinds, each with [`FIELDS`] fields. Returns the size of its source
+/// in bytes.
 pub(super) fn write_kinds(folder: &Path, kinds: usize) -> Result<usize> {
     fs_err::create_dir_all(folder.join("src"))?;
     fs_err::write(
@@ -98,8 +98,8 @@ pub struct Kind{kind}Spec {{
     Ok(text)
 }
 
-/// Writes a package with one kind: the CronJob of kubebuilder's book, which contains the template
-/// of a Job and therefore of a Pod.
+/// Writes a package with a single kind: the CronJob from kubebuilder's book, which contains a Job
+/// template and therefore a Pod template.
 pub(super) fn write_cron_job(folder: &Path) -> Result<()> {
     fs_err::create_dir_all(folder.join("src"))?;
     fs_err::write(folder.join("Cargo.toml"), cron_job_manifest())?;
@@ -107,7 +107,7 @@ pub(super) fn write_cron_job(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the Cargo.toml of the package with the CronJob.
+/// Returns the Cargo.toml for the CronJob package.
 fn cron_job_manifest() -> String {
     let feature = versions::k8s_openapi_feature(versions::KUBERNETES);
     format!(

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rbuilder_catalogue::write::{Node, Types};
 use rbuilder_schema::{Schema, any_object};
 
-/// Replaces each reference that leads back to its own type with open content, which the API server
-/// neither prunes nor validates.
+/// Replaces each reference back to its own type with open content, which the API server neither
+/// prunes nor validates.
 pub(crate) fn cut_cycles(types: &mut Types) -> Vec<String> {
     let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (path, node) in types.iter() {

@@ -1,4 +1,4 @@
-//! Parses doc comments and markers of Kubernetes' API types in Go.
+//! Parses doc comments and markers of the Kubernetes API types in Go.
 //!
 //! gofmt writes one field per line, so parsing line by line is sufficient.
 
@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use walkdir::WalkDir;
 
-/// Go modules in `k8s.io` with types that k8s-openapi contains.
+/// Go modules in `k8s.io` whose types are included in k8s-openapi.
 pub(crate) const MODULES: &[&str] = &[
     "api",
     "apiextensions-apiserver",
@@ -26,8 +26,7 @@ pub(crate) struct Comments {
 struct GoType {
     comment: Comment,
     fields: Vec<Field>,
-    /// Types whose fields this type includes: embedded structs, or the type for which it is an
-    /// alias.
+    /// Types whose fields this type includes: embedded structs, or the aliased type.
     embedded: Vec<(String, String)>,
 }
 
@@ -116,17 +115,17 @@ impl Comments {
         }
     }
 
-    /// Returns the comment of a type.
+    /// Returns a type's comment.
     pub(crate) fn of_type(&self, package: &str, name: &str) -> Option<&Comment> {
         self.get(package, name).map(|ty| &ty.comment)
     }
 
-    /// Returns the comment of a field by its JSON name, including fields of embedded structs.
+    /// Returns a field's comment by JSON name, including fields of embedded structs.
     pub(crate) fn of_field(&self, package: &str, name: &str, field: &str) -> Option<&Comment> {
         self.field(package, name, field).map(|field| &field.comment)
     }
 
-    /// Returns the comment of the item type of a list or the value type of a map.
+    /// Returns the comment on the item type of a list or the value type of a map.
     pub(crate) fn of_items(&self, package: &str, name: &str, field: &str) -> Option<&Comment> {
         let (package, name) = self.field(package, name, field)?.items.as_ref()?;
         self.of_type(package, name)
@@ -148,7 +147,7 @@ impl Comments {
     }
 }
 
-/// Returns the JSON name and the Go type of a field. The name of an embedded struct is empty.
+/// Returns a field's JSON name and Go type. The name of an embedded struct is empty.
 fn field(code: &str) -> Option<(&str, &str)> {
     let (declared, tag) = code.split_once('`')?;
     let (_, json) = tag.split_once("json:\"")?;
@@ -179,7 +178,7 @@ fn other_name(declared: &str) -> Option<&str> {
     is_name.then_some(name)
 }
 
-/// Returns the name and the path of an imported package.
+/// Returns the name and path of an imported package.
 fn import(code: &str) -> Option<(&str, &str)> {
     let (alias, path) = code.strip_suffix('"')?.split_once('"')?;
     let alias = match alias.trim() {
@@ -196,7 +195,7 @@ impl Comment {
         let mut is_fenced = false;
         let mut is_over = false;
         for line in lines {
-            // Directives for tools have no space after `//`.
+            // Tool directives have no space after `//`.
             if line.starts_with("nolint:") || line.starts_with("go:") {
                 continue;
             }
@@ -233,7 +232,7 @@ impl Comment {
             .next_back()
     }
 
-    /// Returns the names and values of markers with a prefix.
+    /// Returns the names and values of markers with the given prefix.
     pub(crate) fn below(&self, prefix: &str) -> impl Iterator<Item = (&str, &str)> {
         let named = self
             .markers
@@ -243,7 +242,7 @@ impl Comment {
     }
 }
 
-/// Returns the Go package and name of a type that is called `io.k8s.api.core.v1.Pod` in OpenAPI.
+/// Returns the Go package and name of a type such as `io.k8s.api.core.v1.Pod` in OpenAPI.
 pub(crate) fn package_of(openapi: &str) -> Result<(String, &str)> {
     let (module, name) = openapi.rsplit_once('.').context("a name has a module")?;
     let module = module

@@ -1,10 +1,10 @@
 //! `cargo xtask catalogue`: generates the schemas of the built-in types for `rbuilder-catalogue`,
 //! and the table of built-in kinds and resources for `rbuilder-syntax`.
 //!
-//! The types come from the OpenAPI v3 documents of kube-apiserver, which are published with its
-//! source, so no server has to run. The Go source is needed for the line breaks of descriptions,
-//! and to decide which defaults and constraints are meant for users of the type. controller-gen
-//! reads it for the same reason.
+//! The types come from the OpenAPI v3 documents published with kube-apiserver's source, so there is
+//! no need to run a server. The Go source provides the line breaks in descriptions, and is used to
+//! decide which defaults and constraints are meant for users of the type. controller-gen reads it
+//! for the same reason.
 
 mod cycle;
 mod go;
@@ -68,7 +68,7 @@ pub(crate) fn make_catalogue(args: &Args) -> Result<()> {
         .try_for_each(|(path, bytes)| update_file(path, bytes, args.check, "catalogue"))
 }
 
-/// Returns the types of a minor version that k8s-openapi contains.
+/// Returns the types in k8s-openapi for the given minor version.
 fn types(minor: Minor, release: &str) -> Result<Types> {
     let documents = module("kubernetes", &format!("v1.{release}"))?.join("api/openapi-spec/v3");
     let mut comments = go::Comments::default();

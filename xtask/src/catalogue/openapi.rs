@@ -12,7 +12,7 @@ use super::go::{self, Comment, Comments};
 
 /// The types defined in the documents.
 pub(crate) struct Found {
-    /// All types by path, without the name of the crate.
+    /// All types by path, without the crate name.
     pub(crate) types: Types,
     /// Differences between the documents and the Go source.
     pub(crate) notes: Vec<String>,
@@ -100,7 +100,7 @@ fn describe(node: &mut Node, comment: &Comment) -> bool {
     is_same
 }
 
-/// Adds the description of items or values from their Go type, because the documents do not contain
+/// Adds the description of items or values from their Go type, because the documents don't contain
 /// it.
 fn describe_member(items: &mut Node, comment: &Comment) {
     if items.reference.is_none() && items.own.description.is_none() && !comment.text.is_empty() {
@@ -108,7 +108,7 @@ fn describe_member(items: &mut Node, comment: &Comment) {
     }
 }
 
-/// Determines the default value. The documents contain zero values as defaults of all Go fields
+/// Determines the default value. The documents contain zero values as defaults for all Go fields
 /// that are always serialized. Such a default is only kept if a marker declares it.
 fn choose_default(node: &mut Node, comment: &Comment) -> Result<()> {
     let written = comment
@@ -134,12 +134,12 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// Adds constraints from the markers of controller-gen.
+/// Adds constraints from controller-gen's markers.
 fn restrict(own: &mut Schema, comment: &Comment) -> Result<()> {
     for (name, value) in comment.below("kubebuilder:validation:") {
         let value = value.trim_matches('`');
         match name {
-            // The documents already contain these.
+            // Already in the documents.
             "Required" | "Optional" | "Type" | "Format" => {}
             _ => restrict_by(name, value, own)?,
         }
@@ -168,7 +168,7 @@ fn node(value: &Value) -> Result<Node> {
     Ok(node)
 }
 
-/// Parses a key of a schema. Unknown keys are errors, so that nothing is lost silently.
+/// Parses a schema keyword. Unknown keywords are errors, so that nothing is lost silently.
 fn read_key(node: &mut Node, key: &str, value: &Value) -> Result<()> {
     match key {
         "description" => {}

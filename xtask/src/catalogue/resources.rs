@@ -13,22 +13,22 @@ use super::openapi::rust_path;
 #[derive(Default)]
 pub(crate) struct Resource {
     kind: String,
-    /// The module of k8s-openapi that contains the versions.
+    /// The k8s-openapi module that contains the versions.
     module: String,
     is_namespaced: bool,
     verbs: BTreeSet<String>,
     short_names: BTreeSet<String>,
-    /// The verbs of each subresource.
+    /// The verbs supported by each subresource.
     subresources: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Resources by group and plural. The core group has the name `""` and is first.
+/// Resources by group and plural name. The core group is `""` and comes first.
 pub(crate) type Resources = BTreeMap<(String, String), Resource>;
 
 /// The verbs of `status`, `scale` and most other subresources. The table omits them.
 const STATUS_VERBS: &str = "get,patch,update";
 
-/// Adds the resources of a minor version. Overrides what earlier calls added.
+/// Adds the resources of a minor version. Overrides resources added by earlier calls.
 pub(crate) fn add_resources(api: &Path, resources: &mut Resources) -> Result<()> {
     let modules = kind_modules(&api.join("openapi-spec/v3"))?;
     for entry in fs_err::read_dir(api.join("discovery"))? {
@@ -96,7 +96,7 @@ fn kind_modules(documents: &Path) -> Result<KindModules> {
                 let (version, kind) = (text(&meant["version"])?, text(&meant["kind"])?);
                 let path = rust_path(name).with_context(|| format!("`{name}` is not Kubernetes'"))?;
                 // `DeleteOptions` and similar kinds are listed for all groups, but their module
-                // belongs to none.
+                // doesn't belong to any group.
                 if let Some(module) = path.strip_suffix(&format!("::{version}::{kind}")) {
                     let key = (
                         text(&meant["group"])?.to_owned(),

@@ -1,4 +1,4 @@
-//! The types in k8s-openapi, all of which the catalogue must contain.
+//! The types in k8s-openapi. The catalogue must contain all of them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use walkdir::WalkDir;
 use crate::repo;
 use crate::sh::Cmd;
 
-/// Generic types of the crate, which have no schema and are not used as fields of kinds.
+/// Generic types in k8s-openapi, which have no schema and are not used as fields of kinds.
 const GENERIC: &[&str] = &["List", "apimachinery::pkg::apis::meta::v1::WatchEvent"];
 
-/// Selects the types that the crate contains.
+/// Selects the types that k8s-openapi contains.
 ///
-/// The documents also define a list type for each kind. The crate has a generic `List` instead.
+/// The documents also define a list type for each kind, for which k8s-openapi has a generic `List`.
 pub(crate) fn select_types(minor: Minor, mut types: Types) -> Result<Types> {
     let paths = paths(minor)?;
     let missing: Vec<&String> = paths
@@ -41,8 +41,8 @@ pub(crate) fn select_types(minor: Minor, mut types: Types) -> Result<Types> {
     Ok(types)
 }
 
-/// Returns the paths of all types of a minor version in the crate. Its source has one file per
-/// type.
+/// Returns the paths of all types that k8s-openapi contains for a minor version. Its source has one
+/// file per type.
 fn paths(minor: Minor) -> Result<BTreeSet<String>> {
     let root = source()?.join(format!("src/v1_{}", minor.number()));
     let mut paths = BTreeSet::new();
@@ -78,7 +78,7 @@ fn declared(line: &str) -> Option<&str> {
         .next()
 }
 
-/// Returns the source folder of the crate.
+/// Returns k8s-openapi's source folder.
 fn source() -> Result<PathBuf> {
     let metadata = Cmd::new("cargo metadata --format-version 1 --locked")
         .dir(repo::root())

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use rbuilder_catalogue::write::{Node, Types};
 use rbuilder_schema::ListType;
 
-/// Removes the keys of lists whose items may omit one. Kubernetes accepts this for built-in types
-/// but not in CRDs.
+/// Removes the keys of lists whose items may omit any of them. Kubernetes accepts this for built-in
+/// types but not in CRDs.
 pub(crate) fn relax_list_keys(types: &mut Types) -> Vec<String> {
     let mut loose: BTreeSet<(String, String)> = BTreeSet::new();
     for (path, node) in &*types {
@@ -32,7 +32,7 @@ pub(crate) fn relax_list_keys(types: &mut Types) -> Vec<String> {
     notes
 }
 
-/// Returns true if all items of a list have all keys or a default for them.
+/// Returns true if every key is either required in the list's items or has a default.
 fn has_keys(types: &Types, list: &Node) -> bool {
     let items = list.items.as_deref();
     let referred = items.and_then(|items| types.get(items.reference.as_deref()?));

@@ -1,18 +1,19 @@
-//! Records what rules evaluate to in kube-apiserver.
+//! Records the results of evaluating rules in kube-apiserver.
 //!
-//! crates/cel/tests/evaluated/cases.json has groups of rules for one schema and one value. Rules are
-//! templates: `{class}` stands for each text of a class. This task puts the rules of a group into
-//! CRDs, sends the value to a real API server as a dry run, and records what it says about each
-//! rule. The tests of `rbuilder-cel` compare their results and do not need a server.
+//! crates/cel/tests/evaluated/cases.json contains groups of rules for a schema and a value. Rules
+//! are templates: `{class}` is replaced with each entry of the class. This task adds the rules of a
+//! group to CRDs, sends the value to a real API server as a dry run, and records the response for
+//! each rule. The tests of `rbuilder-cel` compare their results with the record and do not need a
+//! server.
 //!
-//! A group has three kinds of cases:
+//! A group contains three kinds of cases:
 //!
-//! - `prints`: expressions. The record is the value as text, made with `format`.
-//! - `rules`: conditions. The record is whether they hold.
-//! - `full`: complete rules, with messages and reasons. The record is the whole error.
+//! - `prints`: expressions. The record is the value formatted as a string.
+//! - `rules`: conditions. The record is whether they are true.
+//! - `full`: complete rules, with messages and reasons. The record is the complete error.
 //!
-//! An error of an expression is recorded with a `!` before it. Rules that the API server does not
-//! accept in a CRD are not recorded. Groups with an `old` value are updates.
+//! Evaluation errors are recorded with a leading `!`. Rules that the API server rejects in a CRD
+//! are not recorded. Groups with an `old` value are updates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -28,7 +29,7 @@ use crate::{assets, repo};
 const CASES: &str = "crates/cel/tests/evaluated/cases.json";
 pub(super) const RECORDED: &str = "crates/cel/tests/evaluated/recorded.jsonl";
 
-/// The maximum number of rules in a CRD, which keeps it below the limit of their total cost.
+/// The maximum number of rules in a CRD, which keeps it below the total cost limit.
 const RULES: usize = 150;
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const GROUP: &str = "cel.example.com";
@@ -54,7 +55,7 @@ struct Group {
     full: Vec<Value>,
 }
 
-/// A case and what the API server says.
+/// A case and the API server's response.
 struct Case {
     /// The expression, or the complete rule.
     source: Value,
@@ -70,12 +71,12 @@ enum Kind {
 }
 
 impl Case {
-    /// Returns the rule in the CRD.
+    /// Returns the rule for the CRD.
     fn rule(&self) -> Value {
         match self.kind {
             Kind::Print => {
                 let text = format!("'%s'.format([{}])", self.expression());
-                // The comparison always fails, so that each expression has an error.
+                // The comparison is always false, so every expression causes an error.
                 json!({ "rule": format!("{text} == 'never'"), "messageExpression": text })
             }
             Kind::Rule => json!({ "rule": self.expression() }),
@@ -87,7 +88,7 @@ impl Case {
         self.source.as_str().unwrap_or_default()
     }
 
-    /// Returns the field that the rule is on.
+    /// Returns the field to which the rule is attached.
     fn field(&self, index: usize) -> String {
         match self.kind {
             Kind::Full => format!("v{index}"),
@@ -95,7 +96,7 @@ impl Case {
         }
     }
 
-    /// Returns what an error says about this case, or `None` if it is about another one.
+    /// Parses an error. Returns `None` if it belongs to a different case.
     fn read(&self, index: usize, cause: &Cause) -> Option<Value> {
         let field = format!("spec.{}", self.field(index));
         let relative = cause.field.strip_prefix(&field)?;
@@ -112,13 +113,13 @@ impl Case {
             .strip_suffix(&format!(" evaluating rule: {rule}"))
             .or_else(|| message.strip_suffix(&format!(" for rule: {rule}")));
         if let Some(error) = error {
-            // The value is the name of the schema's type.
+            // The error's value is the schema type's name.
             let text = error.split_once("\": ").map_or(error, |(_, text)| text);
             return Some(json!(format!("!{text}")));
         }
         let is_own = message.ends_with(&format!("failed rule: {rule}"));
         match self.kind {
-            // A text that is empty or has line breaks is no message.
+            // An empty or multi-line string is not used as a message.
             Kind::Print if is_own => Some(json!("")),
             Kind::Print => Some(json!(message.strip_prefix("Invalid value: ").unwrap_or(message))),
             _ => is_own.then_some(Value::Bool(false)),
@@ -126,7 +127,7 @@ impl Case {
     }
 }
 
-/// Evaluates all cases, and returns the record: a line for each group, and for each of its cases.
+/// Evaluates all cases, and returns the record: one line per group, and one for each of its cases.
 pub(super) fn record_evaluation() -> Result<String> {
     let cases: Cases = serde_json::from_str(&fs_err::read_to_string(repo::root().join(CASES))?)?;
     let servers = ControlPlane::start_servers(&assets::ensure_assets()?)?;
@@ -145,7 +146,7 @@ pub(super) fn record_evaluation() -> Result<String> {
             });
         }
     }
-    // The API server needs seconds to serve a new resource, but does so for all of them at once.
+    // The API server takes seconds to serve a new resource, but can do so for all of them at once.
     for part in &mut parts {
         part.install()?;
     }
@@ -158,7 +159,7 @@ pub(super) fn record_evaluation() -> Result<String> {
         if !lines.contains(&header) {
             lines.push(header);
         }
-        // Rules that the API server does not accept are not evaluated.
+        // Rules that the API server rejects are not evaluated.
         let is_accepted = |case: &Case| case.says != Some(json!("rejected"));
         for case in part.cases.into_iter().filter(is_accepted) {
             let says = case.says.unwrap_or(match case.kind {
@@ -178,7 +179,7 @@ fn expand_group(group: &Group, classes: &BTreeMap<String, Vec<String>>) -> Resul
     for (templates, kind) in [(&group.prints, Kind::Print), (&group.rules, Kind::Rule)] {
         for template in templates {
             for text in expand(template, classes) {
-                // Two templates may stand for the same expression.
+                // Two templates may expand to the same expression.
                 if seen.insert((text.clone(), kind == Kind::Print)) {
                     cases.push((Value::String(text), kind));
                 }
@@ -195,7 +196,7 @@ fn expand_group(group: &Group, classes: &BTreeMap<String, Vec<String>>) -> Resul
     Ok(cases.into_iter().map(case).collect())
 }
 
-/// Replaces the first class of a template by each of its texts, and then the others.
+/// Expands the first class in a template, then recursively the others.
 fn expand(template: &str, classes: &BTreeMap<String, Vec<String>>) -> Vec<String> {
     let found = template.match_indices('{').find_map(|(start, _)| {
         let end = start + template[start..].find('}')?;
@@ -213,7 +214,7 @@ fn expand(template: &str, classes: &BTreeMap<String, Vec<String>>) -> Vec<String
     expanded
 }
 
-/// Some cases of a group, and the CRD with their rules.
+/// Some of the cases in a group, and the CRD that contains their rules.
 struct Part<'c> {
     client: &'c Client,
     number: usize,
@@ -230,7 +231,7 @@ impl Part<'_> {
         format!("{CRDS}/things{}.{GROUP}", self.number)
     }
 
-    /// Installs the CRD. For updates it has no rules yet, which the old value may violate.
+    /// Installs the CRD. For updates it has no rules yet, because the old value may violate them.
     fn install(&mut self) -> Result<()> {
         match self.group.old {
             None => self.install_rules(),
@@ -241,7 +242,7 @@ impl Part<'_> {
         }
     }
 
-    /// Installs the rules, without those that the API server does not accept.
+    /// Installs the rules, except for those that the API server rejects.
     fn install_rules(&mut self) -> Result<()> {
         loop {
             let mut definition = self.definition(true);
@@ -260,7 +261,7 @@ impl Part<'_> {
         }
     }
 
-    /// Sends the value, and gives each case what the API server says.
+    /// Sends the value, and records the API server's response for each case.
     fn evaluate(&mut self) -> Result<()> {
         let mut version = None;
         if let Some(old) = &self.group.old {
@@ -272,7 +273,7 @@ impl Part<'_> {
             version = Some(self.version_of(&format!("{}/a", self.objects()))?);
             self.install_rules()?;
         }
-        // The rule on `ready` shows that the server has loaded the rules.
+        // An error for `ready` shows that the server has loaded the rules.
         let mut not_ready = self.object(&Value::Null);
         not_ready["spec"] = json!({ "ready": false });
         not_ready["metadata"]["name"] = json!("not-ready");
@@ -281,8 +282,8 @@ impl Part<'_> {
             let response = self.client.send("POST", &create, &not_ready)?;
             Ok(causes(&response).iter().any(|cause| cause.field == "spec.ready"))
         })?;
-        // An expensive rule stops the others of its object, so complete rules have objects of their
-        // own.
+        // If a rule is too expensive, the server skips the object's other rules, so complete rules
+        // get separate objects.
         let size = match self.group.full.is_empty() {
             true => self.cases.len(),
             false => 1,
@@ -302,7 +303,7 @@ impl Part<'_> {
                     ("PUT", format!("{}/a?dryRun=All", self.objects()))
                 }
             };
-            // A busy server may answer with an error of another kind.
+            // A busy server may return an unrelated error.
             let mut response = Value::Null;
             wait(|| {
                 response = self.client.send(method, &path, &new)?;
@@ -319,7 +320,7 @@ impl Part<'_> {
         Ok(version.unwrap_or_default().to_owned())
     }
 
-    /// Returns the CRD, with or without the rules.
+    /// Returns the CRD, with or without rules.
     fn definition(&self, with_rules: bool) -> Value {
         let mut properties = Map::new();
         properties.insert("ready".to_owned(), json!({ "type": "boolean" }));
@@ -362,7 +363,7 @@ impl Part<'_> {
         })
     }
 
-    /// Returns an object with a value in the field of each case.
+    /// Returns an object that contains a value in the field of each case.
     fn object(&self, value: &Value) -> Value {
         let fields = self.cases.iter().enumerate();
         let spec: Map<String, Value> = fields
@@ -377,7 +378,8 @@ impl Part<'_> {
     }
 }
 
-/// Gives each case its error. Those of printed expressions are in order, and each has one.
+/// Assigns the errors to cases. Each printed expression has exactly one error, and these errors are
+/// in order.
 fn assign(group: &Group, cases: &mut [Case], first: usize, errors: &[Cause]) -> Result<()> {
     let mut prints = cases
         .iter()
@@ -423,9 +425,9 @@ fn wait(mut is_done: impl FnMut() -> Result<bool>) -> Result<()> {
     Ok(())
 }
 
-/// Marks the rules that the API server does not accept.
+/// Marks the rules that the API server rejects.
 fn reject(cases: &mut [Case], errors: &[Cause], response: &Value) -> Result<()> {
-    // Positions in errors count the rules of the request, which are the ones without a record.
+    // Indices in errors refer to the rules in the request, i.e. the cases without a record.
     let sent: Vec<usize> = (0..cases.len())
         .filter(|index| cases[*index].says.is_none())
         .collect();

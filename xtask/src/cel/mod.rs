@@ -1,10 +1,10 @@
-//! `cargo xtask cel`: records kube-apiserver's verdicts on CEL rules, its cost estimates, and what
-//! rules evaluate to.
+//! `cargo xtask cel`: records kube-apiserver's verdicts on CEL rules, its cost estimates, and the
+//! results of evaluating rules.
 //!
-//! crates/cel/tests/recorded.jsonl contains rules for the schemas in crates/cel/tests/schemas.json. This task
-//! evaluates each rule with the API server's own code, built from tools/cel, and records the
-//! verdicts. The tests of `rbuilder-cel` compare their verdicts with them and do not need Go. To
-//! add a case, add a line with a schema, a path and a rule. For evaluation see [`evaluation`].
+//! crates/cel/tests/recorded.jsonl contains rules for the schemas in crates/cel/tests/schemas.json.
+//! This task checks each rule with the API server's own code, built from tools/cel, and records the
+//! verdicts. The tests of `rbuilder-cel` compare their verdicts with the record and do not need Go.
+//! To add a case, add a line with a schema, a path and a rule. For evaluation see [`evaluation`].
 
 mod evaluation;
 mod server;

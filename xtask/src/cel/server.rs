@@ -1,4 +1,4 @@
-//! Requests to the API server of a control plane, with curl.
+//! Sends requests to a control plane's API server, with curl.
 
 use std::path::PathBuf;
 
@@ -17,11 +17,11 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Reads the address and the certificates from a kubeconfig.
+    /// Reads the address and certificates from a kubeconfig.
     ///
     /// # Errors
     ///
-    /// Returns an error if the file is not a kubeconfig of a control plane.
+    /// Returns an error if the file is not a control plane's kubeconfig.
     pub(super) fn new(kubeconfig: &str) -> Result<Client> {
         let config: Value = serde_json::from_str(&fs_err::read_to_string(kubeconfig)?)?;
         let folder = tempfile::tempdir()?;
@@ -44,14 +44,14 @@ impl Client {
         self.folder.path().join(file)
     }
 
-    /// Sends a request, and returns the object or the status. `null` if the server does not know the
-    /// resource yet.
+    /// Sends a request, and returns the object or the `Status`. Returns `null` if the server does
+    /// not serve the resource yet.
     ///
     /// # Errors
     ///
-    /// Returns an error if there is no response in JSON.
+    /// Returns an error if the response is not JSON.
     pub(super) fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
-        // With HTTP/2, curl fails if the server answers before it has read the whole body.
+        // With HTTP/2, curl fails if the server responds before it has read the entire body.
         let mut request = Cmd::new("curl --silent --show-error --http1.1")
             .words("--request")
             .arg(method)
@@ -88,7 +88,7 @@ pub(super) struct Cause {
     pub(super) message: String,
 }
 
-/// Returns the errors of a response. Empty if it is an object.
+/// Returns the errors in a response. Empty if the response is an object.
 pub(super) fn causes(response: &Value) -> Vec<Cause> {
     let causes = response.pointer("/details/causes").and_then(Value::as_array);
     let text = |cause: &Value, name: &str| cause[name].as_str().unwrap_or_default().to_owned();

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use crate::repo;
 use crate::sh::Cmd;
 
-/// The folder of the clones and their target folder.
+/// The folder that contains the clones, and their target folder.
 struct Places {
     folder: TempDir,
 }

@@ -12,7 +12,7 @@
 //! - The tests lane runs test binaries built by the cargo lane, and projects against a server. It
 //!   mostly waits for timers and servers, so the cargo lane continues with lower priority.
 //!
-//! Steps must not remove artifacts of projects; see `steps::clean_checkout_projects`.
+//! Steps must not remove a project's build artifacts; see `steps::clean_checkout_projects`.
 //!
 //! To add a step, add a row to [`STEPS`] and its name to a job of `.github/workflows/ci.yml`.
 
@@ -43,17 +43,18 @@ use crate::{assets, repo};
 struct Step {
     /// The name on the command line and in workflows.
     name: &'static str,
-    /// What is true if the step passes.
+    /// What holds if the step passes.
     claim: &'static str,
     lane: Lane,
     work: Work,
-    /// A step of another lane to wait for, if that step runs.
+    /// A step in another lane to wait for, if that step runs.
     after: Option<&'static str>,
-    /// Whether the step only runs if it is named, because other steps include it or it takes long.
+    /// Whether the step only runs if it is named, because other steps include it or it takes a long
+    /// time.
     is_extra: bool,
 }
 
-/// Steps of the same lane run one after the other.
+/// Steps in the same lane run one after the other.
 #[derive(Clone, Copy, PartialEq)]
 enum Lane {
     Cargo,
@@ -65,8 +66,8 @@ enum Work {
     /// Commands to run in the root of the repository. `xtask` is this program.
     Lines(&'static [&'static str]),
     Call(fn(&Context<'_>) -> Result<()>),
-    /// Same as `Lines`, with `KUBEBUILDER_ASSETS` set to the folder of etcd, kube-apiserver and the
-    /// controllers.
+    /// Same as `Lines`, with `KUBEBUILDER_ASSETS` set to the folder that contains etcd,
+    /// kube-apiserver and the controllers.
     WithServer(&'static str),
 }
 
@@ -137,8 +138,8 @@ const STEPS: &[Step] = &[
     step("grafana-programs", "promtool and Grafana's types are there", Go, Lines(&["xtask grafana --build"])),
     step("bench-go", "the measured operator in Go builds", Go, Call(steps::check_go_bench)),
     step("example-tests", "the examples pass their tests", Tests, Call(steps::test_examples)).after("examples"),
-    // These projects have the same names as examples, and cargo would overwrite the programs of the
-    // examples, so run them afterwards.
+    // These projects have the same names as examples, and cargo would overwrite the example
+    // programs, so run them afterwards.
     step("tutorials", "the tutorials work when pasted", Tests, WithServer("xtask tutorials")),
     step("e2e", "the end-to-end test of a scaffold passes, and fails without a manager", Tests, WithServer("xtask e2e")),
     step("scaffold", "scaffolds compile and pass their tests after each command", Cargo, WithServer("xtask scaffold")),
@@ -203,7 +204,7 @@ struct Run {
     has_failed: AtomicBool,
 }
 
-/// The view of a step on the run.
+/// A step's view of the run.
 struct Context<'a> {
     run: &'a Run,
     /// The file for the output of commands; `None` to use the output of this process.
@@ -235,8 +236,7 @@ pub(crate) fn run_steps(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns the steps with these names in the order of the table, or all default steps if `names` is
-/// empty.
+/// Returns the steps with the given names in table order, or all default steps if `names` is empty.
 fn choose_steps(names: &[String]) -> Result<Vec<&'static Step>> {
     let is_unknown = |name: &&String| STEPS.iter().all(|step| step.name != **name);
     if let Some(unknown) = names.iter().find(is_unknown) {
@@ -253,7 +253,7 @@ fn choose_steps(names: &[String]) -> Result<Vec<&'static Step>> {
 impl Run {
     fn start(steps: &[&Step]) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("rbuilder-ci-").tempdir()?;
-        // Building the tests replaces the running binary with one that has other features.
+        // Building the tests replaces the running binary with one that has different features.
         let xtask = folder
             .path()
             .join(format!("xtask{}", std::env::consts::EXE_SUFFIX));
@@ -274,7 +274,7 @@ impl Run {
         })
     }
 
-    /// Runs all lanes. If several fail, the error of the cargo lane is returned.
+    /// Runs all lanes. If several fail, the cargo lane's error is returned.
     fn run_lanes(&self, steps: &[&'static Step]) -> Result<()> {
         std::thread::scope(|scope| {
             let beside = [Go, Tests].map(|lane| scope.spawn(move || self.run_lane(lane, steps)));
@@ -396,7 +396,7 @@ impl Context<'_> {
         self.prepare(command).read()
     }
 
-    /// Runs a command with the output of the step.
+    /// Runs a command with the step's output.
     fn run_command(&self, command: Cmd) -> Result<()> {
         let command = self.prepare(command);
         match &self.output {
@@ -405,13 +405,14 @@ impl Context<'_> {
         }
     }
 
-    /// Returns the folder of etcd and kube-apiserver, after waiting for the step that builds them.
+    /// Returns the folder that contains etcd and kube-apiserver, after waiting for the step that
+    /// builds them.
     fn assets(&self) -> Result<PathBuf> {
         self.run.wait_for("assets");
         assets::ensure_controllers()
     }
 
-    /// Returns what commands have printed to the file of the step.
+    /// Returns the output of commands in the step's file.
     fn printed(&mut self) -> Result<String> {
         let mut text = Vec::new();
         if let Some(file) = &mut self.output {
@@ -421,7 +422,7 @@ impl Context<'_> {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Prints a line to the output of the step.
+    /// Prints a line to the step's output.
     fn say(&self, line: &str) {
         use std::io::Write as _;
         match self.output.as_ref() {
@@ -450,7 +451,7 @@ mod tests {
         );
     }
 
-    /// The steps that have run in the following test.
+    /// The steps run by the following test.
     static DONE: Mutex<Vec<&str>> = Mutex::new(Vec::new());
 
     fn note(done: &'static str) {
@@ -488,7 +489,7 @@ mod tests {
         const AFTER_BUILD: &Step = &ASK.after("build");
         const AFTER_BREAK: &Step = &ASK.after("break");
         assert_eq!(run(&[&BUILD, AFTER_BUILD]), (true, vec!["build", "ask"]));
-        // Steps stop waiting for a step that fails or is never reached.
+        // Other steps stop waiting for a step that fails or is never reached.
         assert_eq!(run(&[&BREAK, AFTER_BREAK]), (false, vec![]));
         assert_eq!(run(&[&BREAK, &BUILD, AFTER_BUILD]), (false, vec![]));
     }

@@ -14,12 +14,12 @@ const FILES: [&str; 3] = ["Cargo.toml", "LICENSE", "README.md"];
 /// Keys in Cargo.toml that registries display.
 const METADATA: [&str; 4] = ["description", "keywords", "categories", "license"];
 
-/// Packages that are only used together with another one. Checking both at once enables the same
-/// dependency features, so kube and k8s-openapi are checked only once.
+/// Packages that are only used together with another package. Checking both at once enables the
+/// same dependency features, so kube and k8s-openapi are checked only once.
 const COMPANIONS: [(&str, &str); 1] = [("rbuilder-testing", "rbuilder-runtime")];
 
-/// The test of CPU profiles. The step `tests` omits it, because the packages that record profiles
-/// enable a feature of libc, and all crates that depend on libc would be compiled a second time.
+/// The test for CPU profiles. The step `tests` omits it, because the packages that record profiles
+/// enable a libc feature, and all crates that depend on libc would be compiled a second time.
 const PROFILE_TEST: &str =
     "cargo test --quiet --workspace --features rbuilder-runtime/profiling --test metrics profile::";
 
@@ -50,9 +50,9 @@ pub(super) fn check_packages(context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Checks that each feature of each library compiles alone, that the links in the documentation of
-/// the library resolve without features, and that the test of CPU profiles passes, whose feature no
-/// other step enables.
+/// Checks that every feature of every library compiles on its own, that intra-doc links resolve
+/// without features, and that the test for CPU profiles passes, whose feature no other step
+/// enables.
 pub(super) fn check_features(context: &Context<'_>) -> Result<()> {
     for package in published_packages()? {
         let name = name_of(&package)?;
@@ -113,7 +113,7 @@ pub(super) fn check_minimum_rust(context: &Context<'_>) -> Result<()> {
 
     let cargo = |line: &str| Cmd::new(&format!("rustup run {ours} cargo {line}")).dir(repo::root());
     if !cargo("--version").succeeds() {
-        // Workflows install this Rust before the step. On other machines, skip the build.
+        // Workflows install this Rust version before the step. On other machines, skip the build.
         ensure!(
             std::env::var_os("GITHUB_ACTIONS").is_none(),
             "rustup has no Rust {ours}: `rustup toolchain install {ours} --profile minimal`"
@@ -139,7 +139,7 @@ fn version_numbers(version: &str) -> [u64; 3] {
     })
 }
 
-/// Compares the public API with the API of the last tag.
+/// Compares the public API with that of the last tag.
 pub(super) fn check_public_api(context: &Context<'_>) -> Result<()> {
     let tags = context
         .command("git tag --list v* --merged HEAD --sort=-version:refname")

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Number of steps and tests to print.
 const SHOWN: usize = 10;
 
-/// Times from all lanes.
+/// Times collected from all lanes.
 #[derive(Default)]
 pub(super) struct Report {
     steps: Mutex<Vec<(String, Duration)>>,

@@ -1,4 +1,4 @@
-//! Steps that are more than command lines.
+//! Steps that need more than a command line.
 
 use std::path::{Path, PathBuf};
 
@@ -18,8 +18,7 @@ pub(super) fn check_dependencies(context: &Context<'_>) -> Result<()> {
     context.run_command(shear.dir(repo::root()))
 }
 
-/// Tests the command and the crates that it consists of, on systems on which the servers do not
-/// run.
+/// Tests the command and its crates on systems without the servers.
 pub(super) fn test_command(context: &Context<'_>) -> Result<()> {
     let packages = [
         "cli",
@@ -93,8 +92,8 @@ pub(super) fn check_documentation(context: &Context<'_>) -> Result<()> {
     context.run_command(command.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
-/// Runs the first command of README.md as in a new clone. Its `rbuilder` has fewer features and
-/// is built in a separate folder, because tests use the complete one in the target folder at the
+/// Runs the first command in README.md as in a new clone. Its `rbuilder` has fewer features and is
+/// built in a separate folder, because tests use the complete binary in the target folder at the
 /// same time.
 pub(super) fn walk_tour(context: &Context<'_>) -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -117,14 +116,14 @@ pub(super) fn test_examples(context: &Context<'_>) -> Result<()> {
     test_run::run_every_test(context, binaries, &context.assets()?)
 }
 
-/// The steps that compile projects of the checkout.
+/// The steps that compile projects in the checkout.
 pub(super) const CHECKOUT_PROJECTS: &[&str] = &["examples", "example-tests", "bench-rust"];
 
-/// Removes the artifacts of the projects in the checkout.
+/// Removes the build artifacts of projects in the checkout.
 ///
 /// Cargo identifies a workspace package independently of its folder. It would reuse artifacts that
-/// another checkout or a tutorial has compiled for a package of the same name, unless a source file
-/// of the example is newer. The files of scaffolded projects always are.
+/// another checkout or a tutorial has compiled for a package with the same name, unless a source
+/// file in the example is newer. The files of scaffolded projects are always newer.
 ///
 /// Do not remove artifacts while a lane tests projects: `cargo clean` selects programs by name, and
 /// all are named `manager`.
@@ -133,13 +132,13 @@ pub(super) fn clean_checkout_projects() -> Result<()> {
     examples()?.iter().chain(&[rust_bench()]).try_for_each(clean)
 }
 
-/// Returns the folder of the measured operator in Rust.
+/// Returns the folder of the Rust operator to measure.
 fn rust_bench() -> PathBuf {
     repo::root().join("testdata/bench/rust")
 }
 
-/// Returns the test binaries of the examples. Lints and builds the examples first, if this has not
-/// been done in this run.
+/// Returns the test binaries of the examples. Lints and builds the examples first, unless this has
+/// already been done in this run.
 fn build_example_tests<'a>(context: &'a Context<'_>) -> Result<&'a [TestBinary]> {
     if let Some(binaries) = context.run.example_binaries.get() {
         return Ok(binaries);
@@ -153,8 +152,8 @@ fn build_example_tests<'a>(context: &'a Context<'_>) -> Result<&'a [TestBinary]>
     Ok(context.run.example_binaries.get_or_init(|| binaries))
 }
 
-/// Runs the documentation tests of a project, and builds its other tests with the variables of this
-/// server.
+/// Runs a project's documentation tests, and builds its other tests with the server's environment
+/// variables.
 fn build_project_tests(context: &Context<'_>, folder: &Path, assets: &Path) -> Result<Vec<TestBinary>> {
     let command = |line| repo::project_command(folder, line).env("KUBEBUILDER_ASSETS", assets);
     // Cargo fails if the package has no library.
@@ -165,7 +164,7 @@ fn build_project_tests(context: &Context<'_>, folder: &Path, assets: &Path) -> R
     TestBinary::read_all(&context.read_command(build)?)
 }
 
-/// Checks that the measured projects generate manifests, and that the measured operator builds.
+/// Checks that the benchmark projects generate manifests, and that the benchmark operator builds.
 /// Measuring would take too long.
 pub(super) fn check_rust_bench(context: &Context<'_>) -> Result<()> {
     bench::check_projects()?;
@@ -174,7 +173,7 @@ pub(super) fn check_rust_bench(context: &Context<'_>) -> Result<()> {
     context.run_command(repo::project_command(&folder, "cargo test --workspace"))
 }
 
-/// Checks that the measured operator in Go builds.
+/// Checks that the Go operator to measure builds.
 pub(super) fn check_go_bench(context: &Context<'_>) -> Result<()> {
     let folder = repo::root().join("testdata/bench/go");
     let unformatted = Cmd::new("gofmt -l .").dir(&folder).read()?;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// The reason for which `#[rbuilder::envtest::test]` ignores tests.
+/// The reason reported by `#[rbuilder::envtest::test]` for ignored tests.
 const IGNORED: &str = "ignored, needs a control plane: set KUBEBUILDER_ASSETS";
 
 /// A test binary of the workspace.
@@ -20,7 +20,7 @@ pub(super) struct TestBinary {
     executable: PathBuf,
     /// The working directory in which cargo would run it.
     folder: PathBuf,
-    /// Whether it uses the harness of libtest, which supports `--list` and `--ignored`.
+    /// Whether it uses the libtest harness, which supports `--list` and `--ignored`.
     pub(super) has_libtest: bool,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct TestBinary {
 pub(super) struct Outcome {
     pub(super) passed: usize,
     pub(super) ignored: usize,
-    /// Tests that are ignored for a reason other than a missing server.
+    /// Tests that are ignored for reasons other than a missing server.
     pub(super) ignored_otherwise: Vec<String>,
     /// Name and duration of each test.
     pub(super) times: Vec<(String, Duration)>,
@@ -88,7 +88,7 @@ impl TestBinary {
             .collect())
     }
 
-    /// Runs the tests with a value of `KUBEBUILDER_ASSETS`, or without the variable, and prints the
+    /// Runs the tests with the given `KUBEBUILDER_ASSETS`, or without the variable, and prints the
     /// output afterwards.
     ///
     /// # Errors
@@ -110,8 +110,7 @@ impl TestBinary {
         let mut child = command
             .spawn()
             .with_context(|| format!("cannot run {}", self.executable.display()))?;
-        // Drop the write end held by the command. Otherwise the reader would never see the end of
-        // the pipe.
+        // Drop the command's write end. Otherwise the reader would never reach the end of the pipe.
         drop(command);
         let mut lines = Vec::new();
         for line in BufReader::new(reader).split(b'\n') {
@@ -129,7 +128,7 @@ impl TestBinary {
         Ok(Outcome::read(&lines, &order, thread_count()))
     }
 
-    /// Returns the command that cargo would run. Unless `assets` is set, tests find no server.
+    /// Returns the command that cargo would run. Unless `assets` is set, tests don't find a server.
     fn command(&self, assets: Option<&Path>) -> Command {
         let mut command = Command::new(&self.executable);
         command
@@ -162,7 +161,7 @@ fn thread_count() -> usize {
 }
 
 impl Outcome {
-    /// Parses the lines of a run, each with the time at which it was printed.
+    /// Parses the output lines of a run, each with the time at which it was printed.
     ///
     /// Only nightly libtest reports how long a test took; stable only reports when it ended.
     /// However, tests start in the order in which they are listed, each as soon as an earlier one
@@ -202,7 +201,7 @@ impl Outcome {
     }
 }
 
-/// Returns the number before a word in the summary of libtest: 3 for `3 passed; 0 failed`.
+/// Returns the number before a word in libtest's summary: 3 for `3 passed; 0 failed`.
 fn count_of(summary: &str, word: &str) -> usize {
     let before = summary
         .split([';', '.'])

@@ -2,9 +2,9 @@
 //! that need an API server.
 //!
 //! `#[rbuilder::envtest::test]` decides at compile time whether a test is ignored. The tests are
-//! compiled without the variables of a server, so tests that need one are ignored. The first part
-//! shows that all other tests pass without a server. The second part runs the same binaries with a
-//! server and `--ignored`, so that each test runs once.
+//! compiled without the environment variables for a server, so tests that need one are ignored. The
+//! first part shows that all other tests pass without a server. The second part runs the same
+//! binaries with a server and `--ignored`, so that each test runs once.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,7 +38,7 @@ pub(super) fn build_tests(context: &Context<'_>) -> Result<()> {
     build(context).map(drop)
 }
 
-/// Runs the tests that only need Rust. All others must be ignored because of a missing server.
+/// Runs the tests that only need Rust. All others must be ignored because of the missing server.
 pub(super) fn run_rust_tests(context: &Context<'_>) -> Result<()> {
     let binaries = build(context)?;
     let outcomes = run_all(context, AT_ONCE, binaries.iter(), &[], None)?;
@@ -89,7 +89,7 @@ pub(super) fn run_server_tests(context: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Runs the tests of projects that were built with a server. None may be ignored.
+/// Runs the tests of projects that were built with a server. None of them may be ignored.
 pub(super) fn run_every_test(context: &Context<'_>, binaries: &[TestBinary], assets: &Path) -> Result<()> {
     let outcomes = run_all(context, PROJECTS_AT_ONCE, binaries.iter(), &[], Some(assets))?;
     for (binary, outcome) in binaries.iter().zip(&outcomes) {
@@ -115,7 +115,7 @@ fn build<'a>(context: &'a Context<'_>) -> Result<&'a [TestBinary]> {
     Ok(context.run.binaries.get_or_init(|| binaries))
 }
 
-/// Runs binaries in parallel and returns their outcomes in the order of the binaries.
+/// Runs binaries in parallel and returns their outcomes in the same order.
 fn run_all<'b>(
     context: &Context<'_>,
     at_once: usize,

@@ -1,5 +1,5 @@
-//! `cargo xtask grafana`: checks the rules and dashboards of a scaffold with promtool and with the
-//! types that Grafana publishes, and the alerts of its chart in all releases.
+//! `cargo xtask grafana`: checks a scaffold's rules and dashboards with promtool and the types
+//! published by Grafana, and its chart's alerts in all releases.
 
 mod releases;
 
@@ -35,7 +35,7 @@ const CUSTOM_METRICS: &str = r#"customMetrics:
 - {metric: cup_info, type: gauge, expr: "count by (version) (cup_info{job=\"$job\"})"}
 "#;
 
-/// Grafana variables in queries, and the values with which promtool parses them.
+/// Grafana variables in queries, and the values substituted for promtool.
 const VARIABLES: &[(&str, &str)] = &[
     ("$__rate_interval", "5m"),
     ("$job", "shop"),
@@ -79,8 +79,8 @@ pub(crate) fn check_dashboards(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Checks the rules with promtool and runs the tests of the alerts. First makes sure that promtool
-/// reports an invalid rule.
+/// Checks the rules with promtool and runs the alert tests. First makes sure that promtool reports
+/// an invalid rule.
 fn check_rules(promtool: &Path, project: &Path, folder: &Path) -> Result<()> {
     let text = fs_err::read_to_string(project.join("config/prometheus/rules.yaml"))?;
     let object: Value = serde_saphyr::from_str(&text)?;
@@ -93,7 +93,7 @@ fn check_rules(promtool: &Path, project: &Path, folder: &Path) -> Result<()> {
     };
     fs_err::write(&file, rules.replacen("sum by", "sum bye", 1))?;
     ensure!(!check().succeeds(), "promtool passes an expression that is wrong");
-    // Writes JSON, which is valid YAML.
+    // Write JSON, which is valid YAML.
     fs_err::write(&file, rules)?;
     check().run()?;
 
@@ -113,14 +113,14 @@ fn check_rules(promtool: &Path, project: &Path, folder: &Path) -> Result<()> {
     Cmd::program(promtool).words("test rules").arg(&test_file).run()
 }
 
-/// Returns the tests of the alerts.
+/// Returns the alert tests.
 fn read_alert_tests() -> Result<String> {
     Ok(fs_err::read_to_string(
         repo::root().join("testdata/grafana/alerts.yaml"),
     )?)
 }
 
-/// Returns the dashboards of a project by path.
+/// Returns a project's dashboards by path.
 fn read_dashboards(project: &Path) -> Result<BTreeMap<PathBuf, Value>> {
     let mut dashboards = BTreeMap::new();
     for entry in walkdir::WalkDir::new(project.join("grafana")) {
@@ -169,7 +169,7 @@ fn check_queries(promtool: &Path, dashboards: &BTreeMap<PathBuf, Value>, folder:
     Cmd::program(promtool).words("check rules").arg(&file).run()
 }
 
-/// Type-checks the dashboards as literals of tools/grafana/dashboard.ts with the TypeScript
+/// Type-checks the dashboards as literals for tools/grafana/dashboard.ts with the TypeScript
 /// compiler. Also makes sure that it reports an unknown field.
 fn check_types(types: &Path, dashboards: &BTreeMap<PathBuf, Value>) -> Result<()> {
     let file = types.join("dashboards.ts");

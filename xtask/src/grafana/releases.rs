@@ -1,4 +1,4 @@
-//! The alerts of a chart in releases whose names differ from the project.
+//! A chart's alerts in releases whose names differ from the project.
 
 use std::path::Path;
 
@@ -44,15 +44,15 @@ const RELEASES: &[Release] = &[
     },
 ];
 
-/// The metrics Service and the namespace of the project in the tests of the alerts.
+/// The project's metrics Service and namespace in the alert tests.
 const SERVICE: &str = "shop-controller-manager-metrics-service";
 const NAMESPACE: &str = "shop-system";
-/// The Service with a prefix. Rules outside a chart match it too, because they do not know the
+/// The Service with a prefix. Rules outside a chart match it, too, because they don't know the
 /// prefix.
 const PREFIXED: &str = "blue-shop-controller-manager-metrics-service";
 
-/// Runs the tests of the alerts with the names of each release. The same alerts must fire, and none
-/// for the series of another release.
+/// Runs the alert tests with the names of each release. The same alerts must fire, and none may
+/// fire for another release's series.
 pub(super) fn check_releases(
     (promtool, helm): (&Path, &Path),
     chart: &Path,
@@ -87,7 +87,7 @@ pub(super) fn check_releases(
     Ok(())
 }
 
-/// Returns a test that only contains series of another release, so the operator counts as down.
+/// Returns a test that only contains series from another release, so the operator counts as down.
 fn test_with_another(service: &str) -> Value {
     json!({
         "rule_files": ["rules.yaml"],
@@ -104,7 +104,7 @@ fn test_with_another(service: &str) -> Value {
     })
 }
 
-/// The Prometheus objects of a release.
+/// The Prometheus objects in a release.
 struct Rendered {
     /// The `spec` of the PrometheusRule.
     rules: Value,

@@ -27,8 +27,8 @@ pub(crate) struct Args {
 /// A scaffold, and the features for which its chart is compared with kustomize.
 pub(crate) struct Case {
     pub(crate) commands: &'static [&'static str],
-    /// Flags of `edit` and the equivalent values of the chart, applied one after the other. The
-    /// chart is generated before the first.
+    /// Flags of `edit` and the equivalent chart values, applied one after the other. The chart is
+    /// generated before the first.
     variants: &'static [(&'static str, &'static str)],
 }
 
@@ -86,7 +86,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Intended differences between a chart and the output of kustomize, with reasons.
+/// Intentional differences between a chart and the output of kustomize, with reasons.
 const DIFFERENCES: &[(Difference, &str)] = &[
     (
         Difference::Kind("Namespace"),
@@ -225,7 +225,7 @@ fn edit_source(project: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks that two releases in the same namespace share no object, and that each selects its own
+/// Checks that two releases in the same namespace share no objects, and that each selects its own
 /// Pods.
 fn check_second_release(helm: &Helm, chart: &Path) -> Result<()> {
     let (first, second) = (
@@ -255,7 +255,7 @@ fn check_second_release(helm: &Helm, chart: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The program of Helm.
+/// The Helm binary.
 pub(crate) struct Helm(PathBuf);
 
 impl Helm {
@@ -268,12 +268,12 @@ impl Helm {
         Ok(Helm(assets::ensure_helm()?))
     }
 
-    /// Returns a command of Helm. `line` contains its arguments.
+    /// Returns a Helm command. `line` contains its arguments.
     pub(crate) fn command(&self, line: &str) -> Cmd {
         Cmd::program(&self.0).shown_as("helm").words(line)
     }
 
-    /// Renders a chart with values in the syntax of `--set`.
+    /// Renders a chart with values in `--set` syntax.
     fn render(&self, chart: &Path, release: &str, values: &str) -> Result<Vec<Value>> {
         let line = format!("template {release} --namespace shop-system --set");
         parse(&self.command(&line).arg(values).arg(chart).read()?)
@@ -290,7 +290,7 @@ fn kustomize(project: &Path) -> Result<Vec<Value>> {
     )
 }
 
-/// Parses the documents of a YAML stream.
+/// Parses the documents in a YAML stream.
 pub(crate) fn parse(text: &str) -> Result<Vec<Value>> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| anyhow!("{error}"))?;
     Ok(documents
@@ -310,7 +310,7 @@ fn identify(object: &Value) -> String {
     )
 }
 
-/// Compares two sets of objects, except for [`DIFFERENCES`].
+/// Compares two sets of objects, ignoring [`DIFFERENCES`].
 pub(crate) fn compare_objects(chart: &[Value], kustomize: &[Value]) -> Result<()> {
     let index = |objects: &[Value]| -> BTreeMap<String, Value> {
         let mut objects = objects.to_vec();
@@ -405,7 +405,7 @@ impl Cluster<'_> {
     /// Installs a chart, upgrades it with a changed CRD, and uninstalls it.
     fn follow_release(&self, bin: &Path, project: &Path) -> Result<()> {
         let chart = project.join("charts/shop");
-        // The cluster has neither cert-manager nor the Prometheus Operator.
+        // The cluster contains neither cert-manager nor the Prometheus Operator.
         let values = "webhooks.certManager.enabled=false,metrics.certManager.enabled=false,metrics.serviceMonitor.enabled=false";
         let install = format!("install shop --namespace shop-system --create-namespace --set {values}");
         for namespace in ["infra", "users"] {
@@ -470,8 +470,8 @@ impl Cluster<'_> {
         self.install_with_values(&chart, values)
     }
 
-    /// Follows the notes of the release to turn off conversion, and checks that objects can be read
-    /// in a version other than the stored one although the manager is gone.
+    /// Follows the release notes to turn off conversion, and checks that objects can be read in a
+    /// version other than the stored one even without the manager.
     fn read_without_release(&self, project: &Path, notes: &str) -> Result<()> {
         let patch = notes
             .lines()
@@ -487,7 +487,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Installs a release whose name contains a dot, with values that are not the defaults.
+    /// Installs a release whose name contains a dot, with non-default values.
     fn install_with_values(&self, chart: &Path, values: &str) -> Result<()> {
         for namespace in ["a", "b"] {
             self.kubectl(&format!("create namespace {namespace}"))?;
@@ -502,7 +502,7 @@ impl Cluster<'_> {
         self.run("uninstall shop.v1 --namespace other", None)
     }
 
-    /// Runs Helm. Fails if the API server warns.
+    /// Runs Helm. Fails if the API server returns a warning.
     fn run(&self, line: &str, chart: Option<&Path>) -> Result<()> {
         println!("helm {line}");
         let command = self.helm.command(line).args(chart);
@@ -513,7 +513,7 @@ impl Cluster<'_> {
         self.kubectl.command(line)?.read()
     }
 
-    /// Checks that every object of the release is in the cluster.
+    /// Checks that the cluster contains every object in the release.
     fn check_objects(&self) -> Result<()> {
         let manifest = self.helm.command("get manifest shop --namespace shop-system");
         let objects = parse(&manifest.env("KUBECONFIG", self.kubeconfig).read()?)?;

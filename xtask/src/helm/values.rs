@@ -1,4 +1,4 @@
-//! Checks the effect of the values of a chart on the objects that Helm renders.
+//! Checks the effect of chart values on the rendered objects.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{Helm, parse};
 
-/// Values with their expected effects: kind and unprefixed name of an object, path of a field, and
-/// its value in JSON.
+/// Values with their expected effects: kind and unprefixed name of an object, field path, and field
+/// value as JSON.
 type Case = (
     &'static str,
     &'static [(&'static str, &'static str, &'static str, &'static str)],
@@ -93,7 +93,7 @@ const CASES: &[Case] = &[
             ),
         ],
     ),
-    // The webhook for Pods still excludes the Pods of its manager.
+    // The webhook for Pods still excludes its manager's Pods.
     (
         "nameOverride=other,webhooks.objectSelector.matchLabels.a=b,webhooks.objectSelector.matchExpressions[0].key=c,\
          webhooks.objectSelector.matchExpressions[0].operator=Exists",
@@ -190,7 +190,7 @@ const CASES: &[Case] = &[
     ),
 ];
 
-/// Checks the values of the chart of a project with webhooks.
+/// Checks the chart values of a project with webhooks.
 pub(super) fn check_values(helm: &Helm, chart: &Path) -> Result<()> {
     for (values, expected) in CASES {
         let objects = helm.render(chart, "shop", values)?;
@@ -218,7 +218,7 @@ fn find<'a>(objects: &'a [Value], kind: &str, name: &str) -> Result<&'a Value> {
     found.with_context(|| format!("the chart has no {kind} {name}"))
 }
 
-/// Checks that values for ports change the arguments, variables and ports of the manager alike.
+/// Checks that port values change the manager's arguments, variables and ports consistently.
 fn check_ports(helm: &Helm, chart: &Path) -> Result<()> {
     let values = "healthProbe.port=9002,metrics.port=9000,metrics.secure=false,webhooks.port=9001,sharding.enabled=false";
     let objects = helm.render(chart, "shop", values)?;
@@ -265,7 +265,8 @@ fn check_ports(helm: &Helm, chart: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the manager has at most one PodDisruptionBudget: pods of two cannot be evicted.
+/// Checks that the manager has at most one PodDisruptionBudget: Pods matched by two cannot be
+/// evicted.
 fn check_budget(helm: &Helm, chart: &Path) -> Result<()> {
     for (values, expected) in [
         ("sharding.enabled=false", 0),
@@ -285,8 +286,7 @@ fn check_budget(helm: &Helm, chart: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks that names of Services are valid for any release name: DNS labels that start with a
-/// letter.
+/// Checks that Service names are valid for any release name: DNS labels that start with a letter.
 fn check_names(helm: &Helm, chart: &Path) -> Result<()> {
     for release in ["shop.v1", "a.b", "1shop", &"a.".repeat(26)] {
         let release = release.trim_end_matches('.');

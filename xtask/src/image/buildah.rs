@@ -1,4 +1,4 @@
-//! Runs Buildah with base images that are built from this machine.
+//! Runs Buildah with base images built from files on this machine.
 
 use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
@@ -114,7 +114,7 @@ pub(super) fn as_root(line: &str) -> Cmd {
     }
 }
 
-/// Installs the package of Debian or Ubuntu, if permitted.
+/// Installs the Debian or Ubuntu package, if permitted.
 fn ensure_buildah() -> Result<()> {
     if Cmd::new("buildah --version").succeeds() {
         return Ok(());
@@ -133,7 +133,7 @@ fn ensure_buildah() -> Result<()> {
         .with_context(|| format!("buildah is not on the path and could not be installed: {NEEDS}"))
 }
 
-/// A way to build the image of a project.
+/// How to build a project's image.
 pub(super) struct Build<'a> {
     base: &'a Base,
     project: &'a Project,
@@ -144,7 +144,7 @@ pub(super) struct Build<'a> {
 }
 
 impl<'a> Build<'a> {
-    /// Builds the image with the library that the project uses.
+    /// Builds the image with the project's library.
     pub(super) fn new(base: &'a Base, project: &'a Project, library: Library) -> Self {
         Build {
             base,
@@ -164,7 +164,7 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// Builds for another architecture, with stand-ins that record how they are called.
+    /// Builds for another architecture, with stand-ins that record their arguments.
     pub(super) fn with_stand_ins(self, arch: &'static str) -> Self {
         Build {
             other_arch: Some(arch),
@@ -180,7 +180,7 @@ impl<'a> Build<'a> {
         let mut arguments = vec![
             format!("--build-arg=BUILD_IMAGE={build_image}"),
             format!("--build-arg=BASE_IMAGE={base_image}"),
-            // Buildah does not set it in `FROM` when it builds for another platform.
+            // Buildah does not set this in `FROM` when it builds for another platform.
             format!("--build-arg=BUILDPLATFORM=linux/{}", machine_arch()),
             "--volume=/usr:/usr:ro".to_owned(),
             format!("--volume={}:/toolchain:ro", self.base.toolchain.display()),
@@ -201,8 +201,8 @@ impl<'a> Build<'a> {
     }
 }
 
-/// Stand-ins for the Rust and distroless images. They consist of mount points for the toolchain of
-/// this machine and of the libraries that programs linked on this machine need.
+/// Stand-ins for the Rust and distroless images. They consist of mount points for this machine's
+/// toolchain and the libraries needed by programs linked on this machine.
 pub(super) struct Base {
     toolchain: PathBuf,
     /// The Cargo configuration for vendored sources.
@@ -216,7 +216,7 @@ impl Base {
     const RUN: &'static str = "localhost/cc";
     const STAND_INS: &'static str = "localhost/stand-ins";
 
-    /// Creates base images that compile with the Rust of this machine.
+    /// Creates base images that compile with this machine's Rust.
     ///
     /// # Errors
     ///
@@ -235,12 +235,12 @@ impl Base {
     ///
     /// # Errors
     ///
-    /// Returns an error if a file of this machine cannot be read or Buildah fails.
+    /// Returns an error if a file on this machine cannot be read or Buildah fails.
     pub(super) fn import(&self, buildah: &Buildah) -> Result<()> {
         let folder = self.folder.path();
         let settings = match self.is_optimized {
             true => "",
-            // Skip optimizations. The image only differs in the speed of the manager.
+            // Skip optimizations. They only affect the manager's speed.
             false => {
                 " CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=64"
             }
@@ -255,7 +255,7 @@ impl Base {
     }
 }
 
-/// Writes the root folder of the build image, with mount points for the toolchain of this machine.
+/// Writes the build image's root folder, with mount points for this machine's toolchain.
 fn write_build_root(folder: &Path, settings: &Path, environment: &str) -> Result<()> {
     let root = folder.join("root");
     for name in [
@@ -287,8 +287,7 @@ fn write_build_root(folder: &Path, settings: &Path, environment: &str) -> Result
     Ok(())
 }
 
-/// Replaces Cargo, rustup and apt-get with scripts that record their calls in the file of the
-/// manager.
+/// Replaces Cargo, rustup and apt-get with scripts that record their calls in the manager's file.
 fn write_stand_ins(folder: &Path) -> Result<()> {
     let programs = folder.join("root/stand-ins");
     fs_err::create_dir_all(&programs)?;
@@ -341,7 +340,7 @@ pub(super) fn make_link(_: &Path, _: &Path) -> Result<()> {
     bail!("{NEEDS}")
 }
 
-/// Returns the architecture of this machine as named in images.
+/// Returns this machine's architecture as named in images.
 pub(super) fn machine_arch() -> &'static str {
     match std::env::consts::ARCH {
         "aarch64" => "arm64",

@@ -1,5 +1,5 @@
-//! Runs the manager of an image like a container: in the root folder of the image, read-only, and
-//! as its user.
+//! Runs an image's manager like a container: in the image's root folder, read-only, and as its
+//! user.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -11,10 +11,10 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use super::buildah::{Buildah, as_root};
 
-/// The timeout of each step.
+/// The timeout for each step.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The mounted file system of an image.
+/// An image's mounted file system.
 pub(super) struct ImageRoot<'a> {
     buildah: &'a Buildah,
     container: String,
@@ -54,7 +54,7 @@ impl<'a> ImageRoot<'a> {
         size.trim_end().parse().context("a size is a number")
     }
 
-    /// Returns the content of the manager, which is text if Cargo is a stand-in.
+    /// Returns the contents of the manager binary, which is text if Cargo is a stand-in.
     pub(super) fn read_manager(&self) -> Result<String> {
         as_root("cat").arg(self.manager()).read()
     }
@@ -94,7 +94,7 @@ exec chroot --userspec="$user" "$root" /manager "$@"
 "#;
 
 impl Manager {
-    /// Starts the manager of an image.
+    /// Starts an image's manager.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
-//! `cargo xtask image`: builds the image of a scaffold and checks that its manager reconciles.
+//! `cargo xtask image`: builds a scaffold's image and checks that its manager reconciles.
 //!
-//! It builds the Dockerfile of the scaffold with Buildah, which needs no daemon. The base images
-//! contain the compiler and libraries of this machine and all dependencies are vendored, so the
-//! build needs no network. The manager then runs in the file system of the image, read-only and as
-//! the user of the image, against kube-apiserver.
+//! The task builds the scaffold's Dockerfile with Buildah, which needs no daemon. The base images
+//! contain this machine's compiler and libraries and all dependencies are vendored, so the build
+//! needs no network. The manager then runs in the image's file system, read-only and as the image's
+//! user, against kube-apiserver.
 
 mod buildah;
 mod manager;
@@ -61,7 +61,7 @@ pub(crate) fn check_image(args: &Args) -> Result<()> {
     check_manager(&image, &project)
 }
 
-/// Checks that the Dockerfile installs the cargo-chef that the base images here contain.
+/// Checks that the Dockerfile installs the same version of cargo-chef as the base images.
 fn check_chef_version(project: &Project) -> Result<()> {
     let dockerfile = fs_err::read_to_string(project.folder.join("Dockerfile"))?;
     let install = format!(
@@ -73,7 +73,7 @@ fn check_chef_version(project: &Project) -> Result<()> {
 }
 
 /// Checks that a build for another architecture installs and uses a cross compiler. Cargo is a
-/// stand-in that only records its calls, because the libraries of the other architecture may not be
+/// stand-in that only records its calls, because libraries for the other architecture may not be
 /// installed.
 fn check_cross_build(buildah: &Buildah, base: &Base, project: &Project) -> Result<()> {
     project.use_library(Library::Path)?;
@@ -106,7 +106,7 @@ fn check_cross_build(buildah: &Buildah, base: &Base, project: &Project) -> Resul
     Ok(())
 }
 
-/// Checks that no checkout is needed if the library is from git or a registry.
+/// Checks that no checkout is needed if the library comes from git or a registry.
 fn check_build_alone(buildah: &Buildah, base: &Base, project: &Project, library: Library) -> Result<()> {
     project.use_library(library)?;
     let name = "localhost/operator:alone";
@@ -128,8 +128,8 @@ fn check_missing_checkout(buildah: &Buildah, base: &Base, project: &Project) -> 
     Ok(())
 }
 
-/// Checks that a rebuild after a change in src/ reuses the layer of the dependencies, and that the
-/// new manager contains the change, even if the changed file is older than the first build.
+/// Checks that a rebuild after a change in src/ reuses the dependencies layer, and that the new
+/// manager contains the change, even if the changed file is older than the first build.
 fn check_source_change(buildah: &Buildah, build: &Build<'_>, project: &Project) -> Result<Duration> {
     let path = project.folder.join("src/main.rs");
     let old = fs_err::read_to_string(&path)?;

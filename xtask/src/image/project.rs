@@ -14,7 +14,7 @@ use crate::sh::Cmd;
 /// A scaffold with one API, next to copies of this repository.
 pub(super) struct Project {
     pub(super) folder: PathBuf,
-    /// The files of this repository without build output, as in a clone.
+    /// The files in this repository without build output, as in a clone.
     pub(super) checkout: PathBuf,
     repository: String,
     revision: String,
@@ -29,7 +29,7 @@ pub(super) struct Project {
     bin: PathBuf,
 }
 
-/// The source of the library.
+/// Where the library comes from.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Library {
     Path,
@@ -77,8 +77,8 @@ impl Project {
         self.vendored.with_extension("toml")
     }
 
-    /// Returns the folder with the vendored sources of all dependencies, for a source of the
-    /// library.
+    /// Returns the folder with the vendored sources of all dependencies, for the given library
+    /// source.
     pub(super) fn sources(&self, library: Library) -> &Path {
         match library {
             Library::Path | Library::Git => &self.vendored,
@@ -86,8 +86,7 @@ impl Project {
         }
     }
 
-    /// Sets the source of the library, and locks the dependencies to the versions of this
-    /// workspace.
+    /// Sets the library source, and locks the dependencies to this workspace's versions.
     ///
     /// # Errors
     ///
@@ -134,7 +133,7 @@ impl Project {
         Ok(())
     }
 
-    /// Adds our packages, as they would be published, to the sources of the other dependencies.
+    /// Adds our packages, in published form, to the sources of the other dependencies.
     fn package(&self, packages: &[Value]) -> Result<()> {
         let target = self.packaged.with_extension("target");
         let names: Vec<&str> = packages.iter().map(name_of).collect::<Result<_>>()?;
@@ -157,7 +156,7 @@ impl Project {
     }
 }
 
-/// Unpacks a package into a folder of vendored sources, with the checksum that Cargo.lock records.
+/// Unpacks a package into a folder of vendored sources, with the checksum from Cargo.lock.
 fn unpack(archive: &Path, sources: &Path, folder: &Path) -> Result<()> {
     Cmd::new("tar -xzf").arg(archive).arg("-C").arg(sources).run()?;
     let printed = Cmd::new("sha256sum").arg(archive).read()?;
@@ -167,7 +166,7 @@ fn unpack(archive: &Path, sources: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Creates a Cargo home that shares downloaded packages with the usual one.
+/// Creates a Cargo home that shares downloaded packages with the default one.
 fn share_registry(home: &Path) -> Result<()> {
     let usual = cargo_home()?;
     fs_err::create_dir(home)?;

@@ -1,4 +1,4 @@
-//! `cargo xtask makefile`: checks that the Makefile targets of a scaffold do what their help says.
+//! `cargo xtask makefile`: checks that the Makefile targets in a scaffold do what their help says.
 //!
 //! Programs that need a cluster, a registry or a compiler are replaced with stand-ins that record
 //! their calls, except that kubectl still renders. `PATH` only contains POSIX programs, without
@@ -13,7 +13,7 @@ use crate::repo;
 
 /// A run of make and its expected result.
 struct Case {
-    /// What is true if the case passes.
+    /// What holds if the case passes.
     claim: &'static str,
     /// Changes the scaffold before the run.
     before: fn(&Workshop) -> Result<()>,
@@ -175,7 +175,7 @@ fn own_rbuilder(workshop: &Workshop) -> Result<()> {
     workshop.write_program("project/bin/rbuilder", "")
 }
 
-/// Makes `cargo install` create a program.
+/// Makes `cargo install` create the program.
 fn no_rbuilder(workshop: &Workshop) -> Result<()> {
     workshop.remove("programs/rbuilder")?;
     let install = "case \"$1\" in install) mkdir -p bin && cp \"$0\" bin/rbuilder ;; esac\n";
@@ -202,7 +202,7 @@ fn failing_test(workshop: &Workshop) -> Result<()> {
     note_test(workshop, "exit 1\n")
 }
 
-/// Makes cargo record the variables of the end-to-end test, and then run `script` as the test.
+/// Makes cargo record the end-to-end test's variables, and then run `script` as the test.
 fn note_test(workshop: &Workshop, script: &str) -> Result<()> {
     let note = "echo \"IMG=$IMG KUBECONFIG=$KUBECONFIG\" >> \"$CALLS\"\n";
     workshop.write_program("programs/cargo", &format!("{note}{script}"))

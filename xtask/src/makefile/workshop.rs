@@ -1,4 +1,4 @@
-//! A scaffold, and a `PATH` with stand-ins for the programs that its Makefile calls.
+//! A scaffold, and a `PATH` with stand-ins for the programs called by its Makefile.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ pub(super) struct Workshop {
 pub(super) struct Outcome {
     pub(super) is_success: bool,
     pub(super) printed: String,
-    /// The calls of stand-ins with their input.
+    /// Calls to stand-ins with their input.
     pub(super) calls: String,
 }
 
@@ -114,7 +114,7 @@ impl Workshop {
         Ok(fs_err::remove_file(self.folder.path().join(path))?)
     }
 
-    /// Replaces lines that start with `start` in a file of the project.
+    /// Replaces lines that start with `start` in a project file.
     pub(super) fn edit_line(&self, path: &str, start: &str, new: &str) -> Result<()> {
         let path = self.folder.path().join("project").join(path);
         let text = fs_err::read_to_string(&path)?;
@@ -127,7 +127,7 @@ impl Workshop {
         Ok(fs_err::write(path, edited)?)
     }
 
-    /// Changes the source of the library.
+    /// Changes where the library comes from.
     pub(super) fn use_library(&self, source: &str) -> Result<()> {
         let line = format!("rbuilder = {{ package = \"rbuilder-runtime\", {source} }}");
         self.edit_line("Cargo.toml", "rbuilder = ", &line)
@@ -155,7 +155,7 @@ impl Workshop {
             .env("CALLS", &calls)
             .env("KUBECTL_ITSELF", kubectl.trim_end())
             .without("MAKEFLAGS")
-            // cargo sets it for child processes, and the Makefile would use it.
+            // cargo sets this for child processes, and the Makefile would use it.
             .without("CARGO")
             .run_into(&printed)
             .is_ok();

@@ -14,7 +14,7 @@ const MEASURE: &str = include_str!("measure.js");
 /// Where the script writes its result.
 const RESULT: (&str, &str) = ("<pre id=\"result\">", "</pre>");
 
-/// The variable with the path of a browser.
+/// Environment variable with a browser's path.
 const VARIABLE: &str = "RBUILDER_BROWSER";
 /// Programs that understand the flags of headless Chromium.
 const PROGRAMS: [&str; 4] = [
@@ -23,12 +23,12 @@ const PROGRAMS: [&str; 4] = [
     "google-chrome",
     "chromium-browser",
 ];
-/// Debian's package of the first program.
+/// The Debian package that contains the first program.
 const PACKAGE: &str = "chromium-headless-shell";
-/// Height of the window of a screenshot.
+/// Screenshot height.
 const HEIGHT: u32 = 2400;
 
-/// A color scheme of the system.
+/// A system color scheme.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Scheme {
     Light,
@@ -43,7 +43,7 @@ impl Scheme {
         }
     }
 
-    /// Returns the number of the scheme in Blink's settings.
+    /// Returns the scheme's number in Blink's settings.
     fn number(self) -> u8 {
         match self {
             Self::Dark => 0,
@@ -70,11 +70,11 @@ impl fmt::Display for View {
 pub(super) struct Browser(PathBuf);
 
 impl Browser {
-    /// Finds a browser. In CI, installs one if none is there. Returns `None` elsewhere.
+    /// Finds a browser. In CI, installs one if it is missing. Elsewhere, returns `None`.
     ///
     /// # Errors
     ///
-    /// Returns an error if the variable names no program, or if CI has no browser.
+    /// Returns an error if the variable does not name a program, or if CI has no browser.
     pub(super) fn find() -> Result<Option<Self>> {
         if let Some(path) = std::env::var_os(VARIABLE) {
             let path = PathBuf::from(path);
@@ -97,7 +97,7 @@ impl Browser {
 
     fn command(&self, view: View) -> Cmd {
         Cmd::program(&self.0)
-            // Containers run as root, in which Chromium has no sandbox. The pages are our own.
+            // Containers run as root, where Chromium has no sandbox. The pages are our own.
             .words("--headless --no-sandbox --disable-gpu --hide-scrollbars --disable-dev-shm-usage --log-level=3")
             .arg(format!(
                 "--blink-settings=preferredColorScheme={}",
@@ -106,7 +106,7 @@ impl Browser {
             .arg(format!("--window-size={},{HEIGHT}", view.width))
     }
 
-    /// Opens a page in a frame and returns what the script measures there.
+    /// Opens a page in a frame and returns the script's measurements.
     pub(super) fn measure(&self, page: &Path, view: View, folder: &Path) -> Result<Value> {
         let text = fs_err::read_to_string(page)?;
         let outer = folder.join("outer.html");
@@ -136,8 +136,8 @@ impl Browser {
     }
 }
 
-/// Returns a page with another one in a frame of a width. Both have the same origin, so that the script
-/// may look inside.
+/// Returns a page that embeds another page in an iframe of the given width. Both have the same
+/// origin, so that the script can inspect the embedded page.
 fn frame(page: &str, width: u32) -> String {
     let source = page.replace('&', "&amp;").replace('"', "&quot;");
     format!(

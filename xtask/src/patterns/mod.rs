@@ -1,8 +1,8 @@
-//! `cargo xtask patterns`: records verdicts on patterns by Go's regexp, which kube-apiserver uses.
+//! `cargo xtask patterns`: records how Go's regexp, which kube-apiserver uses, handles patterns.
 //!
-//! Records the verdicts on the patterns in `table.rs`, with which `crates/re2/tests/recorded.rs` tests the
-//! parser and matcher of `rbuilder-re2`. Also generates the names of the Unicode classes that
-//! the parser supports.
+//! Records the results for the patterns in `table.rs`, against which `crates/re2/tests/recorded.rs`
+//! tests the parser and matcher of `rbuilder-re2`. Also generates the names of the Unicode classes
+//! that the parser supports.
 
 mod random;
 mod table;
@@ -40,15 +40,15 @@ struct Question {
     texts: Vec<String>,
 }
 
-/// The verdict of Go's regexp.
+/// The result of Go's regexp.
 struct Answer {
     /// The error code if the pattern does not compile.
     error: Option<String>,
-    /// Whether the pattern matches, for each string.
+    /// For each string, whether the pattern matches.
     matches: Vec<bool>,
 }
 
-/// Runs Go's regexp, and writes or compares its verdicts.
+/// Runs Go's regexp, and writes or compares its results.
 pub(crate) fn record_verdicts(args: &Args) -> Result<()> {
     if let Some(count) = args.random {
         return compare_random(args.seed, count);
@@ -111,7 +111,7 @@ pub(super) static TABLES: &[Table] = &[\n",
     Ok(text)
 }
 
-/// Returns the content of the recorded file.
+/// Returns the contents of the record.
 fn verdicts() -> Result<String> {
     let questions = table::all_questions();
     let answers = ask(&questions)?;
@@ -157,7 +157,7 @@ fn answer(line: &str) -> Result<Answer> {
     })
 }
 
-/// Compares random patterns, and fails if any verdict differs.
+/// Compares random patterns, and fails if any result differs.
 fn compare_random(seed: u64, count: u64) -> Result<()> {
     let questions: Vec<Question> = (seed..seed + count).map(random::random_question).collect();
     let answers = ask(&questions)?;

@@ -1,4 +1,4 @@
-//! The patterns whose verdicts are recorded.
+//! The patterns whose results are recorded.
 
 use super::Question;
 
@@ -130,8 +130,8 @@ fn large() -> Vec<Question> {
         nested("(?:a?|", "c", ")", 1200),
         nested("(?:a", "b", ")?", 499),
         nested("(?:a", "b", ")?", 500),
-        // The limit is 3355443 instructions. Use different letters, because a repeated one becomes
-        // a literal.
+        // The limit is 3355443 instructions. Use different letters, because a repeated letter
+        // becomes a literal.
         format!("(?:{}){{1000}}", ".a".repeat(1600)),
         format!("(?:{}){{1000}}", ".a".repeat(1700)),
         format!("(?:{}){{1000}}", "a".repeat(4000)),

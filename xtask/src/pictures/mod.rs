@@ -1,8 +1,8 @@
-//! `cargo xtask pictures`: generates the pictures of the guide from text.
+//! `cargo xtask pictures`: generates the guide's pictures from text.
 //!
-//! A diagram is a Pikchr file in docs/pictures/ that starts with a comment with its title. A plot
-//! is a row of [`PLOTS`](plot::PLOTS), drawn from the figures in a table of a page. All are
-//! converted to SVG files in the same folder.
+//! A diagram is a Pikchr file in docs/pictures/ that starts with its title in a comment. A plot is
+//! a row of [`PLOTS`](plot::PLOTS), drawn from the figures in a table on a page. All are converted
+//! to SVG files in the same folder.
 
 mod plot;
 mod theme;
@@ -57,7 +57,7 @@ fn update_picture(name: &str, source: &str, is_check: bool) -> Result<()> {
     update_file(&path, picture.as_bytes(), is_check, "pictures")
 }
 
-/// Converts a diagram to SVG in the colors of the guide.
+/// Converts a diagram to SVG in the guide's colors.
 fn draw(source: &str) -> Result<String> {
     let title = source
         .lines()

@@ -1,7 +1,7 @@
-//! Draws the figures in a table of a page as bars.
+//! Draws the figures in a table as bars.
 //!
-//! The table is the only place that contains the figures. A plot refers to a heading above the
-//! table, and to the rows and columns to compare.
+//! Only the table contains the figures. A plot refers to a heading above the table, and to the rows
+//! and columns to compare.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ pub(super) struct Plot {
     pub(super) name: &'static str,
     title: &'static str,
     pub(super) page: &'static str,
-    /// The line after which the table is searched.
+    /// The line after which to look for the table.
     after: &'static str,
     bars: &'static [Bar],
 }
@@ -101,7 +101,7 @@ const LABELS: f64 = 2.0;
 const FIGURES: f64 = 0.8;
 
 impl Plot {
-    /// Returns the plot in the Pikchr language, with the figures of the page.
+    /// Returns the plot in the Pikchr language, with the figures from the page.
     pub(super) fn draw(&self, page: &str) -> Result<String> {
         let rows = table_after(page, self.after)?;
         let figures: Vec<&str> = self
@@ -113,7 +113,8 @@ impl Plot {
         let most = lengths.iter().copied().fold(0.0, f64::max);
         ensure!(most > 0.0, "all figures are 0");
         let mut source = format!("// {}\n", self.title);
-        // Pikchr assumes that justified text is half as wide as it is, so enclose the picture in a box.
+        // Pikchr estimates half the actual width for justified text, so enclose the picture in a
+        // box.
         writeln!(
             source,
             "box invis width {:.2}in height 0.1in with .w at (-{LABELS:.2}in, 0)",
@@ -122,7 +123,7 @@ impl Plot {
         for (position, ((bar, figure), length)) in self.bars.iter().zip(figures).zip(lengths).enumerate() {
             let color = if bar.is_ours { "0x2f6fdd" } else { "0xc9ced6" };
             let above = -0.32 * position as f64;
-            // Pikchr does not draw boxes without width.
+            // Pikchr does not draw zero-width boxes.
             let width = (length / most * LONGEST).max(0.02);
             writeln!(
                 source,

@@ -2,14 +2,14 @@
 //!
 //! Pikchr prints colors as numbers. They are replaced with the colors for light pages, and a style
 //! sheet overrides them if the reader's color scheme is dark. One file therefore works for both,
-//! and programs without support for style sheets show the light one. A picture has its own
+//! and programs without style sheet support show the light colors. A picture has its own
 //! background, so that it is also legible on a dark page if the reader's scheme is light.
 
 use anyhow::{Context as _, Result, bail};
 
 /// The colors of diagrams: as printed by Pikchr, on light pages and on dark pages.
 const COLORS: &[(&str, &str, &str)] = &[
-    // The default of lines and text.
+    // The default color of lines and text.
     ("rgb(0,0,0)", "#1f2328", "#e6edf3"),
     // 0xeef2f7: what exists without rbuilder, such as source, manifests and servers.
     ("rgb(238,242,247)", "#eef2f7", "#21262d"),
@@ -26,8 +26,7 @@ const COLORS: &[(&str, &str, &str)] = &[
 /// The background on light and dark pages.
 const GROUND: [&str; 2] = ["#ffffff", "#0d1117"];
 
-/// Applies the colors and the font of the guide to a Pikchr drawing, and adds a title for screen
-/// readers.
+/// Applies the guide's colors and font to a Pikchr drawing, and adds a title for screen readers.
 pub(super) fn apply_theme(picture: &str, title: &str) -> Result<String> {
     let start = picture.find("viewBox=").context("the picture has no viewBox")?;
     let (head, content) = picture[start..]
@@ -51,7 +50,7 @@ pub(super) fn apply_theme(picture: &str, title: &str) -> Result<String> {
 }
 
 /// Returns the style sheet with the font and the colors for dark pages. Its rules are marked
-/// `!important` to override the `style` attributes of elements.
+/// `!important` to override `style` attributes.
 fn style() -> String {
     let (_, ink, dark_ink) = COLORS[0];
     let dark: String = COLORS

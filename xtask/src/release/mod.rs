@@ -32,7 +32,7 @@ pub(crate) fn check_release(args: &Args) -> Result<()> {
     let version = check_versions(&packages)?;
     let changelog = fs_err::read_to_string(repo::root().join("CHANGELOG.md"))?;
     check_changelog(&changelog, &version, args.dry_run)?;
-    // If the changelog contains the date of the version, the archive must contain the version.
+    // If the changelog contains a date for the version, the archive must contain the version.
     record_templates(&templates::Args {
         check: true,
         former: None,
@@ -88,7 +88,7 @@ fn check_requirement(package: &str, dependency: &Value, ours: &[&str], version: 
         return Ok(());
     }
     let wanted = dependency["req"].as_str().unwrap_or_default();
-    // Cargo drops development dependencies without a version from packages. Such dependencies may
+    // Cargo drops development dependencies without a version when packaging. Such dependencies may
     // be cyclic.
     let is_dropped = wanted == "*" && dependency["kind"] == "dev";
     ensure!(
@@ -170,7 +170,7 @@ fn check_names(packages: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the description of a package on crates.io, or `None` if there is none.
+/// Returns a package's description on crates.io, or `None` if the package does not exist.
 fn ask_registry(name: &str) -> Result<Option<String>> {
     // Run outside the workspace, because cargo would prefer its packages.
     let folder = tempfile::tempdir()?;
@@ -189,8 +189,8 @@ fn ask_registry(name: &str) -> Result<Option<String>> {
 fn package_all(names: &[&str], is_dry: bool) -> Result<()> {
     println!();
     let names = names.iter().flat_map(|name| ["--package", name]);
-    // Packages do not have the profiles of the workspace. With the same debug information, the
-    // dependencies are compiled already.
+    // Packages do not inherit the workspace's profiles. With the same debug information, the
+    // dependencies are already compiled.
     let debug = std::env::var("CARGO_PROFILE_DEV_DEBUG").unwrap_or("none".to_owned());
     let command = Cmd::new("cargo package --quiet")
         .args(names)

@@ -1,5 +1,5 @@
 //! A local registry with the packages created by `cargo package`. It serves the files in
-//! `target/package/tmp-registry` over HTTP, with the sparse protocol.
+//! `target/package/tmp-registry` over HTTP, using the sparse protocol.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-/// URL of crates.io in an index.
+/// The URL of crates.io in an index.
 const PUBLIC: &str = "https://github.com/rust-lang/crates.io-index";
 
 /// A registry that is served until this process exits.
@@ -20,7 +20,7 @@ pub(super) struct Registry {
 }
 
 impl Registry {
-    /// Serves the packages with these names from the folder written by cargo.
+    /// Serves the packages with the given names from the folder written by cargo.
     ///
     /// # Errors
     ///
@@ -63,13 +63,12 @@ fn collect_files(
     Ok(files)
 }
 
-/// Returns the path of a package in an index. The names of our packages have more than three
-/// letters.
+/// Returns a package's path in an index. All our package names have more than three letters.
 fn index_path(name: &str) -> String {
     format!("{}/{}/{name}", &name[..2], &name[2..4])
 }
 
-/// Rewrites a line of the index. Cargo writes that all dependencies are on crates.io, but our
+/// Rewrites a line of the index. Cargo declares all dependencies as hosted on crates.io, but our
 /// packages are in the same registry, which is `null` in the index.
 fn own_dependencies(line: &str, ours: &BTreeSet<&str>) -> Result<String> {
     let mut package: Value = serde_json::from_str(line)?;
@@ -84,7 +83,7 @@ fn own_dependencies(line: &str, ours: &BTreeSet<&str>) -> Result<String> {
     Ok(package.to_string())
 }
 
-/// Answers a request.
+/// Responds to a request.
 fn answer(mut stream: TcpStream, files: &BTreeMap<String, Vec<u8>>) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream.try_clone()?).lines();
     let request = lines.next().transpose()?.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The audit log of kube-apiserver, and whose objects were written.
+//! kube-apiserver's audit log, and the owners of the written objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-/// Records writes without their bodies.
+/// An audit policy that records writes without their bodies.
 const POLICY: &str = "\
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -28,7 +28,7 @@ pub(super) struct AuditLog {
 }
 
 impl AuditLog {
-    /// Writes the policy.
+    /// Writes the policy to a folder.
     pub(super) fn create(folder: &Path) -> Result<Self> {
         let policy = folder.join("audit-policy.yaml");
         fs_err::write(&policy, POLICY)?;
@@ -38,7 +38,7 @@ impl AuditLog {
         })
     }
 
-    /// Returns the arguments of kube-apiserver.
+    /// Returns the arguments for kube-apiserver.
     pub(super) fn arguments(&self) -> [String; 2] {
         [
             format!("--audit-policy-file={}", self.policy.display()),
@@ -46,8 +46,7 @@ impl AuditLog {
         ]
     }
 
-    /// Reads the writes that a user has made. A write that the server has refused, or made as a dry
-    /// run, is none.
+    /// Reads the writes made by a user, excluding rejected writes and dry runs.
     pub(super) fn read_writes(&self, user: &str) -> Result<Vec<Write>> {
         let text = fs_err::read_to_string(&self.log)?;
         let mut writes = Vec::new();
@@ -70,7 +69,7 @@ fn is_write(event: &Value) -> bool {
     WRITES.contains(&verb) && is_accepted && !uri.contains("dryRun=All")
 }
 
-/// A write of an object. Names are empty where they do not apply.
+/// A write to an object. Names are empty where they do not apply.
 pub(super) struct Write {
     verb: String,
     group: String,
@@ -110,7 +109,7 @@ impl fmt::Display for Write {
     }
 }
 
-/// An object as the audit log names it.
+/// An object as identified in the audit log.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ObjectId {
     resource: String,
@@ -120,17 +119,17 @@ struct ObjectId {
 
 /// The objects that belong to a project.
 pub(super) struct OwnObjects {
-    /// The API group of the project, whose custom resources are its own.
+    /// The project's API group. All of its custom resources belong to the project.
     group: &'static str,
-    /// The resource of each kind.
+    /// The resource name of each kind.
     resources: BTreeMap<String, String>,
     objects: BTreeSet<ObjectId>,
-    /// Start of the names of the Secrets in which Helm stores releases.
+    /// Prefix of the names of the Secrets in which Helm stores releases.
     releases: &'static str,
 }
 
 impl OwnObjects {
-    /// `resources` is the output of `kubectl api-resources --no-headers`.
+    /// Creates an empty set. `resources` is the output of `kubectl api-resources --no-headers`.
     pub(super) fn new(group: &'static str, releases: &'static str, resources: &str) -> Self {
         let pair = |line: &str| {
             let mut words = line.split_whitespace();
@@ -145,7 +144,7 @@ impl OwnObjects {
         }
     }
 
-    /// Adds rendered objects. `namespace` is that of objects without one.
+    /// Adds rendered objects. Objects without a namespace are in `namespace`.
     pub(super) fn add<'a>(
         &mut self,
         objects: impl IntoIterator<Item = &'a Value>,
@@ -158,7 +157,7 @@ impl OwnObjects {
             let metadata = &object["metadata"];
             let name = metadata["name"].as_str().unwrap_or_default();
             let own = match kind {
-                // The audit log has the name twice, except when a namespace is created.
+                // The audit log contains the name twice, except when a namespace is created.
                 "Namespace" => name,
                 _ => metadata["namespace"].as_str().unwrap_or_default(),
             };
@@ -173,7 +172,7 @@ impl OwnObjects {
         Ok(())
     }
 
-    /// Checks that writes were to these objects only.
+    /// Checks that only these objects were written.
     pub(super) fn check_foreign(&self, writes: &[Write]) -> Result<()> {
         let foreign: Vec<String> = writes
             .iter()
@@ -188,7 +187,7 @@ impl OwnObjects {
         Ok(())
     }
 
-    /// Checks that each of these objects was written, so that the log is known to have all writes.
+    /// Checks that each of these objects was written, to make sure that the log is complete.
     pub(super) fn check_complete(&self, writes: &[Write]) -> Result<()> {
         let name = |id: &ObjectId| [id.resource.clone(), id.name.clone()];
         let written: BTreeSet<_> = writes.iter().map(|write| name(&write.object)).collect();

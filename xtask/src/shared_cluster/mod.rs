@@ -1,11 +1,11 @@
-//! `cargo xtask shared-cluster`: deploys a project twice into a cluster that others use, with
+//! `cargo xtask shared-cluster`: deploys a project twice to a cluster with other users, with
 //! kustomize and with Helm, drains the nodes, upgrades both deployments, and removes them.
 //!
-//! The audit log of kube-apiserver has every write that the commands have made: all must be to
-//! objects of the project. The objects of others must be as before.
+//! kube-apiserver's audit log contains every write by the commands: all of them must be to objects
+//! that belong to the project. Objects that belong to others must stay unchanged.
 //!
-//! No container runs: nodes are simulated, and nobody answers the webhooks, as if all replicas of
-//! the manager had just been evicted. The step itself does what the manager would do.
+//! No containers run: nodes are simulated, and nothing responds to webhook calls, as if all manager
+//! replicas had just been evicted. The task itself does what the manager would do.
 
 mod audit;
 mod neighbors;
@@ -25,8 +25,8 @@ use crate::project::scaffold;
 use crate::sh::Cmd;
 use crate::{assets, repo};
 
-/// A kind with a conversion, and a webhook for Pods. The other webhooks of the kind would need a
-/// running manager for each write.
+/// A kind with a conversion, and a webhook for Pods. The kind's other webhooks would need a running
+/// manager for each write.
 const COMMANDS: &[&str] = &[
     "init --domain example.com --project-name shop --library path",
     "create api --group cache --version v1 --kind Cup",
@@ -36,10 +36,10 @@ const COMMANDS: &[&str] = &[
 ];
 const GROUP: &str = "cache.example.com";
 
-/// The values of the release. The CRDs are already there.
+/// The Helm values. The CRDs are already installed.
 const VALUES: &str = "crds.enabled=false";
 
-/// A custom resource of a user of the operator.
+/// A custom resource created by a user of the operator.
 const CUP: &str = "\
 apiVersion: cache.example.com/v1
 kind: Cup
@@ -47,19 +47,19 @@ metadata: {name: cup, namespace: apps}
 spec: {foo: bar}
 ";
 
-/// The names of a deployment.
+/// The names in a deployment.
 struct Deployment {
-    /// The name of the release, or the prefix of kustomize without its dash.
+    /// The release name, or the kustomize prefix without its dash.
     prefix: &'static str,
     namespace: &'static str,
 }
 
-/// The deployment with kustomize.
+/// The kustomize deployment.
 const GREEN: Deployment = Deployment {
     prefix: "workshop",
     namespace: "green",
 };
-/// The deployment with Helm.
+/// The Helm deployment.
 const BLUE: Deployment = Deployment {
     prefix: "prod-shop",
     namespace: "blue",
@@ -70,10 +70,10 @@ const SCAFFOLDED: Deployment = Deployment {
     namespace: "shop-system",
 };
 
-/// The user that runs the commands of the project.
+/// The user that runs the project's commands.
 const USER: &str = "walker";
 
-/// Runs all steps of the walk.
+/// Runs all steps.
 pub(crate) fn check_shared_cluster() -> Result<()> {
     let helm = Helm::ensure()?;
     let bin = repo::build_rbuilder()?;
@@ -98,7 +98,7 @@ pub(crate) fn check_shared_cluster() -> Result<()> {
     walk.install_beside_deployment()?;
     let own = walk.list_own_objects()?;
     let removed = walk.remove();
-    // Before other failures, which may be consequences.
+    // Check this before other failures, which may be consequences.
     let writes = audit.read_writes(USER)?;
     own.check_foreign(&writes)?;
     removed?;
@@ -108,11 +108,11 @@ pub(crate) fn check_shared_cluster() -> Result<()> {
     Ok(())
 }
 
-/// The checkouts of the project.
+/// Checkouts of the project.
 struct Projects {
-    /// With the names of the scaffold, a chart and a bundle.
+    /// Contains the scaffolded names, a chart and a bundle.
     scaffolded: PathBuf,
-    /// With the names of [`GREEN`].
+    /// Contains the names in [`GREEN`].
     green: PathBuf,
 }
 
@@ -140,20 +140,20 @@ impl Projects {
         self.scaffolded.join("charts/shop")
     }
 
-    /// Renders the deployment with kustomize.
+    /// Renders the kustomize deployment.
     fn render(&self, project: &Path) -> Result<Vec<Value>> {
         let kubectl = Kubectl::find(Path::new("/dev/null"))?.command("kustomize")?;
         parse(&kubectl.arg(project.join("config/default")).read()?)
     }
 }
 
-/// The cluster, and two ways to reach it.
+/// The cluster, accessed by two users.
 struct Cluster {
     folder: PathBuf,
     bin: PathBuf,
     helm: Helm,
     platform: Kubectl,
-    /// The kubeconfig of [`USER`].
+    /// The kubeconfig for [`USER`].
     kubeconfig: PathBuf,
 }
 
@@ -180,13 +180,13 @@ impl Cluster {
         self.platform.command(line)?.read()
     }
 
-    /// Creates the objects of a manifest as another user of the cluster.
+    /// Creates the objects in a manifest as another user of the cluster.
     fn create(&self, manifest: &str) -> Result<()> {
         let path = self.write(manifest)?;
         self.platform.command("create -f")?.arg(path).read().map(drop)
     }
 
-    /// Reads the objects of a manifest.
+    /// Reads the objects in a manifest from the cluster.
     fn read_objects(&self, manifest: &str) -> Result<Vec<Value>> {
         let path = self.write(manifest)?;
         let text = self.platform.command("get --output=json -f")?.arg(path).read()?;
@@ -203,7 +203,7 @@ impl Cluster {
         Ok(path)
     }
 
-    /// Runs `rbuilder` in a project. Returns whether it succeeds, and what it prints.
+    /// Runs `rbuilder` in a project. Returns whether it succeeded, and its output.
     fn try_rbuilder(&self, project: &Path, line: &str) -> Result<(bool, String)> {
         println!("rbuilder {line}");
         let path = self.folder.join("printed");
@@ -217,14 +217,14 @@ impl Cluster {
         Ok((is_success, fs_err::read_to_string(path)?))
     }
 
-    /// Runs `rbuilder` in a project and returns what it prints.
+    /// Runs `rbuilder` in a project and returns its output.
     fn rbuilder(&self, project: &Path, line: &str) -> Result<String> {
         let (is_success, printed) = self.try_rbuilder(project, line)?;
         ensure!(is_success, "`rbuilder {line}` failed:\n{printed}");
         Ok(printed)
     }
 
-    /// Runs Helm with the chart, or without one.
+    /// Runs Helm, optionally with the chart.
     fn helm(&self, line: &str, chart: Option<&Path>) -> Result<String> {
         println!("helm {line}");
         self.helm
@@ -235,14 +235,14 @@ impl Cluster {
     }
 }
 
-/// The parts of the walk, in their order.
+/// The steps of the walk, in order.
 struct Walk {
     cluster: Cluster,
     projects: Projects,
 }
 
 impl Walk {
-    /// Deploys the project twice, with a custom resource from before.
+    /// Deploys the project twice, with an existing custom resource.
     fn deploy(&self) -> Result<()> {
         self.install_crd()?;
         self.cluster.create(CUP)?;
@@ -262,7 +262,7 @@ impl Walk {
         self.cluster.platform(&wait).map(drop)
     }
 
-    /// Returns what the command prints.
+    /// Runs `rbuilder deploy` for the kustomize deployment and returns its output.
     fn deploy_green(&self, tag: &str) -> Result<String> {
         let line = format!("deploy --manifests=false --image example.com/shop:{tag}");
         self.cluster.rbuilder(&self.projects.green, &line)
@@ -278,7 +278,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Evicts all Pods. The managers must start again, although nobody answers the webhook for Pods.
+    /// Evicts all Pods. The managers must restart even though nothing responds to the webhook for
+    /// Pods.
     fn drain(&self) -> Result<()> {
         let node = self.cluster.platform("get nodes --output=name")?;
         let node = node.trim();
@@ -290,7 +291,7 @@ impl Walk {
         self.wait_for_managers()
     }
 
-    /// Upgrades both deployments. Someone else has scaled one of them.
+    /// Upgrades both deployments. Another user has scaled one of them.
     fn upgrade(&self) -> Result<()> {
         let manager = format!(
             "deployment {}-controller-manager --namespace {}",
@@ -321,7 +322,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Installs the CRDs from a checkout whose names are not those of a deployment.
+    /// Installs the CRDs from a checkout whose names do not match any deployment.
     fn install_beside_deployment(&self) -> Result<()> {
         self.cluster
             .rbuilder(&self.projects.scaffolded, "install --manifests=false")?;
@@ -337,7 +338,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Lists the objects of all deployments while the server knows their kinds.
+    /// Lists the objects in all deployments while the server still serves their kinds.
     fn list_own_objects(&self) -> Result<OwnObjects> {
         let resources = self.cluster.platform("api-resources --no-headers")?;
         let mut own = OwnObjects::new(GROUP, "sh.helm.release.v1.prod-shop.", &resources);
@@ -358,7 +359,8 @@ impl Walk {
         self.remove_from_created_namespace()
     }
 
-    /// Removes the deployment with kustomize, beside which the release goes on, and then the release.
+    /// Removes the kustomize deployment, next to which the release keeps running, and then the
+    /// release.
     fn remove_one_of_two(&self) -> Result<()> {
         let printed = self.cluster.rbuilder(&self.projects.green, "undeploy")?;
         let stays = format!("CustomResourceDefinition cups.{GROUP} stay, because Deployment blue/prod-shop-");
@@ -379,7 +381,7 @@ impl Walk {
         self.cluster.helm(&uninstall, None).map(drop)
     }
 
-    /// Removes a deployment whose manager does not remove a finalizer at first.
+    /// Removes a deployment whose manager initially does not remove a finalizer.
     fn remove_with_finalizer(&self) -> Result<()> {
         self.deploy_green("v2")?;
         let finalize = |finalizers: &str| {
@@ -396,7 +398,7 @@ impl Walk {
             !is_success && printed.contains(named),
             "`rbuilder undeploy` does not fail with `{named}`:\n{printed}"
         );
-        // The finalizer needs the manager.
+        // Only the manager removes the finalizer.
         self.cluster
             .platform("get deployment workshop-controller-manager --namespace green")?;
         finalize("null")?;
@@ -406,8 +408,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Removes a deployment from the namespace that it has created, in which others have an object,
-    /// and again without that object.
+    /// Removes a deployment from the namespace that it has created while another user has an object
+    /// there, and again without this object.
     fn remove_from_created_namespace(&self) -> Result<()> {
         let namespace = SCAFFOLDED.namespace;
         let project = &self.projects.scaffolded;

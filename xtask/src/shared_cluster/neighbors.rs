@@ -1,4 +1,4 @@
-//! What others have in the cluster.
+//! Other users' objects in the cluster.
 
 use anyhow::{Result, ensure};
 use serde_json::Value;
@@ -8,8 +8,8 @@ use super::Cluster;
 /// The namespaces that exist before the project is deployed.
 pub(super) const NAMESPACES: [&str; 3] = ["green", "blue", "apps"];
 
-/// Objects in each of the namespaces. The Deployment has labels that managers of the project have,
-/// too, and no replicas, because nobody answers the webhook for its Pods.
+/// Objects in each of the namespaces. The Deployment's labels are also used by the project's
+/// managers. It has no replicas, because nothing responds to the webhook for its Pods.
 const NAMESPACED: &str = r"
 apiVersion: v1
 kind: ConfigMap
@@ -47,7 +47,7 @@ spec:
 ---
 ";
 
-/// Objects without a namespace. The webhook matches nothing.
+/// Cluster-scoped objects. The webhook doesn't match anything.
 const CLUSTER_SCOPED: &str = r"
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -75,21 +75,21 @@ webhooks:
   rules: [{apiGroups: [other.example.com], apiVersions: [v1], operations: [DELETE], resources: [pots]}]
 ";
 
-/// An object of the other CRD, which has the same kind as that of the project.
+/// A custom resource of the other CRD, whose kind has the same name as the project's kind.
 const CUP: &str = "\
 apiVersion: other.example.com/v1
 kind: Cup
 metadata: {name: cup, namespace: green}
 ";
 
-/// The objects of others as they were before the project was deployed.
+/// Other users' objects before the project was deployed.
 pub(super) struct Neighbors {
     manifest: String,
     before: Vec<Value>,
 }
 
 impl Neighbors {
-    /// Creates the objects. The namespace `green` has the labels of its owner.
+    /// Creates the objects. The namespace `green` has its owner's labels.
     pub(super) fn settle(cluster: &Cluster) -> Result<Self> {
         let mut manifest = String::new();
         for namespace in NAMESPACES {
@@ -109,7 +109,7 @@ impl Neighbors {
         Ok(Self { manifest, before })
     }
 
-    /// Checks that all objects are as they were, to the resource version.
+    /// Checks that all objects are unchanged, including their resource versions.
     pub(super) fn check(&self, cluster: &Cluster) -> Result<()> {
         let after = read(cluster, &self.manifest)?;
         for (before, after) in self.before.iter().zip(&after) {
@@ -122,7 +122,7 @@ impl Neighbors {
     }
 }
 
-/// Reads the objects of a manifest, and the namespaces.
+/// Reads the objects in a manifest, and the namespaces.
 fn read(cluster: &Cluster, manifest: &str) -> Result<Vec<Value>> {
     let mut objects = cluster.read_objects(manifest)?;
     for namespace in NAMESPACES {

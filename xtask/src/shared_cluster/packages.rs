@@ -1,4 +1,5 @@
-//! Compares what Helm, kustomize and the Operator Lifecycle Manager deploy, under different names.
+//! Compares the objects deployed by Helm, kustomize and the Operator Lifecycle Manager under
+//! different names.
 
 use std::path::Path;
 
@@ -8,8 +9,8 @@ use serde_json::Value;
 use super::{Deployment, SCAFFOLDED};
 use crate::helm::{Helm, compare_objects, parse};
 
-/// Variables of the manager in only one of the packages: the lifecycle manager issues the
-/// certificates of webhooks, and chooses the watched namespaces.
+/// Manager variables that only some of the packages contain: the lifecycle manager issues webhook
+/// certificates, and chooses the watched namespaces.
 const VARIABLES: [&str; 5] = [
     "WEBHOOK_CERT_SERVICE",
     "WEBHOOK_CERT_PATH",
@@ -18,14 +19,14 @@ const VARIABLES: [&str; 5] = [
     "WATCH_NAMESPACE",
 ];
 
-/// Ends of the names of roles for certificates that the manager issues itself.
+/// Suffixes of the names of roles for certificates issued by the manager itself.
 const CERTIFICATE_ROLES: [&str; 3] = [
     "-webhook-trust-role",
     "-webhook-certificate-role",
     "-conversion-role",
 ];
 
-/// Checks that a release has the objects of a deployment with kustomize, apart from names.
+/// Checks that a Helm release contains the same objects as a kustomize deployment, ignoring names.
 pub(super) fn compare_release(
     helm: &Helm,
     chart: &Path,
@@ -37,7 +38,7 @@ pub(super) fn compare_release(
     compare_objects(&rename(&rendered, release)?, &rename(kustomize.1, kustomize.0)?)
 }
 
-/// Replaces the names of a deployment with those in the scaffold, wherever they occur.
+/// Replaces all names of a deployment with the scaffolded names.
 fn rename(objects: &[Value], deployment: &Deployment) -> Result<Vec<Value>> {
     let text = serde_json::to_string(objects)?
         .replace(deployment.prefix, SCAFFOLDED.prefix)
@@ -45,7 +46,7 @@ fn rename(objects: &[Value], deployment: &Deployment) -> Result<Vec<Value>> {
     Ok(serde_json::from_str(&text)?)
 }
 
-/// Checks that a bundle has the CRDs, the Deployment and the rules of the deployment with kustomize.
+/// Checks that a bundle contains the same CRDs, Deployment and rules as the kustomize deployment.
 pub(super) fn compare_bundle(bundle: &Path, kustomize: &[Value]) -> Result<()> {
     let mut files = Vec::new();
     for entry in fs_err::read_dir(bundle.join("manifests"))? {
@@ -70,7 +71,7 @@ fn find_kind<'a>(objects: &'a [Value], kind: &str) -> Result<&'a Value> {
     found.with_context(|| format!("there is no {kind}"))
 }
 
-/// Returns the spec of a Deployment without what a bundle replaces, with sorted lists.
+/// Returns a Deployment's spec with sorted lists and without the fields that a bundle replaces.
 fn manager_spec(spec: &Value) -> Value {
     let mut spec = spec.clone();
     let container = &mut spec["template"]["spec"]["containers"][0];
@@ -84,7 +85,7 @@ fn manager_spec(spec: &Value) -> Value {
     spec
 }
 
-/// Compares CRDs apart from their conversion, which the lifecycle manager sets.
+/// Compares CRDs, ignoring their conversion, which the lifecycle manager sets.
 fn compare_crd(bundle: &Value, kustomize: &Value) -> Result<()> {
     for part in ["group", "names", "scope", "versions"] {
         ensure!(
@@ -95,7 +96,7 @@ fn compare_crd(bundle: &Value, kustomize: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Compares the rules of the manager's roles with those in a bundle.
+/// Compares the rules of the manager's roles with the rules in a bundle.
 fn compare_rules(install: &Value, kustomize: &[Value]) -> Result<()> {
     let bound = kustomize
         .iter()

@@ -1,4 +1,4 @@
-//! Checks the links in documents: they must lead to an existing file and heading. All pages of the
+//! Checks links in documents: they must refer to an existing file and heading. All pages of the
 //! guide must be in both lists of pages, and pages about the library must link to its API
 //! reference.
 
@@ -10,8 +10,8 @@ use crate::book::PUBLISHED_REFERENCE;
 /// The lists of pages: one for readers of the repository, and one for the book.
 const LISTS: [&str; 2] = ["docs/README.md", "docs/SUMMARY.md"];
 
-/// Reports links in these files without a target, pages that are missing in a list, and pages about
-/// the library without a link to the API reference.
+/// Reports links without a target, pages that are missing in a list, and pages about the library
+/// without a link to the API reference.
 pub(super) fn check_links(paths: &BTreeSet<&str>, files: &[File<'_>]) -> Vec<String> {
     let pages = files
         .iter()
@@ -66,7 +66,7 @@ fn is_page(path: &str) -> bool {
     name.ends_with(".md") && !name.contains('/') && !LISTS.contains(&path)
 }
 
-/// Checks the target of a link in a page. Returns what is wrong with it, if anything.
+/// Checks the target of a link. Returns a description of the problem, if any.
 fn check_target(
     page: &str,
     target: &str,
@@ -129,7 +129,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Returns the anchors of all headings in a page, as on GitHub and in mdBook.
+/// Returns the anchors of all headings on a page, as on GitHub and in mdBook.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (_, line) in prose(text) {

@@ -1,6 +1,6 @@
 //! `cargo xtask tidy`: checks conventions that no compiler checks.
 //!
-//! A convention for single files is a function that returns its violations, and an entry of
+//! A convention for individual files is a function that returns its violations, and an entry in
 //! [`RULES`]. `links.rs` and `suites.rs` check conventions that involve several files.
 
 mod links;
@@ -21,7 +21,7 @@ struct File<'a> {
     text: &'a str,
 }
 
-/// A convention. Returns all violations, with line numbers unless they concern the whole file.
+/// A convention. Returns all violations, with line numbers unless they concern the entire file.
 type Rule = fn(&File<'_>) -> Vec<(Option<usize>, &'static str)>;
 
 const RULES: &[Rule] = &[
@@ -51,8 +51,8 @@ pub(crate) fn check_conventions() -> Result<()> {
     Ok(())
 }
 
-/// Returns path and text of all listed files that have conventions. Deleted files may still be
-/// listed; they and binary files are skipped.
+/// Returns the paths and contents of all listed files that are subject to conventions. Deleted
+/// files may still be listed; they and binary files are skipped.
 fn read_sources(list: &str) -> Vec<(&str, String)> {
     list.lines()
         .filter(|path| is_ours(path))
@@ -92,14 +92,14 @@ fn extension(path: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// Returns true for files of a project outside this workspace, which are scaffolded or written like
-/// users would.
+/// Returns true for files in a project outside this workspace, which are scaffolded or written the
+/// way users would.
 fn is_project(path: &str) -> bool {
     path.starts_with("examples/") || path.starts_with("testdata/")
 }
 
-/// Requires a header in each module, except for modules of tests, which the header of the parent
-/// describes.
+/// Requires a header in each module, except for test modules, which are described by their parent's
+/// header.
 fn module_header(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
     let is_module = extension(file.path) == "rs" && file.path.contains("src/") && !is_project(file.path);
     if is_module && !file.path.ends_with("/tests.rs") && !file.text.starts_with("//!") {

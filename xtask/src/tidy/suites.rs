@@ -1,9 +1,9 @@
-//! Checks that all files of test suites run. Files that are not declared anywhere are not compiled,
-//! without any error.
+//! Checks that all files in test suites run. Files that are not declared anywhere are silently not
+//! compiled.
 //!
 //! Some packages combine their tests into one program, `tests/suite.rs`, because each program has
-//! to link the package and all its dependencies. The 36 separate programs of the command took twice
-//! as long to build as one, and clippy took two thirds longer. Cargo only discovers files in
+//! to link the package and all its dependencies. The command's 36 separate programs took twice as
+//! long to build as a single one, and clippy took two thirds longer. Cargo only discovers files in
 //! `tests/` if each is a program.
 
 use std::collections::BTreeMap;
