@@ -91,7 +91,7 @@ fn packaged_commit(manifest: &Path) -> Option<String> {
     is_hash(commit).then(|| commit.to_owned())
 }
 
-/// Returns the commit of one of Cargo's own checkouts, which have a detached HEAD.
+/// Returns the commit checked out by Cargo. Cargo's own checkouts have a detached HEAD.
 fn checked_out_commit(top: &Path) -> Option<String> {
     let head = std::fs::read_to_string(top.join(".git/HEAD")).ok()?;
     let commit = head.trim();

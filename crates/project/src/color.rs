@@ -1,6 +1,6 @@
-//! Escape sequences for colors in terminals.
+//! Escape sequences for terminal colors.
 
-/// Returns the length of the color sequence at the start of a text, if there is one.
+/// Returns the length of the color sequence at the start of a text, if any.
 pub fn color_sequence(text: &str) -> Option<usize> {
     let rest = text.strip_prefix("\x1b[")?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';')?;

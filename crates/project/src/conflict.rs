@@ -1,4 +1,4 @@
-//! Conflict markers in texts.
+//! Finds conflict markers.
 
 /// Returns the first line with a conflict marker left by [`merge_scaffold`](crate::edit::merge::merge_scaffold) or by git, counted from
 /// 1.

@@ -1,4 +1,4 @@
-//! Numbers in messages.
+//! Formats numbers in messages.
 
 /// Returns a number with its noun, such as `1 kind` or `2 kinds`.
 pub fn counted(count: usize, noun: &str) -> String {

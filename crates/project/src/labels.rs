@@ -1,7 +1,7 @@
-//! Labels that scaffolds, charts and bundles share.
+//! Labels shared by scaffolds, charts and bundles.
 
 /// Label of a namespace that contains its name.
 pub const NAMESPACE_LABEL: &str = "kubernetes.io/metadata.name";
 
-/// Label with the name of the operator, which the scaffold and the chart set.
+/// Label that contains the operator's name, set in the scaffold and the chart.
 pub const NAME_LABEL: &str = "app.kubernetes.io/name";

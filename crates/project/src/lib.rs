@@ -3,16 +3,16 @@
 //! A command reads a project through a [`tree::Tree`], collects its changes in a [`plan::Plan`] and
 //! shows, compares or applies the plan. Only [`plan::apply`] writes and only [`tree`] reads, both
 //! through directories that they keep open. The contents of files come from [`render`], which
-//! makes a scaffold from PROJECT alone, and from [`edit`], which changes only the necessary lines
-//! of files that users own.
+//! creates a scaffold from PROJECT alone, and from [`edit`], which changes only the necessary lines
+//! in files that users own.
 //!
-//! The crate knows neither flags nor the command's messages. Modules only depend on modules above
-//! them in this list:
+//! The crate knows nothing about flags or the command's messages. Modules only depend on modules
+//! above them in this list:
 //!
 //! | module | responsibility |
 //! |---|---|
 //! | [`color`], [`conflict`], [`count`], [`hash`], [`labels`], [`line_ends`], [`paths`], [`posix`]| texts |
-//! | [`programs`] | finding and asking other programs |
+//! | [`programs`] | finding and querying other programs |
 //! | [`disk`] | open directories that follow no links |
 //! | [`tree`] | reading a project |
 //! | [`library`] | where a project gets the library from |

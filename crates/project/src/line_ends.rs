@@ -2,10 +2,10 @@
 //!
 //! Git for Windows checks out files with `\r\n` unless configured otherwise, and converts them back
 //! on commit. So a text that only differs in line endings counts as the same text: it is up to date
-//! and unchanged. A file that is rewritten keeps its line endings. Otherwise git would show every
-//! line as changed.
+//! and unchanged. A rewritten file keeps its line endings. Otherwise git would show every line as
+//! changed.
 //!
-//! This holds for plans, merges and the hashes of scaffolded files: compare texts of files with
+//! This applies to plans, merges and the hashes of scaffolded files: compare file contents with
 //! [`is_same_text`] instead of `==`.
 
 use std::borrow::Cow;
@@ -15,8 +15,8 @@ pub fn is_same_text(one: &str, other: &str) -> bool {
     one == other || unify(one) == unify(other)
 }
 
-/// Converts `\r\n` to `\n` if all lines end with `\r\n`. A text with both was edited by hand,
-/// because git never creates one.
+/// Converts `\r\n` to `\n` if all lines end with `\r\n`. Text with mixed line endings was edited by
+/// hand, because git never creates any.
 pub fn unify(text: &str) -> Cow<'_, str> {
     match is_windows(text) {
         true => text.replace("\r\n", "\n").into(),
@@ -24,7 +24,7 @@ pub fn unify(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Converts a text to `\r\n` if all lines of `model` end with `\r\n`.
+/// Converts a text to `\r\n` if all lines in `model` end with `\r\n`.
 pub(crate) fn adopt<'a>(text: &'a str, model: &str) -> Cow<'a, str> {
     match is_windows(model) {
         true => text.replace("\r\n", "\n").replace('\n', "\r\n").into(),

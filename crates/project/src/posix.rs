@@ -1,4 +1,4 @@
-//! Quoting for POSIX shells, in commands that are printed for pasting.
+//! Quoting for POSIX shells, in commands that are printed for copying and pasting.
 
 /// Quotes a text as a single word.
 pub fn quote(text: &str) -> String {

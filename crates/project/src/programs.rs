@@ -1,12 +1,12 @@
-//! Finds other programs and asks them questions. The build script also compiles this module, so it
-//! has no dependencies in this crate.
+//! Finds and queries other programs. The build script also compiles this module, so it has no
+//! dependencies in this crate.
 //!
 //! A repository must not choose which program a command runs. So relative directories in `PATH` are
-//! ignored, and programs run outside of the project, where they do not find its configuration:
-//! rustup obeys the `rust-toolchain.toml` of the current directory, and Cargo reads
-//! `.cargo/config.toml`, which may be a pipe. Questions have a time limit.
+//! ignored, and programs run outside the project, where they do not find its configuration: rustup
+//! obeys the `rust-toolchain.toml` in the current directory, and Cargo reads `.cargo/config.toml`,
+//! which may be a pipe. Queries have a time limit.
 //!
-//! Only commands that build or deploy the project by definition run programs in it: `run`, `dev`,
+//! Only commands whose purpose is to build or deploy the project run programs in it: `run`, `dev`,
 //! `install`, `deploy` and their inverses.
 
 use std::io::{Error, ErrorKind, Read, Result};
@@ -15,7 +15,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// Time limit for the answer of a program.
+/// Time limit for a program's response.
 pub const LIMIT: Duration = Duration::from_secs(20);
 
 /// Maximum length in bytes of each output stream of [`ask`]. Longer output is truncated.
@@ -55,8 +55,8 @@ pub fn neutral_folder(program: &Path) -> &Path {
     program.ancestors().last().unwrap_or(program)
 }
 
-/// Returns a command of git that obeys none of the variables that hooks and other tools set, starts
-/// no file system monitor, takes no locks and asks nothing.
+/// Returns a git command that ignores the variables set by hooks and other tools, starts no file
+/// system monitor, takes no locks and never prompts.
 pub fn git_command(git: &Path) -> Command {
     let mut command = Command::new(git);
     command.args(["-c", "core.fsmonitor=false"]);
@@ -82,15 +82,15 @@ pub fn git_command(git: &Path) -> Command {
 ///
 /// # Errors
 /// Fails if the program cannot be started. Fails with [`ErrorKind::TimedOut`] if the program does
-/// not exit within the limit; the program is killed then.
+/// not exit within the limit; the program is then killed.
 pub fn ask(command: &mut Command, limit: Duration) -> Result<Answer> {
     ask_for(command, limit, LONGEST)
 }
 
-/// Like [`ask`], with another maximum length in bytes of each output stream.
+/// Same as [`ask`], with a different maximum length for each output stream, in bytes.
 ///
 /// # Errors
-/// Fails for the same reasons as [`ask`].
+/// Same as [`ask`].
 pub fn ask_for(command: &mut Command, limit: Duration, longest: u64) -> Result<Answer> {
     let deadline = Instant::now() + limit;
     command.stdin(Stdio::null());
@@ -129,7 +129,7 @@ fn read(pipe: Option<impl Read + Send + 'static>, longest: u64) -> Receiver<Vec<
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
-            // On an error, keep what was read before it.
+            // On error, keep everything read so far.
             let _ = pipe.by_ref().take(longest).read_to_end(&mut bytes);
             let _ = std::io::copy(&mut pipe, &mut std::io::sink());
         }

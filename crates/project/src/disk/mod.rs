@@ -64,7 +64,7 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// Returns whether both describe the same file.
+    /// Returns whether both refer to the same file.
     pub(crate) fn is_same_file(&self, other: &Status) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
@@ -91,7 +91,8 @@ impl Folder {
         Ok(Some((folder, name)))
     }
 
-    /// Reads a file in this directory; `None` if it does not exist. Messages call the file `shown`.
+    /// Reads a file in this directory; `None` if it does not exist. Error messages use `shown` as
+    /// its name.
     ///
     /// # Errors
     /// Fails if the file is not regular or is larger than `limit` bytes.
@@ -132,7 +133,7 @@ pub(crate) fn read_bounded(file: File, limit: u64) -> io::Result<Option<Vec<u8>>
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
 
-/// Returns the predicate for a message about a file that is too large.
+/// Returns the predicate of an error message about a file that is too large.
 pub(crate) fn too_large(limit: u64) -> String {
     format!("is larger than the limit of {} MiB", limit >> 20)
 }
@@ -141,7 +142,7 @@ pub(crate) fn is_link(shown: &str) -> String {
     format!("{shown} is a symbolic link, which rbuilder does not write through: replace it with its target")
 }
 
-/// Returns the context of a system error.
+/// Returns the context for a system error.
 pub(crate) fn cannot_message(verb: &str, shown: &str) -> String {
     format!("cannot {verb} {shown}")
 }
@@ -157,10 +158,10 @@ fn blocked(folder: &Folder, name: &str, shown: &str, error: io::Error) -> anyhow
     }
 }
 
-/// Checks that no name in a path is too long. Gives a better message than the system's.
+/// Checks that no name in a path is too long, because the system's error message is less clear.
 ///
 /// # Errors
-/// Fails with the overlong name.
+/// Fails with the name that is too long.
 pub(crate) fn check_length(path: &str) -> Result<()> {
     match path.split('/').find(|part| part.len() > LONGEST_NAME) {
         None => Ok(()),

@@ -25,7 +25,7 @@ impl Folder {
 
     /// Opens a subdirectory.
     pub(crate) fn folder(&self, name: &str) -> io::Result<Folder> {
-        // Windows does not understand `..` in a resolved path.
+        // Windows does not support `..` in a resolved path.
         if name == ".." {
             return self.above();
         }
@@ -96,7 +96,7 @@ impl Folder {
         fs::remove_dir(self.0.join(name))
     }
 
-    /// Renames a file. Replaces an existing file with the new name.
+    /// Renames a file. Replaces any existing file with the new name.
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         fs::rename(self.0.join(from), self.0.join(to))
     }
@@ -137,7 +137,7 @@ pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     file.set_permissions(permissions)
 }
 
-/// Returns 0: users are not told apart.
+/// Returns 0, because these systems do not distinguish users.
 pub(crate) fn effective_user() -> u32 {
     0
 }

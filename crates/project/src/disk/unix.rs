@@ -92,7 +92,7 @@ impl Folder {
         Ok(unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Renames a file. Replaces an existing file with the new name.
+    /// Renames a file. Replaces any existing file with the new name.
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(renameat(&self.0, from, &self.0, to)?)
     }
@@ -157,8 +157,8 @@ pub(crate) fn effective_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Opens a file for reading if no part of its path, relative to a directory, is a link. Returns
-/// `None` if a part may be a link; the caller must then check each part.
+/// Opens a file for reading if its path, relative to a directory, contains no links. Returns `None`
+/// if it may contain a link; the caller must then check each part.
 pub(crate) fn open_without_links(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
     #[cfg(target_os = "linux")]
     {
@@ -173,7 +173,7 @@ pub(crate) fn open_without_links(folder: &Folder, path: &Path) -> Option<io::Res
         match opened {
             Ok(file) => return Some(Ok(file.into())),
             Err(error @ (Errno::NOENT | Errno::NOTDIR | Errno::ACCESS)) => return Some(Err(error.into())),
-            // A kernel before 5.6, or a sandbox that blocks the call.
+            // The kernel is older than 5.6, or a sandbox blocks the call.
             Err(Errno::NOSYS | Errno::PERM) => {}
             Err(_) => return None,
         }

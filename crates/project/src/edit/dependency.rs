@@ -1,4 +1,5 @@
-//! Edits of Cargo.toml: adds and removes a dependency on a crate with types of external kinds.
+//! Edits Cargo.toml: adds and removes a dependency on a crate that defines the types of external
+//! kinds.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use super::Obstacle;
 /// Name of the dependency table.
 const DEPENDENCIES: &str = "dependencies";
 
-/// A crate as given to `--external-crate`: `gateway-api@0.22`.
+/// A crate as passed to `--external-crate`: `gateway-api@0.22`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
     /// Name of the package.
@@ -20,7 +21,7 @@ pub struct Requirement {
 }
 
 impl Requirement {
-    /// Parses the value of the flag.
+    /// Parses the flag's value.
     ///
     /// # Errors
     /// Fails if the text is not a package name with an optional version.
@@ -46,7 +47,7 @@ impl Requirement {
         })
     }
 
-    /// Returns the name of the crate in Rust code.
+    /// Returns the crate's name in Rust code.
     pub fn crate_name(&self) -> String {
         self.package.replace('-', "_")
     }
@@ -61,7 +62,7 @@ impl Requirement {
     }
 }
 
-/// Returns the crates that the given tables of a package list, as named in Rust code; none if the
+/// Returns the crates listed in the given tables of a package, as named in Rust code; none if the
 /// text is not TOML.
 pub fn crate_names(text: &str, tables: &[&str]) -> BTreeSet<String> {
     let Ok(document) = toml_edit::Document::parse(text) else {

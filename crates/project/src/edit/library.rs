@@ -35,7 +35,7 @@ pub struct Dependencies {
     pub sources: Vec<Record>,
     /// True if a dependency inherits its source with `workspace = true`.
     pub inherits: bool,
-    /// Members of the workspace as listed.
+    /// Workspace members as listed.
     pub members: Vec<String>,
 }
 
@@ -129,8 +129,8 @@ fn visit_tables(
     Ok(())
 }
 
-/// Returns whether a dependency is the library, or someone else's package that uses the library's
-/// name on a registry.
+/// Returns whether a dependency is the library, as opposed to a registry package with the same name
+/// by somebody else.
 fn is_library(name: &str, item: &Item) -> bool {
     match item.get("package").and_then(Item::as_str) {
         Some(package) => package == PACKAGE,
@@ -163,8 +163,8 @@ fn is_current(name: &str, item: &Item, library: &Library) -> bool {
     is_named && has_no_other && keys.iter().all(|(key, expected)| value(key) == Some(expected))
 }
 
-/// Returns whether to keep a key that names a registry: a different version comes from the same
-/// registry.
+/// Returns whether to keep a key that names a registry: a different version is published in the
+/// same registry.
 fn is_kept(key: &str, library: &Library) -> bool {
     matches!(library, Library::Version { .. }) && key.starts_with("registry")
 }
@@ -239,8 +239,7 @@ fn set_in_braces(table: &mut InlineTable, is_renamed: bool, library: &Library) -
     Ok(())
 }
 
-/// Returns the position of a key in the order of the scaffold: the package, its source, then the
-/// other keys.
+/// Returns a key's position in scaffold order: the package, its source, then the other keys.
 fn rank(key: &str) -> usize {
     match SOURCE.iter().position(|known| *known == key) {
         _ if key == "package" => 0,

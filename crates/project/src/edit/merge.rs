@@ -1,10 +1,10 @@
 //! Three-way merge of a scaffolded file: the text it was scaffolded with, the user's text, and the
 //! new scaffold.
 //!
-//! Changes on both sides are merged unless they touch. Where they touch, the result has both
-//! between conflict markers. The user's line ends and byte order mark are kept. If the merged text
-//! cannot be parsed although the user's text can, the whole file counts as a conflict: two changes
-//! that do not touch can still close the same bracket twice.
+//! Changes on both sides are merged unless they touch. Where they touch, the result contains both
+//! between conflict markers. The user's line endings and byte order mark are kept. If the merged
+//! text cannot be parsed although the user's text can, the entire file counts as a conflict: two
+//! changes that do not touch can still close the same bracket twice.
 
 use std::ops::Range;
 
@@ -21,8 +21,8 @@ pub struct Labels {
     pub theirs: String,
 }
 
-/// A change to a file that people add to. Its base is derived from the current file and not from
-/// the recorded text.
+/// A change to a file that people add to. Its base is derived from the current file instead of the
+/// recorded text.
 #[derive(Clone, Debug)]
 pub struct RebasedChange {
     /// The file without the change, and without the user's edits to the parts that the change
@@ -30,13 +30,13 @@ pub struct RebasedChange {
     pub base: String,
     /// The base with the change.
     pub theirs: String,
-    /// The text to record as last written.
+    /// The text to record as the last written one.
     pub written: String,
 }
 
 /// Label for the user's side.
 const OURS: &str = "this project";
-/// Starts of the lines that only conflict markers have.
+/// Prefixes of lines that only occur in conflict markers.
 const MARKERS: [&str; 3] = ["<<<<<<< this project", "||||||| rbuilder ", ">>>>>>> rbuilder "];
 
 /// A merged text.
@@ -327,7 +327,7 @@ mod tests {
                 "\u{feff}A\nb\nc\nd\ne\n",
             ),
             ("a\nb\r\nc\nd\ne\n", "a\nb\nc\nd\nE\n", "a\nb\r\nc\nd\nE\n"),
-            // The same change on both sides, and another one on one side.
+            // The same change on both sides, and a different change on one side.
             (
                 "a\nx\nb\nc\nd\ne\nf\n",
                 "a\nx\nb\nc\nD\ne\n",
@@ -404,7 +404,7 @@ mod tests {
         for line in ours.lines().chain(theirs.lines()) {
             assert!(merged.text.contains(line), "{}", merged.text);
         }
-        // A text that could not be parsed before is merged anyway.
+        // A text that did not parse before the merge is merged anyway.
         let broken = format!("{ours}]\n");
         let merged = merge_scaffold("Cargo.toml", (base, &broken, theirs), &labels());
         assert!(merged.conflicts.len() <= 1 && merged.text.contains("z = 2"));

@@ -1,8 +1,8 @@
 //! Edits of files that belong to the user, from text to text. An edit changes only the necessary
 //! lines and is idempotent.
 //!
-//! If a file has changed beyond recognition, the command fails before anything is written, and
-//! shows the lines to add. Once they are in place, the command continues.
+//! If a file has changed beyond recognition, the command fails before writing anything, and prints
+//! the lines to add. Once they have been added, the command continues.
 
 pub mod dependency;
 pub mod kustomization;
@@ -31,7 +31,7 @@ pub struct Unrecognised {
     pub lines: String,
 }
 
-/// The reason why an edit cannot be made. May have its own instruction for an edit by hand.
+/// The reason why an edit cannot be made. May include its own instruction for an edit by hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
     reason: String,
@@ -111,8 +111,7 @@ pub fn verify_edit(path: &str, before: &str, after: &str) -> Result<(), String> 
 /// Checks a file from which lines were removed. The counterpart of [`verify_edit`].
 ///
 /// # Errors
-/// Fails with the reason why the text is invalid, or if it contains text that the file did not
-/// have.
+/// Fails with the reason why the text is invalid, or if it contains text that was not in the file.
 pub fn verify_cut(path: &str, before: &str, after: &str) -> Result<(), String> {
     if !path.ends_with(".rs") {
         return verify_edit(path, before, after);

@@ -23,7 +23,7 @@ pub struct OutputSettings<'a> {
     pub crd_dir: Option<&'a str>,
     /// The file name pattern.
     pub crd_file: Option<&'a str>,
-    /// Files of CRDs that are elsewhere, by CRD name. Merged with existing entries.
+    /// Files of CRDs that are located elsewhere, by CRD name. Merged with existing entries.
     pub crd_files: Option<&'a BTreeMap<String, String>>,
     /// True if an error only blocks the manifests that it affects.
     pub keep_going: bool,
@@ -41,8 +41,8 @@ pub fn has_only(text: &str) -> bool {
     own.is_some_and(|own| own.get("only").is_some())
 }
 
-/// Adds settings that are missing, either to the package of a `Cargo.toml` or to the workspace if
-/// it has no package.
+/// Adds missing settings, either to the package in a `Cargo.toml` or to the workspace if it has no
+/// package.
 ///
 /// # Errors
 /// Returns an error if the text is not TOML, or if a parent table has another type.
@@ -168,7 +168,7 @@ pub enum SkipReason {
     Hindered,
 }
 
-/// The end of the comment for a CRD that cannot be replaced.
+/// The end of the comment on a CRD that cannot be replaced.
 pub const RUN_AGAIN: &str = "run `rbuilder adopt` again";
 
 /// Returns the items in the `skip` list of a package, or nothing if the text is not TOML.
@@ -189,8 +189,8 @@ pub fn list_skipped(text: &str) -> Vec<SkippedKind> {
     list.iter().enumerate().filter_map(skipped).collect()
 }
 
-/// Removes kinds that `adopt` added to the `skip` list of a package, and the comments with the
-/// reasons. Keeps all other comments, and items without such a comment.
+/// Removes kinds that `adopt` added to a package's `skip` list, and the comments with the reasons.
+/// Keeps all other comments, and items without such a comment.
 ///
 /// # Errors
 /// Returns an error if the text is not TOML.
@@ -225,9 +225,9 @@ pub fn unskip_kinds(text: &str, kinds: &[String]) -> Result<String, Obstacle> {
     Ok(document.to_string())
 }
 
-/// Returns the reason why `adopt` added an item. The item's only comment must be a line above it in
-/// the format of `adopt`: it starts with a source location or ends with [`RUN_AGAIN`]. A trailing
-/// comment on the previous item's line is part of this item's prefix too.
+/// Returns the reason why `adopt` added an item. The item's only comment must be on a line above it
+/// in `adopt`'s format: it starts with a source location or ends with [`RUN_AGAIN`]. A trailing
+/// comment on the previous item's line is also part of this item's prefix.
 fn find_reason(list: &Array, position: usize) -> Option<SkipReason> {
     let item = list.get(position)?;
     let (_, reason) = split_reason(prefix(item));
@@ -298,7 +298,7 @@ fn has_comment(text: &RawString) -> bool {
     raw(text).contains('#')
 }
 
-/// Returns rbuilder's table in the metadata of a package, if it exists.
+/// Returns rbuilder's table in the package metadata, if it exists.
 fn find_own_table(document: &mut DocumentMut) -> Option<&mut dyn TableLike> {
     let package = document.get_mut("package")?.as_table_like_mut()?;
     let metadata = package.get_mut("metadata")?.as_table_like_mut()?;
@@ -306,7 +306,7 @@ fn find_own_table(document: &mut DocumentMut) -> Option<&mut dyn TableLike> {
 }
 
 /// Formats a reason as a comment, without line breaks and other characters that TOML does not allow
-/// there.
+/// in comments.
 fn one_line(reason: &str) -> String {
     let clean: String = reason
         .chars()

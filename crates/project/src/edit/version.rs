@@ -1,4 +1,4 @@
-//! Derives the source of a new version of a kind from the preceding version, as you would by
+//! Derives the source for a new version of a kind from the preceding version, as you would by
 //! copying the file and changing the version in it.
 
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ struct Argument {
     string: Option<String>,
     /// The value, if it is a boolean. True if the argument has no value.
     flag: Option<bool>,
-    /// The range of the value, if there is one.
+    /// The range of the value, if any.
     value: Option<Range<usize>>,
     /// The end of the preceding argument in the same attribute.
     previous: Option<usize>,
@@ -86,8 +86,8 @@ impl<'a> Definition<'a> {
             .is_some_and(|argument| argument.flag != Some(false))
     }
 
-    /// Returns the source of the arguments that must be the same in all versions of a kind, other
-    /// than plural and scope.
+    /// Returns the source of the arguments, other than plural and scope, that must be the same in
+    /// all versions of a kind.
     pub fn names(&self) -> Vec<String> {
         const NAMES: [&str; 3] = ["singular", "shortname", "category"];
         let arguments = self.arguments.iter();
@@ -97,12 +97,12 @@ impl<'a> Definition<'a> {
             .collect()
     }
 
-    /// Returns the source of another version, which is served, not stored and not deprecated.
-    /// Everything else stays the same.
+    /// Returns the source for another version, which is served, but neither the storage version nor
+    /// deprecated. Everything else stays the same.
     ///
     /// # Errors
-    /// Fails with the reason if a part of the file would change its meaning, or must not exist
-    /// twice in a crate.
+    /// Fails with the reason if part of the file would change its meaning, or must not exist twice
+    /// in a crate.
     pub fn copy(&self, version: &str) -> Result<String, String> {
         let (kind, from) = (self.kind(), self.string("version").unwrap_or_default());
         let file = super::rust::parse_file(self.text)?;
@@ -129,8 +129,8 @@ impl<'a> Definition<'a> {
             .is_none_or(|argument| argument.flag != Some(false))
     }
 
-    /// Returns the source with this version stored or not stored; `None` if nothing changes. Only
-    /// edits the argument `storage`.
+    /// Returns the source with this version marked as stored or not stored; `None` if nothing
+    /// changes. Only edits the `storage` argument.
     ///
     /// # Errors
     /// Fails with the reason if `#[kube(…)]` has an unsupported form.
@@ -177,16 +177,16 @@ impl<'a> Definition<'a> {
         changes
     }
 
-    /// Returns the ranges of arguments about deprecation, each with a comma. They do not apply to a
-    /// new version.
+    /// Returns the ranges of deprecation arguments, each with a comma. They do not apply to a new
+    /// version.
     fn removals(&self) -> Vec<Range<usize>> {
         let is_removed = |argument: &&Argument| matches!(&*argument.name, "served" | "deprecated");
         let mut removals = Vec::new();
         for argument in self.arguments.iter().filter(is_removed) {
             let place = argument.place_with_comma();
             match removals.last_mut() {
-                // At the end of the list, remove the comma before the first of them, not the one
-                // between.
+                // At the end of the list, remove the comma before the first argument instead of the
+                // comma in between.
                 Some(Range { start, end }) if *end > place.start => {
                     let before = self.text[..*start].trim_end();
                     let before = before.strip_suffix(',').unwrap_or(before);
@@ -358,8 +358,8 @@ fn argument(meta: &Meta) -> Argument {
     }
 }
 
-/// Checks that no part of a file would change its meaning in another version or must not exist
-/// twice.
+/// Checks that everything in the file keeps its meaning when copied to another version, and that
+/// nothing in it would conflict if duplicated.
 fn check_copyable(text: &str, file: &syn::File, kind: &str) -> Result<(), String> {
     let mut own: BTreeSet<String> = file.items.iter().filter_map(name_of_type).collect();
     own.insert(kind.to_owned());
@@ -404,7 +404,7 @@ fn is_webhook(attribute: &Attribute) -> bool {
     last.is_some_and(|last| last.ident == "webhook")
 }
 
-/// Returns the tokens in a range of a valid Rust text.
+/// Returns the tokens in a range of a valid Rust source text.
 fn tokens(text: &str, place: Range<usize>) -> TokenStream {
     text[place].parse().unwrap_or_default()
 }
@@ -417,8 +417,8 @@ fn names_any(tokens: TokenStream, names: &BTreeSet<String>) -> bool {
     })
 }
 
-/// Returns whether a path leaves the file because it has more `super::` than enclosing modules.
-/// Includes paths in strings, as in serde attributes.
+/// Returns whether a path leaves the file because it contains more `super::` than enclosing
+/// modules. Also checks paths in strings, e.g. in serde attributes.
 fn climbs(tokens: TokenStream, depth: usize) -> bool {
     let mut steps = 0;
     let mut in_module = false;

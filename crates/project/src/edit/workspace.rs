@@ -1,6 +1,6 @@
-//! Edits of a workspace's Cargo.toml: adds a member.
+//! Edits a workspace's Cargo.toml: adds a member.
 //!
-//! The text is inserted at positions that the parser reports, so the rest of the file stays
+//! The text is inserted at positions reported by the parser, so the rest of the file stays
 //! unchanged, byte for byte.
 
 use std::ops::Range;
@@ -17,7 +17,8 @@ const MEMBERS: &str = "members";
 /// Inserts it in order if the members are sorted, otherwise at the end, as `cargo new` does.
 ///
 /// # Errors
-/// Fails if the text is not TOML, or if it has no workspace or one in inline or dotted form.
+/// Fails if the text is not TOML, or if it contains no workspace or a workspace in inline or dotted
+/// form.
 pub fn add_member(text: &str, path: &str) -> Result<String, Obstacle> {
     let document = Document::parse(text)
         .map_err(|error| Obstacle::new(format!("it does not parse ({})", error.message())))?;
@@ -45,8 +46,7 @@ fn insert_list(text: &str, workspace: &Item, path: &str) -> Option<String> {
     let end = line_end(text);
     let line = format!("{MEMBERS} = [\"{path}\"]{end}");
     if table.is_implicit() {
-        // The file has only `[workspace.…]` headers. The header of the table itself may precede
-        // them.
+        // The file only contains `[workspace.…]` headers. The table's own header may precede them.
         let first = first_subtable(table)?;
         return Some(insert(text, first, &format!("[{WORKSPACE}]{end}{line}{end}")));
     }

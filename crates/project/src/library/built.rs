@@ -14,7 +14,7 @@ use super::{COMMAND, FOLDER, PACKAGE, git, url};
 pub(super) enum Built {
     /// A package from a registry.
     Package {
-        /// The commit that the package was made from, if it was recorded.
+        /// The commit that the package was created from, if it was recorded.
         commit: Option<String>,
     },
     /// `cargo install --git`.

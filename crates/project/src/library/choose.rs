@@ -12,7 +12,7 @@ use crate::tree::resolve_path;
 /// Environment variable that selects the form for `init` without `--library`.
 const VARIABLE: &str = "RBUILDER_LIBRARY";
 
-/// A source, with warnings about it.
+/// A library source, with warnings about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The source.
@@ -37,7 +37,7 @@ impl Choice {
 /// or according to how this command was built.
 ///
 /// # Errors
-/// Fails if the form needs a value that was neither given nor recorded in this command.
+/// Fails if the form needs a value that was neither specified nor recorded in this command.
 pub fn choose_library(source: &LibrarySource, root: &Path) -> Result<Choice> {
     let built = read_built();
     let chooser = Chooser { root, built: &built };
@@ -57,7 +57,7 @@ pub fn choose_library(source: &LibrarySource, root: &Path) -> Result<Choice> {
     }
 }
 
-/// The project directory and the origin of the command.
+/// The project directory and the command's origin.
 struct Chooser<'a> {
     root: &'a Path,
     built: &'a Built,
@@ -189,7 +189,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// Chooses a path. The reason tells why a form that others can build was not possible.
+    /// Chooses a path. `reason` explains why a form that others can build was not possible.
     fn explain_path(&self, reason: &str) -> Result<Choice> {
         if find_checkout().is_none() {
             bail!(
@@ -205,14 +205,14 @@ impl Chooser<'_> {
     }
 
     /// Returns whether the project is in the checkout that this command was built from, like the
-    /// examples. A relative path then stays valid wherever the checkout is.
+    /// examples. A relative path then stays valid wherever the checkout is located.
     fn is_in_checkout(&self) -> bool {
         let root = resolve_path(self.root);
         find_checkout().is_some_and(|checkout| root.starts_with(checkout))
     }
 }
 
-/// Warns if the checkout differs from the commit, or if others do not have the commit.
+/// Warns if the checkout differs from the commit, or if the commit is not available to others.
 fn compare_checkout(choice: Choice, folder: &Path, commit: &str) -> Choice {
     let shown = short(commit);
     let choice = match git::is_pushed(folder, commit) {

@@ -1,9 +1,9 @@
-//! Asks git about the checkout that this command was built from. The build script also compiles
+//! Queries git about the checkout that this command was built from. The build script also compiles
 //! this module, so its only dependency in this crate is [`crate::programs`].
 //!
-//! In a project, whose configuration can make git run other programs, rbuilder does not run these
-//! commands (see `plan/git.rs`). In this checkout it can: building the command has already run the
-//! build scripts in it, and git itself refuses repositories of other users.
+//! rbuilder does not run these commands in a project, whose configuration can make git run other
+//! programs (see `plan/git.rs`). It can run them in this checkout: building the command has already
+//! run its build scripts, and git itself refuses repositories owned by other users.
 
 use std::path::Path;
 use std::process::ExitStatus;
@@ -14,7 +14,7 @@ use crate::programs::{LIMIT, ask as ask_program, find_program, git_command};
 /// or if git is missing.
 pub(crate) fn read_commit(folder: &Path) -> Option<String> {
     let top = ask(folder, &["rev-parse", "--show-toplevel"])?;
-    // The checkout may be in the repository of a different project.
+    // The checkout may be inside the repository of a different project.
     if std::fs::canonicalize(top).ok()? != std::fs::canonicalize(folder).ok()? {
         return None;
     }
@@ -44,8 +44,8 @@ pub(crate) fn state_files(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Returns whether `origin` has a commit, as far as this clone knows: whether a remote branch or a
-/// tag contains it. `None` if git cannot tell.
+/// Returns whether `origin` contains a commit, as far as this clone knows, i.e. whether a remote
+/// branch or a tag contains it. `None` if git cannot tell.
 #[allow(dead_code)] // not used by the build script
 pub(crate) fn is_pushed(folder: &Path, commit: &str) -> Option<bool> {
     let refs = ["refs/remotes/origin", "refs/tags"];

@@ -6,8 +6,8 @@
 //! them the command itself came from, `choose.rs` chooses one for a project, and `edit/library.rs`
 //! edits Cargo.toml.
 //!
-//! The package is `rbuilder-runtime`, because `rbuilder` on crates.io belongs to somebody else. A
-//! scaffold must never depend on that package.
+//! The package is named `rbuilder-runtime`, because `rbuilder` on crates.io belongs to somebody
+//! else. A scaffold must never depend on that package.
 
 mod built;
 pub mod choose;
@@ -26,7 +26,7 @@ use crate::tree::with_slashes;
 pub use built::recorded_commit;
 pub use source::{LibraryForm, LibrarySource};
 
-/// Name of the package of this command.
+/// Name of this command's package.
 const COMMAND: &str = "rbuilder-cli";
 
 /// Name of the package on registries, where the name `rbuilder` is taken.
@@ -199,8 +199,7 @@ impl Library {
         format!("cargo install --locked {source}")
     }
 
-    /// Returns the source relative to a directory of the project that is `depth` levels below its
-    /// root.
+    /// Returns the source as seen from a project directory that is `depth` levels below the root.
     #[must_use]
     pub fn seen_from(&self, depth: usize) -> Library {
         match self {
@@ -234,7 +233,8 @@ fn command_beside(library: &str) -> String {
     }
 }
 
-/// Returns whether a path is absolute on any system: the project may come from a different one.
+/// Returns whether a path is absolute on any system: the project may have been created on a
+/// different one.
 fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || path.as_bytes().get(1) == Some(&b':')
 }

@@ -1,4 +1,4 @@
-//! The source of the library that a user asks for.
+//! The library source that a user requests.
 
 use std::path::PathBuf;
 
@@ -42,7 +42,7 @@ impl LibraryForm {
     }
 }
 
-/// A requested source. Values that are missing are chosen according to how the command was built.
+/// A requested source. Missing values are chosen according to how the command was built.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LibrarySource {
     /// The form.

@@ -15,9 +15,9 @@
 //! recovers it.
 //!
 //! Directories stay open while names in them are used (see [`crate::disk`]). If a directory is
-//! replaced by a link in the meantime, the command fails instead of writing outside of the project.
-//! Each target is compared once more before it is replaced, so an edit that was saved in the
-//! meantime stops the command. Only an edit between this comparison and the rename is lost.
+//! replaced with a link in the meantime, the command fails instead of writing outside the project.
+//! Each target is compared once more before it is replaced, so an edit saved in the meantime stops
+//! the command. Only an edit between this comparison and the rename is lost.
 
 #![allow(clippy::disallowed_methods)] // this module writes the project
 
@@ -69,7 +69,8 @@ pub fn recover(root: &Path) -> Result<Option<Recovery>> {
     recover_with(root, Faults::default()).map(|(recovery, _)| recovery)
 }
 
-/// Recovers as [`recover()`] does, and also returns the number of steps, for tests that inject a fault into each of them.
+/// Same as [`recover()`], but also returns the number of steps, for tests that inject a fault into
+/// each of them.
 ///
 /// # Errors
 /// Fails for the same reasons as [`recover()`], and at the injected fault.
@@ -195,8 +196,8 @@ fn run(
     Ok(())
 }
 
-/// Checks that the names of temporary files are free, so that recovery only removes files of this
-/// command.
+/// Checks that the names of temporary files are unused, so that recovery only removes this
+/// command's files.
 fn check_companions(root: &Folder, record: &Record) -> Result<()> {
     for entry in &record.entries {
         let Some((folder, name)) = root.reach(&entry.path)? else {

@@ -1,5 +1,5 @@
-//! A reader for git's index that finds out whether git tracks a file. It does not run git itself,
-//! because the configuration of a repository can make git run other programs.
+//! Parses git's index to determine whether git tracks a file. It does not run git itself, because a
+//! repository's configuration can make git run other programs.
 
 #![allow(clippy::disallowed_methods)] // this module reads the repository around the project
 
@@ -38,7 +38,7 @@ pub(crate) fn check_untracked(folder: &Path, name: &str) -> Result<(), String> {
         };
         let index = Index::parse(&index, path.as_bytes()).ok_or_else(|| unsure(unknown()))?;
         let mut is_tracked = index.has_path;
-        // A split index keeps most entries in a second file, which the first one names.
+        // A split index keeps most entries in a second file, which is named in the first.
         if let Some(name) = index.shared {
             let shared = read_file(&git, &name).map_err(unsure)?;
             let shared = shared.ok_or_else(|| unsure(format!("`{name}` is missing")))?;
@@ -103,7 +103,7 @@ struct Index {
 }
 
 impl Index {
-    /// Parses an index. The format does not tell whether hashes are SHA-1 or SHA-256, so this tries
+    /// Parses an index. The format does not indicate whether hashes are SHA-1 or SHA-256, so try
     /// both; `None` if neither fits.
     fn parse(bytes: &[u8], path: &[u8]) -> Option<Index> {
         [20, 32]

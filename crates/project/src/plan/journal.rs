@@ -1,27 +1,27 @@
 //! The journal: a file that records the progress of a command, and a lock that keeps out other
 //! commands.
 //!
-//! The journal is a file in the project directory, so a repository, an archive or another user may
-//! have put one there. A command acts on a journal only if all of these conditions hold:
+//! The journal is a file in the project directory, so it may come from a repository, an archive or
+//! another user. A command acts on a journal only if all of these conditions hold:
 //!
 //! - It is a regular file with a single hard link, belongs to the user, can be opened without
 //!   following links and without blocking, and has at most [`LARGEST`] bytes.
 //! - git does not track it, according to the index of the repository.
 //! - It contains its own inode and the inode of its directory. An attacker cannot know which inodes
 //!   both will get when they are cloned or unpacked.
-//! - A plan may write to each of its paths: a path within the project, but not in a directory of a
-//!   version control system, in Cargo's configuration or among rbuilder's own files; or the
-//!   Cargo.toml of a workspace above, to which `init` adds the project.
+//! - A plan may write to each of its paths: a path within the project, but not in a version control
+//!   directory, in Cargo's configuration or among rbuilder's own files; or the Cargo.toml of a
+//!   workspace above, to which `init` adds the project.
 //!
 //! The effects of a journal are limited as well (see [`super::recover`]): recovery removes or
 //! renames only files whose inodes the command recorded when it created them, and keeps any other
 //! file under a new name.
 //!
 //! This does not protect against somebody who can write to the directory while commands run, or who
-//! can guess inodes, as in a machine image that never changes. They can make rbuilder replace files
-//! *within* the project directory, or a Cargo.toml above it, by neighboring files. Except for that
-//! Cargo.toml, they could do so without rbuilder. Systems without inodes (Windows) cannot tell a
-//! copied journal from the original.
+//! can guess inodes, e.g. in a machine image that never changes. They can make rbuilder replace
+//! files *within* the project directory, or a Cargo.toml above it, with neighboring files. Except
+//! for that Cargo.toml, they could do so without rbuilder. Systems without inodes (Windows) cannot
+//! distinguish a copied journal from the original.
 
 #![allow(clippy::disallowed_methods)] // the clock limits waiting, and does not affect output
 
@@ -41,12 +41,12 @@ use crate::tree::display_root;
 /// Maximum size of a journal in bytes. Enough for a hundred thousand files.
 const LARGEST: u64 = 32 << 20;
 
-/// Total time that a writing command sleeps while it waits for readers, which hold the lock only
+/// Total time that a writing command sleeps while waiting for readers, which hold the lock only
 /// briefly. This adds up the sleeps instead of reading the clock, because on a busy machine both
 /// sleeps and readers take longer.
 const WAIT_FOR_READERS: Duration = Duration::from_millis(300);
 
-/// Time that a reading command waits for a writing one, measured by the clock: on a busy machine, a
+/// Time that a reading command waits for a writer, measured by the clock: on a busy machine, a
 /// sleep of [`TRY`] takes several times as long.
 pub(super) const WAIT_FOR_WRITER: Duration = Duration::from_secs(10);
 
@@ -67,7 +67,7 @@ pub(super) enum JournalState {
     Quiet,
     /// A command was interrupted and left this record.
     Interrupted(Interruption),
-    /// No command can have written this journal. Contains the reason.
+    /// Not written by any command. Contains the reason.
     Foreign(String),
 }
 
@@ -105,7 +105,7 @@ impl Journal {
                 Err(TryLockError::WouldBlock) => return Err(busy(root)),
                 Err(TryLockError::Error(error)) => return Err(error).context("cannot lock the journal"),
             }
-            // The previous owner of the lock may have removed the file that we opened.
+            // The previous lock owner may have removed the file that we opened.
             if !is_at(&file, folder)? {
                 continue;
             }
@@ -198,7 +198,7 @@ pub(super) fn read_journal(folder: &Folder, root: &Path) -> Result<JournalState>
     }
 }
 
-/// Returns whether a file with the name of the journal exists.
+/// Returns whether a file with the journal's name exists.
 pub(super) fn has_journal(folder: &Folder) -> Result<bool> {
     Ok(folder
         .look(JOURNAL)

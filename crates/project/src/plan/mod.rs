@@ -1,5 +1,5 @@
-//! The changes of a command as a value, which can be shown, compared, printed as JSON, applied or
-//! dropped.
+//! The changes made by a command as a value, which can be shown, compared, printed as JSON, applied
+//! or dropped.
 //!
 //! A command computes all changes before it writes anything. It reads files through its plan, so
 //! later steps see the changes of earlier ones. Changed files keep their line endings.
@@ -35,14 +35,14 @@ pub enum Change {
         /// New content.
         after: String,
     },
-    /// Lines are added to a file that belongs to the user.
+    /// Lines are added to a file owned by the user.
     Edit {
         /// Current content.
         before: String,
         /// New content.
         after: String,
     },
-    /// The file belongs to the command and is rewritten.
+    /// The file is owned by the command and is rewritten.
     Replace {
         /// Current content.
         before: String,
@@ -94,18 +94,18 @@ pub struct Plan {
     changes: BTreeMap<String, Change>,
     unchanged: BTreeSet<String>,
     conflicts: BTreeSet<String>,
-    /// The old path of each file that moves, by its new path.
+    /// The old path of each moved file, by its new path.
     moves: BTreeMap<String, String>,
 }
 
-/// A file that moves.
+/// A moved file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileMove {
     /// Path before the move.
     pub from: String,
-    /// Path after it.
+    /// Path after the move.
     pub to: String,
-    /// Text after it.
+    /// Content after the move.
     pub text: String,
 }
 
@@ -123,7 +123,7 @@ impl Plan {
             .filter(|path| !self.changes.contains_key(*path))
     }
 
-    /// Returns whether the plan decides about a file, even if only to keep it.
+    /// Returns whether the plan includes a decision about a file, even if only to keep it.
     pub fn has(&self, path: &str) -> bool {
         self.changes.contains_key(path) || self.unchanged.contains(path)
     }
@@ -144,8 +144,8 @@ impl Plan {
         }
     }
 
-    /// Writes a file that belongs to the command. If the file exists with different content, this
-    /// is a conflict unless `force` is set.
+    /// Writes a file owned by the command. If the file exists with different content, this is a
+    /// conflict unless `force` is set.
     ///
     /// # Errors
     /// Fails as [`Tree::read`] does.
@@ -179,11 +179,11 @@ impl Plan {
         self.edit(tree, FILE, &project.print())
     }
 
-    /// Sets the new text of a file that belongs to the user.
+    /// Sets the new text of a file owned by the user.
     ///
     /// # Errors
-    /// Fails as [`Tree::read`] does, if the new text cannot be parsed, or if it lacks an item that
-    /// the file had.
+    /// Same as [`Tree::read`]. Also fails if the new text cannot be parsed, or if it lacks an item
+    /// that was in the file.
     pub fn edit(&mut self, tree: &Tree, path: &str, text: &str) -> Result<()> {
         let before = self.read(tree, path)?.unwrap_or_default();
         if before != text {
@@ -194,8 +194,8 @@ impl Plan {
         self.set(tree, path, text, |before, after| Change::Edit { before, after })
     }
 
-    /// Sets the merged text of a file that belongs to the user. Unlike with [`Plan::edit`], the
-    /// text may lack items that the file had, and may contain conflict markers.
+    /// Sets the merged text of a file owned by the user. Unlike [`Plan::edit`], this allows the
+    /// text to lack items that were in the file, and to contain conflict markers.
     ///
     /// # Errors
     /// Fails as [`Tree::read`] does.
@@ -203,11 +203,11 @@ impl Plan {
         self.set(tree, path, text, |before, after| Change::Edit { before, after })
     }
 
-    /// Sets the new text of a file that belongs to the user, after lines were removed from it.
+    /// Sets the new text of a file owned by the user, after lines were removed from it.
     ///
     /// # Errors
-    /// Fails as [`Tree::read`] does, if the new text cannot be parsed, or if it has an item that
-    /// the file did not have.
+    /// Same as [`Tree::read`]. Also fails if the new text cannot be parsed, or if it contains an
+    /// item that was not in the file.
     pub fn cut(&mut self, tree: &Tree, path: &str, text: &str) -> Result<()> {
         let before = self.read(tree, path)?.unwrap_or_default();
         verify_cut(path, &before, text)
@@ -217,7 +217,7 @@ impl Plan {
 
     /// Moves files. A file may take the place of another file that moves.
     ///
-    /// A move is applied as a deletion and a creation. It only differs in how it is shown.
+    /// A move is applied as a deletion and a creation. It is only shown differently.
     ///
     /// # Errors
     /// Fails as [`Tree::read`] does.
@@ -232,7 +232,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Returns the old path of a file that moves to a free path.
+    /// Returns the old path of a file that moves to an unused path.
     pub fn moved_from(&self, path: &str) -> Option<&str> {
         let from = self.moves.get(path)?;
         let is_created = matches!(self.changes.get(path), Some(Change::Create { .. }));
@@ -246,7 +246,7 @@ impl Plan {
         moved.any(|from| from == path)
     }
 
-    /// Records that a file stays as it is.
+    /// Records that a file is kept as it is.
     pub fn keep(&mut self, path: &str) {
         self.unchanged.insert(path.to_owned());
     }
@@ -322,7 +322,7 @@ const CLOSED: [&str; 6] = [".git", ".hg", ".jj", ".sl", ".svn", ".cargo"];
 
 /// Checks that a plan may write to a path. The path must be within the project, except for the
 /// manifest of a workspace above. It must not be in a directory whose files decide which programs
-/// run, and must not be a temporary file of rbuilder.
+/// run, and must not be one of rbuilder's temporary files.
 ///
 /// `.github` and `rust-toolchain.toml` are allowed: they are ordinary project files, and `init`
 /// writes to `.github`.
@@ -342,9 +342,9 @@ pub(crate) fn check_writable(path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether a name refers to one of the closed directories on any file system. Some ignore
-/// case, some drop trailing dots and spaces or invisible characters, and some have a second, short
-/// name for each file.
+/// Returns whether a name refers to one of the closed directories on any file system. Some file
+/// systems ignore case, some drop trailing dots and spaces or invisible characters, and some have a
+/// second, short name for each file.
 fn is_closed(name: &str) -> bool {
     let plain: String = name.chars().filter(char::is_ascii).collect();
     let plain = plain.trim_end_matches(['.', ' ']).to_ascii_lowercase();

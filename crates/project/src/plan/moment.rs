@@ -1,8 +1,8 @@
-//! Detects commands that run while the project directory is read.
+//! Detects commands that run while the project directory is being read.
 //!
-//! A writing command creates the journal in the project directory and removes it again, and both
-//! change the status of the directory. If the status is the same before and after reading, and
-//! there was no journal before, no command wrote in between. So readers need no lock.
+//! A writing command creates the journal in the project directory and removes it again. Both change
+//! the directory's status. If the status is the same before and after reading, and there was no
+//! journal before, no command wrote in between. Therefore, readers need no lock.
 //!
 //! An error, or the message that there is nothing to do, is only printed if no other command wrote
 //! in between. Otherwise the command starts over. Before a plan is applied, everything that was

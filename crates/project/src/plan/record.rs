@@ -1,4 +1,4 @@
-//! The content of a journal: enough to restore the old tree or to clean up after the new one,
+//! The contents of a journal: enough to restore the old tree or to clean up after the new one,
 //! without the plan.
 
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ pub(super) struct Record {
     pub(super) entries: Vec<Entry>,
 }
 
-/// A file of a plan. Its name determines the names of its staged file and its backup.
+/// A file in a plan. Its name determines the names of its staged file and its backup.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Entry {
@@ -87,9 +87,9 @@ pub(super) enum LineRef<'a> {
     Begin(&'a Record),
     /// All files are staged, in the order of the entries. Renaming begins.
     Staged(&'a [Inodes]),
-    /// All targets are new.
+    /// All targets have been replaced.
     Renamed,
-    /// All targets are old again.
+    /// All targets have been restored.
     Restored,
 }
 
@@ -170,8 +170,8 @@ impl Record {
         })
     }
 
-    /// Returns the reason why no rbuilder command can have written this record to this file in this
-    /// directory; `None` if one can.
+    /// Returns the reason why this record cannot have been written by rbuilder to this file in this
+    /// directory; `None` if it can.
     fn find_flaw(&self, journal: u64, root: u64) -> Option<String> {
         if self.format != FORMAT {
             return Some(format!("its format is {}, expected {FORMAT}", self.format));
@@ -216,11 +216,11 @@ impl Record {
 }
 
 impl Interruption {
-    /// Parses a journal. Returns `None` if it has no complete line, because then nothing has
+    /// Parses a journal. Returns `None` if it contains no complete line, because then nothing has
     /// changed yet. Ignores an incomplete last line for the same reason.
     ///
     /// # Errors
-    /// Fails if no rbuilder command can have written the journal in this directory. The error is
+    /// Fails if the journal cannot have been written by rbuilder in this directory. The error is
     /// the reason, a phrase.
     pub(super) fn parse(bytes: &[u8], journal: u64, root: u64) -> Result<Option<Interruption>, String> {
         let complete = bytes
@@ -284,7 +284,7 @@ impl Entry {
     }
 
     /// Returns the name under which an edited target is kept when the old file is restored. `count`
-    /// tells apart several such files.
+    /// makes the name unique.
     pub(super) fn kept(name: &str, count: usize) -> String {
         let number = if count == 0 {
             String::new()

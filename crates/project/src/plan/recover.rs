@@ -1,7 +1,7 @@
 //! Recovery from an interrupted command. Either restores the old tree completely, or removes the
 //! temporary files next to the new tree.
 //!
-//! Recovery only removes or renames files that the command created. The journal has the inode of
+//! Recovery only removes or renames files created by the command. The journal contains the inode of
 //! each staged file and backup; a file with a different inode, content or owner, or with a second
 //! hard link, belongs to the user. If such a file has taken the place of a target, it is renamed to
 //! `<name>.rbuilder-kept` and never overwritten. All files are inspected before the first change,
@@ -52,7 +52,7 @@ impl std::fmt::Display for Recovery {
 ///
 /// # Errors
 /// Fails without any change if a required file is missing or was not created by the command. Also
-/// fails if the system refuses a change; the next attempt resumes there.
+/// fails if the system denies a change; the next attempt resumes there.
 pub(super) fn resolve_interruption(
     root: &Folder,
     journal: &mut Journal,
@@ -138,7 +138,7 @@ fn remove_folders(root: &Folder, record: &Record, steps: &mut Steps) -> Result<(
 }
 
 /// Removes directories that became empty because of deletions. Best effort: git does not track
-/// empty directories, so one that remains does no harm.
+/// empty directories, so leaving one behind is harmless.
 pub(super) fn remove_empty_folders(root: &Folder, record: &Record) {
     let deleted = record.entries.iter();
     for entry in deleted.filter(|entry| entry.action == Action::Delete) {
@@ -178,7 +178,7 @@ pub(super) fn sync_folders(root: &Folder, record: &Record) -> Result<()> {
 #[derive(Debug)]
 enum Part {
     Missing,
-    /// The file that the command created.
+    /// The file created by the command.
     Own,
     /// A different file.
     Foreign,
@@ -194,7 +194,7 @@ struct EntryState {
     target: Option<Target>,
 }
 
-/// What a target turned out to be.
+/// The observed state of a target.
 #[derive(Debug, PartialEq, Eq)]
 enum Target {
     /// The staged file after its rename.
@@ -311,7 +311,7 @@ impl EntryState {
         match (&self.target, entry.action) {
             (None, _) => {}
             (Some(Target::New), Action::Create) => folder.remove_file(&self.name).with_context(context)?,
-            // The backup replaces it below in one step.
+            // The backup replaces it below in a single step.
             (Some(Target::New), Action::Write) => {}
             (Some(Target::Old), Action::Write) => {}
             (Some(_), _) => kept = Some(keep(folder, &self.name, &entry.path)?),
@@ -352,8 +352,8 @@ impl Target {
     }
 }
 
-/// Returns whether the command may have created a file: a regular file of the user with a single
-/// hard link.
+/// Returns whether the command may have created a file: a regular file owned by the user with a
+/// single hard link.
 fn is_own(status: &Status) -> bool {
     status.sort == Sort::File && status.owner == effective_user() && status.links == 1
 }

@@ -6,7 +6,7 @@ use similar::TextDiff;
 use super::{Change, Plan};
 use crate::project::BASE;
 
-/// Returns one line for each change. `show` returns the path of a file as the user can open it.
+/// Returns one line for each change. `show` converts a file's path to one that the user can open.
 pub fn render_summary(plan: &Plan, show: &dyn Fn(&str) -> String) -> String {
     if plan.is_empty() {
         return "unchanged: everything is up to date\n".to_owned();
@@ -38,8 +38,8 @@ fn rank(path: &str) -> u8 {
     }
 }
 
-/// Returns the plan as a unified diff for `git apply` and `patch -p1`, code first. Leaves out
-/// compressed texts, which nobody reads.
+/// Returns the plan as a unified diff for `git apply` and `patch -p1`, code first. Omits compressed
+/// texts, which nobody reads.
 pub fn render_diff(plan: &Plan) -> String {
     let has_moves = plan.changes().keys().any(|path| plan.moves_away(path));
     let mut changes: Vec<_> = shown_changes(plan).filter(|(path, _)| *path != BASE).collect();
@@ -71,8 +71,8 @@ pub fn render_diff(plan: &Plan) -> String {
         .collect()
 }
 
-/// Returns the `diff --git` line for a file. Without it, git would count the diff to the preceding
-/// move.
+/// Returns the `diff --git` line for a file. Without it, git would treat the diff as part of the
+/// preceding move.
 fn git_header(path: &str, change: &Change) -> String {
     let mode = match change {
         Change::Create { .. } => "new file mode 100644\n",
@@ -92,7 +92,7 @@ fn render_move(from: &str, to: &str, (before, after): (&str, &str)) -> String {
     format!("diff --git a/{from} b/{to}\nrename from {from}\nrename to {to}\n{hunks}")
 }
 
-/// Returns the plan as JSON. `applied` tells whether the files were written.
+/// Returns the plan as JSON. `applied` indicates whether the files were written.
 pub fn render_json(plan: &Plan, command: &str, applied: bool) -> Value {
     let changes: Vec<Value> = shown_changes(plan)
         .map(|(path, change)| match plan.moved_from(path) {

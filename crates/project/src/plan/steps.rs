@@ -1,4 +1,4 @@
-//! Steps of a change of the project directory, and faults to inject in them.
+//! Steps that change the project directory, and faults to inject into them.
 
 use anyhow::{Result, bail};
 
@@ -11,7 +11,7 @@ pub struct Faults {
     pub abort: bool,
 }
 
-/// A counter of changes to the disk.
+/// Counts changes to the disk.
 #[derive(Default)]
 pub(super) struct Steps {
     pub(super) faults: Faults,
@@ -31,7 +31,7 @@ impl Steps {
         Ok(())
     }
 
-    /// Counts a step that cannot fail but at which the process can die.
+    /// Counts a step that cannot fail but during which the process can die.
     pub(super) fn pass(&mut self) {
         if self.faults.abort && self.faults.at == Some(self.taken) {
             std::process::abort();

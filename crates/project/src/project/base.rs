@@ -1,13 +1,13 @@
-//! The base for the next `rbuilder update`: each scaffolded file with only what the commands wrote
-//! to it.
+//! The base for the next `rbuilder update`: each scaffolded file with only the text written by
+//! commands.
 //!
 //! The base is stored in the project because no later command could reproduce it: templates change,
-//! and so does the code that adds lines to files. Each file has its own line with its compressed
-//! text, and lines are sorted by path. So branches that scaffold different kinds add different
-//! lines, and `.gitattributes` makes git keep the lines of both. If two branches add to the same
-//! file, git keeps two lines for it. The base of the file then has the lines of both texts, like
-//! the merged file itself. PROJECT is one of the files, so that a manual change to it can be told
-//! from a change in the templates.
+//! and so does the code that adds lines to files. Each file is a line with its compressed text, and
+//! lines are sorted by path. So branches that scaffold different kinds add different lines, and
+//! `.gitattributes` makes git keep the lines from both. If two branches add to the same file, git
+//! keeps two lines for it. The file's base then contains the lines of both texts, like the merged
+//! file itself. PROJECT is one of the files, so that a manual change can be distinguished from a
+//! change in the templates.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Place;
@@ -40,8 +40,8 @@ pub struct ScaffoldBase(BTreeMap<String, Entry>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Entry {
     Foreign,
-    /// A text, and the compressed form that was recorded. Keeping it avoids changes when another
-    /// version compresses differently.
+    /// A text, and the compressed form that was recorded. Keeping it avoids changes when a
+    /// different version compresses differently.
     Text {
         text: String,
         packed: String,
@@ -70,7 +70,7 @@ impl Entry {
         })
     }
 
-    /// Merges the entries of a file that was recorded on two branches.
+    /// Merges the entries of a file recorded on two branches.
     fn unite(self, other: Entry) -> Entry {
         match (self, other) {
             (Entry::Text { text: one, .. }, Entry::Text { text: other, .. }) if one != other => {

@@ -1,4 +1,4 @@
-//! The image that a controller deploys for a kind, as recorded by `create api --image`.
+//! The image that a kind's controller deploys, as recorded by `create api --image`.
 
 use std::num::{NonZeroU16, NonZeroU32};
 
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::names::FlagDiagnostic;
 
-/// Maximum length of an image reference. Registries and container runtimes accept no longer names,
-/// host and digest included.
+/// Maximum length of an image reference, including host and digest. Registries and container
+/// runtimes reject longer names.
 const LONGEST_NAME: usize = 512;
 
 /// An image, and how to start its containers.
@@ -18,14 +18,14 @@ const LONGEST_NAME: usize = 512;
 pub struct Image {
     /// `memcached:1.6.26-alpine3.19`
     pub name: String,
-    /// Command and arguments of the container. Defaults to those of the image.
+    /// The container's command and arguments. Defaults to those of the image.
     #[serde(default)]
     pub command: Vec<String>,
     /// Port on which the container listens.
     #[serde(default)]
     pub port: Option<NonZeroU16>,
-    /// User ID that the container runs as. Defaults to the user of the image. Never root, which the
-    /// Pod Security Standard "restricted" forbids.
+    /// User ID that the container runs as. Defaults to the image's user. Never root, which the Pod
+    /// Security Standard "restricted" forbids.
     #[serde(default)]
     pub run_as_user: Option<NonZeroU32>,
 }

@@ -95,7 +95,7 @@ const RESOURCE: Keys = Keys {
 pub struct MisspelledKey {
     /// Path of the key: `resources[0].controler`.
     pub path: String,
-    /// The key that was probably meant.
+    /// The suggested key.
     pub meant: &'static str,
 }
 

@@ -1,7 +1,7 @@
-//! The PROJECT file, with the settings and the resources of a project.
+//! The PROJECT file, which contains a project's settings and resources.
 //!
 //! The format is kubebuilder's version 3 with additional keys, so tools for kubebuilder's format
-//! keep working. Unknown keys are kept: commands only change the keys that they know.
+//! keep working. Unknown keys are preserved: commands only change keys that they know.
 
 mod base;
 mod image;
@@ -51,8 +51,7 @@ pub struct Project {
     scaffolded: ScaffoldedFiles,
     /// All keys of the file, including unknown ones.
     all: Map<String, Value>,
-    /// The release whose templates are used for the project; `None` for the templates of this
-    /// version.
+    /// The release whose templates the project uses; `None` for the templates of this version.
     release: Option<&'static Release>,
 }
 
@@ -76,7 +75,7 @@ pub struct Known {
     /// Resources, one entry per kind and version.
     #[serde(default)]
     pub resources: Vec<Resource>,
-    /// Keys that kubebuilder does not have.
+    /// Keys specific to rbuilder.
     #[serde(default)]
     pub rbuilder: Own,
 }
@@ -101,8 +100,8 @@ pub struct Own {
     /// it.
     #[serde(default)]
     pub workspace: bool,
-    /// Path of the project in the workspace that it belongs to, such as `crates/shop`. Empty if it
-    /// is not a workspace member.
+    /// Path of the project in its workspace, such as `crates/shop`. Empty if it is not a workspace
+    /// member.
     #[serde(default)]
     pub member: String,
     /// Path of the project in its repository. Empty for the root of the repository.
@@ -176,7 +175,7 @@ impl Project {
             all,
             release: None,
         };
-        // Other tools have different rules for names.
+        // Other tools have different naming rules.
         if project.foreign_layout().is_none() {
             project.check_names()?;
         }
@@ -264,8 +263,8 @@ impl Project {
         package.is_none_or(|package| !package.leaves_out("Makefile"))
     }
 
-    /// Returns whether a file was scaffolded and `group`, which it names, is in the domain of the
-    /// project.
+    /// Returns whether a file was scaffolded and `group`, which it names, is in the project's
+    /// domain.
     pub fn has_scaffolded_for(&self, path: &str, group: &str) -> bool {
         let domain = &self.known.domain;
         self.scaffolded_files().has(path) && !domain.is_empty() && strip_domain(group, domain).is_some()
@@ -326,13 +325,12 @@ impl Project {
         }
     }
 
-    /// Returns whether the record has this text for a file, which means that a command wrote it.
+    /// Returns whether the record contains this text for a file, i.e. whether a command wrote it.
     pub fn recorded(&self, path: &str, text: &str) -> bool {
         self.scaffolded.contains(path, text)
     }
 
-    /// Returns the domain of a kind: the requested domain, the recorded one, or the domain of the
-    /// project.
+    /// Returns a kind's domain: the requested domain, the recorded domain, or the project's domain.
     pub fn domain_of(&self, group: &str, kind: &str, asked: Option<&str>) -> String {
         let own = self.known.resources.iter().filter(|own| own.api.is_some());
         let mut recorded = own
@@ -346,8 +344,8 @@ impl Project {
         }
     }
 
-    /// Returns the project without any record of scaffolded files, for the templates of a release.
-    /// Sets the domains and plurals that kubebuilder omits.
+    /// Returns the project without any record of scaffolded files, for a release's templates. Sets
+    /// the domains and plurals that kubebuilder omits.
     #[must_use]
     pub(crate) fn as_new(&self, release: Option<&'static Release>) -> Project {
         let mut project = self.clone();
@@ -381,8 +379,8 @@ impl Project {
         self.all.insert(CLI_VERSION.into(), json!(version));
     }
 
-    /// Returns the release whose templates are used for the project; `None` for the templates of
-    /// this version.
+    /// Returns the release whose templates the project uses; `None` for the templates of this
+    /// version.
     pub(crate) fn release(&self) -> Option<&'static Release> {
         self.release
     }
@@ -392,8 +390,8 @@ impl Project {
         &self.scaffolded
     }
 
-    /// Copies the record of a file from a rebuilt scaffold, in which no other command has added to
-    /// the file yet.
+    /// Copies a file's record from a rebuilt scaffold, in which no other command has added to the
+    /// file yet.
     pub fn record_as(&mut self, path: &str, scaffolded: &ScaffoldedFiles) {
         self.scaffolded.copy(path, scaffolded);
     }

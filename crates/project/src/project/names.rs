@@ -1,4 +1,4 @@
-//! Rules for names, each with a suggestion how to fix a violation. All names are checked before
+//! Rules for names, each with a suggestion for how to fix a violation. All names are checked before
 //! anything is read or written. A name must be valid for every tool that uses it.
 
 use heck::ToSnakeCase;
@@ -10,7 +10,7 @@ use super::plural::pluralize;
 /// Maximum length of a DNS label.
 const LABEL: usize = 63;
 
-/// A diagnostic about the value of a flag. Its place is the name of the flag, such as `--group`.
+/// A diagnostic about a flag's value. Its place is the flag's name, such as `--group`.
 pub type FlagDiagnostic = rbuilder_diagnostic::Diagnostic<&'static str>;
 
 /// Checks a project name. It must be a DNS-1035 label, and short enough for the suffixes that are
@@ -70,7 +70,7 @@ pub fn check_domain(domain: &str) -> Result<(), FlagDiagnostic> {
     ))
 }
 
-/// Checks a controller name. It must be a DNS-1035 label that makes a valid Rust module name.
+/// Checks a controller name. It must be a DNS-1035 label and a valid Rust module name.
 pub fn check_controller_name(name: &str) -> Result<(), FlagDiagnostic> {
     let module = controller_module(name);
     if is_dns_1035_label(name) && is_module(&module) && module != LIBRARY {
@@ -138,8 +138,8 @@ pub fn check_webhook_path(flag: &'static str, path: &str) -> Result<(), FlagDiag
 /// URL path under which the manager converts objects.
 const CONVERSION_PATH: &str = "/convert";
 
-/// Checks a group, and the API group that it forms with the domain of the project. An empty group
-/// means the domain alone.
+/// Checks a group, and the API group that it forms with the project's domain. An empty group means
+/// the domain alone.
 pub fn check_group(group: &str, domain: &str) -> Result<(), FlagDiagnostic> {
     if group.is_empty() {
         return Ok(());
@@ -162,9 +162,9 @@ pub fn check_group(group: &str, domain: &str) -> Result<(), FlagDiagnostic> {
     Ok(())
 }
 
-/// Returns the Rust module of a group in a multi-group project. Replaces `-` and `.` with `_`,
-/// prefixes a leading digit with `_`, and appends `_group` to a name that no module can have. Empty
-/// for the empty group.
+/// Returns a group's Rust module in a multi-group project. Replaces `-` and `.` with `_`, prefixes
+/// a leading digit with `_`, and appends `_group` to a name that cannot be a module. Empty for the
+/// empty group.
 pub fn group_module(group: &str) -> String {
     let module = group.replace(['-', '.'], "_");
     match module.as_bytes().first() {
@@ -262,10 +262,10 @@ pub fn check_plural(plural: &str) -> Result<(), FlagDiagnostic> {
     ))
 }
 
-/// Returns the path with which other modules import a kind, and the name under which they use it.
+/// Returns the path for importing a kind, and the name under which other modules use it.
 ///
-/// If a scaffolded file already uses the name, the import is the module of the version instead,
-/// whose name never conflicts.
+/// If a scaffolded file already uses the name, this is the version's module instead, whose name
+/// never conflicts.
 pub fn kind_import(kind: &str, version: &str, api_path: &str) -> (String, String) {
     if USED_NAMES.contains(&kind) || PRELUDE.contains(&kind) {
         (api_path.to_owned(), format!("{version}::{kind}"))
@@ -274,8 +274,8 @@ pub fn kind_import(kind: &str, version: &str, api_path: &str) -> (String, String
     }
 }
 
-/// Returns the path with which other modules import the type of a foreign kind, and the name under
-/// which they use it. See [`kind_import`] for the project's own kinds.
+/// Returns the path for importing a foreign kind's type, and the name under which other modules use
+/// it. See [`kind_import`] for the project's own kinds.
 pub fn foreign_import(path: &str) -> (String, String) {
     let (module, name) = path.rsplit_once("::").unwrap_or(("", path));
     if !USED_NAMES.contains(&name) && !PRELUDE.contains(&name) {
@@ -288,8 +288,8 @@ pub fn foreign_import(path: &str) -> (String, String) {
     }
 }
 
-/// Returns the kind in snake case, for names of modules, files and variables. Appends `_kind` to a
-/// name that none of these can have.
+/// Returns the kind in snake case, for module, file and variable names. Appends `_kind` to a name
+/// that none of these can have.
 pub fn module_name(kind: &str) -> String {
     let module = kind.to_snake_case();
     if is_taken_module(&module) {
@@ -304,8 +304,8 @@ pub fn plural_of(kind: &str) -> String {
     pluralize(&kind.to_lowercase())
 }
 
-/// Returns the name of the Cargo package. This is the project name, unless it is invalid or the
-/// name of a dependency.
+/// Returns the Cargo package name. This is the project name, unless it is invalid or the name of a
+/// dependency.
 pub fn package_name(project_name: &str) -> String {
     let ident = project_name.replace('-', "_");
     if !is_module(&ident) || PACKAGES.contains(&project_name) {
@@ -321,8 +321,8 @@ fn is_module(ident: &str) -> bool {
         && syn::parse_str::<syn::Ident>(ident).is_ok()
 }
 
-/// Returns whether a name cannot be the module of a kind or group, because it is a keyword or has
-/// another meaning.
+/// Returns whether a name cannot be used for a kind's or group's module, because it is a keyword or
+/// has another meaning.
 fn is_taken_module(ident: &str) -> bool {
     !is_module(ident) || ident == LIBRARY
 }
@@ -340,12 +340,12 @@ pub fn is_dns_1123_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_1123_label)
 }
 
-/// The crate that `src/controller/mod.rs` imports, in the same scope as a module for each kind or
+/// The crate imported by `src/controller/mod.rs`, in the same scope as a module for each kind or
 /// group.
 const LIBRARY: &str = "rbuilder";
 
 /// Names that derived code uses without a path, from Rust's prelude or as its own parameters. A
-/// kind with such a name would shadow them.
+/// kind with one of these names would shadow them.
 const HIDDEN: &[&str] = &["Default", "Option", "S", "Self", "String", "Vec"];
 
 /// Other names in Rust's prelude. Templates do not use them, but macros in the same module may.
@@ -385,7 +385,7 @@ const PRELUDE: &[&str] = &[
     "Unpin",
 ];
 
-/// Names that no module can have: strict and reserved keywords of the 2024 edition.
+/// Names that cannot be modules: strict and reserved keywords of the 2024 edition.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
     "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
@@ -394,7 +394,7 @@ const KEYWORDS: &[&str] = &[
     "where", "while", "yield",
 ];
 
-/// Names that no package can have: dependencies of every project, modules imported by tests and
+/// Names that cannot be packages: dependencies of every project, modules imported by tests and
 /// `main`, and names that Cargo rejects.
 const PACKAGES: &[&str] = &[
     "alloc",

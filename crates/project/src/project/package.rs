@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::{FILE, set};
 
-/// A package that existed before the project. Its code, its `Cargo.toml` and the files that it
-/// already had do not belong to the scaffold.
+/// A package that existed before the project. Its code, its `Cargo.toml` and its previously
+/// existing files do not belong to the scaffold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AdoptedPackage {
@@ -31,8 +31,8 @@ pub struct AdoptedPackage {
 }
 
 impl AdoptedPackage {
-    /// Returns the name of the crate that tests and `main` import. Without a library, this is the
-    /// name it would have.
+    /// Returns the crate name that tests and `main` import. Without a library, this is the name
+    /// that it would have.
     pub fn crate_ident(&self) -> String {
         match self.library.as_str() {
             "" => self.name.replace('-', "_"),
@@ -45,8 +45,8 @@ impl AdoptedPackage {
         self.left_out.iter().any(|left_out| left_out == path)
     }
 
-    /// Checks the values that are written into scaffolded files, some of which are read by shells
-    /// and make.
+    /// Checks the values that are written to scaffolded files, some of which are read by shells and
+    /// make.
     ///
     /// # Errors
     /// Fails with the invalid key in PROJECT.

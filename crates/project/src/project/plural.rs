@@ -1,7 +1,7 @@
-//! Plurals of kinds. They are the same as kubebuilder's, which come from flect, if flect's plural
-//! is correct English.
+//! Plurals of kinds. They are the same as kubebuilder's, which come from flect, as long as flect's
+//! plural is correct English.
 //!
-//! flect takes some words that only look Latin for plurals and does not change them (`area`,
+//! flect treats some words that only look Latin as plurals and does not change them (`area`,
 //! `lambda`, `price`). Here such words get an `s`.
 
 /// Words with an irregular plural that also applies to compounds: the plural of `database` follows
@@ -74,8 +74,8 @@ const COMPOUNDED: &[(&str, &str)] = &[
     ("vortex", "vortices"),
 ];
 
-/// Words with an irregular plural that other words merely end in: `proxy` has nothing to do with
-/// `ox`.
+/// Words with an irregular plural that does not apply to other words with the same ending: `proxy`
+/// has nothing to do with `ox`.
 const ALONE: &[(&str, &str)] = &[
     ("alias", "aliases"),
     ("apex", "apices"),
@@ -181,7 +181,7 @@ pub(super) fn pluralize(word: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Words that flect 1.0.3 takes for a Latin plural or an acronym, or whose plural it misspells.
+    /// Words that flect 1.0.3 treats as a Latin plural or an acronym, or whose plural it misspells.
     const DIFFERENT: &[(&str, &str)] = &[
         ("alumna", "alumnas"),
         ("area", "areas"),

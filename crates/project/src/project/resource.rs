@@ -39,7 +39,7 @@ pub struct Resource {
     /// Set if the scaffolded controller runs an image.
     #[serde(default)]
     pub image: Option<Image>,
-    /// True for a kind of Kubernetes itself.
+    /// True for a built-in kind of Kubernetes.
     #[serde(default)]
     pub core: bool,
     /// True for a kind whose type is defined in another crate.
@@ -63,7 +63,7 @@ pub struct NamedController {
     pub name: String,
 }
 
-/// Returns the word for the scope of a kind: `namespaced` or `cluster-scoped`.
+/// Returns the word for a kind's scope: `namespaced` or `cluster-scoped`.
 pub fn describe_scope(is_namespaced: bool) -> &'static str {
     if is_namespaced {
         "namespaced"
@@ -79,7 +79,7 @@ const CLUSTER: &str = "Cluster";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Webhooks {
-    /// Version of the configurations' format: `v1`.
+    /// Version of the configuration format: `v1`.
     #[serde(default)]
     pub webhook_version: String,
     /// True if there is a defaulting webhook.
@@ -94,16 +94,16 @@ pub struct Webhooks {
     /// Spoke versions, which are converted to and from the hub version.
     #[serde(default)]
     pub spoke: Vec<String>,
-    /// URL path of the defaulting webhook, if it is not the default one.
+    /// URL path of the defaulting webhook, if it differs from the default.
     #[serde(default)]
     pub defaulting_path: String,
-    /// URL path of the validating webhook, if it is not the default one.
+    /// URL path of the validating webhook, if it differs from the default.
     #[serde(default)]
     pub validation_path: String,
 }
 
 impl Webhooks {
-    /// Merges the webhooks of both.
+    /// Merges both sets of webhooks.
     #[must_use]
     pub fn with(mut self, other: Webhooks) -> Webhooks {
         self.webhook_version = other.webhook_version;
@@ -166,12 +166,12 @@ pub struct Api {
 }
 
 impl Resource {
-    /// Returns whether both entries have the same kind, in any version.
+    /// Returns whether both entries are of the same kind, in any version.
     pub fn same_kind(&self, other: &Resource) -> bool {
         (&self.group, &self.domain, &self.kind) == (&other.group, &other.domain, &other.kind)
     }
 
-    /// Returns whether both entries have the same version of the same kind.
+    /// Returns whether both entries are of the same version of the same kind.
     pub fn same(&self, other: &Resource) -> bool {
         self.same_kind(other) && self.version == other.version
     }
@@ -186,7 +186,7 @@ impl Resource {
         parts.join(".")
     }
 
-    /// Returns the flags that name this version of the kind, as [`naming_flags`] prints them.
+    /// Returns the flags that identify this version of the kind, as formatted by [`naming_flags`].
     pub fn naming_flags(&self) -> String {
         naming_flags(&self.group, &self.version, &self.kind)
     }
@@ -341,7 +341,8 @@ fn insert_if(all: &mut Map<String, Value>, key: &str, is_there: bool, object: Ma
 }
 
 /// Returns the part of an API group before the domain: `crew` for `crew.example.com`, and an empty
-/// text for the domain itself. `None` for a group in a different domain, such as `fooexample.com`.
+/// string for the domain itself. `None` for a group in a different domain, such as
+/// `fooexample.com`.
 pub fn strip_domain<'a>(group: &'a str, domain: &str) -> Option<&'a str> {
     match group.strip_suffix(domain)? {
         own if own.is_empty() || domain.is_empty() => Some(own),
@@ -349,9 +350,9 @@ pub fn strip_domain<'a>(group: &'a str, domain: &str) -> Option<&'a str> {
     }
 }
 
-/// Returns the flags that name a version of a kind, for a command to print: `--group cache
-/// --version v1 --kind Cup`. Omits the flag for an empty group, because a shell would drop its
-/// value.
+/// Returns the flags that identify a version of a kind, for printed commands:
+/// `--group cache --version v1 --kind Cup`. Omits the flag for an empty group, because a shell
+/// would drop its value.
 pub fn naming_flags(group: &str, version: &str, kind: &str) -> String {
     let group = match group {
         "" => String::new(),

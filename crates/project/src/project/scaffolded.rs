@@ -1,8 +1,8 @@
 //! The record of scaffolded files, with a hash of each file as it was written.
 //!
-//! The record has its own file with one line per scaffolded file, sorted by path, so that it can be
-//! merged: branches that scaffold different kinds add different lines, and `.gitattributes` next to
-//! it makes git keep the lines of both.
+//! The record is a separate file with one line per scaffolded file, sorted by path, so that it can
+//! be merged: branches that scaffold different kinds add different lines, and `.gitattributes` next
+//! to it makes git keep the lines from both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,22 +47,22 @@ impl ScaffoldedFiles {
         hashes.insert(hash.to_owned());
     }
 
-    /// Returns whether the record has this text for a file, which means that a command wrote it.
+    /// Returns whether the record contains this text for a file, i.e. whether a command wrote it.
     pub fn contains(&self, path: &str, text: &str) -> bool {
         let hashes = self.0.get(path);
         let is_hash_of =
             |text: &str| hashes.is_some_and(|hashes| hashes.contains(&fnv1a_64(text.as_bytes())));
-        // Older versions recorded the hash with the line endings of the file.
+        // Older versions recorded the hash with the file's line endings.
         is_hash_of(&line_ends::unify(text)) || is_hash_of(text)
     }
 
-    /// Records the text of a file and drops earlier ones.
+    /// Records a file's text and drops earlier ones.
     pub fn record(&mut self, path: &str, text: &str) {
         let hashes = BTreeSet::from([hash_text(text)]);
         self.0.insert(path.to_owned(), hashes);
     }
 
-    /// Records a text of a file and keeps earlier ones.
+    /// Records a file's text and keeps earlier ones.
     pub fn add(&mut self, path: &str, text: &str) {
         self.add_hash(path, &hash_text(text));
     }
@@ -74,7 +74,7 @@ impl ScaffoldedFiles {
         }
     }
 
-    /// Returns whether both records have the same hashes for a file.
+    /// Returns whether both records contain the same hashes for a file.
     pub fn agrees(&self, path: &str, other: &ScaffoldedFiles) -> bool {
         self.0.get(path) == other.0.get(path)
     }

@@ -1,13 +1,13 @@
-//! Rejects entries of PROJECT that no command writes.
+//! Rejects entries in PROJECT that no command writes.
 
 use anyhow::{Result, anyhow, bail};
 
 use crate::project::{Project, Resource, names};
 
-/// Checks that a kind has names and parts that can be scaffolded beside the other kinds.
+/// Checks that a kind's names and parts can be scaffolded next to the other kinds.
 ///
 /// # Errors
-/// Fails with what the entry lacks, or with the kind that it conflicts with.
+/// Fails with what the entry is missing, or with the kind that it conflicts with.
 pub(super) fn check_resource(project: &Project, resource: &Resource) -> Result<()> {
     let Resource { kind, version, .. } = resource;
     if resource.api.is_none() && !resource.is_foreign() {
@@ -37,17 +37,17 @@ pub(super) fn check_resource(project: &Project, resource: &Resource) -> Result<(
     check_spokes(project, resource)
 }
 
-/// Returns a kind of another group in a project that supports one group only.
+/// Returns a kind in a different group, in a project that only supports a single group.
 pub fn find_other_group<'p>(project: &'p Project, wanted: &Resource) -> Option<&'p Resource> {
     let is_other = |other: &&Resource| other.api.is_some() && other.group != wanted.group;
     let mut known = project.known.resources.iter();
     known.find(is_other).filter(|_| !project.known.multigroup)
 }
 
-/// Checks that no other kind of the group has the same names.
+/// Checks that no other kind in the group uses the same names.
 ///
 /// # Errors
-/// Fails with the kind that has a name.
+/// Fails with the kind that already uses a name.
 pub fn check_free_names(project: &Project, wanted: &Resource) -> Result<()> {
     let kind = &wanted.kind;
     let module = names::module_name(kind);
@@ -98,7 +98,7 @@ pub fn check_group_directory(project: &Project, wanted: &Resource) -> Result<()>
     }
 }
 
-/// Checks that all versions of a conversion have types.
+/// Checks that all versions involved in a conversion have types.
 fn check_spokes(project: &Project, hub: &Resource) -> Result<()> {
     let known = &project.known.resources;
     let is_version = |version: &String| {

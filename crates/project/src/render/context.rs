@@ -7,7 +7,7 @@ use crate::hash::fnv1a_32;
 use crate::library::Library;
 use crate::project::{Project, names};
 
-/// Returns the versions that this version of the command scaffolds with.
+/// Returns the versions used in scaffolds by this version of the command.
 fn current_versions() -> Versions {
     Versions {
         rbuilder: env!("CARGO_PKG_VERSION").into(),
@@ -88,8 +88,8 @@ pub fn member_depth(member: &str) -> usize {
     member.split('/').filter(|part| !part.is_empty()).count()
 }
 
-/// Returns the path in the repository of the image's build context: the workspace, or the project
-/// if it is not a member of one.
+/// Returns the path of the image's build context in the repository: the workspace, or the project
+/// if it is not a workspace member.
 fn build_directory(directory: &str, member: &str) -> String {
     let built = match member {
         "" => directory,
@@ -101,7 +101,7 @@ fn build_directory(directory: &str, member: &str) -> String {
     }
 }
 
-/// Returns a name as a YAML value, quoted if necessary.
+/// Formats a name as a YAML value, quoted if necessary.
 pub fn yaml_value(name: &str) -> String {
     rbuilder_generator::yaml::to_string(&name.into())
         .trim_end()

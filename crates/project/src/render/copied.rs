@@ -1,4 +1,5 @@
-//! What a further version of a kind copies from the preceding one: names, scope, fields and sample.
+//! The parts that a further version of a kind copies from the preceding version: names, scope,
+//! fields and sample.
 
 use anyhow::Result;
 use rbuilder_templates::{ApiContext, Rendered};
@@ -13,7 +14,7 @@ use crate::edit::version::{Definition, copy_sample};
 pub struct CopiedParts {
     /// Source of the types; `None` if they cannot be copied.
     types: Option<String>,
-    /// Text of the sample, and the name of its object; `None` if it cannot be copied.
+    /// Text of the sample, and its object's name; `None` if it cannot be copied.
     sample: Option<(String, String)>,
     /// Arguments of `#[kube(…)]` that all versions must share. Only set if the types cannot be
     /// copied.
@@ -74,8 +75,8 @@ impl CopiedParts {
         Ok(taken)
     }
 
-    /// Adds to a context what it takes from the preceding version, and from the `Cargo.toml` of the
-    /// package: a module with the name of a crate needs the prefix `self::`.
+    /// Adds the values taken from the preceding version to a context, and considers the package's
+    /// `Cargo.toml`: a module with a crate's name needs the prefix `self::`.
     pub fn complete(&self, api: &mut ApiContext, manifest: &str) {
         api.kube_arguments.clone_from(&self.arguments);
         let mut crates = crate_names(manifest, &["dependencies", "dev-dependencies"]);
@@ -103,7 +104,7 @@ impl CopiedParts {
     }
 }
 
-/// Returns the names of a kind in its generated CRD as arguments for `#[kube(…)]`.
+/// Returns a kind's names in its generated CRD as arguments for `#[kube(…)]`.
 fn names_in_crd(text: Option<String>) -> Vec<String> {
     let crd: Value = rbuilder_yaml::parse(&text.unwrap_or_default()).unwrap_or_default();
     let names = &crd["spec"]["names"];

@@ -1,11 +1,11 @@
-//! The lines that the parts of a kind need in files of the whole project: entries of lists,
-//! declarations and calls.
+//! The lines that a kind's parts need in files of the entire project: list entries, declarations
+//! and calls.
 //!
-//! People edit these files as well, so a line is added to a text and removed from it by syntax. A
-//! scaffold consists of whole files and of such lines.
+//! People edit these files as well, so a line is added and removed based on syntax. A scaffold
+//! consists of whole files and of such lines.
 //!
-//! `create` adds these lines and `delete` removes them. A manifest that `init` writes needs none:
-//! the template of the kustomization next to it (`kustomization.yaml.tera`) lists it.
+//! `create` adds these lines and `delete` removes them. Manifests written by `init` need none: the
+//! template of the kustomization next to them (`kustomization.yaml.tera`) lists them.
 
 use anyhow::Result;
 use rbuilder_templates::{ApiContext, Rendered, WebhookContext};
@@ -18,7 +18,7 @@ use crate::edit::kustomization::{self, COMPONENTS, DEPLOYMENT};
 use crate::edit::{Obstacle, rust};
 use crate::project::{Project, Resource};
 
-/// File of the generated webhook configurations, in the directory of [`WEBHOOK_LIST`].
+/// File with the generated webhook configurations, in the directory of [`WEBHOOK_LIST`].
 const CONFIGURATIONS: &str = "manifests.yaml";
 
 /// The kustomization of the network policies.
@@ -43,7 +43,7 @@ pub(crate) enum What {
         /// Whether other modules can use it.
         is_public: bool,
     },
-    /// Declares the module of a kind, and exports its types from the module of the version.
+    /// Declares a kind's module, and re-exports its types from the version's module.
     Kind {
         /// The name of the module.
         module: String,
@@ -56,7 +56,7 @@ pub(crate) enum What {
     },
     /// Registers a controller or a webhook with the manager.
     Registration {
-        /// The method of the manager, which is the name of the module as well.
+        /// The manager's method, which is also the module's name.
         method: &'static str,
         /// The call that returns the controller or webhook.
         call: String,
@@ -66,9 +66,9 @@ pub(crate) enum What {
         /// The name of the library.
         library: String,
     },
-    /// Serves the webhooks of the deployment.
+    /// Serves the deployment's webhooks.
     ServedWebhooks,
-    /// Marks the type of a kind as converted by a webhook.
+    /// Marks a kind's type as converted by a webhook.
     Conversion {
         /// The kind.
         kind: String,
@@ -89,7 +89,7 @@ impl Line {
         }
     }
 
-    /// Adds the line to a text, unless the text has it.
+    /// Adds the line to a text, unless the text contains it.
     ///
     /// # Errors
     /// Fails with the reason if the text has an unsupported form.
@@ -115,10 +115,10 @@ impl Line {
         }
     }
 
-    /// Removes the line from a text, if the text has it.
+    /// Removes the line from a text, if the text contains it.
     ///
     /// # Errors
-    /// Fails with the lines to remove by hand if somebody has rewritten them.
+    /// Fails with the lines to remove by hand if they have been rewritten.
     pub fn remove_from(&self, text: &str) -> Result<String, Obstacle> {
         let unlisted = |entry: &str| {
             let entry = entry.to_owned();
@@ -145,7 +145,8 @@ impl Line {
         }
     }
 
-    /// Returns the file of a declared module that may have inner modules; `None` for other lines.
+    /// Returns the file of a declared module that may contain further modules; `None` for other
+    /// lines.
     pub fn inner_module(&self) -> Option<String> {
         let What::Module { name, .. } = &self.what else {
             return None;
@@ -184,7 +185,7 @@ impl Line {
     }
 }
 
-/// Returns the lines for the parts of a kind that `files` contain.
+/// Returns the lines for a kind's parts that are in `files`.
 pub fn api_lines(api: &ApiContext, files: &[Rendered]) -> Vec<Line> {
     let mut lines = Vec::new();
     if api.resource {
@@ -220,10 +221,10 @@ pub fn api_lines(api: &ApiContext, files: &[Rendered]) -> Vec<Line> {
     lines
 }
 
-/// Returns the line for the crate with the types of an external kind, if a command added it.
+/// Returns the line for the crate that defines an external kind's types, if a command added it.
 ///
 /// # Errors
-/// Fails if PROJECT has an invalid crate.
+/// Fails if PROJECT contains an invalid crate.
 pub fn crate_line(resource: &Resource) -> Result<Option<Line>> {
     if resource.module.is_empty() {
         return Ok(None);
@@ -232,7 +233,7 @@ pub fn crate_line(resource: &Resource) -> Result<Option<Line>> {
     Ok(Some(Line::new("Cargo.toml", What::Dependency(requirement))))
 }
 
-/// Returns the lines for the webhooks of a kind. `types` is the file with the types of the kind.
+/// Returns the lines for a kind's webhooks. `types` is the file with the kind's types.
 pub fn webhook_lines(
     project: &Project,
     (api, webhook): (&ApiContext, &WebhookContext),
@@ -268,7 +269,7 @@ pub fn webhook_lines(
     lines
 }
 
-/// Returns the lines for the generated manifests of a kind. `rbuilder manifests` adds the same lines.
+/// Returns the lines for a kind's generated manifests. `rbuilder manifests` adds the same lines.
 pub fn generated_lines(project: &Project, resource: &Resource) -> Vec<Line> {
     let crd = ApiPlaces::of(project, resource).context().crd_file;
     let crd = crd.strip_prefix("config/crd/").filter(|_| resource.api.is_some());
@@ -282,7 +283,7 @@ pub fn generated_lines(project: &Project, resource: &Resource) -> Vec<Line> {
         .collect()
 }
 
-/// Returns the declarations of the parts of a module path, each in the module above.
+/// Returns the declarations for the parts of a module path, each in its parent module.
 fn module_lines(path: &str) -> Vec<Line> {
     let parts: Vec<&str> = path.split("::").collect();
     let declaration = |end: usize| {

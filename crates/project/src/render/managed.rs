@@ -1,4 +1,4 @@
-//! What scaffolds know about the kinds of Kubernetes itself.
+//! Knowledge about built-in kinds that scaffolds use.
 
 use rbuilder_generator::find_kubernetes_kind;
 
@@ -47,7 +47,7 @@ pub(crate) fn managed_kind(resource: &Resource) -> Option<ManagedKind> {
 }
 
 /// Returns whether a fake API server serves a version of a kind without configuration. This applies
-/// to Kubernetes' preferred versions.
+/// to the versions preferred by Kubernetes.
 pub(crate) fn is_served_by_fake(resource: &Resource) -> bool {
     let Resource {
         group, version, kind, ..

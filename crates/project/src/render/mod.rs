@@ -1,10 +1,10 @@
 //! The scaffold of a project: a pure function from PROJECT to all scaffolded files.
 //!
-//! A scaffold has the files of `init`, then those of each kind, then those of its webhooks, all in
-//! the order of PROJECT. Files to which several parts add are rendered once, and get the [`Line`]s
-//! of each part. `update`, `edit` and `init` merge the difference between two scaffolds into a
-//! project. `create` and `delete` render the parts that they add or remove, and add or remove the
-//! same lines.
+//! A scaffold consists of the files from `init`, then each kind's files, then the files of its
+//! webhooks, all in PROJECT order. Files to which several parts add are rendered once, and get the
+//! [`Line`]s of each part. `update`, `edit` and `init` merge the difference between two scaffolds
+//! into a project. `create` and `delete` render the parts that they add or remove, and add or
+//! remove the same lines.
 
 mod check;
 mod context;
@@ -40,12 +40,12 @@ pub(crate) const MANAGER_LIST: &str = "config/manager/kustomization.yaml";
 /// The kustomization of the webhooks.
 pub const WEBHOOK_LIST: &str = "config/webhook/kustomization.yaml";
 
-/// The files of a scaffold as written by the commands, without generated manifests.
+/// The files in a scaffold as written by the commands, without generated manifests.
 #[derive(Debug, Default)]
 pub struct Scaffold {
     /// Texts by path.
     pub files: BTreeMap<String, String>,
-    /// The files that belong to a single command.
+    /// The files owned by a single command.
     pub record: ScaffoldedFiles,
 }
 
@@ -67,14 +67,15 @@ impl Scaffold {
     }
 }
 
-/// Renders the scaffold of a project with the templates of a release; `None` means the templates of
-/// this version. The result depends on PROJECT alone, not on the record of scaffolded files.
+/// Renders a project's scaffold with the templates of a release; `None` means the templates of this
+/// version. The result depends on PROJECT alone, not on the record of scaffolded files.
 ///
-/// Files whose text comes from a CRD, and files that an adopted package has itself, are not part of
-/// the scaffold.
+/// Files whose text comes from a CRD, and files provided by an adopted package, are not part of the
+/// scaffold.
 ///
 /// # Errors
-/// Fails if PROJECT has an entry that no command would write, or if a template does not render.
+/// Fails if PROJECT contains an entry that no command would write, or if a template does not
+/// render.
 pub fn render(project: &Project, release: Option<&'static Release>) -> Result<Scaffold> {
     let project = project.as_new(release);
     let mut drawing = Drawing::new(&project)?;
@@ -113,7 +114,7 @@ pub fn init_files(project: &Project) -> Result<Vec<Rendered>> {
 }
 
 /// Renders the files that an adopted package provides itself, as scaffolded for a new package. They
-/// are not part of the scaffold, but other parts of the scaffold need lines in them.
+/// are not part of the scaffold, but other parts of it need lines in them.
 ///
 /// # Errors
 /// Fails if a template does not render.
@@ -141,12 +142,12 @@ struct Drawing<'p> {
     scaffold: Scaffold,
     /// Files that an adopted package provides itself.
     stand_ins: BTreeSet<String>,
-    /// The kind to which each file belongs.
+    /// The kind that owns each file.
     owners: BTreeMap<String, &'p Resource>,
 }
 
 impl<'p> Drawing<'p> {
-    /// Begins with the files of `init`.
+    /// Starts with the files from `init`.
     fn new(project: &'p Project) -> Result<Self> {
         let stand_ins = render_stand_ins(project)?;
         let mut drawing = Drawing {
@@ -177,7 +178,7 @@ impl<'p> Drawing<'p> {
         self.scaffold.files.insert(path, text);
     }
 
-    /// Notes that a file belongs to a kind.
+    /// Records that a file belongs to a kind.
     fn claim(&mut self, file: &Rendered, resource: &'p Resource) -> Result<()> {
         if file.on_exists == OnExists::Shared {
             return Ok(());
@@ -321,8 +322,8 @@ pub fn types_path(api: &ApiContext) -> String {
     format!("src/{}/{}.rs", api.api_path.replace("::", "/"), api.module)
 }
 
-/// Returns the names that the module of a version re-exports from the module of a kind. This is
-/// only the kind if its other names may also occur in another kind.
+/// Returns the names that a version's module re-exports from a kind's module. This is only the kind
+/// if its other names may also occur in another kind.
 fn reexported_names(api: &ApiContext) -> &str {
     if api.imported { &api.kind } else { "*" }
 }

@@ -1,5 +1,5 @@
-//! The parts of a kind: its types, its controllers and its webhooks, each with the files that it
-//! has and the lines that it needs in other files.
+//! The parts of a kind: its types, its controllers and its webhooks, each with its files and the
+//! lines that it needs in other files.
 
 use anyhow::Result;
 use rbuilder_templates::Rendered;
@@ -9,17 +9,17 @@ use super::{
 };
 use crate::project::{Project, Resource, Webhooks};
 
-/// The files of parts of kinds, and the lines that these parts need in other files.
+/// The files for parts of kinds, and the lines that these parts need in other files.
 #[derive(Debug, Default)]
 pub struct Parts {
-    /// The files. Shared files have the text that the first part that needs them writes.
+    /// The files. Shared files contain the text written by the first part that needs them.
     pub files: Vec<Rendered>,
     /// The lines.
     pub lines: Vec<Line>,
 }
 
 impl Parts {
-    /// Renders the types or the controller of a kind, or both.
+    /// Renders a kind's types, its controller, or both.
     ///
     /// # Errors
     /// Fails if a template does not render.
@@ -31,7 +31,7 @@ impl Parts {
         Ok(Parts { files, lines })
     }
 
-    /// Renders the given webhooks of a kind. `types` is the file with the types of the kind.
+    /// Renders the given webhooks of a kind. `types` is the file with the kind's types.
     ///
     /// # Errors
     /// Fails if a template does not render.

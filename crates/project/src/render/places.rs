@@ -1,4 +1,4 @@
-//! The names and paths of all parts of a kind in one version.
+//! The names and paths of all parts of a kind in a single version.
 
 use rbuilder_templates::ApiContext;
 
@@ -28,8 +28,8 @@ pub fn sample_file(group: &str, version: &str, kind: &str) -> String {
     format!("config/samples/{group}{version}_{}.yaml", kind.to_lowercase())
 }
 
-/// Returns the module of a controller, named after the controller, or after the kind if the
-/// controller has no name.
+/// Returns a controller's module, named after the controller, or after the kind if the controller
+/// has no name.
 pub fn controller_module(resource: &Resource, name: &str) -> String {
     if name == resource.default_controller() {
         names::module_name(&resource.kind)
@@ -47,23 +47,22 @@ pub fn controller_path(project: &Project, resource: &Resource, name: &str) -> St
     )
 }
 
-/// A kind in one version, and the paths of its parts.
+/// A kind in a single version, and the paths of its parts.
 #[derive(Clone)]
 pub struct ApiPlaces<'a> {
     /// The project.
     pub project: &'a Project,
-    /// The kind in one version.
+    /// The kind in a single version.
     pub resource: &'a Resource,
     /// Whether the types are included.
     pub types: bool,
     /// Name of the included controller.
     pub controller: Option<String>,
-    /// True if another version of the kind came first. The names of the files then contain the
-    /// version.
+    /// True if this is not the kind's first version. The file names then contain the version.
     pub further: bool,
-    /// True if no existing version came before this one.
+    /// True if there is no earlier version.
     pub stored: bool,
-    /// True if objects have a namespace.
+    /// True if objects are namespaced.
     pub namespaced: bool,
 }
 
@@ -87,7 +86,7 @@ impl<'a> ApiPlaces<'a> {
             stored: is_first,
             namespaced: resource.is_namespaced(),
         };
-        // If the first version was deleted, the files of this version still keep their names.
+        // If the first version was deleted, this version's files still keep their names.
         if is_first && resource.api.is_some() {
             places.further = true;
             let test = format!("tests/{}.rs", places.context().test_module);
@@ -243,7 +242,7 @@ impl<'a> ApiPlaces<'a> {
         }
     }
 
-    /// Returns how to import the type of the kind.
+    /// Returns how to import the kind's type.
     fn import(&self, api_path: &str) -> ImportedKind {
         let Resource {
             kind, version, path, ..
@@ -311,7 +310,7 @@ impl<'a> ApiPlaces<'a> {
     }
 }
 
-/// How to import the type of a kind relative to a crate, and its name after the import.
+/// How to import a kind's type relative to a crate, and its name after the import.
 struct ImportedKind {
     path: String,
     name: String,

@@ -81,7 +81,7 @@ fn spoke_context(hub: &ApiContext, spoke: ApiContext) -> SpokeContext {
     }
 }
 
-/// Returns the marker of a webhook, formatted like rustfmt.
+/// Returns a webhook's marker, formatted like rustfmt.
 fn marker(project: &Project, resource: &Resource, what: &str, path: &str) -> String {
     let mut arguments = vec![what.to_owned()];
     let mut path = path.to_owned();
@@ -121,15 +121,15 @@ fn marker(project: &Project, resource: &Resource, what: &str, path: &str) -> Str
     format!("#[webhook(\n    {}\n)]", arguments.join(",\n    "))
 }
 
-/// Returns the arguments that restrict for which objects a webhook is called.
+/// Returns the arguments that restrict the objects for which a webhook is called.
 ///
-/// A webhook for a built-in kind must not be called for the objects of its own manager: a webhook
-/// for the manager's Pod would keep the manager from starting. A label excludes these objects in
-/// every namespace, however they are deployed. The manager's namespace excludes objects that others
+/// A webhook for a built-in kind must not be called for its own manager's objects: a webhook for
+/// the manager's Pod would keep the manager from starting. A label excludes these objects in every
+/// namespace, however they are deployed. The manager's namespace excludes objects that others
 /// create for the manager, such as Secrets with certificates. A manager that only watches its own
 /// namespace is not called for objects elsewhere, and excludes its certificate by name.
 ///
-/// Cluster-scoped objects cannot be told apart, so while the manager is down, requests proceed
+/// Cluster-scoped objects cannot be distinguished, so while the manager is down, requests proceed
 /// without the webhook.
 fn restrictions(project: &Project, resource: &Resource) -> Vec<String> {
     if !resource.is_namespaced() {

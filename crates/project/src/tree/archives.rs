@@ -1,8 +1,8 @@
 //! Published packages in Cargo's cache, looked up by checksum.
 //!
 //! `Cargo.lock` records the checksum of each archive that `cargo fetch` downloads, so an archive is
-//! the same on every machine. Cargo does not verify the unpacked copy next to the archive again, so
-//! this module does not read it.
+//! the same on every machine. Cargo never verifies the unpacked copy next to the archive, so this
+//! module does not read it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(super) struct Archives {
     /// The directories of Cargo's cache, one for each registry.
     caches: OnceLock<Vec<PathBuf>>,
     open: Mutex<BTreeMap<String, Arc<OpenArchive>>>,
-    /// Total memory taken by the kept texts, in bytes.
+    /// Total memory used by the cached texts, in bytes.
     kept: AtomicUsize,
 }
 
@@ -32,11 +32,11 @@ pub(super) struct Archives {
 #[derive(Debug)]
 struct OpenArchive {
     path: PathBuf,
-    /// The top-level directory of the archive, which contains all files.
+    /// The archive's top-level directory, which contains all files.
     folder: String,
     checksum: String,
     manifest: Text,
-    /// The Rust files, read on first use: most packages are asked only for their manifest.
+    /// The Rust files, read on first use: most packages only need their manifest.
     texts: OnceLock<Result<Texts, String>>,
 }
 
@@ -67,7 +67,7 @@ impl Archives {
                 Ok(None) => continue,
                 Err(reason) => return Err(ArchiveError::Unreadable(reason)),
             };
-            // Two registries may have different packages of the same name.
+            // Two registries may contain different packages with the same name.
             if checksum_of(&bytes) != archive.checksum {
                 other = other.or(Some(path));
                 continue;
@@ -128,8 +128,8 @@ impl OpenArchive {
         found.texts.get(path).cloned().unwrap_or(Ok(None))
     }
 
-    /// Reads the archive again. Keeping the bytes of every archive would take too much memory,
-    /// since most are asked only for their manifest.
+    /// Reads the archive again. Keeping the bytes of every archive would use too much memory, since
+    /// most only need their manifest.
     fn read_texts(&self, kept: &AtomicUsize) -> Result<Texts, String> {
         let bytes = read(&self.path)?.filter(|bytes| checksum_of(bytes) == self.checksum);
         let bytes = bytes.ok_or_else(|| {
@@ -145,7 +145,7 @@ impl OpenArchive {
     }
 }
 
-/// Returns Cargo's home directory, found in the same way as Cargo does.
+/// Returns Cargo's home directory, determined in the same way as by Cargo.
 fn cargo_home() -> Option<PathBuf> {
     let named = std::env::var_os("CARGO_HOME").filter(|home| !home.is_empty());
     match named {

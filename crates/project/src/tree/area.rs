@@ -84,7 +84,7 @@ impl Area {
                 }
             }
         };
-        // Reading a pipe could block, and a device may have no end.
+        // Reading a pipe could block, and a device may be endless.
         let status = status_of(&file).map_err(|error| describe_io_error(&error))?;
         if status.sort != Sort::File {
             return Ok(None);

@@ -1,8 +1,8 @@
-//! Finds the project of a directory: the nearest parent directory with a PROJECT file, like git
-//! finds its repository.
+//! Finds the project that a directory belongs to: the nearest parent directory with a PROJECT file,
+//! like git finds its repository.
 //!
-//! The search stays in the repository and in directories of the user, because a file that somebody
-//! else left in /tmp must not decide anything.
+//! The search does not leave the repository or the user's own directories, because a file that
+//! somebody else left in /tmp must not decide anything.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -124,7 +124,7 @@ mod tests {
             ("p/crates", UpToPackage, Some("p")),
             // Another repository.
             ("p/other/src", PastPackages, None),
-            // A directory named PROJECT is not a project.
+            // A directory named PROJECT does not make a project.
             ("p/config", PastPackages, Some("p")),
             ("p/none", PastPackages, None),
         ] {

@@ -35,8 +35,8 @@ pub fn read_given_file(path: &Path, is_wanted: fn(&str) -> bool) -> Result<Vec<(
         .collect()
 }
 
-/// Returns whether the path from the command line is a directory. Error messages call the path
-/// `shown`.
+/// Returns whether the path from the command line is a directory. Error messages use `shown` as the
+/// path.
 ///
 /// # Errors
 /// Fails if nothing exists at the path, or if it cannot be accessed.

@@ -15,11 +15,11 @@ const MOST_FILES: usize = 20_000;
 /// An input file and its text.
 #[derive(Debug)]
 pub struct InputFile {
-    /// The path as typed, or below the directory that was typed.
+    /// The path as typed, or a path below the directory that was typed.
     pub path: String,
     /// The content.
     pub text: String,
-    /// True if the user named the file itself and not a directory that contains it.
+    /// True if the user named the file itself instead of a directory that contains it.
     pub is_named: bool,
 }
 

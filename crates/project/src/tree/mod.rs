@@ -1,7 +1,7 @@
 //! The project directory on disk. No other module reads it.
 //!
-//! The tree remembers the content of every file it read. If one of these files has changed in the
-//! meantime, a plan that is based on the tree is rejected.
+//! The tree remembers the content of every file that it has read. If one of these files has changed
+//! in the meantime, a plan based on the tree is rejected.
 
 #![allow(clippy::disallowed_methods)] // this module reads the project
 
@@ -251,8 +251,8 @@ impl Tree {
         let Some(root) = self.folder()? else {
             return Ok(None);
         };
-        // A single system call where the system supports it. Otherwise, and on failure, walk the
-        // path name by name.
+        // Use a single system call where supported. Otherwise, and on failure, walk the path name
+        // by name.
         if let Some(Ok(file)) = open_without_links(root, Path::new(path))
             && let Some(bytes) = read_bounded(file, LARGEST).with_context(|| cannot_message("read", path))?
         {
@@ -287,7 +287,7 @@ pub fn manifest_above(levels: usize) -> String {
 
 /// Returns the number of levels if the path names a manifest above the project, such as
 /// `../../Cargo.toml`. The manifest of the workspace that the project joins is the only file
-/// outside of the project that a plan may change.
+/// outside the project that a plan may change.
 pub(crate) fn levels_above(path: &str) -> Option<usize> {
     let levels = path.matches("../").count();
     ((1..=MOST_ANCESTORS).contains(&levels) && path == manifest_above(levels)).then_some(levels)

@@ -4,7 +4,7 @@
 //! drives (`C:`) and shares (`\\server\share`), and adds a `\\?\` prefix to resolved paths, which
 //! neither Cargo nor make understands.
 
-/// Returns a path as files contain it: with `/` and without the `\\?\` prefix.
+/// Returns a path in the form used in files: with `/` and without the `\\?\` prefix.
 pub fn with_slashes(path: &str) -> String {
     without_verbatim_prefix(path).replace('\\', "/")
 }
@@ -19,7 +19,7 @@ pub fn without_verbatim_prefix(path: &str) -> String {
     }
 }
 
-/// Converts a path from the command line to a project path. Only on Windows is `\` a separator.
+/// Converts a path from the command line to a project path. `\` is a separator only on Windows.
 pub fn typed_path(path: &str) -> String {
     read_typed_path(path, cfg!(windows))
 }

@@ -1,4 +1,5 @@
-//! The content of a project at one time. Tells an edit from a file event that changes nothing.
+//! The contents of a project at one point in time. Used to distinguish an edit from a file event
+//! that changes nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,8 +9,8 @@ use walkdir::{DirEntry, WalkDir};
 use crate::hash::checksum;
 use crate::tree::LARGEST;
 
-/// Lengths and checksums of the files of a project, by path. Does not include build output, hidden directories or
-/// Cargo.lock, which cargo writes.
+/// Lengths and checksums of the files in a project, by path. Does not include build output, hidden
+/// directories or Cargo.lock, which cargo writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot(BTreeMap<String, (usize, u32)>);
 

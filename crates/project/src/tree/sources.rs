@@ -34,8 +34,8 @@ pub(super) struct SourceTexts {
 }
 
 impl Tree {
-    /// Returns the source after the planned changes. `planned` has texts by path, or `None` for
-    /// deleted files.
+    /// Returns the source after the planned changes. `planned` contains texts by path, or `None`
+    /// for deleted files.
     pub fn sources(&self, planned: impl IntoIterator<Item = (String, Option<String>)>) -> TreeSources {
         let texts: BTreeMap<String, Text> = planned
             .into_iter()
@@ -61,7 +61,7 @@ impl SourceTexts {
     /// # Errors
     /// Fails with [`Changed`] if a file has changed.
     pub(super) fn verify_unchanged(&self) -> Result<(), Changed> {
-        // The limit applies to one pass over all files.
+        // The limit applies to a single pass over all files.
         self.area.count_anew();
         let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         for (path, text) in texts.iter().filter(|(path, _)| !self.planned.contains(path)) {
@@ -84,7 +84,7 @@ impl TreeSources {
 
 impl Sources for TreeSources {
     fn text(&self, path: &str) -> Text {
-        // The content of an archive cannot change: its checksum was verified.
+        // An archive's content cannot change: its checksum was verified.
         if is_archived(path) {
             return self.known.archives.text(path);
         }

@@ -1,7 +1,7 @@
 //! Paths in messages, relative to the directory from which the user runs a command.
 //!
-//! Commands name files by their path in the project, both in messages and in JSON. Before the shell
-//! prints a message, a [`Viewpoint`] rewrites these paths, so that no command has to know the
+//! Commands identify files by their path in the project, both in messages and in JSON. Before the
+//! shell prints a message, a [`Viewpoint`] rewrites these paths, so that no command has to know the
 //! current directory:
 //!
 //! ```text
@@ -31,7 +31,7 @@ pub struct Viewpoint {
 
 impl Viewpoint {
     /// Returns the viewpoint of a directory in a project; `None` for the project directory itself
-    /// and for directories outside of it.
+    /// and for directories outside the project.
     pub fn new(project: &Path, dir: &Path) -> Option<Viewpoint> {
         let project = plain_absolute(project)?;
         let dir = plain_absolute(dir)?;
@@ -43,7 +43,7 @@ impl Viewpoint {
         (!below.is_empty()).then_some(Viewpoint { project, below })
     }
 
-    /// Returns the path of a file of the project, relative to the viewpoint.
+    /// Returns a project file's path relative to the viewpoint.
     pub fn show_path(&self, path: &str) -> String {
         if is_absolute(path) || is_archived(path) {
             return path.to_owned();
@@ -65,7 +65,7 @@ impl Viewpoint {
         shown + &path[path.len() - folder_end..]
     }
 
-    /// Returns a message with paths relative to the viewpoint and with `make` run in the project
+    /// Returns a message with paths relative to the viewpoint, in which `make` runs in the project
     /// directory.
     pub fn show_message(&self, text: &str) -> String {
         text.split_inclusive('\n')
@@ -160,11 +160,10 @@ impl Viewpoint {
     }
 }
 
-/// Returns the absolute path of a directory without `..`, which [`std::path::absolute`] keeps on
-/// Unix.
+/// Returns a directory's absolute path without `..`, which [`std::path::absolute`] keeps on Unix.
 ///
-/// Resolves links, because the system also resolves a link before it applies a `..` of the path in
-/// a message.
+/// Resolves links, because the system also resolves a link before it applies a `..` in a message's
+/// path.
 fn plain_absolute(dir: &Path) -> Option<PathBuf> {
     if let Ok(resolved) = std::fs::canonicalize(dir) {
         return Some(resolved);
@@ -317,7 +316,7 @@ mod tests {
                 "/tmp/src/main.rs ../src/main.rs",
                 "/tmp/src/main.rs ../src/main.rs",
             ),
-            // Code to paste.
+            // Code to copy and paste.
             ("src", "  path = \"src/main.rs\"", "  path = \"src/main.rs\""),
             (
                 "src",

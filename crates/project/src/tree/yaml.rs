@@ -1,4 +1,4 @@
-//! Finds files of a project by name, such as its YAML files.
+//! Finds project files by name, such as its YAML files.
 
 use anyhow::Result;
 
@@ -8,12 +8,12 @@ use super::Tree;
 pub(super) const MAX_DEPTH: usize = 24;
 const MAX_FOLDERS: usize = 20_000;
 
-/// Directories with files that other programs wrote.
+/// Directories with files written by other programs.
 pub(super) const PASSED_OVER: [&str; 4] = ["target", "node_modules", "vendor", "dist"];
 
 impl Tree {
     /// Returns the paths of all files that end in `.yaml`, `.yml`, `.tpl` or `.json`, sorted. Skips
-    /// hidden directories, links and directories with files that other programs wrote.
+    /// hidden directories, links and directories with files written by other programs.
     ///
     /// # Errors
     /// Fails if a directory cannot be read.

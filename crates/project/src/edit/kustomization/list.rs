@@ -1,4 +1,4 @@
-//! The lists of a kustomization file, found by their notation or with the YAML parser.
+//! The lists in a kustomization file, found by their notation or with the YAML parser.
 
 use serde_json::Value;
 
@@ -25,8 +25,8 @@ pub(super) fn is_entry(name: &Value, entry: &str) -> bool {
         .is_some_and(|name| name.strip_prefix("./").unwrap_or(name) == entry)
 }
 
-/// Returns whether lines mean what they look like. Without block scalars, quotes, anchors, multiple
-/// documents and the like, a line that looks like an entry is an entry.
+/// Returns whether the lines can be taken at face value. Without block scalars, quotes, anchors,
+/// multiple documents and the like, a line that looks like an entry is an entry.
 pub(super) fn is_plain(text: &str) -> bool {
     !text.contains(['|', '>', '"', '\'', '&', '*', '!', '%', '\t', '{', '?']) && !text.contains("\n---")
 }
@@ -52,7 +52,7 @@ pub(super) enum Form {
     Empty(std::ops::Range<usize>, std::ops::Range<usize>),
     /// `key: [a, b]`: the position of the closing bracket.
     Flow(usize),
-    /// One line per entry: the indentation of the entries, and the end of the last one.
+    /// One line per entry: the indentation of the entries, and the end of the last entry.
     Block(String, usize),
 }
 

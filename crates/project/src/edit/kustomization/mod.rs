@@ -19,7 +19,7 @@ pub use self::references::{list_references, resolve_entry};
 /// File names of a kustomization, in the order in which kustomize looks for them.
 pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
-/// The kustomization of the deployment.
+/// The kustomization for the deployment.
 pub const DEPLOYMENT: &str = "config/default/kustomization.yaml";
 
 /// Key of the list that most edits change.
@@ -81,7 +81,7 @@ pub fn enable(text: &str, key: &str, entry: &str) -> Result<String, String> {
     if let Form::Empty(value, _) = &list.form {
         edited.replace_range(value.clone(), "");
     }
-    // Compare with the spelling in the file: `./x` is the entry `x`.
+    // Compare with the file's spelling: `./x` is the entry `x`.
     let written = read(&edited)
         .map(|file| file[key][index].clone())
         .unwrap_or_default();
@@ -288,7 +288,7 @@ pub fn remove_transformer(text: &str, entry: &str) -> Result<String, String> {
     })
 }
 
-/// Removes the line of a list that is empty.
+/// Removes the line of an empty list.
 fn without_empty(text: &str, key: &str) -> String {
     let empty = format!("{key}: []");
     let is_empty = read(text).is_ok_and(|file| file[key] == Value::Array(Vec::new()));
@@ -335,7 +335,7 @@ fn split_mark(text: &str) -> (&str, &str) {
     })
 }
 
-/// Returns the line ending used before a position, or else after it: a file may mix them.
+/// Returns the line ending before a position, or else after it: a file may mix them.
 fn line_end(text: &str, at: usize) -> &'static str {
     let before = text[..at].rfind('\n');
     match before.or_else(|| text[at..].find('\n').map(|end| at + end)) {

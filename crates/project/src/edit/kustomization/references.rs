@@ -45,13 +45,13 @@ pub fn list_references(kustomization: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Returns the path in the source of a generator: `file` or `key=file`.
+/// Returns the path in a generator's source: `file` or `key=file`.
 fn path_of_source(source: &Value) -> Value {
     let text = source.as_str().unwrap_or_default();
     text.split_once('=').map_or(text, |(_, path)| path).into()
 }
 
-/// Returns the project path of an entry in a kustomization; `None` if it is outside of the project.
+/// Returns the project path of a kustomization entry; `None` if it is outside the project.
 pub fn resolve_entry(folder: &str, entry: &str) -> Option<String> {
     if entry.contains("://") || entry.starts_with('/') || entry.contains('?') {
         return None;

@@ -1,4 +1,4 @@
-//! The entries of a deployment that serve webhooks, disable them, or issue their certificate.
+//! The entries in a deployment that serve webhooks, disable them, or issue their certificate.
 
 use super::{
     COMPONENTS, TRANSFORMERS, enable, remove_commented, remove_component, remove_transformer, replace,
@@ -11,7 +11,7 @@ const NO_WEBHOOKS: &str = "../webhook/disabled";
 /// The transformer for the component that serves webhooks.
 const WEBHOOK_NAMES: &str = "../webhook/names";
 
-/// The component that issues the certificate of the webhooks.
+/// The component that issues the webhook certificate.
 pub const CERTIFICATE: &str = "../certmanager";
 
 /// Lists the component that serves webhooks instead of the component that disables them.
@@ -32,14 +32,14 @@ pub fn enable_webhooks(text: &str) -> Result<String, Obstacle> {
 pub fn disable_webhooks(text: &str) -> Result<String, Obstacle> {
     let text = replace(text, COMPONENTS, WEBHOOKS, NO_WEBHOOKS)
         .map_err(|reason| Obstacle::unlisted(reason, WEBHOOKS))?;
-    // Somebody may have commented out the component.
+    // The component may be commented out.
     let text = enable(&text, COMPONENTS, NO_WEBHOOKS)?;
     // The transformer refers to a Service that does not exist without webhooks.
     super::disable(&text, TRANSFORMERS, WEBHOOK_NAMES)
         .map_err(|reason| Obstacle::unlisted(reason, WEBHOOK_NAMES))
 }
 
-/// Removes everything about webhooks, whether they are enabled or not.
+/// Removes all webhook entries, whether webhooks are enabled or not.
 ///
 /// # Errors
 /// Fails if a list has an unsupported form.

@@ -7,7 +7,7 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Item, ItemFn, UseTree};
 
-/// A call of a function or a method.
+/// A function or method call.
 pub(super) struct Call {
     /// The path as written, without generic arguments. A single name for a method.
     pub(super) path: Vec<String>,
@@ -20,12 +20,12 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// Returns the last name of the path.
+    /// Returns the last segment of the path.
     pub(super) fn name(&self) -> &str {
         self.path.last().map_or("", String::as_str)
     }
 
-    /// Returns the argument, if there is only one and it is a name.
+    /// Returns the argument if it is the only one and an identifier.
     pub(super) fn variable(&self) -> Option<String> {
         let arguments: Vec<TokenTree> = self.arguments.stream().into_iter().collect();
         match arguments.as_slice() {
@@ -163,14 +163,14 @@ pub(super) fn find_variables(tokens: &TokenStream, wanted: impl Fn(&Call) -> boo
     variables
 }
 
-/// Returns whether tokens contain an identifier, at any depth.
+/// Returns whether the tokens contain an identifier, at any depth.
 pub(super) fn has_ident(tokens: &TokenStream, name: &str) -> bool {
     let is_it = |token: &TokenTree| matches!(token, TokenTree::Ident(ident) if ident == name);
     levels(tokens).iter().flatten().any(is_it)
 }
 
-/// Returns whether an identifier occurs in a file outside of comments and strings. False if the
-/// text is not Rust.
+/// Returns whether a file contains an identifier outside of comments and strings. False if the text
+/// is not Rust.
 pub fn mentions(text: &str, name: &str) -> bool {
     let tokens: Result<TokenStream, _> = text.trim_start_matches('\u{feff}').parse();
     tokens.is_ok_and(|tokens| has_ident(&tokens, name))
@@ -205,7 +205,7 @@ pub(super) fn reachable_code(file: &syn::File, function: &ItemFn) -> TokenStream
     bodies
 }
 
-/// Returns the code of a file without test-only items.
+/// Returns a file's code without test-only items.
 pub(super) fn code_without_tests(file: &syn::File) -> TokenStream {
     let mut code = TokenStream::new();
     for item in &file.items {
@@ -232,7 +232,7 @@ pub(super) fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// The imports of a file: paths by local name.
+/// A file's imports: paths by local name.
 pub(super) struct Imports(BTreeMap<String, Vec<String>>);
 
 impl Imports {
@@ -286,7 +286,7 @@ impl Imports {
         self.0.insert(name, path);
     }
 
-    /// Returns the imported path of a name.
+    /// Returns the path imported under a name.
     pub(super) fn get(&self, name: &str) -> Option<&[String]> {
         self.0.get(name).map(Vec::as_slice)
     }
@@ -296,7 +296,7 @@ impl Imports {
         self.0.values().any(|known| known == path)
     }
 
-    /// Returns all names with their paths.
+    /// Returns all local names with their paths.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &[String])> {
         self.0.iter().map(|(name, path)| (name.as_str(), path.as_slice()))
     }

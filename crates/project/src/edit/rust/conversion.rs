@@ -76,7 +76,7 @@ pub fn has_conversion(text: &str) -> bool {
     })
 }
 
-/// Returns the structs among items, including those in inline modules.
+/// Returns the structs among the items, including those in inline modules.
 fn structs(items: &[Item]) -> Vec<&ItemStruct> {
     let mut found = Vec::new();
     for item in items {

@@ -1,4 +1,4 @@
-//! Adds webhooks to a file of handlers that the user may have changed.
+//! Adds webhooks to a file of handlers that the user may have edited.
 
 use std::ops::Range;
 
@@ -50,7 +50,7 @@ const VALIDATOR: HandlerType = HandlerType {
     marker: "validating",
 };
 
-/// The parts that a file is missing.
+/// The missing parts of a file.
 #[derive(Default)]
 struct Missing {
     /// Method calls to append to the result of `webhook`.
@@ -68,7 +68,7 @@ impl Missing {
 }
 
 /// Adds handlers to a file and registers them in its `webhook` function, unless they exist. Adds
-/// the function if the file does not have one.
+/// the function if the file does not contain it.
 ///
 /// # Errors
 /// Fails if the file does not parse, has several functions named `webhook`, or if the function does
@@ -147,7 +147,7 @@ impl<'e> Edit<'e> {
         Ok(missing)
     }
 
-    /// Determines whether the call of a handler, the handler or its marker is missing.
+    /// Determines whether a handler, the call that registers it, or its marker is missing.
     fn look_for(
         &self,
         handler_type: &HandlerType,
@@ -159,7 +159,7 @@ impl<'e> Edit<'e> {
             .iter()
             .find(|call| call.is_method && (call.name() == handler_type.method || call.name() == waits));
         if let Some(call) = call {
-            // A closure, or a function in another file, which has its own marker.
+            // A closure, or a function in another file, which has a marker there.
             let Some(name) = call.variable() else {
                 return Ok(());
             };
@@ -332,8 +332,7 @@ impl<'e> Edit<'e> {
         functions.filter_map(text).collect()
     }
 
-    /// Returns imports of traits, which are the names that the scaffold imports but does not
-    /// mention.
+    /// Returns trait imports, i.e. the names that the scaffold imports but never mentions.
     fn traits(&self) -> impl Iterator<Item = String> {
         let mut code = TokenStream::new();
         for item in &self.scaffold.file.items {
@@ -408,7 +407,7 @@ impl<'e> Edit<'e> {
         }
     }
 
-    /// Returns the obstacle with the code to add by hand.
+    /// Returns the obstacle along with the code to add by hand.
     fn stop(&self, reason: String, missing: &Missing) -> Obstacle {
         let mut parts = Vec::new();
         if !missing.calls.is_empty() {
@@ -424,8 +423,8 @@ impl<'e> Edit<'e> {
     }
 }
 
-/// Breaks the parameters of a function into lines like rustfmt. Absolute paths make a line longer
-/// than in the scaffold.
+/// Breaks a function's parameters into lines like rustfmt. Absolute paths make a line longer than
+/// in the scaffold.
 fn broken(function: &str) -> String {
     const WIDTH: usize = 100;
     let mut lines = Vec::new();
@@ -444,8 +443,8 @@ fn broken(function: &str) -> String {
     lines.join("\n")
 }
 
-/// Returns whether a function has `#[webhook(marker)]`, whatever path the attribute is written
-/// with.
+/// Returns whether a function has `#[webhook(marker)]`, no matter how the attribute's path is
+/// written.
 fn has_marker(function: &ItemFn, marker: &str) -> bool {
     function.attrs.iter().any(|attribute| {
         let is_webhook = attribute

@@ -1,4 +1,4 @@
-//! Adds a call of `webhook::register` to `main`.
+//! Adds a call to `webhook::register` to `main`.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use super::calls::{Call, Imports, code_without_tests, find_calls, is_for_tests};
 use super::source::{Addition, Source, byte_range, line_starts};
 use crate::edit::Obstacle;
 
-/// Adds a call of `webhook::register` before `controller::register`, unless it exists.
+/// Adds a call to `webhook::register` before `controller::register`, unless it exists.
 ///
 /// # Errors
 /// Fails if the file does not parse, imports `controller` in an unsupported way, or does not call
@@ -50,7 +50,7 @@ pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
             additions.extend(import);
             "webhook".to_owned()
         }
-        // The name has a different meaning here, or the call uses an absolute path.
+        // The name means something else here, or the call uses an absolute path.
         _ => sibling.join("::"),
     };
     let statement = format!("let {manager} = {name}::register({manager});");
@@ -152,7 +152,7 @@ fn import_webhook(file: &syn::File) -> Option<Vec<Addition>> {
     })
 }
 
-/// The import of a name.
+/// How a name is imported.
 enum Imported {
     /// At the end of a path.
     Alone(Range<usize>),

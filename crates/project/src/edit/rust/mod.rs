@@ -1,8 +1,9 @@
 //! Additions to Rust files. Lines are inserted at the spans of existing items and nothing is
-//! reprinted, so comments and formatting stay. Additions go where rustfmt expects them.
+//! reprinted, so comments and formatting are preserved. Additions go where rustfmt expects them.
 //!
-//! Additions cannot remove anything; `removal.rs` does, and `relocate/` replaces segments of paths.
-//! Whether a call, a module or a marker exists is decided by the syntax, never by the text.
+//! Additions cannot remove anything; `removal.rs` does that, and `relocate/` replaces path
+//! segments. The syntax tree determines whether a call, a module or a marker exists, never the
+//! text.
 //!
 //! Only these edits use `syn`: they need function bodies, which `rbuilder-reader` skips, and they
 //! run once per command instead of once per file.
@@ -34,7 +35,7 @@ pub const CHAIN_WIDTH: usize = 60;
 /// Maximum width of a line.
 const MAX_WIDTH: usize = 100;
 
-/// Returns a method chain at the first level of indentation, formatted like rustfmt.
+/// Returns a method chain at the first indentation level, formatted like rustfmt.
 pub fn format_chain(root: &str, calls: &[String]) -> String {
     let line = format!("{root}{}", calls.concat());
     let limit = if calls.len() > 1 {

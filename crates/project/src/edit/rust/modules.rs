@@ -43,8 +43,8 @@ pub fn add_module(text: &str, name: &str, public: bool) -> Result<String, Obstac
     Ok(source.with(vec![addition]))
 }
 
-/// Returns the reason why the content of a module is not in the usual file for its name; `None` if
-/// it is.
+/// Returns the reason why a module's content is not in the usual file for its name; `None` if it
+/// is.
 fn wrong_place(module: &ItemMod, name: &str) -> Option<String> {
     if module.content.is_some() {
         return Some(format!(
@@ -68,7 +68,7 @@ fn wrong_place(module: &ItemMod, name: &str) -> Option<String> {
 }
 
 /// Adds `pub use path::names;` in order among the re-exports, unless the file already re-exports
-/// names of the module. `path` is the name of a module, with `self::` in front if a crate has the
+/// names from the module. `path` is the name of a module, prefixed with `self::` if a crate has the
 /// same name. `names` is `*` or a single name.
 ///
 /// # Errors

@@ -10,9 +10,9 @@ use super::source::{Addition, Source, byte_range, line_starts};
 use super::{CHAIN_WIDTH, MAX_WIDTH};
 use crate::edit::Obstacle;
 
-/// Adds `.controller(call)`, or a call of another method, to the return value of `register`. Does
-/// nothing if `register`, or a function that it calls in the same file, already has the call. The
-/// file is the module named like the method.
+/// Adds `.controller(call)`, or a call to another method, to the return value of `register`. Does
+/// nothing if `register`, or a function that it calls in the same file, already contains the call.
+/// The file is the module named like the method.
 ///
 /// # Errors
 /// Fails if the file does not parse, does not have exactly one `register` function, or if the

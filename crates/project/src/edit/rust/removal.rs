@@ -1,4 +1,4 @@
-//! Removes the lines that this module's additions insert, and nothing else. If the user changed
+//! Removes the lines inserted by this module's additions, and nothing else. If the user has changed
 //! these lines, the result is an obstacle with the lines to remove by hand.
 
 use std::ops::Range;
@@ -74,7 +74,7 @@ pub fn remove_reexport(text: &str, path: &str, names: &str) -> Result<String, Ob
     Ok(text.to_owned())
 }
 
-/// Removes `.controller(call)`, or a call of another method, from the return value of `register`,
+/// Removes `.controller(call)`, or a call to another method, from the return value of `register`,
 /// if it exists.
 ///
 /// # Errors
@@ -192,7 +192,7 @@ fn find_function<'f>(file: &'f syn::File, name: &str) -> Option<&'f ItemFn> {
     })
 }
 
-/// Removes the call of `webhook::register` from `main`, and its import.
+/// Removes the call to `webhook::register` from `main`, and its import.
 ///
 /// # Errors
 /// Fails if the file does not parse, or if it calls the function in a different form.
@@ -333,8 +333,8 @@ fn group_with<'t>(tree: &'t UseTree, name: &str) -> Option<&'t syn::UseGroup> {
     }
 }
 
-/// Returns whether the code of a file uses a module of the package, such as `api::v1`. False if the
-/// file cannot be parsed.
+/// Returns whether a file's code uses a module of the package, such as `api::v1`. False if the file
+/// cannot be parsed.
 pub fn uses_module(text: &str, module: &str) -> bool {
     let Ok(source) = Source::parse(text) else {
         return false;
@@ -347,7 +347,7 @@ pub fn uses_module(text: &str, module: &str) -> bool {
     })
 }
 
-/// Returns whether an import names a path or anything below it.
+/// Returns whether an import names a path or any item below it.
 fn has_import_of(tree: &UseTree, path: &str) -> bool {
     let (first, rest) = path
         .split_once("::")
@@ -357,7 +357,7 @@ fn has_import_of(tree: &UseTree, path: &str) -> bool {
         UseTree::Name(name) => name.ident == first && rest.is_none(),
         UseTree::Rename(name) => name.ident == first && rest.is_none(),
         UseTree::Group(group) => group.items.iter().any(|tree| has_import_of(tree, path)),
-        // Names that a glob brings into scope are not resolved.
+        // Names brought into scope by a glob are not resolved.
         UseTree::Path(_) | UseTree::Glob(_) => false,
     }
 }
@@ -380,7 +380,7 @@ fn cut(text: &str, range: Range<usize>) -> String {
     edited
 }
 
-/// Returns the end of the preceding line if only whitespace is in between; otherwise the position
+/// Returns the end of the preceding line if only whitespace lies in between; otherwise the position
 /// itself.
 fn whole_line_before(text: &str, at: usize) -> usize {
     match text[..at].rfind('\n') {
@@ -395,7 +395,7 @@ fn whole_line_before(text: &str, at: usize) -> usize {
     }
 }
 
-/// Removes a range that fills whole lines, and one of two empty lines around it; `None` if it
+/// Removes a range that fills entire lines, and one of the two empty lines around it; `None` if it
 /// shares a line with other text.
 fn cut_line(text: &str, range: Range<usize>) -> Option<String> {
     let start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);
@@ -572,7 +572,7 @@ mod tests {
         ] {
             check(&webhook(body), add, remove);
         }
-        // Named by an import or an alias, next to spokes that stay.
+        // Named by an import or an alias, next to spokes that are kept.
         for (lines, name) in [
             ("use crate::api::v1;\n", "v1::Cup"),
             ("use crate::api::v1::Cup as Old;\n", "Old"),

@@ -18,7 +18,7 @@ pub(super) struct Source<'t> {
     head: usize,
 }
 
-/// Text to insert at a byte offset. Its newlines are converted to the line endings of the file.
+/// Text to insert at a byte offset. Its newlines are converted to the file's line endings.
 pub(super) struct Addition {
     at: usize,
     lines: String,

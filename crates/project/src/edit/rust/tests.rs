@@ -407,7 +407,7 @@ fn finds_existing_conversions() {
     }
 }
 
-/// Pieces of Rust that edits look for, combined in any order.
+/// Snippets of Rust that edits look for, combined in any order.
 const PIECES: &[&str] = &[
     "mod b;",
     "mod a",

@@ -1,11 +1,12 @@
 //! Reads published packages, which are gzip-compressed tar archives, in memory.
 //!
-//! The checksum proves that an archive is the one that `Cargo.lock` names. It does not prove that
-//! the archive is harmless. So nothing is written to disk, links are not followed, only plain names
-//! are accepted, and both the unpacked size and the kept texts are limited.
+//! The checksum proves that an archive is the one named in `Cargo.lock`. It does not prove that the
+//! archive is harmless. So nothing is written to disk, links are not followed, only plain names are
+//! accepted, and both the unpacked size and the cached texts are limited.
 //!
 //! The crates `tar` and `flate2` are not used, because builds of the command without `dev` and
-//! `envtest` have neither, and reading regular files takes less code than these rules.
+//! `envtest` depend on neither, and reading regular files takes less code than enforcing these
+//! rules with them.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -27,7 +28,7 @@ pub(super) const LARGEST_KEPT: usize = 256 << 20;
 /// Maximum length of a name in an extended header.
 const LONGEST_NAME: u64 = 64 << 10;
 
-/// Memory that each file takes in addition to its text and name, in bytes.
+/// Memory used by each file in addition to its text and name, in bytes.
 const COST_OF_FILE: usize = 128;
 
 /// Size of the blocks that make up a tar archive.
@@ -38,7 +39,7 @@ const BLOCK: usize = 512;
 pub(super) struct Texts {
     /// Texts by path, relative to the top-level directory of the archive.
     pub(super) texts: BTreeMap<String, Text>,
-    /// The memory that the texts take, in bytes.
+    /// The memory used by the texts, in bytes.
     pub(super) size: usize,
 }
 
@@ -54,10 +55,10 @@ pub(super) fn read_manifest(archive: &[u8], folder: &str) -> Result<Text, String
         .ok_or_else(|| format!("it has no `{MANIFEST}`"))
 }
 
-/// Reads the Rust files of a package.
+/// Reads a package's Rust files.
 ///
 /// # Errors
-/// Fails if the archive is damaged, if its texts cost more than `limit` bytes, or if a file is not
+/// Fails if the archive is damaged, if its texts need more than `limit` bytes, or if a file is not
 /// in `folder`, where Cargo puts all files. The error is a phrase.
 pub(super) fn read_texts(archive: &[u8], folder: &str, limit: usize) -> Result<Texts, String> {
     read(archive, folder, &|path| path.ends_with(".rs"), false, limit)
@@ -121,7 +122,7 @@ fn path_below<'a>(name: &'a str, folder: &str) -> Result<Option<&'a str>, String
     }
 }
 
-/// Iterates over the members of a tar archive. The caller must read or skip the content of each.
+/// Iterates over the members of a tar archive. The caller must read or skip each member's content.
 struct Members<'a> {
     input: Gunzip<'a>,
     /// The name of the next member, if it does not fit into its header.
@@ -199,8 +200,8 @@ impl Members<'_> {
     }
 }
 
-/// Returns the name in a header. The POSIX format may store the start of a long path in a second
-/// field.
+/// Returns the name in a header. The POSIX format may store the beginning of a long path in a
+/// second field.
 fn name_of(header: &[u8; BLOCK]) -> String {
     let name = text_of(&header[..100]);
     let prefix = text_of(&header[345..500]);

@@ -12,7 +12,7 @@ const FILE: EntryType = EntryType::Regular;
 const LIB: Part<'_> = ("a-1.0.0/src/lib.rs", FILE, b"struct A;");
 const TOML: Part<'_> = ("a-1.0.0/Cargo.toml", FILE, b"[package]");
 
-/// Builds an archive with these members. Their names are written unchanged.
+/// Builds an archive with the given members. Their names are written unchanged.
 fn archive(members: &[Part<'_>]) -> Vec<u8> {
     let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     for (name, sort, content) in members {

@@ -1,5 +1,5 @@
-//! Changes the declarations of modules that move: `pub mod cup;` becomes the declaration of its
-//! group's module.
+//! Changes the declarations of moved modules: `pub mod cup;` becomes the declaration of its group's
+//! module.
 
 use std::cmp::Ordering;
 
@@ -66,7 +66,7 @@ fn name_of(module: &ItemMod) -> String {
     strip_raw_prefix(&module.ident.to_string())
 }
 
-/// Checks that a declaration has no parts that would be lost.
+/// Checks that a declaration contains nothing that would be lost.
 fn check_form(path: &str, source: &Source<'_>, name: &str) -> Result<(), Obstruction> {
     let Some(declared) = find_declaration(source, name) else {
         return Ok(());

@@ -1,8 +1,8 @@
 //! Rewrites the paths in a package whose modules move.
 //!
-//! The modules of the package are read like rustc reads them (`modules.rs`), and every path in
-//! their code is resolved as far as it names modules (`resolve.rs`). The new locations of these
-//! modules determine which segments change (`rewrite.rs`):
+//! The package's modules are read the way rustc reads them (`modules.rs`), and every path in their
+//! code is resolved as far as it names modules (`resolve.rs`). The new locations of these modules
+//! determine which segments change (`rewrite.rs`):
 //!
 //! ```text
 //! api::v1 moves to api::cache::v1
@@ -11,8 +11,8 @@
 //! super::settings in controller::cup, which moves a level down: super::super::settings
 //! ```
 //!
-//! Only these segments are replaced. All other bytes of a file stay the same. Nothing is rewritten
-//! where a path may not be code, as in an attribute, a string in an attribute or macro arguments
+//! Only these segments are replaced. All other bytes in a file stay the same. Nothing is rewritten
+//! where a path may not be code, e.g. in an attribute, a string in an attribute or macro arguments
 //! that are not expressions, or where a glob import would bring in a different item. Such a place
 //! is an [`Obstruction`].
 

@@ -12,9 +12,9 @@ use crate::paths::folder_of;
 /// Index of a module.
 pub(super) type ModuleId = usize;
 
-/// A module in one of the crates of the package.
+/// A module in one of the package's crates.
 pub(super) struct Module {
-    /// True for a module of the library.
+    /// True for modules of the library.
     pub(super) is_library: bool,
     /// Path within its crate.
     pub(super) path: Vec<String>,
@@ -53,7 +53,7 @@ pub(super) struct UsePath {
 }
 
 impl Scope {
-    /// Adds the names of an import.
+    /// Adds the names introduced by an import.
     pub(super) fn add_import(&mut self, import: &syn::ItemUse) {
         self.add_tree(&import.tree, import.leading_colon.is_some(), &mut Vec::new());
     }
@@ -118,7 +118,7 @@ struct ModuleFile<'f> {
 }
 
 impl<'t> Modules<'t> {
-    /// Reads the modules of all crates of a package.
+    /// Reads the modules of all crates in a package.
     ///
     /// # Errors
     /// Fails with files that cannot be parsed, and with `path` attributes that the moves break.
@@ -158,8 +158,8 @@ impl<'t> Modules<'t> {
         });
     }
 
-    /// Reads library files that no other file declares as a module, such as those declared by a
-    /// macro.
+    /// Reads library files that no other file declares as a module, e.g. because a macro declares
+    /// them.
     fn read_orphans(&mut self) {
         let refused = self
             .obstructions
@@ -252,8 +252,8 @@ impl<'t> Modules<'t> {
         id
     }
 
-    /// Reads a module that another module declares. Takes the content of an inline module out of
-    /// the item.
+    /// Reads a module declared by another module. Moves the content of an inline module out of the
+    /// item.
     fn add_child(
         &mut self,
         above: &ModuleFile<'_>,

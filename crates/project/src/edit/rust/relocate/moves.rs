@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The modules of a library that move, by their path in the crate.
 #[derive(Clone, Debug, Default)]
 pub struct ModuleMoves {
-    /// New paths by old path; `None` for a module that only contained modules that move, and is
-    /// gone afterwards.
+    /// New paths by old path; `None` for a module that only contained moved modules and ceases to
+    /// exist.
     moves: BTreeMap<Vec<String>, Option<Vec<String>>>,
 }
 
@@ -17,7 +17,7 @@ pub enum FileFate {
     Stays,
     /// The file moves to this path.
     Moves(String),
-    /// The file belongs to a module that is gone.
+    /// The file belongs to a module that ceases to exist.
     Gone,
 }
 
@@ -30,7 +30,8 @@ impl ModuleMoves {
         }
     }
 
-    /// Records that a module is gone, unless it moves itself. Another module may move to its path.
+    /// Records that a module ceases to exist, unless it moves itself. Another module may move to
+    /// its path.
     pub fn insert_gone(&mut self, module: &[String]) {
         self.moves.entry(module.to_vec()).or_insert(None);
     }
@@ -41,7 +42,7 @@ impl ModuleMoves {
         moves.filter_map(|(from, to)| Some((from.as_slice(), to.as_deref()?)))
     }
 
-    /// Returns the modules that are gone.
+    /// Returns the modules that cease to exist.
     pub fn gone(&self) -> impl Iterator<Item = &[String]> {
         let moves = self.moves.iter();
         moves
@@ -49,7 +50,7 @@ impl ModuleMoves {
             .map(|(from, _)| from.as_slice())
     }
 
-    /// Returns the path of a module after the moves; `None` if the module is gone.
+    /// Returns a module's path after the moves; `None` if the module ceases to exist.
     pub(super) fn target(&self, module: &[String]) -> Option<Vec<String>> {
         for length in (0..=module.len()).rev() {
             if let Some(to) = self.moves.get(&module[..length]) {
@@ -88,7 +89,7 @@ impl ModuleMoves {
             let Some(to) = to else { return FileFate::Gone };
             let to = to.join("/");
             return FileFate::Moves(match folders.checked_sub(length) {
-                // The file of the module itself.
+                // The module's own file.
                 None => format!("src/{to}.rs"),
                 Some(_) => {
                     let rest: Vec<&str> = parts[length..folders].iter().map(String::as_str).collect();

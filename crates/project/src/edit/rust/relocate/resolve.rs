@@ -1,17 +1,17 @@
-//! Resolves the leading segments of a path that name modules of the package.
+//! Resolves the leading path segments that name modules of the package.
 
 use std::cell::RefCell;
 
 use super::modules::{Module, ModuleId, Modules, Name, Scope, UsePath};
 
-/// A segment of a path that names a module.
+/// A path segment that names a module.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hop {
     pub(super) module: ModuleId,
     pub(super) how: How,
 }
 
-/// The way in which a segment names a module.
+/// How a segment names a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     /// `crate`, `self`, `super` or the name of the library.
@@ -54,7 +54,7 @@ impl<'m, 't> Resolver<'m, 't> {
         &self.modules.all[id]
     }
 
-    /// Returns the modules that the leading segments of a path name.
+    /// Returns the modules named by the leading segments of a path.
     pub(super) fn walk(&self, place: Place<'_>, is_global: bool, segments: &[&str]) -> Vec<Hop> {
         let mut hops: Vec<Hop> = Vec::new();
         for segment in segments {
@@ -80,7 +80,7 @@ impl<'m, 't> Resolver<'m, 't> {
         Some((self.module(module).parent?, How::Start))
     }
 
-    /// Returns the library if a path from another crate names it.
+    /// Returns the library if a path in another crate names it.
     fn find_crate(&self, from: ModuleId, name: &str) -> Option<(ModuleId, How)> {
         let root = self.modules.library_root?;
         let is_library = name == self.modules.library && !self.module(from).is_library;
@@ -142,7 +142,7 @@ impl<'m, 't> Resolver<'m, 't> {
         })
     }
 
-    /// Returns the module that a complete path names.
+    /// Returns the module named by a complete path.
     pub(super) fn resolve(&self, place: Place<'_>, path: &UsePath) -> Option<ModuleId> {
         let segments: Vec<&str> = path.segments.iter().map(String::as_str).collect();
         let hops = self.walk(place, path.is_global, &segments);

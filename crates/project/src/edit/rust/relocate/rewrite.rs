@@ -41,7 +41,7 @@ impl WrittenPath {
             .collect()
     }
 
-    /// Returns the path as shown in messages.
+    /// Formats the path for messages.
     pub(super) fn shown(&self) -> String {
         let start = if self.is_global { "::" } else { "" };
         format!("{start}{}", self.names().join("::"))
@@ -58,7 +58,7 @@ pub(super) struct Rewrite<'r, 't> {
     pub(super) modules: &'r Modules<'t>,
     /// The module that contains the path.
     pub(super) module: ModuleId,
-    /// The modules that the leading segments name.
+    /// The modules named by the leading segments.
     pub(super) hops: &'r [Hop],
     pub(super) path: &'r WrittenPath,
 }
@@ -102,7 +102,7 @@ impl Rewrite<'_, '_> {
         }
     }
 
-    /// Returns the module that the leading `super`s reach from the new location of this module.
+    /// Returns the module reached by the leading `super`s from this module's new location.
     fn parent_after_move(&self) -> Option<Vec<String>> {
         let names = &self.path.names()[..self.supers()];
         let count = names.iter().filter(|name| **name == "super").count();
@@ -190,7 +190,7 @@ impl Rewrite<'_, '_> {
         Ok(())
     }
 
-    /// Adds the edits for a segment declared by the module before it. They start below the closest
+    /// Adds the edits for a segment declared by the preceding module. They start below the closest
     /// preceding module that will still contain the target.
     fn reach_child(&self, index: usize, edits: &mut Vec<Edit>) -> Result<(), String> {
         let target = self.target(self.hops[index].module)?;

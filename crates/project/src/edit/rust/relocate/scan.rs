@@ -1,4 +1,4 @@
-//! Finds the paths in the code of modules.
+//! Finds the paths in modules' code.
 //!
 //! Code is read as tokens, because a path looks the same in types, expressions, patterns,
 //! visibilities and macro arguments. Imports, blocks with their own imports, attributes and macros
@@ -110,7 +110,7 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// Scans what starts at a token, and returns the index of the token after it.
+    /// Scans the construct that starts at a token, and returns the index of the token after it.
     fn scan_token(&mut self, tokens: &[TokenTree], at: usize, context: &mut Context) -> usize {
         match &tokens[at] {
             TokenTree::Punct(punct) if punct.as_char() == '#' => {
@@ -139,7 +139,8 @@ impl Scanner<'_, '_> {
                 None => at + 1,
             },
             TokenTree::Ident(word) if word == "mod" => match tokens.get(at + 2) {
-                // `Modules` has taken the content of all inline modules except those in functions.
+                // `Modules` has removed the content of all inline modules except those in
+                // functions.
                 Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => {
                     let reason = "a module in a function";
                     self.scan_opaque(body.stream(), reason, context);
@@ -378,7 +379,8 @@ impl Scanner<'_, '_> {
         self.obstruct(context.module, path.start(), reason, help);
     }
 
-    /// Checks that a name that is not a module of the package does not become one.
+    /// Checks that a name that does not refer to a module of the package still won't after the
+    /// moves.
     fn check_added_name(&mut self, path: &WrittenPath, place: Place<'_>) {
         let name = &path.segments[0].name;
         if path.is_global || self.resolver.is_bound(place, name) {
@@ -412,7 +414,7 @@ impl Scanner<'_, '_> {
     }
 }
 
-/// The reason for tokens in attributes.
+/// Why tokens in attributes are opaque.
 const ATTRIBUTE: &str = "an attribute";
 
 fn is_punct(tokens: &[TokenTree], at: usize, wanted: char) -> bool {

@@ -246,7 +246,7 @@ fn reports_uncertain_paths() {
             assert_eq!(found[0], expected);
         }
     }
-    // After following the advice, there are no obstructions.
+    // After following the advice, no obstructions remain.
     for (path, text) in [
         (
             "src/settings.rs",
