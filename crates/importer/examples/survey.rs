@@ -29,7 +29,7 @@ struct Counts {
     refused: usize,
     types: usize,
     shared: usize,
-    /// Warnings of the importer and of the generator, grouped by message.
+    /// Warnings from the importer and the generator, grouped by message.
     warnings: BTreeMap<String, Warnings>,
 }
 
@@ -207,8 +207,8 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Marks the first version as served and stored if no version is: some catalogues have one file per
-/// version.
+/// Marks the first version as served and stored if no version is: some catalogues contain one file
+/// per version.
 fn complete(mut document: Value) -> Value {
     if document["spec"]["group"]
         .as_str()

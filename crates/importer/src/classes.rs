@@ -203,13 +203,13 @@ impl<'k> Classes<'k> {
         self.note(id, schema, path, is_field)
     }
 
-    /// Returns the type of a shape, or the number of the shape if it has none yet.
+    /// Returns the type for a shape, or the shape's number if there is no type yet.
     fn known(&mut self, shape: &Schema) -> Result<usize, usize> {
         let number = self.shapes.number(shape);
         self.by_shape.get(&number).copied().ok_or(number)
     }
 
-    /// Drops what only serves to find the types of further schemas.
+    /// Drops the data that is only needed to look up types for further schemas.
     pub(crate) fn forget_shapes(&mut self) {
         self.by_shape = BTreeMap::new();
         self.shapes = Interner::default();
@@ -224,8 +224,9 @@ impl<'k> Classes<'k> {
         Ty::Class(id)
     }
 
-    /// Chooses the description of each type. A type of items or map values gets their description,
-    /// because they cannot have their own. Otherwise the description of any field will do.
+    /// Chooses the description of each type. The type of list items or map values gets their
+    /// description, because they cannot have their own. Otherwise the description of any field will
+    /// do.
     pub(crate) fn describe(&mut self) {
         for class in self.list.iter_mut().filter(|class| !class.is_root) {
             let all_described = class.uses.iter().all(|place| place.description.is_some());
@@ -252,7 +253,7 @@ fn first_sentence(text: &str) -> &str {
     paragraph[..end.unwrap_or(paragraph.len())].trim_end()
 }
 
-/// Returns whether an object has content that the schema does not describe.
+/// Returns whether an object may contain fields that the schema does not describe.
 fn is_open(schema: &Schema) -> bool {
     schema.preserve_unknown_fields || schema.embedded_resource
 }
@@ -294,7 +295,7 @@ fn variants(schema: &Schema) -> Option<Vec<(String, String)>> {
 }
 
 impl Ty {
-    /// Calls a function with each class that the type mentions.
+    /// Calls a function for each class that the type mentions.
     pub(crate) fn each_class(&self, look: &mut dyn FnMut(usize)) {
         match self {
             Ty::Class(id) => look(*id),

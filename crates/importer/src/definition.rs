@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::clean::clean;
 use crate::v1beta1::convert_definition;
 
-/// The definition of one kind.
+/// The definition of a kind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Definition {
     pub(crate) group: String,
@@ -35,7 +35,7 @@ pub(crate) struct Names {
     pub(crate) categories: Vec<String>,
 }
 
-/// One item of `spec.versions`.
+/// An item of `spec.versions`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Version {
     pub(crate) name: String,
@@ -51,7 +51,7 @@ pub(crate) struct Version {
     pub(crate) schema: Schema,
 }
 
-/// One item of `additionalPrinterColumns`.
+/// An item of `additionalPrinterColumns`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Column {
@@ -73,7 +73,7 @@ pub(crate) struct Scale {
     pub(crate) label_selector_path: Option<String>,
 }
 
-/// `spec.conversion` of the strategy `Webhook`.
+/// `spec.conversion` with the strategy `Webhook`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Conversion {
     pub(crate) service: Option<Service>,
@@ -101,8 +101,8 @@ impl Definition {
     /// Reads a definition. Adds a warning for everything that has no counterpart in Rust source.
     ///
     /// # Errors
-    /// If it is not a definition of `apiextensions.k8s.io`, if names are missing, or if the schema
-    /// of a version is invalid.
+    /// Returns an error if the document is not an `apiextensions.k8s.io` definition, if names are
+    /// missing, or if the schema of a version is invalid.
     pub(crate) fn read(
         document: Value,
         diagnostics: &mut Vec<Diagnostic<String>>,

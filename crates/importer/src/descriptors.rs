@@ -11,11 +11,11 @@ use crate::structs::{FieldText, Finished};
 /// A field, as the index of its struct and its index in the struct.
 type FieldId = (usize, usize);
 
-/// The struct with the fields of `spec` or `status`, and the prefix of their paths in it.
+/// The struct that contains the fields of `spec` or `status`, and the prefix of their paths in it.
 pub(crate) type PartRoot = (Option<usize>, &'static str);
 
 /// Assigns descriptors to fields. If several paths lead to the same field of a type, it only gets a
-/// descriptor if they all have the same one.
+/// descriptor if all paths have the same descriptor.
 ///
 /// Returns the descriptors without a field, as `spec` or `status` and a path.
 pub(crate) fn place_descriptors(
@@ -51,7 +51,7 @@ pub(crate) fn place_descriptors(
     unplaced
 }
 
-/// Finds the field at a path such as `servers[0].memory` in a struct. Returns `None` inside of a
+/// Finds the field at a path such as `servers[0].memory` in a struct. Returns `None` inside a
 /// schema that is written out, because it hides the markers of its type.
 fn find_field(
     root: usize,
@@ -80,7 +80,7 @@ fn find_field(
     None
 }
 
-/// Returns the struct of a field, or of the items of a list field.
+/// Returns the struct that is the type of a field or of a list field's items.
 fn class_of(field: &FieldText, lists: usize) -> Option<usize> {
     let mut markers: Option<&Markers> = Some(&field.markers);
     let mut ty = &field.ty;

@@ -1,4 +1,4 @@
-//! Prints one version of a kind as a source file.
+//! Prints a version of a kind as a source file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,10 +17,10 @@ use crate::source::{Printer, find_imports, has_map, print_shared_uses, print_use
 use crate::structs::{Finished, finish};
 use crate::words::{object_name, type_stem};
 
-/// The Rust source of one version of a kind.
+/// The Rust source for a version of a kind.
 ///
-/// [`Module::new`] names the types. Then types that other files have too are shared, and finally
-/// all types are finished.
+/// [`Module::new`] names the types. Then types that other files contain as well are shared, and
+/// finally all types are finished.
 pub(crate) struct Module<'a> {
     definition: &'a Definition,
     version: &'a Version,
@@ -29,7 +29,7 @@ pub(crate) struct Module<'a> {
     /// The finished types, by index.
     pub(crate) finished: BTreeMap<usize, Finished>,
     status: Option<usize>,
-    /// The types that are in another file, by index, with the path of its module.
+    /// The types defined in another file, by index, with the path of its module.
     shared: BTreeMap<usize, String>,
     /// `#[csv(…)]` on the kind.
     csv: CsvKind,
@@ -94,13 +94,13 @@ impl<'a> Module<'a> {
     /// `spec` or `status` and a path.
     pub(crate) fn describe(&mut self, csv: &CsvMarkers) -> BTreeSet<(&'static str, String)> {
         self.csv = csv.of_kind.clone();
-        // Without a `Spec` struct, `spec` may be a field of the struct of the kind.
+        // Without a `Spec` struct, `spec` may be a field of the kind's struct.
         let prefix = if self.root.no_spec { "spec." } else { "" };
         let parts = ((Some(0), prefix), (self.status, ""));
         place_descriptors(csv, parts, &self.classes, &mut self.finished)
     }
 
-    /// Returns a warning for everything that could not be kept.
+    /// Returns a warning for everything that could not be preserved.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = Diagnostic> {
         let Definition { group, names, .. } = self.definition;
         let place = format!("{}.{group}, version {}", names.plural, self.version.name);

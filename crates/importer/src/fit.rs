@@ -1,10 +1,10 @@
-//! Computes the markers with which a Rust type gets a given schema.
+//! Computes the markers that give a Rust type a particular schema.
 //!
 //! This module does not predict the effect of markers. It proposes markers for the difference
 //! between two schemas and runs the schema builder that both front ends use. If the result differs
-//! from the wanted schema, the schema is written out in source (`schema = { … }`). If that differs
-//! too or has errors, the user is warned. So a change in the meaning of a marker makes the output
-//! longer but never wrong.
+//! from the expected schema, the schema is written out in source (`schema = { … }`). If that
+//! differs as well or contains errors, the user is warned. So a change in the meaning of a marker
+//! makes the output longer but never wrong.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use rbuilder_schema::{
     Container, Key, Markers, Role, Schema, Shape, Slot, Topology, assemble, check_literal, check_structural,
 };
 
-/// Markers that do not result in the wanted schema.
+/// Markers that do not result in the expected schema.
 pub(crate) struct Misfit {
     /// The closest markers.
     pub(crate) markers: Markers,
@@ -24,7 +24,7 @@ pub(crate) struct Misfit {
 /// Returns the markers that turn `own`, the schema of a Rust type, into `wanted`.
 ///
 /// # Errors
-/// If there are none.
+/// Returns a misfit if there are no such markers.
 pub(crate) fn fit(wanted: &Schema, own: &Arc<Schema>) -> Result<Markers, Box<Misfit>> {
     if *wanted == **own {
         return Ok(Markers::default());
@@ -69,7 +69,7 @@ fn first_difference(wanted: &Schema, made: &Schema) -> String {
     format!("`{}` cannot be written", differ.next().map_or("", String::as_str))
 }
 
-/// Returns the schema of a value with these markers.
+/// Returns a value's schema with these markers applied.
 pub(crate) fn apply(markers: &Markers, own: &Arc<Schema>) -> Option<Schema> {
     let container = Container {
         shape: Shape::Transparent(0),
@@ -96,7 +96,7 @@ pub(crate) fn literal(wanted: &Schema, own: &Schema) -> Markers {
     }
 }
 
-/// Returns the keys that `description = "…"` states.
+/// Returns the keys set by `description = "…"`.
 pub(crate) fn state_description(description: Option<Arc<str>>) -> Option<Box<Schema>> {
     let stated = Schema {
         description: Some(description?),
@@ -105,7 +105,7 @@ pub(crate) fn state_description(description: Option<Arc<str>>) -> Option<Box<Sch
     Some(Box::new(stated))
 }
 
-/// Returns the description to state, which is empty to remove that of the type.
+/// Returns the description to set. An empty description removes the type's.
 fn described(wanted: &Schema, own: &Schema) -> Option<Arc<str>> {
     let differs = wanted.description != own.description;
     differs.then(|| wanted.description.clone().unwrap_or_default())
@@ -115,7 +115,7 @@ fn described(wanted: &Schema, own: &Schema) -> Option<Arc<str>> {
 fn difference(wanted: &Schema, own: &Schema) -> Markers {
     let is_stated = |key: &Key| match key.role {
         Role::Words => !key.is_same(wanted, own),
-        // A field cannot have another type than the program reads.
+        // A field cannot have a different type than the program reads.
         _ => !key.argument.is_empty() && key.name != "type" && !key.is_same(wanted, own),
     };
     let mut stated = wanted.only(is_stated);

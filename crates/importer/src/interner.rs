@@ -1,5 +1,5 @@
-//! Numbers schemas, so that equal ones are found by number. Comparing or serializing a schema again at
-//! each level above it would take quadratic time.
+//! Numbers schemas, so that equal schemas are found by number. Comparing or serializing a schema
+//! again at each level above it would take quadratic time.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use rbuilder_schema::Schema;
 
-/// Assigns numbers to schemas. Equal schemas have equal numbers.
+/// Assigns numbers to schemas. Equal schemas get the same number.
 #[derive(Default)]
 pub(crate) struct Interner {
     /// Numbers by content: the schema without its parts, and the numbers of the parts.
     by_content: BTreeMap<String, usize>,
-    /// Numbered parts by address. Holding the `Arc` prevents another part from getting the address.
+    /// Numbered parts by address. Holding the `Arc` prevents other parts from reusing the address.
     by_address: BTreeMap<*const Schema, (Arc<Schema>, usize)>,
 }
 

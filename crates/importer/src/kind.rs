@@ -9,7 +9,7 @@ use crate::definition::{Column, Conversion, Definition, Scale, Version};
 use crate::print::{Meta, literal, rule_arg, string_literal};
 use crate::words::object_name;
 
-/// The shape of the objects of one version.
+/// The shape of objects in a single version.
 #[derive(Debug, Default)]
 pub(crate) struct Root {
     /// The schema of the struct that derives `CustomResource`.
@@ -184,7 +184,7 @@ pub(crate) fn kube_args(
 /// Returns the arguments of `#[crd(…)]` on a kind. Each becomes an attribute.
 pub(crate) fn crd_args(definition: &Definition, version: &Version, root: &Root) -> Vec<Meta> {
     let mut args = Vec::new();
-    // Settings of the whole definition are on the stored version.
+    // Settings of the entire definition are on the stored version.
     if version.is_stored {
         for (name, pairs) in [
             ("annotation", &definition.annotations),

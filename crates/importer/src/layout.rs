@@ -1,5 +1,5 @@
-//! Files and modules. Each version has a folder, inside of a folder for its group if there are
-//! several groups.
+//! Files and modules. Each version has a folder, which is inside a folder for its group if there
+//! are several groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,24 +30,24 @@ pub struct SourceFile {
 pub struct ModuleFolder {
     /// Path relative to the folder of the types. Empty for that folder itself.
     pub path: String,
-    /// The names of the modules, sorted.
+    /// The sorted names of the modules.
     pub modules: Vec<String>,
-    /// The text of `mod.rs`, to be written if there is none yet.
+    /// The text of `mod.rs`, for folders without one.
     pub text: String,
 }
 
-/// The types of definitions. There are no files if the diagnostics contain an error.
+/// The types for a set of definitions. There are no files if the diagnostics contain an error.
 #[derive(Clone, Debug, Default)]
 pub struct Imported {
     /// The source files, sorted by path: one for each version of a kind.
     pub files: Vec<SourceFile>,
     /// The folders that declare them as modules, sorted by path.
     pub folders: Vec<ModuleFolder>,
-    /// Errors, and a warning for everything that could not be kept.
+    /// Errors, and a warning for everything that could not be preserved.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Definitions that have been read. They take less memory than the documents that they were read from.
+/// Parsed definitions. They take less memory than the documents.
 #[derive(Debug, Default)]
 pub struct Definitions {
     read: Vec<Definition>,
@@ -55,7 +55,7 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Reads a document. Ignores one that is not a definition.
+    /// Reads a document. Ignores documents that are not definitions.
     pub fn add(&mut self, document: Value) {
         if !is_definition(&document) {
             return;
@@ -71,7 +71,7 @@ impl Definitions {
         self.read.is_empty() && self.diagnostics.is_empty()
     }
 
-    /// Writes the types of all versions. The parameters are those of
+    /// Writes the types of all versions. For the parameters, see
     /// [`import_definitions`](crate::import_definitions).
     pub fn import(&self, minor: Minor, shares: bool) -> Imported {
         import(self, minor, shares)
@@ -141,7 +141,7 @@ fn import(read: &Definitions, minor: Minor, shares: bool) -> Imported {
 /// The name of modules with shared types.
 const SHARED: &str = "shared";
 
-/// Moves types that several files have to shared modules.
+/// Moves types that several files contain to shared modules.
 fn share(modules: &mut [Module<'_>], places: &[(String, String)]) -> Vec<SharedType> {
     let files: Vec<(&str, &Classes<'_>)> = modules
         .iter()
@@ -150,8 +150,7 @@ fn share(modules: &mut [Module<'_>], places: &[(String, String)]) -> Vec<SharedT
         .collect();
     let found = find_shared(&files);
     for shared in &found {
-        // The description of a type depends on all of its uses, so tell each file about all of
-        // them.
+        // A type's description depends on all of its uses, so tell each file about all of them.
         let uses = shared.uses().iter();
         let uses: Vec<Use> = uses
             .flat_map(|(file, id)| modules[*file].classes.list[*id].uses.clone())

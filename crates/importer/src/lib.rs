@@ -5,9 +5,9 @@
 //! documents ─▶ definitions ─▶ shapes, one type each ─▶ names ─▶ markers ─▶ source text
 //! ```
 //!
-//! To find the markers of a field, the importer runs the schema builder of `rbuilder-schema`, which
-//! also creates the manifests. If the result differs from the definition, the schema is written out
-//! in source. What cannot be kept even then is a warning, one for each cause.
+//! To find a field's markers, the importer runs the schema builder of `rbuilder-schema`, which also
+//! creates the manifests. If the result differs from the definition, the schema is written out in
+//! source. If even that cannot preserve something, there is a warning for each cause.
 //!
 //! This crate performs no I/O: it takes documents as JSON values and returns source text.
 
@@ -42,14 +42,13 @@ pub use rbuilder_catalogue::Minor;
 pub use single::{ImportedKind, ImportedVersion, import_kind};
 pub use v1beta1::convert_definition;
 
-/// An error or a warning about a place in a definition: its name, the version, and the path of a
-/// field.
+/// An error or a warning about a place in a definition: its name, the version, and a field path.
 pub type Diagnostic = rbuilder_diagnostic::Diagnostic<String>;
 
 /// Writes the types of all versions of the definitions. Ignores documents that are not definitions.
 ///
 /// `minor` is the Kubernetes version for which the program enables k8s-openapi. If `shares` is set,
-/// a type that several files have is written once, in a module `shared` of their common folder.
+/// a type needed in several files is written once, in a module `shared` in their common folder.
 /// Otherwise, every file is self-contained.
 pub fn import_definitions(documents: &[Value], minor: Minor, shares: bool) -> Imported {
     let mut definitions = Definitions::default();

@@ -13,8 +13,7 @@ const LINTS: &[Lint] = &[
     ("rustdoc::invalid_html_tags", |line| line.contains('<')),
 ];
 
-/// Returns attributes that allow the lints that the documentation of a file may violate, or an
-/// empty string.
+/// Returns attributes that allow the lints violated by a file's documentation, or an empty string.
 pub(crate) fn allow_doc_lints(source: &str) -> String {
     let docs = || {
         source
@@ -36,7 +35,7 @@ fn is_item(line: &str) -> bool {
     line.starts_with(['-', '*', '>']) || number.len() < line.len() && number.starts_with(['.', ')'])
 }
 
-/// Returns whether rustdoc would compile a part of a text as an example.
+/// Returns whether rustdoc would compile part of a text as an example.
 ///
 /// Rustdoc compiles blocks that are indented by four columns, and fenced blocks without another
 /// language. This function also returns true for an indented paragraph of a list item, which

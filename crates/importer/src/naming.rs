@@ -1,13 +1,13 @@
-//! Names of types: the last key on the path to a type, with as few further keys as necessary to be
+//! Type names: the last key on the path to a type, with as few further keys as necessary to be
 //! unique in the file.
 //!
 //! A field at `spec.solvers[].http01.ingress` is named `Ingress`. If another type has the same last
-//! key, the name also contains the nearest key that is not on the other's path: `Http01Ingress`. If
-//! there is none, it contains two keys; if these are not enough either, it contains as many keys as
-//! necessary from the end of the path.
+//! key, the name also contains the nearest key that is not on the other type's path:
+//! `Http01Ingress`. If there is no such key, it contains two keys; if these are not enough either,
+//! it contains as many keys as necessary from the end of the path.
 //!
-//! A type that is used in several places is named after their most frequent key. Names only depend
-//! on the schema of one version, so adding another definition to a folder does not change them.
+//! A type used in several places is named after their most frequent key. Names only depend on the
+//! schema of a single version, so adding another definition to a folder does not change them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -120,7 +120,7 @@ fn candidates(path: &[String], others: &[&[String]]) -> Vec<String> {
     names
 }
 
-/// Joins keys to one name. A key that starts with the keys before it replaces them.
+/// Joins keys into a single name. If a key starts with the preceding keys, it replaces them.
 fn joined(keys: &[&String]) -> String {
     keys.iter()
         .fold(String::new(), |name, key| match key.starts_with(name.as_str()) {
@@ -133,8 +133,8 @@ fn is_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_alphabetic())
 }
 
-/// Returns the path that names a type. Among the places with the most frequent key, this is the
-/// shortest path, or the first one if there are several.
+/// Returns the path that a type is named after. Among the places with the most frequent key, this
+/// is the shortest path, or the first if there are several.
 fn naming_path(class: &Class) -> Vec<String> {
     let is_empty_struct = class.schema.properties.is_empty() && class.schema.enumeration.is_empty();
     if is_empty_struct && class.uses.len() > 1 {

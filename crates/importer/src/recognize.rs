@@ -1,8 +1,8 @@
 //! Recognizes Kubernetes types by their schemas.
 //!
 //! Field names are not enough: `{key, name, optional}` may select from a Secret or from a
-//! ConfigMap. So a type is only used if rbuilder writes exactly the wanted schema for it, including
-//! the descriptions of fields. If a word differs, for example in a type of an older Kubernetes
+//! ConfigMap. So a type is only used if rbuilder generates exactly the same schema for it,
+//! including the descriptions of fields. If a word differs, e.g. in a type from an older Kubernetes
 //! version, we generate a struct.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rbuilder_catalogue::{Catalogue, Minor};
 use rbuilder_schema::{Role, Schema, SchemaType, known};
 
-/// The types of one Kubernetes minor, indexed by the names of their fields.
+/// The types in a Kubernetes minor version, indexed by the names of their fields.
 pub(crate) struct KubernetesTypes {
     by_fields: BTreeMap<Vec<Arc<str>>, Vec<KubernetesType>>,
 }
@@ -39,8 +39,8 @@ impl KubernetesTypes {
         KubernetesTypes { by_fields }
     }
 
-    /// Finds a type with this schema, ignoring the description of the value. If there are several,
-    /// returns the one whose name is most similar to the name of the field.
+    /// Finds a type with this schema, ignoring the value's description. If there are several,
+    /// returns the type whose name is most similar to the field's name.
     pub(crate) fn find(&self, schema: &Schema, field: &str) -> Option<(&str, Arc<Schema>)> {
         let candidates = self.by_fields.get(&fields(schema))?;
         let wanted = without_field_keys(schema);

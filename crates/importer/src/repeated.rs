@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::Diagnostic;
 
-/// Merges warnings with the same message into the first one, which then names a second place and
+/// Merges warnings with the same message into the first, which then mentions a second place and
 /// counts the rest. Does not change errors.
 pub(crate) fn merge_repeated(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();

@@ -1,10 +1,10 @@
-//! Generates the sample of a kind: an object that its schema accepts.
+//! Generates a sample for a kind: an object that its schema accepts.
 //!
-//! The sample has the required fields and no others. Each has the simplest valid value: the default
-//! or the example of the schema, the first value of an enum, the number closest to 1, or the
-//! shortest matching string. If fields exclude or require each other, the first alternative that
-//! the schema accepts is used. CEL rules are not evaluated, but if a rule requires one of several
-//! fields, the first one is set.
+//! The sample contains only the required fields. Each has the simplest valid value: the default or
+//! the example in the schema, the first value of an enum, the number closest to 1, or the shortest
+//! matching string. If fields exclude or require each other, the first alternative that the schema
+//! accepts is used. CEL rules are not evaluated, but if a rule requires one of several fields, the
+//! first of them is set.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use serde_json::{Map, Number, Value, json};
 
 use crate::words::split_words;
 
-/// The name of objects, and the start of strings without constraints.
+/// Name used for generated objects, and prefix of unconstrained strings.
 const EXAMPLE: &str = "example";
 
-/// Maximum number of alternatives to try at one place, so that nested lists of alternatives
+/// Maximum number of alternatives to try in one place, so that nested lists of alternatives
 /// terminate.
 const MOST_TRIES: usize = 64;
 
 /// Maximum number of items, entries or characters. A larger sample would not be readable.
 const MOST: u64 = 64;
 
-/// Returns a value that the schema accepts. `key` is the name of the field.
+/// Returns a value that the schema accepts. `key` is the field name.
 pub(crate) fn sample_value(schema: &Schema, key: &str) -> Value {
     if !schema.all_of.is_empty() {
         return sample_within(&with_bounds_of_parts(schema), key);
@@ -33,7 +33,7 @@ pub(crate) fn sample_value(schema: &Schema, key: &str) -> Value {
     sample_within(schema, key)
 }
 
-/// Returns a value for a schema that includes the bounds of its `allOf`.
+/// Returns a value for a schema that includes the bounds in its `allOf`.
 fn sample_within(schema: &Schema, key: &str) -> Value {
     for value in [&schema.default, &schema.example].into_iter().flatten() {
         if !value.is_null() && validate(value, schema).is_ok() && matches_pattern(value, schema) {
@@ -106,8 +106,8 @@ fn object(schema: &Schema) -> Value {
         .unwrap_or(plain)
 }
 
-/// Returns variants of the value with one more optional field each, for constraints that only say
-/// what must not be absent.
+/// Returns variants of the value with one more optional field each, for constraints that only
+/// specify what must not be absent.
 fn with_each_field(value: &Value, schema: &Schema) -> Vec<Value> {
     let Value::Object(fields) = value else {
         return Vec::new();
@@ -162,7 +162,7 @@ fn numbered(text: &str, at: usize) -> String {
     }
 }
 
-/// Returns the lists of alternatives of a schema. Each requires a choice.
+/// Returns a schema's lists of alternatives. Each requires a choice.
 fn alternatives(schema: &Schema) -> Vec<&[Schema]> {
     let mut lists: Vec<&[Schema]> = [&schema.one_of, &schema.any_of]
         .into_iter()
@@ -175,7 +175,7 @@ fn alternatives(schema: &Schema) -> Vec<&[Schema]> {
     lists
 }
 
-/// Returns the value with everything that one alternative requires.
+/// Returns the value with everything that an alternative requires.
 fn with_branch(value: &Value, branch: &Schema, whole: &Schema) -> Value {
     if let Some(value) = branch.enumeration.first() {
         return value.clone();
@@ -204,7 +204,7 @@ fn with_branch(value: &Value, branch: &Schema, whole: &Schema) -> Value {
 
 /// Returns the first field of every CEL rule that requires one of several fields, unless one of
 /// them is set. Recognizes `has(self.a) || has(self.b)`, and the rule that controller-gen and
-/// rbuilder write for "exactly one of".
+/// rbuilder generate for "exactly one of".
 fn wanted_by_rules(schema: &Schema, fields: &Map<String, Value>) -> BTreeSet<String> {
     let mut wanted = BTreeSet::new();
     for rule in &schema.validations {
@@ -325,7 +325,7 @@ fn number(schema: &Schema) -> Value {
     }
 }
 
-/// Returns a valid string: an example of the format, a match of the pattern, or the words of the
+/// Returns a valid string: an example of the format, a match of the pattern, or the words in the
 /// field's name.
 fn string(schema: &Schema, key: &str) -> String {
     if let Some(example) = schema.format.as_deref().and_then(example_of_format) {

@@ -37,8 +37,8 @@ impl<'a> SharedFile<'a> {
         &self.modules[file].classes.list[id]
     }
 
-    /// Returns the types of parent folders that this file refers to, with the path of their module
-    /// and whether they are imported. A type whose name is taken is written with its path instead.
+    /// Returns the types in parent folders that this file refers to, with the path of their module
+    /// and whether they are imported. A type whose name is already used is referred to by path.
     fn types_above(&self) -> BTreeMap<(usize, usize), (String, bool)> {
         let mut taken: BTreeSet<&str> = self
             .own

@@ -1,9 +1,9 @@
-//! Sharing of types: a type that several files have is written once, in a module `shared`.
+//! Type sharing: a type that several files contain is written once, in a module `shared`.
 //!
-//! A type is shared if several files have it with the same name and schema, and all types that it
-//! refers to are shared too. It is written to `shared.rs` in the deepest common folder. If two
-//! shared types in a folder would have the same name, the one in more files wins, then the first
-//! one. The other one stays in its files.
+//! A type is shared if several files contain it with the same name and schema, and all types that
+//! it refers to are shared as well. It is written to `shared.rs` in the deepest common folder. If
+//! two shared types in a folder would have the same name, the type used in more files wins, then
+//! the first. The other type stays in its files.
 //!
 //! Names are assigned before types are shared, and files re-export the shared types. So adding a
 //! definition to a folder may move a type, but its old path stays valid.
@@ -25,7 +25,8 @@ pub(crate) struct SharedType {
     uses: Vec<(usize, usize)>,
 }
 
-/// Finds the types that files share. `files` contains the folder and the named types of each file.
+/// Finds types shared by several files. `files` contains the folder and the named types of each
+/// file.
 pub(crate) fn find_shared(files: &[(&str, &Classes<'_>)]) -> Vec<SharedType> {
     let mut found: BTreeMap<usize, SharedType> = BTreeMap::new();
     let mut identities = Identities::default();

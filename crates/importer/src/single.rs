@@ -1,4 +1,4 @@
-//! Imports one kind into a project that has its own files for it: the source of each version, and a
+//! Imports a kind into a project that has separate files for it: the source of each version, and a
 //! sample.
 
 use std::collections::BTreeSet;
@@ -23,7 +23,8 @@ pub struct ImportedKind {
     pub group: String,
     /// The kind: `Gadget`.
     pub kind: String,
-    /// The name of the struct of the whole object. This is the kind, unless that name is reserved.
+    /// The name of the struct for the entire object. This is the kind, unless that name is
+    /// reserved.
     pub object: String,
     /// The resource name: `gadgets`.
     pub plural: String,
@@ -33,7 +34,7 @@ pub struct ImportedKind {
     pub is_converted: bool,
     /// The versions, by name.
     pub versions: Vec<ImportedVersion>,
-    /// A warning for everything that could not be kept.
+    /// A warning for everything that could not be preserved.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -58,7 +59,7 @@ pub struct ImportedVersion {
 /// `#[csv(…)]` markers of the versions.
 ///
 /// # Errors
-/// The problems in the definition.
+/// Returns the problems in the definition.
 pub fn import_kind(
     document: &Value,
     minor: Minor,
@@ -102,7 +103,7 @@ pub fn import_kind(
 }
 
 /// Generates a sample without a status and without the fields that every object has. It contains
-/// the spec even if that is optional, because kube's types always have one.
+/// the spec even if that is optional, because kube's types always contain one.
 fn sample_of(version: &Version) -> Map<String, Value> {
     let mut schema: Schema = version.schema.clone();
     for name in ["apiVersion", "kind", "metadata", "status"] {

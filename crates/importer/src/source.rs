@@ -11,11 +11,11 @@ use crate::recognize::ANY_OBJECT;
 use crate::structs::{FieldText, Finished, is_camel_case, is_doc_comment};
 use crate::words::{VARIANT_RULES, identifier};
 
-/// Prints types of one definition.
+/// Prints the types for a definition.
 pub(crate) struct Printer<'a> {
     pub(crate) classes: &'a Classes<'a>,
     pub(crate) finished: &'a BTreeMap<usize, Finished>,
-    /// The k8s-openapi types that are imported. Others are written with their paths.
+    /// The imported k8s-openapi types. Others are referred to by path.
     pub(crate) imported: &'a BTreeSet<String>,
     /// Returns the name of a type in this file.
     pub(crate) name_of: &'a dyn Fn(usize) -> String,
@@ -57,7 +57,7 @@ impl Printer<'_> {
             .iter()
             .any(|field| is_plain(field) && has_snake_case(&field.ident))
         {
-            // Without it, the generator warns that nobody chose these names.
+            // Otherwise the generator warns that nobody chose these names.
             *text += "#[serde(rename_all = \"snake_case\")]\n";
         }
         if finished.fields.is_empty() && !finished.keeps_unknown {
@@ -272,7 +272,7 @@ fn print_doc(text: Option<&str>, indent: usize) -> String {
 
 fn print_markers(markers: &rbuilder_schema::Markers, ty: Option<&Ty>, indent: usize) -> String {
     let args = marker_args(markers, ty);
-    // On a kind, `#[kube(…)]` has the keys of kube alone.
+    // On a kind, `#[kube(…)]` only contains kube's own keys.
     let name = if indent > 0 { "kube" } else { "crd" };
     let mut text = String::new();
     if !args.is_empty() {

@@ -1,4 +1,4 @@
-//! Finishes classes: computes the markers with which each field gets its schema.
+//! Finishes classes: computes the markers that give each field its schema.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::words::{camel_case, field_name};
 pub(crate) struct Finished {
     /// The fields of a struct.
     pub(crate) fields: Vec<FieldText>,
-    /// True if a struct keeps fields that the schema does not define.
+    /// True if a struct preserves fields that the schema does not define.
     pub(crate) keeps_unknown: bool,
     /// Markers on the type.
     pub(crate) markers: Markers,
@@ -27,8 +27,8 @@ pub(crate) struct Finished {
     pub(crate) own: Arc<Schema>,
     /// True if the type can derive `Default`.
     pub(crate) has_default: bool,
-    /// What could not be kept, as the name of the field and a message. The name is empty for the
-    /// type itself.
+    /// What could not be preserved, as a field name and a message. The name is empty for the type
+    /// itself.
     pub(crate) lost: Vec<(String, String)>,
 }
 
@@ -155,7 +155,7 @@ fn finish_struct(class: &Class, finished: &BTreeMap<usize, Finished>) -> Finishe
         lost.push((String::new(), misfit.reason));
         Markers::default()
     });
-    // A schema that is written out drops the markers of its fields.
+    // A schema that is written out drops its fields' markers.
     if markers.schema.is_some() && dropped_object_meta(&wanted).is_some() {
         markers.embedded_object_meta = Some(false);
     }
@@ -173,16 +173,16 @@ fn finish_struct(class: &Class, finished: &BTreeMap<usize, Finished>) -> Finishe
     }
 }
 
-/// Returns whether the API server drops metadata in the value of a field. Ignores structs of this
-/// file, whose fields have their own markers. Import the definition as it is: only the user knows
-/// whether anything needs the metadata.
+/// Returns whether the API server drops metadata in a field's value. Ignores structs in this file,
+/// whose fields have their own markers. Import the definition unchanged: only the user knows
+/// whether the metadata is needed.
 fn drops_object_meta(class: &Class, member: &Member) -> bool {
     let is_metadata =
         &*member.wire == "metadata" && is_bare(&member.schema) && !class.schema.embedded_resource;
     !member.ty.has_class() && (is_metadata || dropped_object_meta(&member.schema).is_some())
 }
 
-/// Assembles the schema of the fields like both front ends. Writes out the schema of every field
+/// Assembles the schema from the fields like both front ends. Writes out the schema of every field
 /// with an error.
 fn assemble_fields(
     members: &[Member],
@@ -251,7 +251,7 @@ fn flattened(slot: usize) -> Field {
     }
 }
 
-/// Returns the schema of a type without field markers.
+/// Returns a type's schema without field markers.
 fn own_schema(ty: &Ty, finished: &BTreeMap<usize, Finished>) -> Arc<Schema> {
     match ty {
         Ty::Leaf("String") => of_type(SchemaType::String).into(),
@@ -293,7 +293,7 @@ fn undocumented(text: Option<&str>) -> Option<Arc<str>> {
 }
 
 /// Returns whether a doc comment can contain this description: `rbuilder-syntax` must read it
-/// unchanged, and rustdoc must not compile a part of it.
+/// unchanged, and rustdoc must not compile any part of it.
 pub(crate) fn is_doc_comment(text: &str) -> bool {
     let is_lost = |line: &str| {
         let start = line.trim_start();

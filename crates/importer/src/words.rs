@@ -1,4 +1,4 @@
-//! Converts names in JSON to names in Rust.
+//! Converts JSON names to Rust names.
 
 /// Keywords that can be raw identifiers.
 const RAW: &[&str] = &[
@@ -19,7 +19,7 @@ const WHOLE: &[(&str, &str)] = &[
     ("GitLab", "Gitlab"),
 ];
 
-/// Splits a name into words in lower case: `podCIDRs` becomes `pod`, `cidrs`.
+/// Splits a name into lower-case words: `podCIDRs` becomes `pod`, `cidrs`.
 pub(crate) fn split_words(name: &str) -> Vec<String> {
     let mut name = name.to_owned();
     for (from, to) in WHOLE {
@@ -95,7 +95,7 @@ pub(crate) fn module_name(kind: &str) -> String {
 }
 
 /// Kinds that cannot be the name of a struct in their file: keywords, and names that would shadow a
-/// type that the file or the code of a derive uses without a path.
+/// type that the file or derived code uses without a path.
 const HIDDEN_KINDS: &[&str] = &[
     "BTreeMap",
     "Box",
@@ -115,7 +115,7 @@ pub(crate) fn type_stem(kind: &str) -> String {
     capitalized(kind)
 }
 
-/// Returns the name of the struct of the whole object. This is the kind, unless that name is
+/// Returns the name of the struct for the entire object. This is the kind, unless that name is
 /// reserved.
 pub(crate) fn object_name(kind: &str) -> String {
     let stem = type_stem(kind);
@@ -151,8 +151,8 @@ fn capitalized(word: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// Returns the singular of a name of a list or map: `policies` becomes `policy`. Words that only
-/// look like a plural are unchanged.
+/// Returns the singular of a list or map name: `policies` becomes `policy`. Words that only look
+/// like a plural are unchanged.
 pub(crate) fn singular(name: &str) -> String {
     const NO_PLURALS: &[&str] = &[
         "series",
@@ -191,10 +191,10 @@ pub(crate) fn camel_case(field: &str) -> String {
     first + &words.map(capitalized).collect::<String>()
 }
 
-/// A `rename_all` rule of serde for variants, and its implementation.
+/// A serde `rename_all` rule for variants, and its implementation.
 pub(crate) type VariantRule = (&'static str, fn(&str) -> String);
 
-/// The `rename_all` rules of serde for variants.
+/// serde's `rename_all` rules for variants.
 pub(crate) const VARIANT_RULES: &[VariantRule] = &[
     ("camelCase", |name| {
         let mut letters = name.chars();

@@ -151,7 +151,7 @@ fn reports_descriptors_without_field() {
         let placed = spec.len() - unplaced.len();
         assert_eq!(version.text.contains("#[csv("), placed > 0, "{}", version.text);
     };
-    // The type has one marker for all places that use it.
+    // The type has a single marker for all places that use it.
     check(
         &[("first.name", named("Name")), ("second.name", named("Name"))],
         &[],
@@ -190,7 +190,7 @@ fn reports_descriptors_without_field() {
     );
 }
 
-/// If the object has another field, `spec` is a field of the struct that defines the kind.
+/// If the object contains another field, `spec` is a field of the struct that defines the kind.
 #[test]
 fn places_descriptors_on_spec_without_struct() {
     let mut definition = definition();

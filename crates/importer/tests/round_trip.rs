@@ -14,7 +14,7 @@ use rbuilder_importer::{Minor, import_definitions, is_definition};
 use serde_json::{Map, Value, json};
 use support::RoundTrip;
 
-/// Returns everything that went wrong: errors of either side, differences, and warnings about
+/// Returns everything that went wrong: errors on either side, differences, and warnings about
 /// losses.
 fn check(documents: &[Value]) -> Result<(), String> {
     let trip = RoundTrip::of(documents);
@@ -134,7 +134,7 @@ fn object(properties: Value) -> Value {
     json!({ "type": "object", "properties": properties })
 }
 
-/// A whole object with these properties.
+/// A complete object with these properties.
 fn root(properties: Value) -> Value {
     let mut root = object(properties);
     for (name, of_type) in [
@@ -227,8 +227,8 @@ fn schemas_without_rust_type_round_trip() {
     check_root(root(json!({ "spec": spec })));
 }
 
-/// Checks that a definition with a field of this schema is unchanged, and that the generator
-/// reports no warnings.
+/// Checks that a definition containing a field with this schema is unchanged, and that the
+/// generator reports no warnings.
 #[track_caller]
 fn check_unwarned(field: Value) {
     let documents = [definition(
@@ -240,7 +240,7 @@ fn check_unwarned(field: Value) {
     assert!(messages.is_empty(), "{field:#}: {messages:#?}");
 }
 
-/// The generator warns about names in snake case that no `rename_all` asks for.
+/// The generator warns about snake case names without a corresponding `rename_all`.
 #[test]
 fn snake_case_fields_need_no_warning() {
     let text = json!({ "type": "string" });
@@ -306,8 +306,8 @@ fn imports_unserved_kind() {
     assert!(messages[0].starts_with("warning: no version of `Gadget` is served"));
 }
 
-/// Checks that each cause is reported once, and that the generator does not warn about what is
-/// left.
+/// Checks that each cause is reported once, and that the generator does not warn about the
+/// remaining schema.
 #[test]
 fn removes_keys_without_effect() {
     let long = |bound: Value| json!({ "type": "integer", "format": "int64", "maximum": bound });
@@ -376,7 +376,7 @@ fn dropped_metadata_needs_no_warning() {
     defaulted["properties"]["metadata"]["default"] = json!({});
     let mut required = template.clone();
     required["required"] = json!(["metadata"]);
-    // The struct has its schema written out, so its fields have no markers.
+    // The struct's schema is written out, so its fields have no markers.
     let mut written_out = template.clone();
     written_out["x-kubernetes-preserve-unknown-fields"] = true.into();
     written_out["required"] = json!(["name"]);
@@ -446,7 +446,8 @@ fn rejects_invalid_definitions() {
     assert!(errors(wrong)[0].starts_with("invalid schema: unknown variant `text`"));
 }
 
-/// `v1beta1` has in `spec` what `v1` has in each version, and preserves unknown fields by default.
+/// `v1beta1` has fields in `spec` that `v1` has in each version, and preserves unknown fields by
+/// default.
 #[test]
 fn reads_v1beta1_like_v1() {
     let port = |key: &str| json!({ key: [{ "type": "string" }, { "type": "integer" }] });
@@ -478,7 +479,7 @@ fn reads_v1beta1_like_v1() {
     }
 }
 
-/// A struct with such a name would be a syntax error, or shadow a type that its fields use.
+/// A struct with such a name would be a syntax error, or shadow a type used by its fields.
 #[test]
 fn renames_structs_of_reserved_kinds() {
     let spec = json!({
@@ -547,7 +548,8 @@ fn names_are_short_and_stable() {
     );
 }
 
-/// A type that several files have is in their deepest common folder, and each file re-exports it.
+/// A type that several files contain is in their deepest common folder, and each file re-exports
+/// it.
 #[test]
 fn shares_types_in_common_folder() {
     let text = json!({ "type": "string" });
@@ -606,7 +608,7 @@ fn shares_types_in_common_folder() {
     );
 }
 
-/// A module cannot have two types of one name, so the one in more files is shared.
+/// A module cannot contain two types with the same name, so the type used in more files is shared.
 #[test]
 fn shares_type_of_most_files() {
     let kind = |name: &str, key: &str| {
@@ -634,7 +636,7 @@ fn shares_type_of_most_files() {
     assert_eq!(owners, ["v1/a.rs", "v1/b.rs", "v1/shared.rs"]);
 }
 
-/// Generates a schema of a value whose constraints do not contradict each other.
+/// Generates a schema for a value whose constraints do not contradict each other.
 fn value_schema() -> impl Strategy<Value = Value> {
     let text = prop_oneof![
         Just(json!({})),

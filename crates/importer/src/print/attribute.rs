@@ -2,14 +2,14 @@
 //!
 //! rustfmt formats attributes whose arguments are names, literals, and lists of these, and leaves
 //! other attributes alone. If an argument is an array, a map or a negative number, any layout is
-//! stable, so we use the same one.
+//! stable, so we use the same layout.
 
 use super::WIDTH;
 
-/// The maximum width of several arguments on one line (rustfmt's `attr_fn_like_width`).
+/// The maximum width of several arguments on a single line (rustfmt's `attr_fn_like_width`).
 const ARGUMENTS: usize = 70;
 
-/// One argument of an attribute.
+/// An attribute argument.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Meta {
     /// `name`, `name = value` or a value, as source text.
@@ -56,8 +56,8 @@ pub(crate) fn print_attribute(name: &str, items: Vec<Meta>, indent: usize) -> St
     format!("{margin}#[{}]\n", print(&whole, indent, indent + 2, end - 1))
 }
 
-/// Prints an argument that starts at `column` in a line with this indentation. If it fits on one
-/// line, it ends before the column `end`.
+/// Prints an argument that starts at `column` in a line with the given indentation. If it fits on
+/// one line, it ends before the column `end`.
 fn print(meta: &Meta, indent: usize, column: usize, end: usize) -> String {
     let Meta::List(name, items) = meta else {
         return meta.one_line();
@@ -95,7 +95,7 @@ fn nesting(items: &[Meta]) -> usize {
     depths.max().unwrap_or(0)
 }
 
-/// Returns whether every list in the arguments, at any depth, is short enough for one line.
+/// Returns whether every list in the arguments, at any depth, is short enough for a single line.
 fn all_fit(items: &[Meta]) -> bool {
     items.iter().all(|item| match item {
         Meta::Text(_) => true,

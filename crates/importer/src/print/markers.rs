@@ -7,7 +7,7 @@ use crate::classes::Ty;
 
 use super::{Meta, literal, string_literal};
 
-/// Returns the arguments of `#[crd(…)]` for markers, without the rules, which have their own
+/// Returns the arguments of `#[crd(…)]` for markers, without the rules, which get their own
 /// attributes.
 pub(crate) fn marker_args(markers: &Markers, ty: Option<&Ty>) -> Vec<Meta> {
     let mut args = Vec::new();
@@ -126,7 +126,7 @@ fn validation_args(constraints: &Schema) -> Vec<Meta> {
     stated.filter_map(arg).collect()
 }
 
-/// Returns the value of a key as in a manifest.
+/// Formats a key's value as in a manifest.
 fn value_of(key: &Key, schema: &Schema) -> Value {
     let alone = schema.only(|other| other.name == key.name);
     let mut value = serde_json::to_value(alone).unwrap_or_default();

@@ -25,7 +25,7 @@ impl TypeText {
         format!("{}<{}>", self.name, arguments.join(", "))
     }
 
-    /// Prints the type on as many lines as necessary. The first continues a line that ends at
+    /// Prints the type on as many lines as necessary. The first line continues a line that ends at
     /// `column`.
     fn lines(&self, indent: usize, column: usize) -> String {
         let line = self.one_line();

@@ -24,7 +24,7 @@ serde_json = "1"
 pub struct RoundTrip {
     /// The generated source.
     pub imported: Imported,
-    /// The diagnostics of the generator, errors first.
+    /// The generator's diagnostics, errors first.
     pub messages: Vec<String>,
     /// The paths at which a definition differs, with both values.
     pub differences: Vec<String>,
