@@ -1,7 +1,7 @@
-//! Objects of the built-in kinds of Kubernetes, as far as schemas say what is wrong with them.
+//! Objects of built-in kinds, as far as schemas can validate them.
 //!
-//! For these kinds the server has code instead of a schema: it accepts nothing that is refused here,
-//! but refuses more.
+//! The server validates these kinds in code, not with a schema: it rejects everything that is
+//! rejected here, and more.
 
 use rbuilder_schema::Schema;
 use serde_json::Value;
@@ -16,7 +16,7 @@ use crate::verdict::Failure;
 
 pub use crate::metadata::NameRule;
 
-/// One version of a built-in kind.
+/// A version of a built-in kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Builtin<'a> {
     /// The group; empty for the core group.
@@ -25,7 +25,7 @@ pub struct Builtin<'a> {
     pub version: &'a str,
     /// The kind, such as `ConfigMap`.
     pub kind: &'a str,
-    /// True if objects are in namespaces.
+    /// True if the kind is namespaced.
     pub is_namespaced: bool,
     /// The schema of the objects, including their metadata.
     pub schema: &'a Schema,
@@ -34,11 +34,10 @@ pub struct Builtin<'a> {
 }
 
 impl Builtin<'_> {
-    /// Decodes the body of a write. A body without `apiVersion` and `kind` gets both.
+    /// Decodes the body of a write. If the body lacks `apiVersion` and `kind`, they are added.
     ///
     /// # Errors
-    /// Returns the failure that the server answers with. Its words about values of the wrong type
-    /// may differ from the server's.
+    /// Returns the server's failure. The message may differ for values of the wrong type.
     pub fn decode(&self, body: &Body, fields: FieldValidation) -> Result<Decoded, Failure> {
         let Builtin { kind, version, .. } = *self;
         self.check_identity(body)?;
@@ -84,7 +83,7 @@ impl Builtin<'_> {
         })
     }
 
-    /// Refuses the object of another kind.
+    /// Rejects objects of another kind.
     fn check_identity(&self, body: &Body) -> Result<(), Failure> {
         let kind = self.kind;
         let Some(fields) = body.value().as_object() else {
@@ -107,7 +106,7 @@ impl Builtin<'_> {
         }
     }
 
-    /// Returns the violations of the schema outside of the metadata, and of the status: absent fields
+    /// Returns the schema violations, except those in the metadata and in the status: absent fields
     /// of a status are zero values in Go.
     fn find_violations(&self, object: &Value) -> Vec<crate::FieldError> {
         let mut undecided = Vec::new();

@@ -1,13 +1,13 @@
-//! A value and the old value that it replaces, as far as the schema says which one that is.
+//! Correlates a value with the old value that it replaces, as far as the schema allows.
 
 use rbuilder_schema::{ListType, Schema, SchemaType};
 use serde_json::{Map, Value};
 
 use crate::go;
 
-/// A value of an updated object and the value that it replaces.
+/// A value in an updated object and the value that it replaces.
 ///
-/// Fields are correlated by name, entries of maps by key, items of lists of type `map` by their
+/// Fields are correlated by name, map entries by key, and items of lists of type `map` by their
 /// keys. Items of other lists are not correlated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Correlated<'a> {
@@ -21,8 +21,7 @@ impl<'a> Correlated<'a> {
         Correlated { new, old, schema }
     }
 
-    /// Returns a field or an entry of a map. `None` if it is new, or if the schema does not define
-    /// it.
+    /// Returns a field or a map entry. `None` if it is new, or if the schema does not define it.
     pub(crate) fn key(self, name: &str) -> Option<Correlated<'a>> {
         let (new, old) = (self.new.as_object()?.get(name)?, self.old.as_object()?.get(name)?);
         let schema = self.schema.properties.get(name);
@@ -38,8 +37,8 @@ impl<'a> Correlated<'a> {
         Some(Correlated { new, old, schema })
     }
 
-    /// Returns whether nothing has changed. Lists of type `map` may be in another order. An object
-    /// with fields that the schema does not define has always changed.
+    /// Returns whether nothing has changed. Lists of type `map` may be in a different order. An
+    /// object with fields that the schema does not define counts as changed.
     pub(crate) fn is_same(self) -> bool {
         match (self.new, self.old) {
             (Value::Array(new), Value::Array(old)) => new.len() == old.len() && self.has_same_items(new, old),
@@ -66,14 +65,14 @@ impl<'a> Correlated<'a> {
     }
 }
 
-/// Returns true if the items of a list have keys.
+/// Returns true if the list items have keys.
 fn is_keyed(schema: &Schema) -> bool {
     schema.schema_type == Some(SchemaType::Array)
         && schema.list_type == Some(ListType::Map)
         && !schema.list_map_keys.is_empty()
 }
 
-/// Returns the old item with the keys of a new item, in a list of type `map`.
+/// Returns the old item with the same keys as a new item, in a list of type `map`.
 pub(crate) fn find_item<'a>(list: &Schema, old: &'a [Value], new: &Value) -> Option<&'a Value> {
     if !is_keyed(list) {
         return None;
@@ -86,7 +85,7 @@ pub(crate) fn find_item<'a>(list: &Schema, old: &'a [Value], new: &Value) -> Opt
     old.iter().find(is_match)
 }
 
-/// Returns the values of all keys of an item. `None` if one is absent or not a scalar.
+/// Returns the values of all keys of an item. `None` if any is absent or not a scalar.
 fn composite_key(list: &Schema, item: &Map<String, Value>) -> Option<Vec<String>> {
     let keys = list.list_map_keys.iter().map(|key| match item.get(key)? {
         Value::Null | Value::Array(_) | Value::Object(_) => None,

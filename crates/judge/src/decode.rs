@@ -12,18 +12,18 @@ use crate::object_meta;
 use crate::prune;
 use crate::verdict::Failure;
 
-/// The largest body of a request, in bytes.
+/// The maximum size of a request body, in bytes.
 pub const MOST_BYTES: usize = 3 << 20;
 
-/// Number of problems that strict decoding reports while it reads JSON.
+/// Maximum number of problems that strict decoding reports while reading JSON.
 const MOST_DUPLICATES: usize = 100;
 
-/// What the server does about unknown and duplicate fields (the parameter `fieldValidation`).
+/// How the server handles unknown and duplicate fields (the parameter `fieldValidation`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldValidation {
-    /// Refuses the write.
+    /// Rejects the write.
     Strict,
-    /// Drops the fields with a warning. The default of the server.
+    /// Drops the fields with a warning. The server's default.
     #[default]
     Warn,
     /// Drops the fields.
@@ -34,7 +34,7 @@ pub enum FieldValidation {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body {
     value: Value,
-    /// The paths of fields that occur again.
+    /// Paths of duplicate fields.
     duplicates: Vec<String>,
     is_too_large: bool,
 }
@@ -52,7 +52,7 @@ impl From<Value> for Body {
 }
 
 impl Body {
-    /// Parses a body of JSON. Of a field that occurs again, the last value counts.
+    /// Parses a JSON body. If a field occurs more than once, the last value wins.
     ///
     /// # Errors
     /// Returns an error if the text is not JSON.
@@ -72,18 +72,18 @@ impl Body {
         })
     }
 
-    /// A body that kubectl makes of YAML. It writes whole floats, such as `1.0`, as integers.
+    /// Creates a body as kubectl does from YAML: whole floats, such as `1.0`, become integers.
     pub fn of_yaml(value: &Value) -> Body {
         Body::from(prune::encode(value))
     }
 
-    /// Adds the paths of duplicate fields, such as `spec.size`, that another parser has found.
+    /// Adds the paths of duplicate fields, such as `spec.size`, found by another parser.
     pub fn with_duplicates(mut self, paths: impl IntoIterator<Item = String>) -> Body {
         self.duplicates.extend(paths);
         self
     }
 
-    /// Returns the paths of fields that occur again.
+    /// Returns the paths of duplicate fields.
     pub fn duplicates(&self) -> &[String] {
         &self.duplicates
     }
@@ -94,7 +94,7 @@ impl Body {
     }
 }
 
-/// Changes numbers to those that Go reads: integers of 64 bits, everything else as a float.
+/// Converts numbers to the types that Go reads: 64-bit integers, and floats for everything else.
 fn normalize(value: &mut Value) {
     match value {
         // `-0` is an integer in Go.
@@ -116,7 +116,7 @@ fn is_negative_zero(number: f64) -> bool {
     number == 0.0 && number.is_sign_negative()
 }
 
-/// Reads one value and notes the paths of duplicate fields.
+/// Reads a value and records the paths of duplicate fields.
 struct Node<'d> {
     path: String,
     duplicates: &'d mut Vec<String>,
@@ -198,7 +198,7 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 }
 
-/// Number of bytes of a body in a message.
+/// Number of body bytes shown in a message.
 const MOST_SHOWN: usize = 30;
 
 /// Returns an error if a body is not an object or has no kind.
@@ -225,7 +225,8 @@ pub(crate) fn check_identity(body: &Body, kind: &str) -> Result<(), Failure> {
     )))
 }
 
-/// Returns the beginning of a body: of an object as it is, of everything else as hexadecimal digits.
+/// Returns the beginning of a body: unchanged for an object, and as hexadecimal digits for
+/// everything else.
 fn summarize(text: &str) -> String {
     let bytes = &text.as_bytes()[..text.len().min(MOST_SHOWN)];
     let mut shown: String = match text.starts_with('{') {
@@ -247,10 +248,10 @@ pub struct Decoded {
     pub warnings: Vec<String>,
 }
 
-/// Decodes a body as the server does before admission.
+/// Decodes the body of a write like the server before admission.
 ///
 /// # Errors
-/// Returns the failure that the server answers with. `kind` and `version` are for its message.
+/// Returns the server's failure, whose message contains `kind` and `version`.
 pub(crate) fn decode(
     body: &Body,
     schema: &Schema,
@@ -303,17 +304,17 @@ fn settle(object: &mut Value, schema: &Schema) -> Result<Vec<String>, String> {
     Ok(unknown)
 }
 
-/// Returns a stored object as the server reads it: pruned, and with the defaults of today.
+/// Returns a stored object as the server reads it: pruned, and with today's defaults.
 pub(crate) fn read_stored(object: &Value, schema: &Schema) -> Value {
     let mut stored = convert(object, schema);
     fill_defaults(&mut stored, schema);
     stored
 }
 
-/// Returns an object of another version without the fields that a schema does not define.
+/// Returns an object from another version without the fields that a schema does not define.
 pub(crate) fn convert(object: &Value, schema: &Schema) -> Value {
     let mut converted = Body::from(prune::encode(object)).value;
-    // The server drops what it cannot decode.
+    // The server drops fields that it cannot decode.
     let _ = settle(&mut converted, schema);
     converted
 }

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::prune::{field_schema, has_default};
 
-/// Fills in the defaults of absent fields, and of `null` that is not allowed. The fields of an absent
-/// object get no defaults.
+/// Fills in the defaults of absent fields, and of fields whose `null` is not allowed. The fields of
+/// an absent object get no defaults.
 pub fn fill_defaults(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {

@@ -1,11 +1,11 @@
-//! Reads the parts of a CRD that decide about objects.
+//! Reads the parts of a CRD that are relevant for validating objects.
 
 use rbuilder_schema::Schema;
 use serde_json::Value;
 
 use crate::scale::Scale;
 
-/// One version of a kind.
+/// A version of a kind.
 #[derive(Clone, Debug)]
 pub struct Definition {
     /// The group, such as `example.com`.
@@ -14,7 +14,7 @@ pub struct Definition {
     pub version: String,
     /// The kind, such as `Widget`.
     pub kind: String,
-    /// True if objects are in namespaces.
+    /// True if the kind is namespaced.
     pub is_namespaced: bool,
     /// The schema of the objects.
     pub schema: Schema,
@@ -30,7 +30,7 @@ impl Definition {
     /// Reads the served versions of a `CustomResourceDefinition`.
     ///
     /// # Errors
-    /// Returns a phrase if the value is not a CRD of `apiextensions.k8s.io/v1`.
+    /// Returns a phrase if the value is not an `apiextensions.k8s.io/v1` CRD.
     pub fn of_crd(crd: &Value) -> Result<Vec<Definition>, String> {
         let versions = crd["spec"]["versions"]
             .as_array()
@@ -44,7 +44,7 @@ impl Definition {
     /// Reads an item of `spec.versions` of a `CustomResourceDefinition`, served or not.
     ///
     /// # Errors
-    /// Returns a phrase if the value is not a CRD of `apiextensions.k8s.io/v1`.
+    /// Returns a phrase if the value is not an `apiextensions.k8s.io/v1` CRD.
     pub fn of_version(crd: &Value, version: &Value) -> Result<Definition, String> {
         let spec = &crd["spec"];
         let text = |value: &Value, what: &str| {
@@ -83,7 +83,7 @@ fn read_scale(scale: &Value) -> Option<Scale> {
     })
 }
 
-/// Reads the schema of a CRD.
+/// Reads a schema from a CRD.
 ///
 /// # Errors
 /// Returns a phrase if the value is not a structural schema.

@@ -1,4 +1,4 @@
-//! Objects inside of an object (`x-kubernetes-embedded-resource`).
+//! Validates embedded objects (`x-kubernetes-embedded-resource`).
 
 use rbuilder_schema::{Schema, names};
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use crate::metadata::{self, Metadata, NameRule};
 use crate::object_meta;
 use crate::path::Path;
 
-/// Returns the violations of the stanzas of all embedded objects.
+/// Returns the violations in the stanzas of all embedded objects.
 pub(crate) fn check_embedded(value: &Value, schema: &Schema, path: &Path) -> Vec<FieldError> {
     let mut errors = Vec::new();
     visit(value, schema, path, &mut errors);

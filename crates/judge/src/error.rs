@@ -1,4 +1,4 @@
-//! One violation, with the field, the reason and the text of the API server.
+//! A violation, with the API server's field, reason and message.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use crate::go;
 use crate::path::Path;
 
-/// The reason of a violation, as in `details.causes[].reason` of a `Status`.
+/// The reason for a violation, as in `details.causes[].reason` of a `Status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// A value that must be unique is there twice.
+    /// A value that must be unique occurs twice.
     Duplicate,
     /// A value that the current state does not permit.
     Forbidden,
@@ -22,16 +22,16 @@ pub enum Reason {
     NotSupported,
     /// A required value is absent.
     Required,
-    /// A text that is too long.
+    /// A string that is too long.
     TooLong,
     /// A list or an object with too many items.
     TooMany,
-    /// The server fails to judge the value.
+    /// The server fails to validate the value.
     Internal,
 }
 
 impl Reason {
-    /// Returns the reason as it is in a `Status`.
+    /// Returns the reason as written in a `Status`.
     pub fn as_str(self) -> &'static str {
         match self {
             Reason::Duplicate => "FieldValueDuplicate",
@@ -46,7 +46,7 @@ impl Reason {
         }
     }
 
-    /// Returns the words that begin the message.
+    /// Returns the beginning of the message.
     fn words(self) -> &'static str {
         match self {
             Reason::Duplicate => "Duplicate value",
@@ -69,7 +69,7 @@ impl Reason {
     }
 }
 
-/// A violation of the schema, of a rule or of the conventions for metadata.
+/// A violation of the schema, a rule or the metadata conventions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
     /// The reason.
@@ -110,7 +110,7 @@ impl FieldError {
         FieldError::new(Reason::Invalid, field, Some(value), detail)
     }
 
-    /// Like [`FieldError::invalid`], for a value that Go prints in an order of its own.
+    /// Like [`FieldError::invalid`], for a value that Go prints in a different order.
     pub(crate) fn invalid_text(field: &Path, value: &str, detail: &str) -> FieldError {
         FieldError::with_text(Reason::Invalid, field, Some(value), detail)
     }
@@ -159,7 +159,7 @@ impl FieldError {
     }
 }
 
-/// Prints the value in a message: scalars like `%v`, strings quoted, everything else as JSON.
+/// Formats a value for a message: scalars like `%v`, strings quoted, everything else as JSON.
 fn show(value: &Value) -> String {
     match value {
         Value::String(text) => go::quote(text),

@@ -1,4 +1,4 @@
-//! Go's ways to print decoded values, because they are part of the API server's messages.
+//! Formats decoded values like Go, because they are part of the API server's messages.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ pub(crate) use rbuilder_schema::go::general;
 pub use rbuilder_schema::go::quote;
 use serde_json::{Number, Value};
 
-/// Returns an integer if the API server decodes the number as `int64` and not as `float64`.
+/// Returns an integer if the API server decodes the number as `int64` instead of `float64`.
 pub(crate) fn integer(number: &Number) -> Option<i64> {
     number.as_i64()
 }
@@ -16,7 +16,7 @@ pub(crate) fn as_float(number: &Number) -> f64 {
     number.as_f64().unwrap_or_default()
 }
 
-/// Prints a number like the verb `%v`.
+/// Formats a number like `%v`.
 pub(crate) fn number(number: &Number) -> String {
     match integer(number) {
         Some(integer) => integer.to_string(),
@@ -24,7 +24,7 @@ pub(crate) fn number(number: &Number) -> String {
     }
 }
 
-/// Prints a value like the verb `%v`.
+/// Formats a value like `%v`.
 pub fn plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -47,7 +47,7 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
-/// Returns the name of the type that holds a decoded value, like the verb `%T`.
+/// Returns the name of the Go type that holds a decoded value, like `%T`.
 pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
@@ -60,7 +60,7 @@ pub fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Prints a value like `json.Marshal`: sorted keys, and `<`, `>` and `&` escaped.
+/// Formats a value like `json.Marshal`: with sorted keys, and with `<`, `>` and `&` escaped.
 pub fn json(value: &Value) -> String {
     let mut text = String::new();
     push_json(value, &mut text);
@@ -103,7 +103,7 @@ fn push_json(value: &Value, text: &mut String) {
     }
 }
 
-/// Prints a float like `json.Marshal`, which writes exponents without padding.
+/// Formats a float like `json.Marshal`, which writes exponents without padding.
 pub(crate) fn json_float(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 || (1e-6..1e21).contains(&size) {

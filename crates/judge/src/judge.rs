@@ -16,7 +16,7 @@ use crate::rules::{Ratchet, Rules};
 use crate::values::Checker;
 use crate::verdict::{Failure, Undecided, Verdict};
 
-/// Judges writes of the objects of one version of a kind.
+/// Validates writes to objects of a single version of a kind.
 #[derive(Debug)]
 pub struct Judge {
     definition: Definition,
@@ -24,7 +24,7 @@ pub struct Judge {
     is_builtin: bool,
 }
 
-/// The findings of one write.
+/// The findings about a write.
 #[derive(Default)]
 struct Findings {
     errors: Vec<FieldError>,
@@ -47,9 +47,8 @@ impl Judge {
         }
     }
 
-    /// Prepares a kind of Kubernetes itself, of which the schema says only a part: the API server
-    /// checks these kinds in code, and each has rules of its own for names. The group of core kinds
-    /// is empty.
+    /// Prepares a built-in kind, which the schema describes only partially: the API server
+    /// validates these kinds in code, and each has its own naming rules. The core group is empty.
     pub fn of_builtin(definition: Definition) -> Judge {
         Judge {
             is_builtin: true,
@@ -57,7 +56,7 @@ impl Judge {
         }
     }
 
-    /// Returns true for a kind of Kubernetes itself.
+    /// Returns true for a built-in kind.
     pub fn is_builtin(&self) -> bool {
         self.is_builtin
     }
@@ -67,11 +66,12 @@ impl Judge {
         &self.definition
     }
 
-    /// Judges the creation of an object in a namespace. The namespace of a cluster-scoped object is
-    /// ignored.
+    /// Validates the creation of an object in a namespace. For a cluster-scoped object, the
+    /// namespace is ignored.
     ///
-    /// The stored object has no `uid`, no `creationTimestamp` and no managed fields, and the name of
-    /// an object with `generateName` is the prefix with `xxxxx` for the random characters.
+    /// The stored object has no `uid`, no `creationTimestamp` and no managed fields. For an object
+    /// with `generateName`, its name is the prefix followed by `xxxxx` in place of the random
+    /// characters.
     pub fn create(&self, body: &Body, namespace: &str, fields: FieldValidation) -> Verdict {
         let Decoded { object, warnings } = match self.decode(body, fields) {
             Ok(decoded) => decoded,
@@ -80,8 +80,8 @@ impl Judge {
         self.check_new(object, namespace).after(warnings)
     }
 
-    /// Judges the update of a stored object. A new object without `resourceVersion` or `uid` has
-    /// those of the old object, as in a patch.
+    /// Validates the update of a stored object. If the new object lacks `resourceVersion` or `uid`,
+    /// those of the old object are used, as in a patch.
     pub fn update(&self, body: &Body, old: &Value, fields: FieldValidation) -> Verdict {
         match self.decode_update(body, old, fields) {
             Ok(Decoded { object, warnings }) => self.check_update(object, old).after(warnings),
@@ -89,7 +89,7 @@ impl Judge {
         }
     }
 
-    /// Judges an update of the `status` subresource.
+    /// Validates an update of the `status` subresource.
     pub fn update_status(&self, body: &Body, old: &Value, fields: FieldValidation) -> Verdict {
         match self.decode_update(body, old, fields) {
             Ok(Decoded { object, warnings }) => self.check_status_update(object, old).after(warnings),
@@ -97,7 +97,7 @@ impl Judge {
         }
     }
 
-    /// Judges the creation of a decoded object; see [`create`](Self::create).
+    /// Validates the creation of a decoded object; see [`create`](Self::create).
     ///
     /// The server calls mutating webhooks between decoding and this step.
     pub fn check_new(&self, mut object: Value, namespace: &str) -> Verdict {
@@ -119,14 +119,14 @@ impl Judge {
         self.conclude(object, findings)
     }
 
-    /// Judges the update of a stored object by a decoded object; see [`update`](Self::update).
+    /// Validates the update of a stored object with a decoded object; see [`update`](Self::update).
     pub fn check_update(&self, object: Value, old: &Value) -> Verdict {
         let old = self.read(old);
         let new = self.prepare_update(object, &old);
         self.conclude_update(new, &old)
     }
 
-    /// Judges the update of the status of a stored object by that of a decoded object.
+    /// Validates the update of a stored object's status with the status of a decoded object.
     pub fn check_status_update(&self, mut object: Value, old: &Value) -> Verdict {
         let old = self.read(old);
         let mut new = old.clone();
@@ -137,7 +137,7 @@ impl Judge {
         self.conclude(new, findings)
     }
 
-    /// Judges an update of the `scale` subresource, which sets the number of replicas.
+    /// Validates an update of the `scale` subresource, which sets the number of replicas.
     pub fn update_scale(&self, replicas: i32, old: &Value) -> Verdict {
         let old = self.read(old);
         let mut new = old.clone();
@@ -148,8 +148,8 @@ impl Judge {
         self.conclude_update(new, &old)
     }
 
-    /// Returns the values of an object that field selectors compare with, by the paths that clients
-    /// write, such as `spec.colour`. Absent values are empty.
+    /// Returns the values that field selectors compare, by the path that clients use, such as
+    /// `spec.colour`. Absent values are empty.
     pub fn selectable_values(&self, object: &Value) -> Vec<(String, String)> {
         let mut values = vec![(
             "metadata.name".to_owned(),
@@ -174,7 +174,7 @@ impl Judge {
     /// Decodes the body of a write: prunes it and fills in the defaults.
     ///
     /// # Errors
-    /// Returns the failure that the server answers with.
+    /// Returns the server's failure.
     pub fn decode(&self, body: &Body, fields: FieldValidation) -> Result<Decoded, Failure> {
         let Definition {
             kind,
@@ -227,7 +227,7 @@ impl Judge {
         }
     }
 
-    /// Sets and clears the metadata of a new object that the server decides about.
+    /// Sets and clears the metadata of a new object that is managed by the server.
     fn settle_metadata(&self, object: &mut Value, namespace: &str) {
         let is_namespaced = self.definition.is_namespaced;
         let metadata = metadata_mut(object);
@@ -251,7 +251,8 @@ impl Judge {
             .and_then(Value::as_str)
             .map(str::to_owned);
         if let Some(prefix) = prefix.filter(|_| !metadata.contains_key("name")) {
-            // Letters for the random ones: the rules of names judge the whole name.
+            // Use letters in place of the random characters, because naming rules apply to the
+            // entire name.
             metadata.insert("name".to_owned(), format!("{prefix}xxxxx").into());
         }
     }
@@ -266,8 +267,8 @@ impl Judge {
         })
     }
 
-    /// Returns a stored object as the server reads it: without unknown fields, with the defaults of
-    /// today, and with what every stored object has.
+    /// Returns a stored object as the server reads it: without unknown fields, with today's
+    /// defaults, and with the fields that every stored object has.
     pub fn read(&self, stored: &Value) -> Value {
         let mut object = decode::read_stored(stored, &self.definition.schema);
         replace_field(&mut object, "apiVersion", Some(self.api_version().into()));
@@ -276,15 +277,15 @@ impl Judge {
         object
     }
 
-    /// Returns an object of another version as the server converts it to this version with the
-    /// strategy `None`: without the fields that only the other version has.
+    /// Converts an object from another version to this version like the server with the strategy
+    /// `None`: fields that only exist in the other version are dropped.
     pub fn convert(&self, object: &Value) -> Value {
         let mut object = decode::convert(object, &self.definition.schema);
         replace_field(&mut object, "apiVersion", Some(self.api_version().into()));
         object
     }
 
-    /// Completes a new object with what an update cannot change.
+    /// Adds the fields that an update cannot change to a new object.
     fn prepare_update(&self, mut new: Value, old: &Value) -> Value {
         if self.definition.has_status {
             replace_field(&mut new, "status", old.get("status").cloned());
@@ -351,7 +352,7 @@ impl Judge {
         self.run_rules(object, None, findings);
     }
 
-    /// Checks what the server checks of the updates of all kinds.
+    /// Runs the checks that the server applies to updates of all kinds.
     fn check_common(&self, new: &Value, old: &Value, findings: &mut Findings) {
         findings.errors.extend(metadata::check_new(
             Metadata::of(new),
@@ -433,7 +434,7 @@ impl Judge {
             .collect()
     }
 
-    /// Returns the repeated items of lists, unless the old object has some too.
+    /// Returns duplicate list items, unless the old object already contains duplicates.
     fn find_new_duplicates(&self, new: &Value, old: &Value) -> Vec<FieldError> {
         let find = |object| find_duplicates(object, &self.definition.schema, &Path::root());
         if find(old).is_empty() {
@@ -461,7 +462,7 @@ impl Judge {
     fn conclude(&self, object: Value, findings: Findings) -> Verdict {
         if findings.errors.is_empty() {
             return Verdict {
-                // The answer is the object as the server reads it again.
+                // The response is the object as the server reads it again.
                 result: Ok(prune::encode(&decode::read_stored(
                     &object,
                     &self.definition.schema,
@@ -489,7 +490,7 @@ fn refuse(failure: Failure, findings: Findings) -> Verdict {
     }
 }
 
-/// Checks changed metadata. An old object that comes from no server has no resource version.
+/// Checks changed metadata. An old object that does not come from a server has no resource version.
 fn check_changed_metadata(new: &Value, old: &Value) -> Vec<FieldError> {
     let (new, old) = (Metadata::of(new), Metadata::of(old));
     let mut errors = metadata::check_changed(new, old, &Path::root().child("metadata"));
@@ -549,7 +550,7 @@ fn replace_field(object: &mut Value, name: &str, value: Option<Value>) {
     }
 }
 
-/// Sets the value at a path such as `.spec.replicas`, and adds the objects on the way.
+/// Sets the value at a path such as `.spec.replicas`, creating missing objects along the path.
 fn set_nested(object: &mut Value, path: &str, value: Value) {
     let mut target = object;
     for name in path.strip_prefix('.').unwrap_or(path).split('.') {
@@ -561,7 +562,7 @@ fn set_nested(object: &mut Value, path: &str, value: Value) {
     *target = value;
 }
 
-/// Removes owners that occur again. Returns their uids if there are any.
+/// Removes duplicate owners. Returns their uids if there are any.
 fn remove_repeated_owners(object: &mut Value) -> Option<Vec<String>> {
     let owners = object.pointer_mut("/metadata/ownerReferences")?.as_array_mut()?;
     let mut kept: Vec<Value> = Vec::new();

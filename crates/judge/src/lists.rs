@@ -1,4 +1,4 @@
-//! Unique items of lists of type `set` and `map`.
+//! Unique items in lists of type `set` and `map`.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::error::FieldError;
 use crate::go;
 use crate::path::Path;
 
-/// Returns an error for each item that a list of type `set` or `map` contains twice.
+/// Returns an error for each duplicate item in a list of type `set` or `map`.
 pub(crate) fn find_duplicates(value: &Value, schema: &Schema, path: &Path) -> Vec<FieldError> {
     let mut errors = Vec::new();
     visit(value, schema, path, &mut errors);
@@ -68,7 +68,7 @@ fn check_map(items: &[Value], schema: &Schema, path: &Path, errors: &mut Vec<Fie
     }
 }
 
-/// Returns the keys of an item, without those that are absent.
+/// Returns an item's keys, except absent ones.
 fn keys_of(item: &Value, keys: &[String]) -> Value {
     let entries = keys
         .iter()
@@ -81,7 +81,7 @@ fn find_repeated(values: &[Value]) -> Vec<usize> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut repeated = Vec::new();
     for (index, value) in values.iter().enumerate() {
-        // Two scalars are equal only if their types are.
+        // Two scalars are equal only if their types are equal.
         let times = seen
             .entry(format!("{} {}", go::type_name(value), go::json(value)))
             .or_default();

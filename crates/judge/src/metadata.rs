@@ -7,28 +7,28 @@ use crate::error::FieldError;
 use crate::go;
 use crate::path::Path;
 
-/// Bytes that all annotations of an object may have.
+/// Maximum total size of an object's annotations, in bytes.
 const MOST_ANNOTATIONS: usize = 256 << 10;
 
-/// The metadata of an object, after decoding.
+/// An object's metadata, after decoding.
 #[derive(Clone, Copy)]
 pub(crate) struct Metadata<'a>(Option<&'a Map<String, Value>>);
 
-/// The rule for the name of an object.
+/// The rule for an object's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameRule {
     /// The name of a custom resource, and of most objects of built-in kinds.
     Subdomain,
-    /// A name without dots, such as that of a Namespace.
+    /// A name without dots, as for a Namespace.
     Label,
-    /// Any name that can be a part of a URL.
+    /// Any name that can be a path segment of a URL.
     PathSegment,
 }
 
 impl NameRule {
     fn check(self, name: &str, is_prefix: bool) -> Vec<String> {
         match self {
-            // The server adds characters to a prefix, so a hyphen may be last.
+            // The server appends characters to a prefix, so it may end with a hyphen.
             NameRule::Subdomain if is_prefix => match name.strip_suffix('-') {
                 Some(bare) => names::check_subdomain(&format!("{bare}a")),
                 None => names::check_subdomain(name),
@@ -264,7 +264,7 @@ fn check_owners(metadata: Metadata<'_>, field: &Path, errors: &mut Vec<FieldErro
 /// Checks a group and version, such as `apps/v1`.
 ///
 /// # Errors
-/// The message of `schema.ParseGroupVersion`.
+/// Returns the message of `schema.ParseGroupVersion`.
 pub(crate) fn parse_group_version(text: &str) -> Result<(&str, &str), String> {
     match text.split('/').collect::<Vec<_>>()[..] {
         [version] => Ok(("", version)),
@@ -301,7 +301,7 @@ fn check_owner(owner: &Value, field: &Path, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Encodes an owner in the order of the fields of the Go type.
+/// Encodes an owner in the field order of the Go type.
 fn owner_json(owner: &Value) -> String {
     let names = [
         "apiVersion",

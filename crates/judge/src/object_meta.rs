@@ -7,9 +7,9 @@ use crate::go;
 /// Decoded metadata.
 #[derive(Debug)]
 pub(crate) struct Decoded {
-    /// The metadata as the server encodes it again.
+    /// The metadata as encoded again by the server.
     pub(crate) value: Value,
-    /// The paths of the fields that the type does not have.
+    /// Paths of fields that are not in the type.
     pub(crate) unknown: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ const OBJECT_META: &[(&str, Type)] = &[
 /// Decodes metadata.
 ///
 /// # Errors
-/// Go's message for the first value of the wrong type.
+/// Returns Go's message for the first value of the wrong type.
 pub(crate) fn decode(metadata: &Value) -> Result<Decoded, String> {
     let fields = match metadata {
         Value::Object(fields) => fields,
@@ -94,7 +94,7 @@ pub(crate) fn decode(metadata: &Value) -> Result<Decoded, String> {
 
 struct Place {
     structure: &'static str,
-    /// The names of the fields, without the indexes of lists.
+    /// The field names, without list indexes.
     field: String,
     path: String,
 }
@@ -130,7 +130,7 @@ impl Place {
     }
 }
 
-/// Returns the name of a JSON value in Go's messages.
+/// Returns the name that Go's messages use for a JSON value.
 pub(crate) fn token(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

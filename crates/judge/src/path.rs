@@ -1,8 +1,8 @@
-//! Paths of fields in messages, such as `spec.ports[0].name`.
+//! Field paths in messages, such as `spec.ports[0].name`.
 
 use std::fmt;
 
-/// The path of a field, like `field.Path` of apimachinery. The empty path is the object itself.
+/// A field path, like `field.Path` in apimachinery. The empty path refers to the object itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Path(String);
 
@@ -20,12 +20,12 @@ impl Path {
         }
     }
 
-    /// Returns the path of an entry of a map.
+    /// Returns the path of a map entry.
     pub(crate) fn key(&self, key: &str) -> Path {
         Path(format!("{}[{key}]", self.0))
     }
 
-    /// Returns the path of an item of a list.
+    /// Returns the path of a list item.
     pub(crate) fn index(&self, index: usize) -> Path {
         Path(format!("{}[{index}]", self.0))
     }

@@ -1,4 +1,4 @@
-//! Removes what a schema does not define: unknown fields, and `null` where it is not allowed.
+//! Removes fields that a schema does not define, and `null` where it is not allowed.
 
 use rbuilder_schema::Schema;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::path::Path;
 /// The fields that every object has.
 pub(crate) const STANZA: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Removes the unknown fields of an object except its stanza. Returns their sorted paths.
+/// Removes an object's unknown fields outside its stanza. Returns their sorted paths.
 pub(crate) fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
     let mut unknown = Vec::new();
     let whole = Schema {
@@ -23,7 +23,7 @@ pub(crate) fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
     unknown
 }
 
-/// Removes the unknown fields of a default.
+/// Removes unknown fields from a default.
 pub(crate) fn prune_default(default: &mut Value, schema: &Schema) {
     prune_at(default, Some(schema), "", &mut Vec::new());
 }
@@ -58,7 +58,7 @@ fn prune_at(value: &mut Value, schema: Option<&Schema>, path: &str, unknown: &mu
     }
 }
 
-/// Prunes inside of the fields that the schema defines, and keeps all others as they are.
+/// Prunes inside the fields that the schema defines, and keeps all other fields unchanged.
 fn prune_known(value: &mut Value, schema: &Schema, path: &str, unknown: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -90,7 +90,7 @@ fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// Returns the schema of a field or of an entry of a map.
+/// Returns the schema of a field or of a map entry.
 pub(crate) fn field_schema<'a>(schema: &'a Schema, name: &str) -> Option<&'a Schema> {
     let inner = schema.properties.get(name);
     inner.or(schema.additional_properties.as_ref()).map(AsRef::as_ref)
@@ -123,7 +123,7 @@ pub(crate) fn has_default(schema: &Schema) -> bool {
 /// Decodes the metadata of all embedded objects, and returns the paths of unknown fields.
 ///
 /// # Errors
-/// The server's message for the first value of the wrong type.
+/// Returns the server's message for the first value of the wrong type.
 pub(crate) fn coerce_embedded(value: &mut Value, schema: &Schema) -> Result<Vec<String>, String> {
     let mut unknown = Vec::new();
     coerce_at(value, schema, "", &mut unknown)?;

@@ -12,10 +12,10 @@ use crate::error::FieldError;
 use crate::path::Path;
 use crate::verdict::Undecided;
 
-/// The compiled rules of a schema and of the schemas inside. Nodes without rules are absent.
+/// The compiled rules of a schema and of the schemas nested in it. Nodes without rules are absent.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    /// The schema of the value that the rules see.
+    /// The schema of the value passed to the rules.
     schema: Schema,
     own: RuleSet,
     items: Option<Box<Rules>>,
@@ -23,7 +23,7 @@ pub(crate) struct Rules {
     fields: BTreeMap<String, Rules>,
 }
 
-/// The old value for ratcheting: of the value itself, or else of the nearest value around it.
+/// The old value for ratcheting: of the value itself, or else of the nearest enclosing value.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ratchet<'a> {
     current: Option<Correlated<'a>>,
@@ -61,13 +61,13 @@ impl<'a> Ratchet<'a> {
         }
     }
 
-    /// Returns whether an error of the value is only a warning.
+    /// Returns whether errors in the value are reduced to warnings.
     fn keeps_errors(self) -> bool {
         self.current.or(self.nearest).is_some_and(Correlated::is_same)
     }
 }
 
-/// What the rules of an object have found.
+/// The findings of an object's rules.
 #[derive(Debug)]
 pub(crate) struct Findings {
     pub(crate) errors: Vec<FieldError>,
@@ -77,12 +77,12 @@ pub(crate) struct Findings {
 }
 
 impl Rules {
-    /// Compiles the rules of the root of an object. `None` if there are none.
+    /// Compiles the rules starting at the root of an object. `None` if there are none.
     pub(crate) fn compile(schema: &Schema) -> Option<Rules> {
         Rules::compile_at(schema, true)
     }
 
-    /// The server accepts no rules in `allOf` and its like.
+    /// The server rejects rules in `allOf` and similar keywords, so they are not visited.
     fn compile_at(schema: &Schema, is_object: bool) -> Option<Rules> {
         let below = |schema: &Schema| Rules::compile_at(schema, schema.embedded_resource);
         let inner = |schema: &Option<Arc<Schema>>| schema.as_deref().and_then(below).map(Box::new);
@@ -102,8 +102,8 @@ impl Rules {
         (!is_empty).then_some(rules)
     }
 
-    /// Runs all rules on an object. With an old object, transition rules run too, and unchanged
-    /// parts keep their errors.
+    /// Runs all rules on an object. With an old object, transition rules run as well, and errors in
+    /// unchanged parts become warnings.
     pub(crate) fn run(&self, object: &Value, old: Option<&Value>, ratchet: Ratchet<'_>) -> Findings {
         let mut findings = Findings {
             errors: Vec::new(),

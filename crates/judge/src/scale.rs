@@ -1,4 +1,4 @@
-//! The paths of the `scale` subresource in an object.
+//! The field paths of the `scale` subresource.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::path::Path;
 /// `subresources.scale` of a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// Path of the wanted number of replicas, such as `.spec.replicas`.
+    /// Path of the desired number of replicas, such as `.spec.replicas`.
     pub spec_replicas: String,
     /// Path of the actual number of replicas.
     pub status_replicas: String,
@@ -57,8 +57,8 @@ fn check_replicas(object: &Value, path: &str) -> Option<FieldError> {
 /// Returns the value at a path; `None` if it is absent.
 ///
 /// # Errors
-/// The message of `unstructured.NestedInt64` if a value on the way is not an object, or if the value
-/// is not of the wanted type.
+/// Returns the message of `unstructured.NestedInt64` if a value along the path is not an object, or
+/// if the value has the wrong type.
 fn nested<'v>(
     object: &'v Value,
     path: &str,

@@ -1,18 +1,18 @@
-//! What the API server answers to a write.
+//! The API server's response to a write.
 
 use serde_json::{Value, json};
 
 use crate::error::FieldError;
 use crate::go;
 
-/// The answer to a write.
+/// The response to a write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// The object that the server stores, or the reason why it refuses the write.
+    /// The object that the server stores, or the reason why it rejects the write.
     pub result: Result<Value, Failure>,
     /// The texts of the `Warning` headers.
     pub warnings: Vec<String>,
-    /// What this crate cannot decide. The verdict takes it for valid.
+    /// Checks that this crate can't evaluate. They are assumed to pass.
     pub undecided: Vec<Undecided>,
 }
 
@@ -33,14 +33,14 @@ pub struct Undecided {
     pub what: String,
 }
 
-/// A refused write.
+/// A rejected write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The object cannot be decoded (400 `BadRequest`).
     Malformed {
-        /// The whole message.
+        /// The complete message.
         message: String,
-        /// The single problems of strict decoding, such as `unknown field "spec.sise"`.
+        /// The individual strict decoding errors, such as `unknown field "spec.sise"`.
         problems: Vec<String>,
     },
     /// The request is too large (413 `RequestEntityTooLarge`).
@@ -75,7 +75,7 @@ impl Failure {
         }
     }
 
-    /// Returns the reason of the `Status`.
+    /// Returns the `Status` reason.
     pub fn reason(&self) -> &'static str {
         match self {
             Failure::Malformed { .. } => "BadRequest",
@@ -84,7 +84,7 @@ impl Failure {
         }
     }
 
-    /// Returns the message of the `Status`, such as
+    /// Returns the `Status` message, such as
     /// `Widget.example.com "a" is invalid: spec.size: Required value`.
     pub fn message(&self) -> String {
         match self {
@@ -116,7 +116,7 @@ impl Failure {
         }
     }
 
-    /// Returns the `Status` that the server answers with.
+    /// Returns the server's `Status`.
     pub fn status(&self) -> Value {
         let mut status = json!({
             "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure",

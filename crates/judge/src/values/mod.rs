@@ -1,7 +1,8 @@
 //! Validates values against their schema, like `kube-openapi/pkg/validation/validate`.
 //!
-//! The result depends on more than the errors: of the alternatives of an `anyOf` or `oneOf`, the
-//! server reports those of the one with the most passed checks, so the checks are counted as there.
+//! The result depends on more than the errors: if no alternative of an `anyOf` or `oneOf` matches,
+//! the server reports the errors of the alternative with the most passed checks, so checks are
+//! counted in the same way.
 
 mod alternatives;
 mod number;
@@ -16,16 +17,16 @@ use crate::go;
 use crate::path::Path;
 use crate::verdict::Undecided;
 
-/// Validates values under one path.
+/// Validates values below a common path.
 pub(crate) struct Checker<'u> {
     /// The path of the value in the object. Messages do not contain it, but fields do.
     base: Path,
     undecided: &'u mut Vec<Undecided>,
-    /// Whether to decode values of the format `byte`, as Go does for built-in kinds.
+    /// Whether to decode values with the format `byte`, as Go does for built-in kinds.
     decodes_bytes: bool,
 }
 
-/// The errors of a value, and the number of passed checks.
+/// The errors in a value, and the number of passed checks.
 #[derive(Debug, Default)]
 struct Outcome {
     errors: Vec<Violation>,
@@ -35,7 +36,7 @@ struct Outcome {
 /// An error before it has been reported.
 #[derive(Clone, Debug)]
 struct Violation {
-    /// The message of the validator. Errors with the same message are reported once.
+    /// The validator's message. Errors with the same message are reported once.
     message: String,
     error: FieldError,
 }
@@ -88,7 +89,7 @@ impl<'u> Checker<'u> {
         }
     }
 
-    /// Checks values of a Go type.
+    /// Creates a checker for values of a Go type.
     pub(crate) fn of_builtin(base: Path, undecided: &'u mut Vec<Undecided>) -> Checker<'u> {
         Checker {
             decodes_bytes: true,
@@ -96,7 +97,8 @@ impl<'u> Checker<'u> {
         }
     }
 
-    /// Returns the errors of a value. With an old value, unchanged parts keep their errors.
+    /// Returns the errors in a value. Errors in parts that have not changed since `old` are
+    /// warnings.
     pub(crate) fn find_errors(
         &mut self,
         value: &Value,
@@ -294,7 +296,7 @@ impl<'u> Checker<'u> {
         outcome
     }
 
-    /// Returns the field of a path, which begins with `.` in some messages.
+    /// Returns the field for a path, which begins with `.` in some messages.
     fn field(&self, path: &str) -> Path {
         match path.strip_prefix('.').unwrap_or(path) {
             "" => self.base.clone(),
@@ -340,7 +342,7 @@ fn types(schema: &Schema) -> Vec<&'static str> {
     }
 }
 
-/// Returns the format if the server does not ignore it for the type of the schema.
+/// Returns the format, unless the server ignores it for the schema's type.
 fn format(schema: &Schema) -> Option<&str> {
     let format = schema.format.as_deref().filter(|format| !format.is_empty())?;
     let schema_type = schema.schema_type.filter(|_| !schema.int_or_string);
@@ -354,19 +356,19 @@ fn format(schema: &Schema) -> Option<&str> {
     is_known.then_some(format)
 }
 
-/// Returns whether a format constrains strings. The server ignores hyphens in the names of formats.
+/// Returns whether a format constrains strings. The server ignores hyphens in format names.
 fn is_text_format(format: &str) -> bool {
     known_format(format).is_some()
 }
 
-/// Returns the usual name of a format for strings.
+/// Returns the usual name of a string format.
 fn known_format(format: &str) -> Option<&'static str> {
     let bare = format.replace('-', "");
     let mut known = FORMATS.iter().copied();
     known.find(|known| format_type(known) == Some(SchemaType::String) && known.replace('-', "") == bare)
 }
 
-/// Returns the type of a value, and its format, in the terms of the validator.
+/// Returns a value's type and format, in the validator's terms.
 fn json_type(value: &Value) -> (&'static str, &'static str) {
     match value {
         Value::Null => ("null", ""),
@@ -379,7 +381,7 @@ fn json_type(value: &Value) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns whether a value equals an allowed one after Go's conversion to the type of the latter.
+/// Returns whether a value equals an allowed value after Go's conversion to the latter's type.
 fn converts_to(value: &Value, allowed: &Value) -> bool {
     match (value, allowed) {
         (Value::Null, _) => false,
@@ -396,7 +398,7 @@ fn converts_to(value: &Value, allowed: &Value) -> bool {
     }
 }
 
-/// Returns whether the server accepts a text for a format; `None` if that is not known.
+/// Returns whether the server accepts a string for a format; `None` if this is unknown.
 fn accepts(format: &str, text: &str) -> Option<bool> {
     accepts_format(known_format(format)?, text)
 }

@@ -1,4 +1,4 @@
-//! Numbers: their range, bounds and multiples.
+//! Numbers: their ranges, bounds and multiples.
 
 use rbuilder_schema::{Schema, SchemaType};
 use serde_json::{Number, Value};
@@ -69,7 +69,7 @@ impl Checker<'_> {
                 Some(integer) => violated_by_integer(constraint, integer),
                 None => violated_by_float(constraint, go::as_float(number)),
             };
-            // Compared as a float, an integer is also printed as one.
+            // If compared as a float, an integer is also formatted as one.
             let value = match integer {
                 Some(integer) => Value::from(integer),
                 None => Value::from(go::as_float(number)),
@@ -134,7 +134,8 @@ fn violated_by_float(constraint: Constraint, value: f64) -> Option<Broken> {
     is_broken.then(|| Broken::Rule(format!("should be {rule} {}", go::general(bound))))
 }
 
-/// Converts a float to an integer like Go on amd64, which has one result for all that are too large.
+/// Converts a float to an integer like Go on amd64, which returns the same result for all floats
+/// that are too large.
 fn to_integer(value: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&value) {
@@ -152,7 +153,7 @@ fn text_of(number: &Number) -> String {
     }
 }
 
-/// The numbers of a type and format.
+/// The range of a type and format.
 #[derive(Clone, Copy)]
 enum Range {
     Int32,
@@ -177,7 +178,7 @@ impl Range {
         }
     }
 
-    /// Returns a message if a number is outside of the range.
+    /// Returns a message if a number is outside the range.
     fn find_violation(self, text: &str, what: &str, path: &str) -> Option<String> {
         let (fits, described) = match self {
             Range::Int32 => (text.parse::<i32>().is_ok(), "integer with format int32"),

@@ -1,4 +1,4 @@
-//! Strings: their length, pattern and format.
+//! Strings: their lengths, patterns and formats.
 
 use rbuilder_re2::Pattern;
 use rbuilder_schema::Schema;
@@ -6,15 +6,15 @@ use rbuilder_schema::Schema;
 use super::{Checker, Outcome, Violation, accepts};
 use crate::error::FieldError;
 
-/// Returns whether `encoding/base64` of Go decodes a text. Unlike the format `byte`, it accepts empty
-/// texts and ignores line breaks.
+/// Returns whether Go's `encoding/base64` decodes a string. Unlike the format `byte`, it accepts
+/// empty strings and ignores line breaks.
 fn is_decoded_by_go(text: &str) -> bool {
     let text = text.replace(['\r', '\n'], "");
     text.is_empty() || accepts("byte", &text) == Some(true)
 }
 
 impl Checker<'_> {
-    /// Checks length and pattern. The server reports the first violation only.
+    /// Checks length and pattern. The server only reports the first violation.
     pub(super) fn check_text(&mut self, text: &str, schema: &Schema, path: &str) -> Outcome {
         let length = text.chars().count() as u64;
         if let Some(most) = schema.max_length.filter(|most| length > *most) {
