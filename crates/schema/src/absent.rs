@@ -9,12 +9,12 @@ use serde_json::Value;
 use crate::validate::check_default;
 use crate::{Field, LacksDefault, Markers, OneOf, Schema, Site};
 
-/// The values for the absent fields of one container, and those that were refused.
+/// The values for a container's absent fields, and the rejected values.
 #[derive(Default)]
 pub(crate) struct AbsentValues<'a> {
     values: &'a [(Site, Option<Value>)],
-    /// The identifiers of fields that a rule such as `exactly_one_of(…)` counts. A default would
-    /// set them.
+    /// Identifiers of fields counted by a rule such as `exactly_one_of(…)`. A default would set
+    /// them.
     counted: Vec<&'a str>,
     /// The fields whose value the schema rejects, each with the reason.
     pub(crate) refused: Vec<(Site, String)>,

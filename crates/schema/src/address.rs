@@ -1,8 +1,8 @@
-//! The addresses of `std::net`, with patterns that match exactly what its parsers accept.
+//! The addresses in `std::net`, with patterns that match exactly what its parsers accept.
 //!
-//! The formats of the API server are not exact. Its `ipv4` also accepts `::ffff:1.2.3.4` and
-//! `01.2.3.4`, and it has no format for "IPv4 or IPv6" or for an address with a port. It also
-//! accepts a list where the schema has a format. So we only use patterns.
+//! The API server's formats are not exact. Its `ipv4` also accepts `::ffff:1.2.3.4` and `01.2.3.4`,
+//! and it has no format for "IPv4 or IPv6" or for an address with a port. It also accepts a list if
+//! the schema contains a format. So we only use patterns.
 
 use crate::build::of_type;
 use crate::{Schema, SchemaType};
@@ -158,7 +158,7 @@ mod tests {
         }
     }
 
-    /// Random strings that resemble addresses, joined from parts of addresses (xorshift64 with a
+    /// Random strings that resemble addresses, composed of address fragments (xorshift64 with a
     /// fixed seed).
     fn random_texts(count: usize) -> impl Iterator<Item = String> {
         const PARTS: &[&str] = &[

@@ -27,8 +27,8 @@ pub struct Assembled {
 /// Builds the schema of a container from the schemas of the types it mentions.
 ///
 /// # Errors
-/// All errors found, in source order: types without a structural schema, and schemas that the API
-/// server would reject.
+/// Returns all errors found, in source order: types without a structural schema, and schemas that
+/// the API server would reject.
 pub fn assemble(container: &Container, slots: &[Slot]) -> Result<Schema, Vec<Diagnostic<Part>>> {
     assemble_with_defaults(container, slots, &[]).map(|assembled| assembled.schema)
 }
@@ -129,7 +129,7 @@ fn shape(
 }
 
 /// Returns the schema of a newtype's content. The API server drops a `null` field, but a newtype is
-/// a value, so an `Option` in it must be nullable.
+/// a value, so an `Option` inside it must be nullable.
 fn held(slot: &Slot) -> Schema {
     let mut schema = Schema::clone(&slot.schema);
     if slot.optional {
@@ -150,12 +150,12 @@ fn add_tag(name: &str, value: &str, schema: &mut Schema, diagnostics: &mut Vec<D
     }
 }
 
-/// Returns whether serde tries variants in turn to find the one that a value has.
+/// Returns whether serde tries variants in turn to find a matching one.
 fn is_tried(tagging: &Tagging, variants: &[Variant]) -> bool {
     *tagging == Tagging::Untagged || variants.iter().any(|variant| variant.untagged)
 }
 
-/// Returns the doc comment of the container, followed by the doc comments of variants.
+/// Returns the container's doc comment, followed by the variants' doc comments.
 fn describe(container: &Container) -> Option<String> {
     let variants = match &container.shape {
         Shape::Enum {

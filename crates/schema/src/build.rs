@@ -1,11 +1,10 @@
-//! Constructors of schemas for std's containers and for arbitrary content. Both front ends use
-//! them.
+//! Schema constructors for std's containers and for arbitrary content. Both front ends use them.
 
 use std::sync::Arc;
 
 use crate::{Closed, ListType, Schema, SchemaType};
 
-/// A value of one type, without constraints.
+/// A value of a single type, without constraints.
 pub fn of_type(schema_type: SchemaType) -> Schema {
     Schema {
         schema_type: Some(schema_type),
@@ -50,7 +49,7 @@ pub fn array_of(items: impl Into<Arc<Schema>>) -> Schema {
 /// schema must allow it.
 pub fn or_null(schema: impl Into<Arc<Schema>>) -> Arc<Schema> {
     let mut schema = schema.into();
-    // A schema without a type accepts `null` already.
+    // A schema without a type already accepts `null`.
     if schema.schema_type.is_some() || schema.int_or_string {
         allow_null(Arc::make_mut(&mut schema));
     }
@@ -91,7 +90,7 @@ pub fn set_of(items: impl Into<Arc<Schema>>) -> Schema {
     }
 }
 
-/// `BTreeMap<K, V>`, `HashMap<K, V>`. Keys in JSON are strings. If the keys are an enum of unit
+/// `BTreeMap<K, V>`, `HashMap<K, V>`. JSON keys are strings. If the keys are an enum of unit
 /// variants, each variant becomes a property. A map of arbitrary values is any object.
 pub fn map_of(keys: &Schema, values: impl Into<Arc<Schema>>) -> Schema {
     let values = values.into();

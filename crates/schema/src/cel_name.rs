@@ -1,4 +1,4 @@
-//! Field names inside CEL expressions.
+//! Field names in CEL expressions.
 
 /// Reserved words of CEL. A field with such a name is escaped with double underscores.
 const RESERVED: &[&str] = &[
@@ -25,7 +25,7 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
-/// Returns whether this is a reserved word of CEL, which cannot be an identifier.
+/// Returns whether this is a reserved word in CEL, which cannot be an identifier.
 pub fn is_cel_word(name: &str) -> bool {
     RESERVED.contains(&name)
 }

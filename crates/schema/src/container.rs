@@ -1,4 +1,4 @@
-//! One struct or enum as serde writes it. Names, presence and representation are resolved; types
+//! A struct or enum as serialized by serde. Names, presence and representation are resolved; types
 //! are slots.
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Markers, Schema};
 
-/// One struct or enum. `derive(CrdSchema)` embeds this value in the program as a JSON literal, and
+/// A struct or enum. `derive(CrdSchema)` embeds this value in the program as a JSON literal, and
 /// the generator builds it from source text, so both front ends agree by construction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Container {
@@ -21,12 +21,12 @@ pub struct Container {
     pub markers: Markers,
     /// The representation in JSON.
     pub shape: Shape,
-    /// The field that `#[serde(tag = "…")]` adds to a struct, and its value: the struct's name.
+    /// The field that `#[serde(tag = "…")]` adds to a struct, and its value, the struct's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<(String, String)>,
     /// True for `#[serde(transparent)]`, or if an attribute replaces the type with another one. A
-    /// field of this type may then be absent if the inner type is an `Option`. (A plain newtype of
-    /// an `Option` is required, and may be `null`.)
+    /// field of this type may then be absent if the inner type is an `Option`. (A plain newtype
+    /// around an `Option` is required, and may be `null`.)
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub transparent: bool,
     /// `#[serde(deny_unknown_fields)]`.
@@ -39,7 +39,7 @@ pub struct Container {
 pub enum Shape {
     /// A struct with named fields.
     Object(Vec<Field>),
-    /// A newtype, or `#[serde(transparent)]`: the value of its one slot.
+    /// A newtype, or `#[serde(transparent)]`: the value of its only slot.
     Transparent(usize),
     /// An enum.
     Enum {
@@ -56,7 +56,7 @@ impl Default for Shape {
     }
 }
 
-/// One field that serde reads or writes. Skipped fields are not listed.
+/// A field that serde reads or writes. Skipped fields are not listed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Field {
     /// The Rust identifier, without `r#`.
@@ -73,8 +73,8 @@ pub struct Field {
     pub flatten: bool,
     /// Presence according to serde's attributes. Markers can override it.
     pub presence: Presence,
-    /// True if a marker or a function, and not the Rust type, determines the representation in
-    /// JSON.
+    /// True if a marker or a function, instead of the Rust type, determines the JSON
+    /// representation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stated: bool,
     /// Markers on the field.
@@ -89,8 +89,8 @@ pub enum Presence {
     ByType,
     /// `#[serde(default)]` on the field or the container: may be absent.
     Defaulted,
-    /// Must be present whatever the type. With `#[serde(with = "…")]`, serde requires an `Option`
-    /// too.
+    /// Must be present, no matter the type. With `#[serde(with = "…")]`, serde requires an
+    /// `Option`, too.
     Required,
 }
 
@@ -107,7 +107,7 @@ pub enum Tagging {
     Untagged,
 }
 
-/// One variant of an enum. Skipped variants are not listed.
+/// An enum variant. Skipped variants are not listed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Variant {
     /// The Rust identifier, without `r#`.
@@ -135,7 +135,7 @@ pub struct Variant {
 pub enum Content {
     /// No content.
     Unit,
-    /// One unnamed field, as the index of its slot.
+    /// A single unnamed field, as the index of its slot.
     Newtype(usize),
     /// Named fields.
     Object(Vec<Field>),

@@ -1,30 +1,30 @@
 //! `#[csv(…)]` on kinds and fields: how catalogs and consoles display them.
 //!
-//! The value of a field is stored in its schema, but does not change the manifest of the schema.
+//! A field's value is stored in its schema, but does not affect the schema's manifest.
 
 use crate::origin::Origin;
 
-/// The descriptor of a field in a ClusterServiceVersion, as written in source. Missing parts come
-/// from the schema of the field.
+/// The descriptor of a field in a ClusterServiceVersion, as written in source. Missing parts are
+/// derived from the field's schema.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Descriptor {
-    /// Display name in forms. Defaults to the name of the field, split into words.
+    /// Display name in forms. Defaults to the field's name, split into words.
     pub display_name: Option<String>,
-    /// Help text below the name. Defaults to the description of the field.
+    /// Help text below the name. Defaults to the field's description.
     pub description: Option<String>,
     /// Controls and hints, such as `urn:alm:descriptor:com.tectonic.ui:podCount`. If empty, they
-    /// are derived from the type of the field.
+    /// are derived from the field's type.
     pub x_descriptors: Vec<String>,
     /// Position among the fields. Lower numbers come first; fields without a number come last.
     pub order: Option<u64>,
-    /// True if the field has no descriptor.
+    /// True if the field should not have a descriptor.
     pub skip: bool,
     /// Location of the marker.
     pub origin: Origin,
 }
 
 /// Returns whether a field name can be part of a descriptor path. A path separates names with dots
-/// and marks items of a list with `[0]`, and has no escape for either.
+/// and marks list items with `[0]`, and cannot escape either.
 pub fn fits_descriptor_path(name: &str) -> bool {
     !name.contains(['.', '[', ']'])
 }
@@ -32,20 +32,20 @@ pub fn fits_descriptor_path(name: &str) -> bool {
 /// The description of a kind in a ClusterServiceVersion, as written in source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CsvKind {
-    /// Display name in catalogs. Defaults to the name of the kind, split into words.
+    /// Display name in catalogs. Defaults to the kind's name, split into words.
     pub display_name: Option<String>,
-    /// Text below the name. Defaults to the description of the kind.
+    /// Text below the name. Defaults to the kind's description.
     pub description: Option<String>,
     /// Position among the kinds. Lower numbers come first; kinds without a number come last.
     pub order: Option<u64>,
-    /// Kinds of the objects that an object of this kind owns. Defaults to the kinds that the
-    /// manager may create.
+    /// Kinds of objects owned by an object of this kind. Defaults to the kinds that the manager may
+    /// create.
     pub resources: Vec<CsvResource>,
     /// CRDs of other operators that must be installed.
     pub required: Vec<RequiredCrd>,
 }
 
-/// A kind of objects that another object owns.
+/// A kind of objects owned by another object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CsvResource {
     /// Kind, such as `Deployment`.
@@ -56,7 +56,7 @@ pub struct CsvResource {
     pub name: String,
 }
 
-/// A CRD that another operator provides.
+/// A CRD provided by another operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequiredCrd {
     /// Name, such as `certificates.cert-manager.io`.
@@ -65,7 +65,7 @@ pub struct RequiredCrd {
     pub version: String,
     /// Kind, such as `Certificate`.
     pub kind: String,
-    /// Display name in catalogs. Defaults to the name of the kind, split into words.
+    /// Display name in catalogs. Defaults to the kind's name, split into words.
     pub display_name: Option<String>,
     /// What the operator uses it for.
     pub description: String,
@@ -73,7 +73,7 @@ pub struct RequiredCrd {
     pub origin: Origin,
 }
 
-/// The `#[csv(…)]` markers of one version of a kind and of its fields.
+/// The `#[csv(…)]` markers on a version of a kind and on its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvMarkers {
     /// Group of the kind.

@@ -1,4 +1,4 @@
-//! Lookup of fields in a schema by path.
+//! Looks up fields in a schema by path.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ pub enum PathEnd<'s> {
     },
 }
 
-/// Returns the field name of an object that is most similar to an unknown name.
+/// Returns the name of an object's field that is most similar to an unknown name.
 pub fn find_near_field<'s>(schema: &'s Schema, name: &str) -> Option<&'s str> {
     find_nearest(name, schema.properties.keys().map(AsRef::as_ref))
 }

@@ -1,8 +1,9 @@
-//! Text as Go prints it. It is part of the API server's messages, and of the YAML of its tools.
+//! Formats text like Go. It is part of the API server's messages, and of the YAML written by its
+//! tools.
 
 use std::fmt::Write;
 
-/// Quotes a text like `strconv.Quote`.
+/// Quotes a string like `strconv.Quote`.
 pub fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -27,7 +28,7 @@ pub fn quote(text: &str) -> String {
 
 /// Returns whether `unicode.IsPrint` accepts a character other than `"` and `\`.
 fn is_printable(character: char) -> bool {
-    // Combining characters are escaped at the start of a string only, where Go prints them.
+    // Rust escapes combining characters only at the start of a string, where Go prints them.
     let text = String::from_iter(['a', character]);
     character == '\'' || text.escape_debug().nth(1) == Some(character)
 }
@@ -42,12 +43,13 @@ fn push_escape(character: char, quoted: &mut String) {
     };
 }
 
-/// Formats a float as Go's `%g`: the shortest digits, with an exponent below 1e-4 and from 1e6 on.
+/// Formats a float like Go's `%g`: the shortest digits, with an exponent below 1e-4 and from 1e6
+/// on.
 pub fn general(number: f64) -> String {
     with_exponent(number, 6)
 }
 
-/// Formats a float as Go's `%v`: like [`general`], with an exponent from 1e21 on.
+/// Formats a float like Go's `%v`: like [`general`], but with an exponent from 1e21 on.
 pub fn shortest(number: f64) -> String {
     with_exponent(number, 21)
 }
@@ -71,7 +73,7 @@ fn with_exponent(number: f64, limit: i32) -> String {
     format!("{number}")
 }
 
-/// Formats a float with an exponent of at least two digits, as Go's `%e`.
+/// Formats a float with an exponent of at least two digits, like Go's `%e`.
 pub fn scientific(number: f64, precision: usize) -> String {
     let text = format!("{number:.precision$e}");
     match text.split_once('e') {

@@ -1,4 +1,4 @@
-//! Removes keys of a published schema that have no effect on its values.
+//! Removes schema keys that have no effect on values from a published schema.
 
 use std::sync::Arc;
 
@@ -9,18 +9,19 @@ use crate::apply::drop_implied_bounds;
 use crate::literal::misplaced;
 use crate::number::as_float;
 
-/// A key that [`remove_idle_keys`] has removed.
+/// A key removed by [`remove_idle_keys`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct IdleKey {
-    /// The path of the schema that had the key, such as `.spec.ports[].name`. Empty for the root.
+    /// The path of the schema that contained the key, such as `.spec.ports[].name`. Empty for the
+    /// root.
     pub path: String,
     /// The reason, as a sentence that names the key.
     pub message: String,
 }
 
-/// Removes keys without effect from a schema and from the schemas of its parts: keys that apply to
-/// values of another type, and bounds outside of a number format, with which the API server rejects
-/// every value.
+/// Removes keys without effect from a schema and the schemas nested in it: keys that apply to
+/// values of another type, and bounds outside the range of a number format, because of which the
+/// API server would reject every value.
 ///
 /// Returns the removed keys, except bounds that equal the limits of the format.
 pub fn remove_idle_keys(schema: &mut Schema) -> Vec<IdleKey> {

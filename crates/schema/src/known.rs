@@ -1,6 +1,6 @@
 //! Leaf types with a fixed schema: primitives, std's strings, times and addresses, the Kubernetes
-//! types that do not serialize as their fields (`Quantity`, `IntOrString`, `Time`, …), and types of
-//! other crates.
+//! types that are not serialized as their fields (`Quantity`, `IntOrString`, `Time`, …), and types
+//! from other crates.
 
 use std::sync::Arc;
 
@@ -119,7 +119,8 @@ fn non_zero(suffix: &str) -> Option<Schema> {
     })
 }
 
-/// Kubernetes types by their path below `k8s_openapi`, with the schemas that controller-gen writes.
+/// Kubernetes types by their path below `k8s_openapi`, with the schemas that controller-gen
+/// generates.
 fn kubernetes(rest: &str) -> Option<Schema> {
     if let Some(name) = rest.strip_prefix("apimachinery::pkg::apis::meta::v1::") {
         return meta(name);

@@ -32,7 +32,7 @@ pub(crate) fn shield_from_kube(schema: &mut Schema) {
             member.all_of = vec![whole];
         }
     }
-    // Members may have alternatives of their own: two enums flattened into one struct, or an enum
+    // Members may contain alternatives themselves: two enums flattened into one struct, or an enum
     // inside a variant.
     let members = schema.all_of.iter_mut().chain(&mut schema.one_of);
     members.chain(&mut schema.any_of).for_each(shield_from_kube);
@@ -60,14 +60,15 @@ pub(crate) fn deny_null(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Removes what kube added to one version of a CRD (an item of `spec.versions` as JSON), and what
-/// protected the schema from kube. Does not change a version that contains neither.
+/// Removes everything that kube added to a version of a CRD (an item of `spec.versions` as JSON),
+/// and everything that protected the schema from kube. Does not change a version that contains
+/// neither.
 pub fn undo_kube_quirks(version: &mut Value) {
     let columns = version
         .get_mut("additionalPrinterColumns")
         .and_then(Value::as_array_mut);
     for column in columns.into_iter().flatten().filter_map(Value::as_object_mut) {
-        // The default of the API server.
+        // The API server's default.
         if column.get("priority") == Some(&Value::from(0)) {
             column.remove("priority");
         }

@@ -1,11 +1,12 @@
-//! Types of other crates that serialize as one value, with the sources of their formats.
+//! Types from other crates that are serialized as a single value, with the sources of their
+//! formats.
 
 use serde_json::json;
 
 use crate::build::{any, any_object, of_type};
 use crate::{Schema, SchemaType};
 
-/// A type and its form in JSON. If `schemars` supports the type, the schema is the same, except for
+/// A type and its JSON form. If `schemars` supports the type, the schema is the same, except for
 /// formats that the API server does not know or interprets differently.
 struct Leaf {
     /// The full Rust path.
@@ -81,7 +82,7 @@ const URL: &str = "^[a-zA-Z][a-zA-Z0-9+.-]*:";
 /// lists.
 const UUID: &str = "^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$";
 
-/// A duration as Go writes it. Limits the size of the parts, because kube panics if the sum
+/// A duration as formatted by Go. Limits the size of the parts, because kube panics if the sum
 /// overflows.
 const GO_DURATION: &str = concat!(
     r"^[+-]?(0|((0*[0-9]{1,14}(\.[0-9]*)?|\.[0-9]+)(m|h)",
@@ -95,7 +96,7 @@ macro_rules! next {
     };
 }
 
-/// An optional number and unit of jiff's friendly format. The limit on digits keeps the sum from
+/// An optional number and unit in jiff's friendly format. The limit on digits keeps the sum from
 /// overflowing.
 macro_rules! unit {
     ($digits:literal, $label:literal) => {
@@ -103,7 +104,7 @@ macro_rules! unit {
     };
 }
 
-/// Like `unit!`, but may have a fraction, after which the text must end.
+/// Like `unit!`, but may contain a fraction, after which the string must end.
 macro_rules! last_unit {
     ($digits:literal, $label:literal) => {
         concat!(
@@ -120,7 +121,7 @@ macro_rules! last_unit {
     };
 }
 
-/// Hours and smaller units of jiff's friendly format, or a clock time. Every part is optional, so
+/// Hours and smaller units in jiff's friendly format, or a clock time. Every part is optional, so
 /// the callers put a word boundary before them to require a digit.
 macro_rules! friendly_time {
     () => {
@@ -139,7 +140,8 @@ macro_rules! friendly_time {
     };
 }
 
-/// Hours and smaller units of ISO 8601. Every part is optional, so `\B` after `T` requires a digit.
+/// Hours and smaller units in ISO 8601 format. Every part is optional, so `\B` after `T` requires a
+/// digit.
 macro_rules! iso_time {
     () => {
         concat!(

@@ -1,10 +1,10 @@
 //! The CRD schema language.
 //!
-//! A [`Container`] describes how serde writes one struct or enum, with a slot for the schema of
-//! every type it mentions. [`assemble`] turns a container and the schemas of its slots into one
-//! structural [`Schema`]. Both front ends of rbuilder use it: the static generator with types that
-//! it resolved in source text, and `derive(CrdSchema)` with types that the compiler resolved. This
-//! crate alone defines what a marker *means*.
+//! A [`Container`] describes how serde serializes a struct or enum, with a slot for the schema of
+//! every type it mentions. [`assemble`] turns a container and the schemas of its slots into a
+//! structural [`Schema`]. Both front ends of rbuilder use it: the static generator with types
+//! resolved in source text, and `derive(CrdSchema)` with types resolved by the compiler. This crate
+//! alone defines what a marker *means*.
 //!
 //! It does not parse Rust, resolve names or perform I/O. `rbuilder-syntax` reads markers and serde
 //! attributes, and `rbuilder-generator` finds types.

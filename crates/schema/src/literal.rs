@@ -1,4 +1,4 @@
-//! A schema that the user writes out as JSON, for types that nothing else can describe.
+//! A schema that the user writes out as JSON, for types that cannot be described in any other way.
 
 use rbuilder_diagnostic::Diagnostic;
 use serde_json::{Map, Number, Value};
@@ -30,8 +30,8 @@ impl Schema {
     /// Reads a schema from JSON, as written in a manifest, and keeps it unchanged.
     ///
     /// # Errors
-    /// If a key is unknown or its value has the wrong type. Does not check whether the schema is
-    /// structural; see [`check_structural`](crate::check_structural).
+    /// Returns an error if a key is unknown or its value has the wrong type. Does not check whether
+    /// the schema is structural; see [`check_structural`](crate::check_structural).
     pub fn from_literal(value: &Value) -> Result<Schema, SchemaError> {
         check_keys(value, String::new())?;
         let mut value = value.clone();
@@ -41,12 +41,12 @@ impl Schema {
     }
 }
 
-/// Checks a schema that the user wrote out: constraints must apply to the type and not contradict
+/// Checks a schema written out by the user: constraints must apply to the type and not contradict
 /// each other, and values in the schema must be valid.
 ///
-/// What the API server accepts is only a warning, because a user may have to repeat a published
-/// schema. [`check_structural`](crate::check_structural) checks the structure. The caller checks
-/// patterns.
+/// Mistakes that the API server accepts are only warnings, because a user may have to repeat a
+/// published schema. [`check_structural`](crate::check_structural) checks the structure. The caller
+/// checks patterns.
 pub fn check_literal(schema: &Schema) -> Vec<Diagnostic<String>> {
     let mut diagnostics = Vec::new();
     visit(schema, &mut String::new(), &mut |schema, path| {
@@ -188,8 +188,7 @@ fn visit(schema: &Schema, path: &mut String, look: &mut dyn FnMut(&Schema, &str)
     }
 }
 
-/// Returns the keys that do not apply to the type of the schema, each with the noun that it applies
-/// to.
+/// Returns the keys that do not apply to the schema's type, each with the noun that it applies to.
 pub(crate) fn misplaced(schema: &Schema) -> Vec<(&'static Key, &'static str)> {
     let Some(found) = schema.schema_type else {
         return Vec::new();
@@ -249,7 +248,7 @@ fn check_keys(value: &Value, path: String) -> Result<(), SchemaError> {
 }
 
 /// Replaces `additionalProperties: true` with `x-kubernetes-preserve-unknown-fields`, which the API
-/// server treats the same.
+/// server treats the same way.
 fn open_maps(schema: &mut Value) {
     let Value::Object(keys) = schema else { return };
     if keys.get("additionalProperties") == Some(&Value::Bool(true)) {

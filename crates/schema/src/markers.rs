@@ -9,18 +9,18 @@ use crate::origin::Origin;
 use crate::values::{Cel, ListType, MapType};
 use crate::{Descriptor, Schema};
 
-/// The arguments of `#[kube(…)]` and `#[crd(…)]` on one value: a field, a type, or the items of a
+/// The arguments of `#[kube(…)]` and `#[crd(…)]` on a value: a field, a type, or the items of a
 /// list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Markers {
-    /// `validation(…)`, `title`, `description`, `example` and `external_docs`: a schema with these
-    /// keys only. Constraints tighten those of the type, words replace them. An empty description
-    /// removes that of the type.
+    /// `validation(…)`, `title`, `description`, `example` and `external_docs`: a schema that only
+    /// contains these keys. Constraints tighten those of the type, whereas texts replace them. An
+    /// empty description removes the type's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stated: Option<Box<Schema>>,
-    /// The minimum number of characters, items or keys. schemars' `length` means the one that fits
-    /// the type, which only the finished schema has.
+    /// The minimum number of characters, items or keys. schemars' `length` applies to whichever
+    /// fits the type, which is only known in the finished schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_size: Option<u64>,
     /// The maximum number of characters, items or keys.
@@ -45,8 +45,8 @@ pub struct Markers {
     /// `immutable`.
     #[serde(skip_serializing_if = "is_default")]
     pub immutable: bool,
-    /// `default = …`. `null` removes the default of the type, because the API server does not
-    /// support `null` as a default.
+    /// `default = …`. `null` removes the type's default, because the API server does not support
+    /// `null` as a default.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "keep_null")]
     pub default: Option<Value>,
     /// `optional` (`Some(true)`) or `required` (`Some(false)`).
@@ -95,19 +95,19 @@ impl Markers {
         &NONE
     }
 
-    /// Returns the keys that markers state.
+    /// Returns the keys set by markers.
     pub fn stated(&self) -> &Schema {
         static NONE: LazyLock<Schema> = LazyLock::new(Schema::default);
         self.stated.as_deref().unwrap_or(&NONE)
     }
 
-    /// Returns the keys that markers state, to add one.
+    /// Returns the keys set by markers, for adding one.
     pub fn stated_mut(&mut self) -> &mut Schema {
         self.stated.get_or_insert_default()
     }
 
-    /// Merges markers of a newtype and of its field. Rules of both are kept. For everything else,
-    /// `self` wins over `other`.
+    /// Merges a newtype's markers with those of its field. Rules from both are kept. For everything
+    /// else, `self` wins over `other`.
     #[must_use]
     pub fn or(self, other: Markers) -> Markers {
         // Lists every field so that the compiler reports a new marker that is not merged here.
@@ -160,7 +160,7 @@ impl Topology {
     }
 }
 
-/// Returns the first list, or the second when the first is empty.
+/// Returns the first list, or the second if the first is empty.
 fn first_filled<T>(first: Vec<T>, second: Vec<T>) -> Vec<T> {
     if first.is_empty() { second } else { first }
 }

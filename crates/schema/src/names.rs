@@ -1,9 +1,9 @@
-//! The names that Kubernetes accepts, with the messages of its `validation` package.
+//! Name validation of Kubernetes, with the messages of its `validation` package.
 //!
-//! Each function returns the reasons why a text is no such name, and no reasons for a name.
+//! Each function returns the reasons why a string is not a valid name, or an empty list if it is.
 
-/// Returns whether a text begins and ends with one kind of character, and has only these and some
-/// others in between.
+/// Returns whether a string begins and ends with one kind of character, and contains only these and
+/// some others in between.
 fn is_made_of(text: &str, edge: fn(u8) -> bool, others: &[u8]) -> bool {
     let bytes = text.as_bytes();
     let is_edge = |byte: Option<&u8>| byte.copied().is_some_and(edge);
@@ -28,14 +28,14 @@ fn is_subdomain(text: &str) -> bool {
     text.split('.').all(is_label)
 }
 
-/// The unit of lengths in messages, which differs among the server's packages.
+/// Formats the message for a maximum length. The unit differs among the server's packages.
 fn no_more_than(most: usize, unit: &str) -> String {
     format!("must be no more than {most} {unit}")
 }
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 
-/// Returns the reasons why a text is not a lowercase RFC 1123 subdomain.
+/// Returns the reasons why a string is not a lowercase RFC 1123 subdomain.
 pub fn check_subdomain(text: &str) -> Vec<String> {
     check_subdomain_in(text, "characters")
 }
@@ -55,7 +55,7 @@ fn check_subdomain_in(text: &str, unit: &str) -> Vec<String> {
     reasons
 }
 
-/// Returns the reasons why a text is not a lowercase RFC 1123 label.
+/// Returns the reasons why a string is not a lowercase RFC 1123 label.
 pub fn check_label(text: &str) -> Vec<String> {
     let mut reasons = Vec::new();
     if text.len() > 63 {
@@ -75,7 +75,7 @@ pub fn check_label(text: &str) -> Vec<String> {
     reasons
 }
 
-/// Returns the reasons why a text is not a DNS 1035 label.
+/// Returns the reasons why a string is not a DNS 1035 label.
 pub fn check_dns_1035_label(text: &str) -> Vec<String> {
     let mut reasons = Vec::new();
     if text.len() > 63 {
@@ -94,7 +94,7 @@ pub fn check_dns_1035_label(text: &str) -> Vec<String> {
 
 const QUALIFIED: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 
-/// Returns the reasons why a text is not a qualified name, such as the key of a label.
+/// Returns the reasons why a string is not a qualified name, such as a label key.
 pub fn check_qualified_name(text: &str) -> Vec<String> {
     let rule = format!(
         "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with \
@@ -131,7 +131,7 @@ pub fn check_qualified_name(text: &str) -> Vec<String> {
     reasons
 }
 
-/// Returns the reasons why a text is not the value of a label.
+/// Returns the reasons why a string is not a label value.
 pub fn check_label_value(text: &str) -> Vec<String> {
     let mut reasons = Vec::new();
     if text.len() > 63 {
@@ -147,7 +147,7 @@ pub fn check_label_value(text: &str) -> Vec<String> {
     reasons
 }
 
-/// Returns the reasons why a text cannot be a part of a URL.
+/// Returns the reasons why a string cannot be a path segment of a URL.
 pub fn check_path_segment(text: &str) -> Vec<String> {
     if matches!(text, "." | "..") {
         return vec![format!("may not be '{text}'")];
@@ -155,7 +155,7 @@ pub fn check_path_segment(text: &str) -> Vec<String> {
     check_path_prefix(text)
 }
 
-/// Returns the reasons why a text cannot begin a part of a URL.
+/// Returns the reasons why a string cannot be the start of a path segment of a URL.
 pub fn check_path_prefix(text: &str) -> Vec<String> {
     let illegal = ["/", "%"].into_iter().filter(|illegal| text.contains(illegal));
     illegal

@@ -1,10 +1,11 @@
-//! What a schema knows about the program, for messages. No manifest has it, so comparisons ignore it.
+//! Additional information about the program in a schema, for messages. It is not part of manifests,
+//! so comparisons ignore it.
 
 use std::sync::Arc;
 
 use crate::Descriptor;
 
-/// The descriptor of a field. It is not part of the manifest, so comparisons ignore it.
+/// A field's descriptor. It is not part of the manifest, so comparisons ignore it.
 #[derive(Clone, Debug, Default)]
 pub struct DescriptorSlot(pub Option<Arc<Descriptor>>);
 
@@ -14,8 +15,8 @@ impl PartialEq for DescriptorSlot {
     }
 }
 
-/// The form in which the program parses the keys of a map. `None` if it accepts any string. A
-/// manifest cannot express it, so comparisons ignore it.
+/// The form in which the program parses a map's keys. `None` if it accepts any string. A manifest
+/// cannot express it, so comparisons ignore it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeyForm(pub Option<&'static str>);
 

@@ -1,4 +1,4 @@
-//! Comparison of JSON numbers: 64-bit integers exactly, everything else as `f64`.
+//! Compares JSON numbers: 64-bit integers exactly, everything else as `f64`.
 
 use std::cmp::Ordering;
 
@@ -21,8 +21,8 @@ pub(crate) fn is_integral(number: &Number) -> bool {
     integer(number).is_some() || as_float(number).fract() == 0.0
 }
 
-/// Returns the Rust integer type whose schema this is, and its limits. `None` if markers changed
-/// the schema.
+/// Returns the Rust integer type to which this schema belongs, and its limits. `None` if markers
+/// changed the schema.
 fn rust_integer(schema: &Schema) -> Option<(&'static str, i128, i128)> {
     const TYPES: &[(&str, i128, i128)] = &[
         ("i8", i8::MIN as i128, i8::MAX as i128),
@@ -86,8 +86,8 @@ pub(crate) fn check_integer(
     }
 }
 
-/// Returns whether bounds are within the range of the type. They nearly always are, and finding the
-/// Rust type costs a hundred times as much.
+/// Returns whether bounds are within the type's range. They nearly always are, and finding the Rust
+/// type takes a hundred times as long.
 fn is_within(minimum: Option<i128>, maximum: Option<i128>, schema: &Schema) -> bool {
     let (least, most) = match schema.format.as_deref() {
         Some("int32") => (i128::from(i32::MIN), i128::from(i32::MAX)),

@@ -13,7 +13,7 @@ use crate::site::MarkerName;
 use crate::variant_docs::add_variant_docs;
 use crate::{Cel, Field, Markers, OneOf, Presence, Schema, SchemaType, Site, Slot, cel_name};
 
-/// A diagnostic about one field, by its position in the list.
+/// A diagnostic about a field, by its position in the list.
 pub(crate) type FieldDiagnostic = (usize, Diagnostic<MarkerName>);
 
 /// Builds the schema of an object from its fields. `site` returns the site of a field by its
@@ -93,7 +93,7 @@ fn check_readable(
 }
 
 /// Reports markers on a value, its items and its values that allow more than the Rust type can
-/// hold. `own` is the schema of the type without markers.
+/// hold. `own` is the type's schema without markers.
 pub(crate) fn check_range(markers: &Markers, own: &Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
     check_integer(markers.stated(), own, diagnostics);
     let parts = [
@@ -260,7 +260,7 @@ fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, diagnostics: &mut 
     schema.min_properties = schema.min_properties.max(inner.min_properties);
 }
 
-/// Restricts the rules of an optional flattened value to objects that have one of its fields.
+/// Restricts the rules of an optional flattened value to objects that contain any of its fields.
 /// Ignores fields with a default, which are always set, unless every field has one.
 fn if_any_is_set(inner: &Schema) -> Vec<Cel> {
     let has_open = inner
@@ -282,7 +282,8 @@ fn if_any_is_set(inner: &Schema) -> Vec<Cel> {
     inner.validations.iter().map(guarded).collect()
 }
 
-/// Adds alternatives. A schema holds one list of each keyword, so a second list goes under `allOf`.
+/// Adds alternatives. A schema can only contain a single list for each keyword, so a second list
+/// goes under `allOf`.
 fn join_alternatives(one_of: &[Schema], any_of: &[Schema], schema: &mut Schema) {
     if schema.one_of.is_empty() {
         schema.one_of = one_of.to_vec();
@@ -302,16 +303,16 @@ fn join_alternatives(one_of: &[Schema], any_of: &[Schema], schema: &mut Schema) 
     }
 }
 
-/// Removes a flattened map next to fields. A structural schema has either fields or a map, so the
-/// keys of the map are preserved unchecked.
+/// Removes a flattened map next to fields. A structural schema either has fields or is a map, so
+/// the map's keys are preserved unchecked.
 fn close_map(schema: &mut Schema) {
     if !schema.properties.is_empty() && schema.additional_properties.take().is_some() {
         schema.preserve_unknown_fields = true;
     }
 }
 
-/// Builds the rules about several fields, with the expressions and in the order of controller-gen:
-/// at most, exactly, at least.
+/// Builds the rules about several fields, with controller-gen's expressions and in its order: at
+/// most, exactly, at least.
 pub(crate) fn one_of_rules(
     rules: &[OneOf],
     fields: &[Field],

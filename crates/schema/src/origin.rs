@@ -1,7 +1,7 @@
 //! Locations in source.
 
-/// The location of a rule or a description in source, for messages. The front end assigns the
-/// numbers. Comparisons ignore it.
+/// The source location of a rule or description, for messages. The front end assigns the numbers.
+/// Comparisons ignore it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Origin {
     /// The file.

@@ -16,8 +16,7 @@ use crate::{Container, ESCAPE, Part, Schema, Shape, Slot, assemble_with_defaults
 
 pub use crate::Site;
 
-/// The crate with the trait that the derive implements, so that the user does not need to depend on
-/// it.
+/// The crate with the trait that the derive implements, so that users do not need to depend on it.
 pub use schemars;
 
 thread_local! {
@@ -40,9 +39,9 @@ impl Drop for Entered {
 /// mentions.
 ///
 /// # Panics
-/// If the type has no structural schema because it contains itself or has an invalid marker.
-/// `JsonSchema` cannot return errors. `rbuilder manifests` reports the same problem with its
-/// location in source.
+/// Panics if the type has no structural schema because it contains itself or has an invalid marker.
+/// `JsonSchema` cannot return errors. `rbuilder manifests` reports the same problem with its source
+/// location.
 pub fn json_schema<T: ?Sized>(container: &str, slots: impl FnOnce() -> Vec<Slot>) -> schemars::Schema {
     json_schema_with_defaults::<T>(container, slots, Vec::new)
 }
@@ -149,7 +148,7 @@ pub struct Held<'a, T: ?Sized>(pub &'a T);
 
 /// Method resolution prefers this trait.
 pub trait Serialized {
-    /// Returns the value as serde writes it.
+    /// Returns the value as serialized by serde.
     fn to_json(&self) -> Option<Value>;
 }
 
@@ -171,11 +170,11 @@ impl<T: ?Sized> Unserialized for &Held<'_, T> {
     }
 }
 
-/// Builds a slot from the schema that a function of the user returns. `kubernetes` returns the
+/// Builds a slot from the schema returned by a user-provided function. `kubernetes` returns the
 /// schemas of Kubernetes types.
 ///
 /// # Panics
-/// If the schema has no structural form.
+/// Panics if the schema has no structural form.
 pub fn slot_of(
     function: impl FnOnce(&mut schemars::SchemaGenerator) -> schemars::Schema,
     kubernetes: &dyn Fn(&str) -> Option<Arc<Schema>>,
@@ -200,16 +199,16 @@ pub fn is_option<T: JsonSchema + ?Sized>() -> bool {
 /// Builds the slot of a type from its `JsonSchema`.
 ///
 /// # Panics
-/// If the schema has no structural form.
+/// Panics if the schema has no structural form.
 pub fn slot<T: JsonSchema + ?Sized>() -> Slot {
     slot_with::<T>(&|_| None)
 }
 
-/// Like [`slot`], with a lookup of the schemas of Kubernetes types by Rust path
+/// Like [`slot`], but looks up schemas of Kubernetes types by Rust path
 /// (`k8s_openapi::api::core::v1::Pod`).
 ///
 /// # Panics
-/// If the schema of the type has no structural form.
+/// Panics if the type's schema has no structural form.
 pub fn slot_with<T: JsonSchema + ?Sized>(kubernetes: &dyn Fn(&str) -> Option<Arc<Schema>>) -> Slot {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let schema = generator.subschema_for::<T>();

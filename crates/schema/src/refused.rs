@@ -1,11 +1,11 @@
-//! Leaf types whose JSON does not belong in a CRD, and what to use instead.
+//! Leaf types whose JSON form does not belong in a CRD, and what to use instead.
 
-/// The help of both front ends for a type whose JSON representation is unknown.
+/// Both front ends' help for a type whose JSON representation is unknown.
 pub const ESCAPE: &str = "describe its JSON: `#[kube(schema_type = \"String\")]` names a type with the same form, which is an `Option` if the field may be absent, \
                           `#[kube(schema = { … })]` gives the schema itself, `#[kube(schemaless)]` uses only the other \
                           markers of the field";
 
-/// The help of both front ends for a recursive type.
+/// Both front ends' help for a recursive type.
 pub const RECURSION: &str = "put `#[kube(schemaless, preserve_unknown_fields)]` on this field: the schema of a CRD cannot be recursive";
 
 /// Returns the message and the help for a tuple, which has no valid schema.

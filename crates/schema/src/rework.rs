@@ -1,4 +1,4 @@
-//! Rewrites of whole schemas: shorter descriptions, and the metadata of embedded objects.
+//! Rewrites entire schemas: shortens descriptions, and completes the metadata of embedded objects.
 
 use std::sync::Arc;
 

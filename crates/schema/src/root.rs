@@ -1,4 +1,4 @@
-//! The API server's rules for the schema of a whole object, in addition to those for every
+//! The API server's rules for the schema of an entire object, in addition to the rules for every
 //! structural schema.
 
 use rbuilder_diagnostic::Diagnostic;
@@ -14,9 +14,9 @@ pub struct ObjectParts {
     pub has_status_subresource: bool,
 }
 
-/// Returns an error for each rule of root schemas that is violated. The place is the path of the
-/// value, such as `.metadata`, and is empty for the object itself. Returns no errors if they [have
-/// been reported](Schema::is_reported).
+/// Returns an error for each violated rule about root schemas. The place is the value's path, such
+/// as `.metadata`, and is empty for the object itself. Returns no errors if they
+/// [have been reported](Schema::is_reported).
 ///
 /// Follows apiextensions-apiserver: `ValidateStructural`, and `allowedFieldsAtRootSchema` if the
 /// status is a subresource.
@@ -67,7 +67,8 @@ pub fn check_root(root: &Schema, parts: ObjectParts) -> Vec<Diagnostic<String>> 
     diagnostics
 }
 
-/// Checks the types of `apiVersion`, `kind` and `metadata` in a whole or embedded object at `path`.
+/// Checks the types of `apiVersion`, `kind` and `metadata` in an entire or embedded object at
+/// `path`.
 pub(crate) fn check_stanza(object: &Schema, path: &str) -> Vec<Diagnostic<String>> {
     let fields = [
         ("apiVersion", SchemaType::String),
@@ -89,7 +90,7 @@ pub(crate) fn check_stanza(object: &Schema, path: &str) -> Vec<Diagnostic<String
     fields.into_iter().filter_map(wrong).collect()
 }
 
-/// Returns the keys of a `metadata` schema that are not allowed: everything except the type and the
+/// Returns the keys in a `metadata` schema that are not allowed: everything except the type and the
 /// constraints on two fields.
 fn unknown_metadata_keys(metadata: &Schema) -> Vec<String> {
     let known = |name: &str| ["name", "generateName"].contains(&name);

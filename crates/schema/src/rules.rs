@@ -1,5 +1,5 @@
-//! CEL rules of one value. Each expression may occur only once, because server-side apply uses it
-//! as the key of the list.
+//! CEL rules on a single value. Each expression may occur only once, because server-side apply uses
+//! it as the list key.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +16,8 @@ pub fn unite_rules(rules: &mut Vec<Cel>) {
     rules.retain(|rule| seen.insert(content_of(rule)));
 }
 
-/// Returns the first rule that repeats the expression of an earlier rule but differs otherwise, for
-/// example in its message.
+/// Returns the first rule that repeats the expression of an earlier rule but differs otherwise,
+/// e.g. in its message.
 pub fn find_repeated_rule(rules: &[Cel]) -> Option<&Cel> {
     let mut seen: BTreeMap<&str, &Cel> = BTreeMap::new();
     rules.iter().find(|rule| {
@@ -49,7 +49,7 @@ pub(crate) fn describe_repeated_rule(rule: &Cel) -> String {
 /// The help for a repeated rule.
 pub(crate) const REPEATED_RULE_HELP: &str = "remove one of them: the type and the field each have it, or a marker such as `immutable`; server-side apply rejects the definition";
 
-/// Returns the parts of a rule that a manifest contains, for comparison.
+/// Returns the parts of a rule that are included in a manifest, for comparison.
 fn content_of(rule: &Cel) -> impl Ord + use<> {
     (
         rule.rule.clone(),

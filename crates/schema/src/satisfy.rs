@@ -9,7 +9,7 @@ use crate::number::{as_float, is_integral};
 use crate::validate::{fits_constraints, is_in_format};
 use crate::{Key, ListType, Schema, SchemaType, compare_numbers};
 
-/// Returns the first reason why a schema rejects every value. Looks only at its own constraints,
+/// Returns the first reason why a schema rejects every value. Only looks at its own constraints,
 /// because its parts are checked separately.
 pub(crate) fn find_contradiction(schema: &Schema) -> Option<String> {
     let of_sizes = || {

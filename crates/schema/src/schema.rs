@@ -5,27 +5,31 @@
 //!
 //! 1. Add a field to [`Schema`], in the order in which Go marshals the keys. The compiler then
 //!    requires a line in [`Schema::each_key`].
-//! 2. Add a row to [`KEYS`](crate::KEYS) in `keys/table.rs`. From it follow the argument of
-//!    `validation(…)` and its reference, the checks of its subject, `root_schema`, alternatives,
-//!    merging of sizes, `extend(…)` of schemars, advice about Go markers, imports of CRDs, API
-//!    references, the bounds in `rbuilder diff` and `rbuilder adopt`, and Kubernetes' own types.
-//! 3. Say what the key does to values: code that has a part for each key because each differs.
+//! 2. Add a row to [`KEYS`](crate::KEYS) in `keys/table.rs`. The argument of `validation(…)` and
+//!    its reference, the checks of its subject, `root_schema`, alternatives, merging of sizes,
+//!    `extend(…)` of schemars, advice about Go markers, imports of CRDs, API references, the bounds
+//!    in `rbuilder diff` and `rbuilder adopt`, and Kubernetes' own types are all derived from it.
+//! 3. Implement what the key does to values, in the code that handles each key separately because
+//!    they all differ.
 //!
 //! | what | where | needed for |
 //! |---|---|---|
 //! | validating values | `validate/`, `satisfy.rs` | constraints |
-//! | judging objects, with the API server's words | `values/`, `prune.rs`, `lists.rs`, `correlate.rs` and `embedded.rs` in `crates/judge/src/` | constraints, structure |
+//! | validating objects, with the API server's messages | `values/`, `prune.rs`, `lists.rs`,
+//! `correlate.rs` and `embedded.rs` in `crates/judge/src/` | constraints, structure |
 //! | generating objects | `crates/testing/src/values.rs`, `crates/importer/src/sample.rs`, `witness/edges.rs` and `witness/make.rs` in `crates/compatibility/src/` | constraints |
-//! | the API server's rules about the key | `structural.rs`, `root.rs`, `unfinished` in `literal.rs` | keys with rules |
+//! | the API server's rules about the key | `structural.rs`, `root.rs`, `unfinished` in
+//! `literal.rs` | keys with rules |
 //! | merging it when two constraints apply at once | `apply/constrain.rs`, `apply/parts.rs`; flattened structs and variants: `object.rs`, `enumeration/` | constraints other than sizes |
-//! | a marker of its own instead of `validation(…)` | `crates/syntax/src/marker/mod.rs`, which lists the steps | words, structure |
+//! | a separate marker instead of `validation(…)` | `crates/syntax/src/marker/mod.rs`, which lists
+//! the steps | words, structure |
 //! | classifying changes | `schema/` and `rules.rs` in `crates/compatibility/src/` | keys other than bounds and words |
 //! | server-side apply on the fake server, for keys of lists, maps and unknown fields | `crates/testing/src/fake/` | structure |
 //! | the cost of CEL rules, and reading values in CEL | `types.rs`, `rules.rs`, `bounds.rs` and `evaluate/json.rs` in `crates/cel/src/` | sizes, structure |
 //! | showing it in API references | `crates/products/src/api_docs/` | keys other than bounds and patterns |
 //!
-//! These stay lists of keys on purpose: a validator that looped over a table would neither have the
-//! API server's messages nor its order.
+//! These lists of keys are intentional: a validator that looped over a table would not produce the
+//! API server's messages in its order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -57,7 +61,7 @@ pub enum SchemaType {
 }
 
 impl SchemaType {
-    /// Returns the value in a manifest.
+    /// Returns the name used in manifests.
     pub fn as_str(self) -> &'static str {
         match self {
             SchemaType::Array => "array",
@@ -82,12 +86,12 @@ impl SchemaType {
     }
 }
 
-/// One node of a structural schema (`JSONSchemaProps` of `apiextensions.k8s.io/v1`).
+/// A node in a structural schema (`JSONSchemaProps` in `apiextensions.k8s.io/v1`).
 ///
 /// There is no `$ref` and no `uniqueItems`, because the API server rejects both.
 ///
-/// Parts and strings are shared: a type that is used in many places has one schema, and a clone
-/// only copies one node. [`Arc::make_mut`] changes a part without affecting other users.
+/// Parts and strings are shared: a type that is used in many places has a single schema, and a
+/// clone only copies one node. [`Arc::make_mut`] changes a part without affecting other users.
 ///
 /// Fields are in alphabetical order, which is also their order in manifests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -123,7 +127,7 @@ pub struct Schema {
     /// A link to further documentation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_docs: Option<Box<ExternalDocs>>,
-    /// A format that the API server knows, such as `int32`, `date-time` or `byte`.
+    /// A format known to the API server, such as `int32`, `date-time` or `byte`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Arc<str>>,
     /// Schema of the items of a list.
@@ -159,7 +163,7 @@ pub struct Schema {
     /// A value validation that must not hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not: Option<Arc<Schema>>,
-    /// Allows `null`. Otherwise the API server drops a `null`.
+    /// Allows `null`. Otherwise the API server drops `null` values.
     #[serde(skip_serializing_if = "is_false")]
     pub nullable: bool,
     /// Value validations of which exactly one must hold.
@@ -168,7 +172,7 @@ pub struct Schema {
     /// The regular expression (RE2) that a string must match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Arc<str>>,
-    /// The fields of an object, by their names in JSON.
+    /// The fields of an object, by JSON name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub properties: BTreeMap<Arc<str>, Arc<Schema>>,
     /// The names of required fields.
@@ -219,8 +223,8 @@ pub struct Schema {
     /// its content, for messages.
     #[serde(skip)]
     pub drops_object_meta: DropsObjectMeta,
-    /// True if its errors have been reported at its definition, so that they are not reported for
-    /// every use.
+    /// True if the schema's errors have been reported at its definition, so that they are not
+    /// reported for every use.
     #[serde(skip)]
     pub is_reported: IsReported,
     /// `#[csv(…)]` on the field, for the ClusterServiceVersion.
@@ -232,7 +236,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Calls `look` with each key of the schema and its value, in the order of manifests.
+    /// Calls `look` with each key in the schema and its value, in manifest order.
     pub fn each_key<'s>(&'s self, mut look: impl FnMut(&'static str, KeyValue<'s>)) {
         // Destructure so that a new field cannot be forgotten.
         let Schema {
@@ -351,7 +355,7 @@ impl Schema {
     }
 }
 
-/// The value of a key that a schema has.
+/// The value of a key that is set in a schema.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)] // like `Form`
 pub enum KeyValue<'s> {
@@ -361,7 +365,7 @@ pub enum KeyValue<'s> {
     Flag,
     Text(&'s str),
     Texts(&'s [String]),
-    /// One of few texts, which no manifest quotes.
+    /// One of a few strings, which are never quoted in manifests.
     Word(&'static str),
     Value(&'s Value),
     Values(&'s [Value]),

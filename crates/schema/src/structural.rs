@@ -8,9 +8,9 @@ use crate::root::check_stanza;
 use crate::rules::{REPEATED_RULE_HELP, describe_repeated_rule, find_repeated_rule};
 use crate::{KEYS, Key, ListType, Role, Schema, SchemaType};
 
-/// Returns an error for each rule that is violated, in the order of the fields. The place is the
-/// path of the value, such as `.spec.items[].name`, and is empty for the schema itself. Skips parts
-/// whose errors [have been reported](Schema::is_reported).
+/// Returns an error for each violated rule, in field order. The place is the value's path, such as
+/// `.spec.items[].name`, and is empty for the schema itself. Skips parts whose errors
+/// [have been reported](Schema::is_reported).
 pub fn check_structural(schema: &Schema) -> Vec<Diagnostic<String>> {
     let mut diagnostics = Vec::new();
     visit(schema, &mut String::new(), &mut diagnostics);
@@ -91,7 +91,7 @@ fn visit(schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<St
     }
 }
 
-/// Checks the alternatives of one schema. Places are paths inside it.
+/// Checks a schema's alternatives. Places are paths relative to the schema.
 pub(crate) fn check_alternatives(schema: &Schema) -> Vec<Diagnostic<String>> {
     let mut diagnostics = Vec::new();
     check_parts(schema, schema, &mut String::new(), &mut diagnostics);
@@ -134,13 +134,13 @@ fn check_parts(
     }
 }
 
-/// Returns whether an alternative cannot have a key. The API server only checks what is part of its
-/// own form of a schema, which has neither examples nor links.
+/// Returns whether an alternative cannot contain a key. The API server only checks what is part of
+/// its own form of a schema, which includes neither examples nor links.
 fn is_refused(key: &Key) -> bool {
     key.role != Role::Constraint && !matches!(key.name, "example" | "externalDocs")
 }
 
-/// Checks one alternative. It must only constrain values, so it may neither contain keys that
+/// Checks an alternative. It must only constrain values, so it may neither contain keys that
 /// describe them nor mention fields that `schema` does not define.
 fn check_part(part: &Schema, schema: &Schema, path: &mut String, diagnostics: &mut Vec<Diagnostic<String>>) {
     let mut error = |path: &str, message: String, help: &str| {
@@ -190,7 +190,7 @@ fn check_part(part: &Schema, schema: &Schema, path: &mut String, diagnostics: &m
     }
 }
 
-/// Returns the errors in the topology of a list, each with its marker.
+/// Returns the errors in a list's topology, each with its marker.
 pub(crate) fn check_list_map(list_type: ListType, schema: &Schema) -> Vec<Diagnostic<&'static str>> {
     let Some(items) = schema.items.as_deref() else {
         return Vec::new();
@@ -228,8 +228,8 @@ fn check_set(items: &Schema) -> Vec<Diagnostic<&'static str>> {
     vec![Diagnostic::error("list_type", message).help(help)]
 }
 
-/// Warns of a set of atomic objects or lists, as kube-apiserver does: it checks that the items are
-/// unique, but server-side apply and CEL's equality treat them otherwise.
+/// Warns about a set of atomic objects or lists, like kube-apiserver: it checks that the items are
+/// unique, but server-side apply and CEL's equality treat them differently.
 fn warn_of_composite_items(items: &Schema) -> Option<Diagnostic<&'static str>> {
     let kind = match items.schema_type {
         Some(SchemaType::Object) => "objects",

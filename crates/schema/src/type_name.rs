@@ -7,7 +7,7 @@ use crate::Schema;
 use crate::known::known;
 use crate::leaves::leaf_of;
 
-/// Replaces the schemas that `schemars` wrote for leaf types with our own. Does not change the
+/// Replaces the schemas that `schemars` generated for leaf types with our own. Does not change the
 /// schema if the name cannot be parsed.
 pub(crate) fn refine_by_type_name(schema: &mut Schema, name: &str) {
     let name = name.trim_start_matches('&');

@@ -1,14 +1,14 @@
-//! The values of schema keys that are more than a number or a text.
+//! The values of schema keys that are more than a number or a string.
 
 use serde::{Deserialize, Serialize};
 
 use crate::origin::Origin;
 
-/// One CEL rule: an item of `x-kubernetes-validations`.
+/// A CEL rule: an item of `x-kubernetes-validations`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Cel {
-    /// Path of the field to report when the rule fails, relative to the value that has the rule.
+    /// Path of the field to report when the rule fails, relative to the value with the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_path: Option<String>,
     /// The message when the rule fails.
@@ -23,7 +23,7 @@ pub struct Cel {
     /// The machine-readable reason when the rule fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// The expression. `self` is the value that has the rule.
+    /// The expression. `self` is the value with the rule.
     pub rule: String,
     /// The location of the rule.
     #[serde(skip)]
@@ -47,7 +47,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns the value in a manifest.
+    /// Returns the name used in manifests.
     pub fn as_str(self) -> &'static str {
         match self {
             Reason::FieldValueRequired => "FieldValueRequired",
@@ -62,7 +62,7 @@ impl Reason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ListType {
-    /// Replaced as a whole.
+    /// Replaced as a unit.
     Atomic,
     /// Scalars merged as a set.
     Set,
@@ -71,7 +71,7 @@ pub enum ListType {
 }
 
 impl ListType {
-    /// Returns the value in a manifest.
+    /// Returns the name used in manifests.
     pub fn as_str(self) -> &'static str {
         match self {
             ListType::Atomic => "atomic",
@@ -85,14 +85,14 @@ impl ListType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MapType {
-    /// Replaced as a whole.
+    /// Replaced as a unit.
     Atomic,
     /// Merged key by key.
     Granular,
 }
 
 impl MapType {
-    /// Returns the value in a manifest.
+    /// Returns the name used in manifests.
     pub fn as_str(self) -> &'static str {
         match self {
             MapType::Atomic => "atomic",

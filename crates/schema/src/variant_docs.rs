@@ -1,15 +1,15 @@
 //! Doc comments of variants in descriptions: values of an `enum` have no descriptions of their own.
 //!
-//! The list of variants is the last paragraph of the description of the enum, or of its tag, with
-//! one line for each variant. The description of a field replaces that of its type, so the list is
-//! appended again.
+//! The list of variants is the last paragraph in the description of the enum, or of its tag, with
+//! one line for each variant. A field's description replaces its type's, so the list is appended
+//! again.
 
 use serde_json::Value;
 
 use crate::{Content, Schema, Tagging, Variant};
 
-/// Returns the list for the description of an enum with values that are names; `None` if no variant
-/// has a doc comment.
+/// Returns the list for the description of an enum whose values are names; `None` if no variant has
+/// a doc comment.
 pub(crate) fn variant_docs(tagging: &Tagging, variants: &[Variant]) -> Option<String> {
     let is_named = matches!(tagging, Tagging::External | Tagging::Untagged);
     let is_unit = |variant: &Variant| variant.content == Content::Unit;
@@ -36,8 +36,8 @@ fn list_variants<'a>(variants: impl Iterator<Item = &'a Variant>) -> Option<Stri
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Appends the list of variants of the type of a field to the description of the field, unless it
-/// already contains the list.
+/// Appends the variants of a field's type to the field's description, unless it already contains
+/// the list.
 pub(crate) fn add_variant_docs(description: &str, schema: &Schema) -> String {
     let schemas = std::iter::once(schema)
         .chain(schema.items.as_deref())
@@ -48,7 +48,7 @@ pub(crate) fn add_variant_docs(description: &str, schema: &Schema) -> String {
     }
 }
 
-/// Returns the list of variants in the description of a schema: its last paragraph, if each line is
+/// Returns the list of variants in a schema's description: its last paragraph, if each line is
 /// about an allowed value.
 fn read_list(schema: &Schema) -> Option<&str> {
     let description = schema.description.as_deref()?;

@@ -1,5 +1,4 @@
-//! Estimates the size of a schema in a manifest, where the schema of a type is repeated for each
-//! use.
+//! Estimates the size of a schema in a manifest, where a type's schema is repeated for each use.
 //!
 //! Schemas share their parts, so a few types may expand to a manifest that exceeds the memory. Each
 //! part caches its weight, so that computing the total visits each part only once.

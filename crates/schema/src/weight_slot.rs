@@ -1,4 +1,4 @@
-//! The weight of a schema, and where it caches it.
+//! The weight of a schema, and its cache.
 
 use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};

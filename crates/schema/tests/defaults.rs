@@ -1,11 +1,11 @@
 //! Compares the checks of defaults with results recorded from kube-apiserver.
 //!
-//! Each line of defaults.jsonl has a schema, a default, and when kube-apiserver rejects it: with
-//! the CRD, or with every object that receives the default.
+//! Each line in defaults.jsonl contains a schema, a default, and when kube-apiserver rejects it:
+//! with the CRD, or with every object that receives the default.
 //!
-//! No task of `xtask` writes this file: add lines by hand. `crates/runtime/tests/twin/defaults.rs`
-//! sends each to a real server and fails if its verdict differs: `cargo test --workspace --test
-//! twin recorded_default` with `KUBEBUILDER_ASSETS`.
+//! No `xtask` task writes this file: add lines by hand. `crates/runtime/tests/twin/defaults.rs`
+//! sends each to a real server and fails if its verdict differs:
+//! `cargo test --workspace --test twin recorded_default` with `KUBEBUILDER_ASSETS`.
 
 use rbuilder_schema::{Schema, check_default};
 use serde::Deserialize;

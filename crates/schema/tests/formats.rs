@@ -1,4 +1,4 @@
-//! Compares the checks of formats with results recorded from the code of the API server
+//! Compares the format checks with results recorded from the API server's code
 //! (`cargo xtask formats`).
 
 use std::collections::BTreeMap;

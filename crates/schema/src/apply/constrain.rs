@@ -14,8 +14,8 @@ use crate::structural::check_alternatives;
 use crate::validate::{fits_constraints, is_in_format, validate};
 use crate::{Form, Key, Markers, Schema, SchemaType, Side, Subject, compare_numbers, format_type};
 
-/// Turns bounds on the size into bounds on the length, the items or the properties, depending on
-/// the type.
+/// Converts size bounds to bounds on the length, the items or the properties, depending on the
+/// type.
 fn sized(markers: &Markers, schema: &Schema) -> Schema {
     let mut sized = markers.stated().clone();
     let (least, most) = match schema.schema_type {
@@ -101,7 +101,7 @@ fn bound_sizes_of(subject: Subject, constraints: &Schema, schema: &mut Schema) {
     }
 }
 
-/// Replaces the bounds on sizes for which the new ones are tighter.
+/// Replaces size bounds with tighter new ones.
 pub(super) fn bound_sizes(new: &Schema, schema: &mut Schema) {
     for (_, count, side) in Key::sizes() {
         tighten_size(count.get_mut(schema), *count.get(new), side);
@@ -116,8 +116,8 @@ fn tighten_size(bound: &mut Option<u64>, new: Option<u64>, side: Side) {
     };
 }
 
-/// Adds alternatives to a schema. A schema holds one list of each keyword, so a second list goes
-/// under `allOf`.
+/// Adds alternatives to a schema. A schema can only contain a single list for each keyword, so a
+/// second list goes under `allOf`.
 fn join_alternatives(
     alternatives: &Schema,
     schema: &mut Schema,
@@ -244,8 +244,8 @@ pub(super) fn tighten(
     }
 }
 
-/// Adds a `multipleOf`. A second factor goes under `allOf`, because neither of two factors implies
-/// the other in general.
+/// Adds a `multipleOf`. A second factor goes under `allOf`, because in general neither factor
+/// implies the other.
 fn multiple(factor: &mut Option<Number>, new: Option<&Number>, all_of: &mut Vec<Schema>) {
     let Some(new) = new else { return };
     match factor {
@@ -258,7 +258,7 @@ fn multiple(factor: &mut Option<Number>, new: Option<&Number>, all_of: &mut Vec<
     }
 }
 
-/// Adds a pattern. A second one goes under `allOf`: no single pattern in RE2 means "matches both".
+/// Adds a pattern. A second pattern goes under `allOf`: no single RE2 pattern means "matches both".
 fn match_pattern(pattern: Option<&str>, schema: &mut Schema) {
     match (schema.pattern.as_deref(), pattern) {
         (_, None) => {}
@@ -314,8 +314,8 @@ fn restrict(allowed: &[Value], schema: &mut Schema, diagnostics: &mut Vec<Diagno
     schema.enumeration = both;
 }
 
-/// Checks the constraints of the type and of the marker together: they may contradict each other
-/// even if each is valid alone.
+/// Checks the constraints of the type and the marker in combination: they may contradict each other
+/// even if each is valid on its own.
 pub(super) fn check_constraints(
     constraints: &Schema,
     schema: &Schema,

@@ -19,8 +19,8 @@ pub(crate) use constrain::drop_implied_bounds;
 use constrain::{apply_constraints, check_constraints};
 pub use parts::with_bounds_of_parts;
 
-/// Checks markers on a value of a known type before the rest of its schema is known. What it
-/// reports is an error wherever the value is used.
+/// Checks markers on a value of a known type before the rest of its schema is known. The reported
+/// errors apply wherever the value is used.
 pub fn check_markers(markers: &Markers, mut schema: Schema) -> Vec<Diagnostic<MarkerName>> {
     let mut diagnostics = Vec::new();
     apply_markers(markers, &mut schema, &mut diagnostics);
@@ -35,7 +35,7 @@ pub(crate) fn apply_markers(
     diagnostics: &mut Vec<Diagnostic<MarkerName>>,
 ) {
     // Destructured so that the compiler reports a new marker that is not handled here. The parent
-    // object handles the markers about a field (`immutable`, `optional`) and about several fields
+    // object handles markers on a single field (`immutable`, `optional`) and on several fields
     // (`one_of`).
     let Markers {
         stated: _,
@@ -124,14 +124,14 @@ pub(crate) fn apply_markers(
     if schema.default == Some(Value::Null) {
         schema.default = None;
     }
-    // Do not change a schema that the user wrote out.
+    // Do not change a schema written out by the user.
     if schema.nullable && !schema.enumeration.is_empty() && literal.is_none() {
         allow_null(schema);
     }
 }
 
-/// Checks that `default` and `example` are valid for the schema. If the field constrains the value
-/// further, its type's default is checked again.
+/// Checks that `default` and `example` are valid for the schema. If the field adds constraints, its
+/// type's default is checked again.
 fn check_values(markers: &Markers, schema: &Schema, diagnostics: &mut Vec<Diagnostic<MarkerName>>) {
     if let Some(default) = &markers.default {
         if let Err(reason) = check_default(default, schema) {
@@ -160,7 +160,7 @@ fn check_values(markers: &Markers, schema: &Schema, diagnostics: &mut Vec<Diagno
     }
 }
 
-/// Returns whether markers constrain a value further than its type does.
+/// Returns whether markers constrain a value further than its type.
 fn narrows(markers: &Markers) -> bool {
     let is_constrained = |stated: &Schema| Key::arguments().any(|key| key.is_set(stated));
     markers.stated.as_deref().is_some_and(is_constrained)
@@ -259,8 +259,8 @@ fn apply_inner(
     }
 }
 
-/// Runs `check` and reports what it finds at the marker `name`, because the parts of a marker have
-/// no place of their own.
+/// Runs `check` and reports its diagnostics at the marker `name`, because the parts of a marker
+/// have no location of their own.
 pub(crate) fn in_marker(
     name: &'static str,
     diagnostics: &mut Vec<Diagnostic<MarkerName>>,

@@ -1,5 +1,5 @@
-//! The bounds of a schema combined with the bounds in its `allOf`. If a field and its type have the
-//! same markers, controller-gen writes the field's under `allOf`.
+//! A schema's bounds combined with the bounds in its `allOf`. If a field and its type have the same
+//! markers, controller-gen writes the field's markers under `allOf`.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use serde_json::Number;
 use super::constrain::{bound_sizes, tighten};
 use crate::Schema;
 
-/// Returns a copy of the schema with the bounds of its `allOf` merged into its own. `allOf` itself
+/// Returns a copy of the schema with the bounds in its `allOf` merged into its own. `allOf` itself
 /// is unchanged.
 pub fn with_bounds_of_parts(schema: &Schema) -> Schema {
     let mut whole = schema.clone();

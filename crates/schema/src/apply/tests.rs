@@ -30,7 +30,7 @@ fn refused(markers: Value, schema: Value, message: &str) {
     );
 }
 
-/// Checks constraints of a marker on a value whose type has constraints too.
+/// Checks a marker's constraints on a value whose type has constraints as well.
 fn both(constraints: Value, of_type: Value, expected: Value) {
     check(json!({"stated": constraints}), of_type, expected);
 }

@@ -31,8 +31,8 @@ pub(super) fn external_enum(cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnost
     schema
 }
 
-/// Builds the schema of "a string or an object". No structural type expresses that, so any content
-/// is accepted and only the names are checked.
+/// Builds the schema for "a string or an object". No structural type can express that, so any
+/// content is accepted and only the names are checked.
 fn mixed(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema {
     let contents = cases.iter().filter_map(|case| {
         let Carried { schema, .. } = case.carried.as_ref()?;

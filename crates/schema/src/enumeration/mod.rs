@@ -1,7 +1,7 @@
 //! Serde's four enum representations as structural schemas.
 //!
 //! A structural schema defines every field once, outside of `oneOf` and `anyOf`; the alternatives
-//! only constrain which fields go together. So the fields of all variants are hoisted into one
+//! only constrain which fields go together. So the fields of all variants are hoisted into a single
 //! object. Each file handles one way to identify the variant: by key (`external`), by tag
 //! (`tagged`), or by trying (`untagged`).
 
@@ -25,13 +25,13 @@ use crate::{
     Content, Field, KEYS, Key, Markers, Part, Role, Schema, SchemaType, Site, Slot, Tagging, Variant,
 };
 
-/// One variant and its content.
+/// A variant and its content.
 struct Case<'a> {
     position: usize,
     variant: &'a Variant,
     /// `None` for a unit variant.
     carried: Option<Carried>,
-    /// True if serde rejects fields that the variant does not have, including those of other
+    /// True if serde rejects fields that do not belong to the variant, including fields of other
     /// variants.
     is_closed: bool,
 }
@@ -63,8 +63,8 @@ pub(crate) fn enum_schema(
     }
     let mut none = AbsentValues::default();
     let cases = variants.iter().enumerate().map(|(position, variant)| {
-        // If all variants share one object, the API server would add a default to objects of other
-        // variants too.
+        // If all variants share a single object, the API server would add a default to objects of
+        // other variants as well.
         let is_apart = variants.len() == 1 || *tagging == Tagging::External && !variant.untagged;
         let absent = if is_apart { &mut *absent } else { &mut none };
         let mut carried = carried(position, variant, slots, absent, diagnostics);
@@ -110,7 +110,7 @@ fn check_names(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Part>>) {
     }
 }
 
-/// Builds the schema of variants that a key or a tag identifies.
+/// Builds the schema of variants that are identified by a key or a tag.
 fn by_tag(tagging: &Tagging, cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnostic<Part>>) -> Schema {
     let carries = cases.iter().any(|case| case.carried.is_some());
     match tagging {
@@ -122,7 +122,7 @@ fn by_tag(tagging: &Tagging, cases: Vec<Case<'_>>, diagnostics: &mut Vec<Diagnos
     }
 }
 
-/// Returns the content of one variant, or `None` for a unit variant.
+/// Returns a variant's content, or `None` for a unit variant.
 fn carried(
     position: usize,
     variant: &Variant,
@@ -187,7 +187,7 @@ fn name(case: &Case<'_>) -> Value {
     Value::String(case.variant.name.clone())
 }
 
-/// A string with the name of a variant, or any string if a variant is `#[serde(other)]`.
+/// A string with a variant's name, or any string if a variant is `#[serde(other)]`.
 fn name_schema(cases: &[Case<'_>]) -> Schema {
     let is_open = cases.iter().any(|case| case.variant.other);
     Schema {
@@ -207,8 +207,9 @@ fn requires(names: impl IntoIterator<Item = Arc<str>>) -> Schema {
     }
 }
 
-/// Restricts a value validation to one type. A value validation must not contain `type`, so this
-/// adds contradicting bounds for every other type: a bound only applies to values of its own type.
+/// Restricts a value validation to a single type. A value validation must not contain `type`, so
+/// this adds contradicting bounds for every other type: a bound only applies to values of its own
+/// type.
 fn only_of(kept: SchemaType, alternative: Schema) -> Schema {
     let mut alternative = alternative;
     if kept != SchemaType::String {
@@ -295,8 +296,8 @@ fn check_defaults_of_others(own: &Schema, all: &Schema) -> Result<(), Diagnostic
     Err(Diagnostic::error((), message).help("remove `deny_unknown_fields`, or the default"))
 }
 
-/// Merges the fields of a variant into those of the enum. Variants that share a field must agree on
-/// its schema.
+/// Merges a variant's fields into the enum's fields. Variants that share a field must agree on its
+/// schema.
 fn hoist_variant(content: &Schema, schema: &mut Schema) -> Result<(), Diagnostic<()>> {
     if content.preserve_unknown_fields && content.properties.is_empty() {
         schema.preserve_unknown_fields = true;

@@ -24,8 +24,8 @@ pub(super) fn tag_object(tag: &str, cases: &[Case<'_>]) -> Schema {
     schema
 }
 
-/// Returns the validation of the tag: the name of the variant. For `#[serde(other)]`, it rejects
-/// the names of all other variants.
+/// Returns the validation of the tag: the variant's name. For `#[serde(other)]`, it rejects the
+/// names of all other variants.
 fn tag_of(case: &Case<'_>, cases: &[Case<'_>]) -> Schema {
     let names = |kept: &dyn Fn(&&Case<'_>) -> bool| Schema {
         enumeration: cases.iter().filter(kept).map(name).collect::<Vec<Value>>(),
@@ -110,7 +110,7 @@ fn close(
     }
 }
 
-/// Restricts the rules of one variant to objects with its tag.
+/// Restricts a variant's rules to objects with its tag.
 fn only_for(tag: &str, name: &str, rules: &[Cel]) -> Vec<Cel> {
     // If CEL cannot access the tag, the rules apply to every variant: rejecting too much is better
     // than never running.
@@ -124,8 +124,8 @@ fn only_for(tag: &str, name: &str, rules: &[Cel]) -> Vec<Cel> {
     rules.iter().map(guard).collect()
 }
 
-/// Returns the condition that an object is of another variant. A transition rule also checks the
-/// old object, whose fields would otherwise be missing.
+/// Returns a condition that is true for objects of other variants. A transition rule also checks
+/// the old object, whose fields would otherwise be missing.
 fn other_variant(tag: &str, name: &str, rule: &Cel) -> String {
     let name = cel_text(name);
     let now = format!("self.{tag} != {name}");
@@ -199,13 +199,13 @@ pub(super) fn adjacent_enum(
     schema
 }
 
-/// The part that the contents of all variants have in common.
+/// The common part of all variants' contents.
 pub(super) enum Common {
     /// All contents have the same schema.
     Same(Schema),
-    /// Objects whose fields can be merged. Each variant states which fields it requires.
+    /// Objects whose fields can be merged. Each variant specifies which fields it requires.
     Object(Schema),
-    /// Scalars of one type. Each variant has its own constraints.
+    /// Scalars of a single type. Each variant has its own constraints.
     Scalar(Schema),
     /// Nothing, so the schema accepts any content.
     Nothing,
@@ -246,7 +246,7 @@ pub(super) fn common(contents: &[&Schema]) -> Common {
 }
 
 impl Common {
-    /// Returns the constraints of one variant's content that the common part lacks, as a value
+    /// Returns the constraints on a variant's content that are not in the common part, as a value
     /// validation.
     fn constraints_of(&self, content: &Schema) -> Schema {
         match self {
@@ -271,7 +271,7 @@ impl Common {
     }
 }
 
-/// Adds the rules of the contents. They stay on the content if all contents are the same. Otherwise
+/// Adds the rules of the contents. They stay on the content if all contents are equal. Otherwise
 /// they move to the parent, because only the parent has the tag.
 fn rules(
     tag: &str,
@@ -310,8 +310,8 @@ fn rules(
     }
 }
 
-/// Rewrites a rule about the content of one variant as a rule about the parent. CEL binds names
-/// only in macros over lists, so `self` is bound to the content through a list of one item.
+/// Rewrites a rule about a variant's content as a rule about the parent. CEL only binds names in
+/// macros over lists, so `self` is bound to the content through a list with a single item.
 fn about_content(tag: &str, content: &str, path: &str, variant: &str, rule: &Cel) -> Cel {
     let other = other_variant(tag, variant, rule);
     let asked = if is_transition(rule) {

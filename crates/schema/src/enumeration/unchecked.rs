@@ -1,8 +1,8 @@
 //! Finds values that a schema accepts and serde rejects, because the schema language cannot
 //! describe them.
 //!
-//! An object in a structural schema has fields or is a map, never both. Each field has one schema,
-//! whatever the variant.
+//! An object in a structural schema either has fields or is a map, never both. Each field has a
+//! single schema, whatever the variant.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,7 +29,8 @@ pub enum Unchecked {
     KeptFields,
 }
 
-/// Finds what the schema of a container does not check. Does not look into the types of its fields.
+/// Finds everything that a container's schema does not check. Does not look into the types of its
+/// fields.
 pub fn find_unchecked(container: &Container, slots: &[Slot]) -> Vec<(Site, Unchecked)> {
     let markers = &container.markers;
     if markers.schema.is_some() || markers.preserve_unknown_fields {
@@ -139,7 +140,7 @@ fn of_content(tagged: &[Held]) -> Vec<(Site, Unchecked)> {
     }
 }
 
-/// Finds unchecked values in variants that share one object. If serde tries them in turn, an object
+/// Finds unchecked values in variants that share an object. If serde tries them in turn, an object
 /// that one variant rejects may be valid for another.
 fn of_shared_object(variants: &[Held], are_tried: bool) -> Vec<(Site, Unchecked)> {
     let names: BTreeSet<&Arc<str>> = variants

@@ -1,4 +1,4 @@
-//! `#[serde(untagged)]`: the content alone, which serde tries to read as each variant in turn.
+//! `#[serde(untagged)]`: only the content, which serde tries to read as each variant in turn.
 
 use rbuilder_diagnostic::Diagnostic;
 
@@ -9,10 +9,10 @@ use super::{
 use crate::build::{any, int_or_string, of_type};
 use crate::{Key, Part, Schema, SchemaType, Site, Subject};
 
-/// One way to read a value, and its location.
+/// A possible way to read a value, and its location.
 type Alternative = (Site, Schema);
 
-/// The alternatives that reject the fields of others.
+/// The alternatives that reject other variants' fields.
 type ClosedSites = Vec<Site>;
 
 /// Builds the schema of variants that serde tries in turn. `tagged` is the schema of all tagged
@@ -103,7 +103,8 @@ fn no_rules(contents: &[Alternative], diagnostics: &mut Vec<Diagnostic<Part>>) {
     );
 }
 
-/// Merges variants of one type. One of their constraints must hold, unless a variant has none.
+/// Merges variants of a single type. At least one variant's constraints must hold, unless a variant
+/// has none.
 fn one_type(schema_type: SchemaType, contents: &[Alternative]) -> Schema {
     let mut any_of: Vec<_> = contents.iter().map(|(_, content)| value_only(content)).collect();
     // The API server checks number formats only next to a type, so a format is kept there if all
@@ -128,7 +129,7 @@ fn one_type(schema_type: SchemaType, contents: &[Alternative]) -> Schema {
     }
 }
 
-/// Merges integers and strings. The constraints on each only apply to values of its type.
+/// Merges integers and strings. The constraints on either only apply to values of its type.
 fn int_or_text(contents: &[Alternative]) -> Schema {
     let mut schema = int_or_string();
     let of_sort = |schema_type: SchemaType| -> Vec<Schema> {
@@ -166,13 +167,13 @@ fn int_or_text(contents: &[Alternative]) -> Schema {
     schema
 }
 
-/// Returns the constraints of one variant on values of one type. Replaces a format with its bounds,
+/// Returns a variant's constraints on values of a single type. Replaces a format with its bounds,
 /// because a format only applies next to a type.
 fn own_constraints(schema_type: SchemaType, content: &Schema) -> Schema {
     let own = value_only(content);
     let kept = Schema {
         int_or_string: false,
-        // For an integer-or-string, these are only the two types.
+        // For an integer-or-string, these are just the two types.
         any_of: if content.int_or_string {
             Vec::new()
         } else {

@@ -107,7 +107,7 @@ pub(super) fn is_long_name(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_label)
 }
 
-/// Lower-case letters, digits and dashes, with no dash at either end.
+/// Lower-case letters, digits and dashes, without a dash at either end.
 fn is_label(text: &str) -> bool {
     !text.starts_with('-')
         && !text.ends_with('-')
@@ -118,8 +118,8 @@ fn is_label(text: &str) -> bool {
 }
 
 /// A single label, which may have a dash after its first letter, or several labels with a top-level
-/// domain of letters. Returns `None` for non-ASCII text: we do not know which characters the API
-/// server treats as letters or symbols.
+/// domain that consists of letters. Returns `None` for non-ASCII strings: we do not know which
+/// characters the API server treats as letters or symbols.
 pub(super) fn is_hostname(text: &str) -> Option<bool> {
     if text.len() > 255 || text.split('.').any(|label| label.len() > 63) {
         return Some(false);

@@ -1,5 +1,5 @@
-//! Codes of digits and letters: `uuid`, `isbn`, `creditcard`, `ssn`, `hexcolor`, `rgbcolor`,
-//! `byte`, `bsonobjectid`.
+//! Codes consisting of digits and letters: `uuid`, `isbn`, `creditcard`, `ssn`, `hexcolor`,
+//! `rgbcolor`, `byte`, `bsonobjectid`.
 
 pub(super) fn is_hex(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|c| c.is_ascii_hexdigit())
@@ -23,7 +23,7 @@ pub(super) fn is_hex_color(text: &str) -> bool {
     is_hex(digits, 3) || is_hex(digits, 6)
 }
 
-/// White space as Go's `\s` matches it.
+/// Whitespace as matched by Go's `\s`.
 fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\x0c' | '\r')
 }
@@ -95,7 +95,7 @@ pub(super) fn is_isbn13(text: &str) -> bool {
     })
 }
 
-/// The number of a known network with a valid Luhn check digit. Ignores everything between the
+/// A number from a known network with a valid Luhn check digit. Ignores everything between the
 /// digits.
 pub(super) fn is_credit_card(text: &str) -> bool {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();

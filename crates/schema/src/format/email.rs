@@ -1,7 +1,7 @@
 //! `email`: what Go's `mail.ParseAddress` accepts.
 
-/// One address, bare or as `Jane <jane@example.com>`. Returns `None` for encoded words, groups and
-/// addresses in brackets.
+/// A single address, bare or as `Jane <jane@example.com>`. Returns `None` for encoded words, groups
+/// and addresses in brackets.
 pub(super) fn is_email(text: &str) -> Option<bool> {
     if text.contains("=?") || text.contains('[') || text.contains(':') {
         return None;
@@ -10,7 +10,7 @@ pub(super) fn is_email(text: &str) -> Option<bool> {
     Some(reader.read_address().is_some() && reader.skip_comments().is_some() && reader.0.is_empty())
 }
 
-/// The rest of the string. Each method consumes what it recognizes.
+/// The rest of the string. Each method consumes the part that it recognizes.
 struct Reader<'a>(&'a str);
 
 impl Reader<'_> {

@@ -1,4 +1,4 @@
-//! The formats that the API server knows, and the strings that it accepts for each.
+//! The formats known to the API server, and the strings that it accepts for each.
 
 mod address;
 mod code;
@@ -43,7 +43,7 @@ pub const FORMATS: &[&str] = &[
     "uuid5",
 ];
 
-/// Returns the type that a known format constrains, or `None` for an unknown format. On values of
+/// Returns the type constrained by a known format, or `None` for an unknown format. On values of
 /// another type, the API server ignores the format and warns on every apply.
 pub fn format_type(format: &str) -> Option<SchemaType> {
     match format {
@@ -56,9 +56,9 @@ pub fn format_type(format: &str) -> Option<SchemaType> {
 
 /// Returns whether the API server accepts a string for a format.
 ///
-/// Follows `k8s.io/kube-openapi/pkg/validation/strfmt` (recorded in `crates/schema/tests/formats.jsonl`).
-/// Returns `None` if versions of the API server differ, if the format does not constrain strings,
-/// and for rare inputs that we do not implement.
+/// Follows `k8s.io/kube-openapi/pkg/validation/strfmt` (recorded in
+/// `crates/schema/tests/formats.jsonl`). Returns `None` if API server versions differ, if the
+/// format does not constrain strings, and for rare inputs that we do not implement.
 pub fn accepts_format(format: &str, text: &str) -> Option<bool> {
     match format {
         "bsonobjectid" => Some(code::is_hex(text, 24)),
@@ -91,7 +91,7 @@ pub fn accepts_format(format: &str, text: &str) -> Option<bool> {
     }
 }
 
-/// Returns a string that a format accepts, for help texts.
+/// Returns a string that is valid for a format, for help texts.
 pub fn example_of_format(format: &str) -> Option<&'static str> {
     Some(match format {
         "byte" => "aGVsbG8=",

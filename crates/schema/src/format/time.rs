@@ -26,9 +26,9 @@ pub(super) fn is_date(text: &str) -> bool {
     (1..=days).contains(&day)
 }
 
-/// A date and a time with a zone; `T` and `Z` may be lower case. The regular expression of the API
-/// server is loose: the fraction may follow any character, offsets have no limits, and everything
-/// after a second `t` is ignored.
+/// A date and a time with a zone; `T` and `Z` may be lower case. The API server's regular
+/// expression is loose: the fraction may follow any character, offsets have no limits, and
+/// everything after a second `t` is ignored.
 pub(super) fn is_date_time(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let mut parts = lower.split('t');
@@ -64,7 +64,7 @@ fn is_zone(zone: &str) -> bool {
     }
 }
 
-/// A duration of Go, or of Scala. For Scala's, the string only has to contain a number and a unit.
+/// A Go or Scala duration. For Scala's, the string only has to contain a number and a unit.
 pub(super) fn is_duration(text: &str) -> bool {
     is_go_duration(text) || has_scala_duration(text)
 }

@@ -22,12 +22,12 @@ impl<T> Clone for Access<T> {
 impl<T> Copy for Access<T> {}
 
 impl<T> Access<T> {
-    /// Returns the field.
+    /// Returns a reference to the field.
     pub fn get<'s>(&self, schema: &'s Schema) -> &'s T {
         (self.get)(schema)
     }
 
-    /// Returns the field, to change it.
+    /// Returns a mutable reference to the field.
     pub fn get_mut<'s>(&self, schema: &'s mut Schema) -> &'s mut T {
         (self.get_mut)(schema)
     }
@@ -42,11 +42,11 @@ pub enum Form {
     Number(Access<Option<Number>>),
     /// `true`, or absent.
     Flag(Access<bool>),
-    /// A text.
+    /// A string.
     Text(Access<Option<Arc<str>>>),
-    /// Any JSON.
+    /// Any JSON value.
     Value(Access<Option<Value>>),
-    /// A list of any JSON.
+    /// A list of any JSON values.
     Values(Access<Vec<Value>>),
     /// A schema.
     Part(Access<Option<Arc<Schema>>>),
@@ -98,7 +98,7 @@ impl Form {
     }
 }
 
-/// What can be done with a field of any type.
+/// Operations on a field of any type.
 pub(super) trait Slot {
     fn is_set(&self, schema: &Schema) -> bool;
     fn is_same(&self, left: &Schema, right: &Schema) -> bool;

@@ -1,8 +1,8 @@
-//! The table of schema keys: what each key is, so that the code which treats keys alike does not
-//! list them.
+//! The table of schema keys: the properties of each key, so that code that treats keys alike does
+//! not need to list them.
 //!
-//! The fields of [`Schema`] and the order in which manifests have them are in `schema.rs`. What a
-//! key *does* to values is code, not data: see "Adding a key" there.
+//! The fields of [`Schema`] and their order in manifests are in `schema.rs`. What a key *does* to
+//! values is code, not data: see "Adding a key" there.
 
 mod form;
 mod table;
@@ -33,9 +33,9 @@ pub struct Key {
     pub argument: &'static str,
     /// The description of the argument, in one line.
     pub doc: &'static str,
-    /// The side on which the key bounds values. `None` if it is no bound.
+    /// The side on which the key bounds values. `None` if it is not a bound.
     pub side: Option<Side>,
-    /// Whether the schema of a whole object may have the key.
+    /// Whether the schema of an entire object may contain the key.
     pub root: Root,
 }
 
@@ -61,13 +61,13 @@ pub enum Subject {
 pub enum Role {
     /// Constrains values. The only role that keys in `allOf`, `anyOf`, `oneOf` and `not` may have.
     Constraint,
-    /// Describes the value to people.
+    /// Describes the value to users.
     Words,
     /// Determines which values exist, and how the API server stores and merges them.
     Structure,
 }
 
-/// The side on which a bound limits values. Of two bounds, the tighter one wins.
+/// The side on which a bound limits values. If there are two bounds, the tighter one wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// A minimum.
@@ -76,8 +76,8 @@ pub enum Side {
     Upper,
 }
 
-/// Whether the schema of a whole object may have a key. Follows `allowedFieldsAtRootSchema` of
-/// apiextensions-apiserver, and leaves out what has no effect there.
+/// Whether the schema of an entire object may contain a key. Follows `allowedFieldsAtRootSchema` in
+/// apiextensions-apiserver, and omits keys that have no effect there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
     /// `root_schema` can set it.
@@ -86,7 +86,7 @@ pub enum Root {
     WithoutStatus,
     /// The API server rejects it if the status is a subresource.
     Refused,
-    /// It has no effect there, or [`check_root`](crate::check_root) has a rule of its own.
+    /// It has no effect there, or [`check_root`](crate::check_root) has a special rule for it.
     Unlisted,
 }
 
@@ -111,7 +111,7 @@ impl Subject {
         }
     }
 
-    /// Returns whether values of a type are among the values.
+    /// Returns whether values of a type are included.
     pub fn includes(self, schema_type: SchemaType) -> bool {
         match self {
             Subject::Number => matches!(schema_type, SchemaType::Integer | SchemaType::Number),
@@ -133,7 +133,7 @@ impl Key {
         KEYS.iter().find(|key| key.name == name)
     }
 
-    /// Returns the names of some of the keys, in the order of manifests.
+    /// Returns the names of matching keys, in manifest order.
     pub fn names(is_listed: impl Fn(&Key) -> bool) -> Vec<&'static str> {
         let listed = KEYS.iter().filter(|key| is_listed(key));
         let mut names: Vec<&str> = listed.map(|key| key.name).collect();
@@ -141,7 +141,7 @@ impl Key {
         names
     }
 
-    /// Returns the keys of `validation(…)`, in the order of the reference.
+    /// Returns the keys of `validation(…)`, in reference order.
     pub fn arguments() -> impl Iterator<Item = &'static Key> + Clone {
         KEYS.iter().filter(|key| !key.argument.is_empty())
     }
@@ -172,7 +172,7 @@ impl Key {
 
     /// Returns the pairs of a minimum and a maximum of the same size.
     pub fn size_pairs() -> impl Iterator<Item = SizePair> {
-        // Kept, because each field of a package is checked with them twice.
+        // Cached, because each field in a package is checked against them twice.
         static PAIRS: LazyLock<Vec<SizePair>> = LazyLock::new(|| {
             let lower = Key::sizes().filter(|(.., side)| *side == Side::Lower);
             let pairs = lower.filter_map(|(low, least, _)| {
@@ -186,7 +186,7 @@ impl Key {
         PAIRS.iter().copied()
     }
 
-    /// Returns the keys of a schema whose value is a number.
+    /// Returns the keys in a schema whose value is a number.
     pub fn numbers(schema: &Schema) -> impl Iterator<Item = (&'static Key, &Number)> {
         KEYS.iter().filter_map(move |key| match key.form {
             Form::Number(number) => Some((key, number.get(schema).as_ref()?)),
@@ -194,17 +194,17 @@ impl Key {
         })
     }
 
-    /// Returns whether a schema has the key.
+    /// Returns whether the key is set in a schema.
     pub fn is_set(&self, schema: &Schema) -> bool {
         self.form.slot().is_set(schema)
     }
 
-    /// Returns whether two schemas have the same value.
+    /// Returns whether the key has the same value in both schemas.
     pub fn is_same(&self, left: &Schema, right: &Schema) -> bool {
         self.form.slot().is_same(left, right)
     }
 
-    /// Copies the value, or its absence.
+    /// Copies the value, or removes it if it is absent.
     pub fn copy(&self, from: &Schema, to: &mut Schema) {
         self.form.slot().copy(from, to);
     }
@@ -219,15 +219,15 @@ impl Key {
         matches!(self.root, Root::Settable | Root::WithoutStatus)
     }
 
-    /// Returns whether the API server rejects the key in the schema of a whole object whose status
-    /// is a subresource.
+    /// Returns whether the API server rejects the key in the schema of an entire object whose
+    /// status is a subresource.
     pub fn is_refused_with_status(&self) -> bool {
         matches!(self.root, Root::WithoutStatus | Root::Refused)
     }
 }
 
 impl Schema {
-    /// Returns a copy with only some of its keys.
+    /// Returns a copy that only contains matching keys.
     #[must_use]
     pub fn only(&self, is_kept: impl Fn(&Key) -> bool) -> Schema {
         let mut schema = Schema::default();
@@ -237,7 +237,7 @@ impl Schema {
         schema
     }
 
-    /// Returns a copy without some of its keys.
+    /// Returns a copy without matching keys.
     #[must_use]
     pub fn without(&self, is_dropped: impl Fn(&Key) -> bool) -> Schema {
         let mut schema = self.clone();
@@ -247,7 +247,7 @@ impl Schema {
         schema
     }
 
-    /// Sets the keys that another schema has.
+    /// Sets all keys that are set in another schema.
     pub fn overlay(&mut self, other: &Schema) {
         for key in KEYS.iter().filter(|key| key.is_set(other)) {
             key.copy(other, self);

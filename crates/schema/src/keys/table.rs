@@ -1,4 +1,4 @@
-//! The rows of the table.
+//! The rows in the table.
 
 use super::Root::{Refused, Settable, WithoutStatus};
 use super::Side::{Lower, Upper};
@@ -15,7 +15,7 @@ macro_rules! field {
     };
 }
 
-/// All keys. Messages and documents list keys in this order, except for manifests, in which they are
+/// All keys. Messages and documents list keys in this order, except for manifests, where they are
 /// sorted.
 #[rustfmt::skip] // one key per paragraph
 pub static KEYS: &[Key] = &[
@@ -139,7 +139,7 @@ impl Key {
         }
     }
 
-    /// Every schema of a whole object can be described.
+    /// The schema of an entire object can always be described.
     const fn words(self) -> Key {
         Key {
             role: Role::Words,

@@ -14,7 +14,7 @@ use crate::{ListType, Schema};
 /// Ignores a `null` default if the value is nullable, as the API server does.
 ///
 /// # Errors
-/// A phrase with the path and the reason if the default is invalid.
+/// Returns a phrase with the path and the reason if the default is invalid.
 pub fn check_default(default: &Value, schema: &Schema) -> Result<(), String> {
     if default.is_null() && schema.nullable {
         return Ok(());
@@ -34,7 +34,7 @@ pub fn check_default(default: &Value, schema: &Schema) -> Result<(), String> {
 /// like `kubectl apply`. Only checks the CEL rules that markers add.
 ///
 /// # Errors
-/// A phrase with the path and the reason if the object is invalid.
+/// Returns a phrase with the path and the reason if the object is invalid.
 pub fn check_created(object: &Value, schema: &Schema) -> Result<(), String> {
     let mut filled = object.clone();
     drop_nulls(&mut filled, schema);
@@ -121,7 +121,7 @@ fn inner<'a>(schema: &'a Schema, name: &str) -> Option<&'a Schema> {
     inner.or(schema.additional_properties.as_ref()).map(AsRef::as_ref)
 }
 
-/// Visits a value and the values inside. Prefixes errors with the path.
+/// Visits a value and the values nested in it. Prefixes errors with the path.
 fn visit(
     value: &Value,
     schema: &Schema,

@@ -1,4 +1,4 @@
-//! Numbers, with the arithmetic of the API server.
+//! Numbers, with the API server's arithmetic.
 
 use std::cmp::Ordering;
 
@@ -74,7 +74,7 @@ pub(super) fn check_number(number: &Number, schema: &Schema) -> Result<(), Strin
 }
 
 /// Returns the bound to compare a number with. A number without a fraction is an integer in JSON,
-/// and the API server truncates the bound before it compares an integer.
+/// and the API server truncates the bound before comparing it with an integer.
 fn comparable(number: &Number, bound: &Number) -> Number {
     let cut = as_float(bound).trunc();
     match Number::from_f64(cut) {

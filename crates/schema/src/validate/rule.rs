@@ -1,14 +1,15 @@
-//! Evaluates the CEL rules that markers add. Other rules are left to the API server.
+//! Evaluates the CEL rules added by markers. Other rules are left to the API server.
 
 use serde_json::{Map, Value};
 
 use super::matches_pattern;
 use crate::{Cel, cel_name};
 
-/// Checks a value against a rule that `exactly_one_of(…)` and similar markers, or `keys(…)`, add.
+/// Checks a value against a rule that was added by `exactly_one_of(…)` and similar markers, or by
+/// `keys(…)`.
 ///
 /// # Errors
-/// The message of the rule if it fails.
+/// Returns the rule's message if it fails.
 pub(super) fn check_rule(rule: &Cel, value: &Value) -> Result<(), String> {
     let Value::Object(fields) = value else {
         return Ok(());
@@ -103,7 +104,7 @@ fn key_holds(condition: &str, key: &str) -> Option<bool> {
     Some(is_named)
 }
 
-/// Parses a literal that [`cel_text`](crate::apply::cel_text) wrote. Also returns the rest of the
+/// Parses a literal written by [`cel_text`](crate::apply::cel_text). Also returns the rest of the
 /// text.
 fn read_literal(text: &str) -> Option<(String, &str)> {
     let mut rest = text.strip_prefix('\'')?.chars();
