@@ -167,6 +167,8 @@ pub(crate) struct Cache<K: Watchable> {
     stopped: watch::Sender<bool>,
     /// Notified when the watches must relist.
     restarted: watch::Sender<()>,
+    /// Notified when objects of further ranges were listed.
+    extended: watch::Sender<()>,
     unseen: UnseenObjects<K>,
     /// Number of watches that have not delivered their first list yet.
     unsynced: AtomicUsize,
@@ -189,6 +191,7 @@ impl<K: Watchable> Cache<K> {
             handlers: RwLock::default(),
             stopped: watch::channel(false).0,
             restarted: watch::channel(()).0,
+            extended: watch::channel(()).0,
             unseen: UnseenObjects::default(),
             unsynced: AtomicUsize::new(0),
             synced: watch::channel(false).0,

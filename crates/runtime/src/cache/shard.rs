@@ -26,6 +26,7 @@ use http::Method;
 use kube::Client;
 use kube::core::ObjectMeta;
 use kube::runtime::watcher;
+use tokio::sync::watch;
 
 use super::follow::PartialList;
 use super::health::WatchHealth;
@@ -82,6 +83,11 @@ impl<K: Watchable> Cache<K> {
         let owned = owned.borrow();
         let scope = self.selection.scope();
         owned.space() > 0 && scope.contains(&owned, meta) && scope.selects_labels(meta)
+    }
+
+    /// Returns a receiver that is notified when the cache has listed objects of further ranges.
+    pub(crate) fn extended(&self) -> watch::Receiver<()> {
+        self.extended.subscribe()
     }
 
     /// Like [`follow`](Self::follow), for the objects in the ranges of this replica. `child` is the
@@ -209,7 +215,11 @@ impl<K: Watchable> ShardWatch<K> {
         if let Some(child) = self.child {
             self.shards.note_covered(child, ranges.clone());
         }
+        let is_extended = !ranges.without(&self.covered).is_empty();
         self.covered = ranges;
+        if is_extended {
+            self.cache.extended.send_replace(());
+        }
     }
 
     /// Watches these ranges from now on, and lists those that are new.

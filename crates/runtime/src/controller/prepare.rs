@@ -170,7 +170,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
         let finalizers = finalizers.map(|finalizer| finalizer.name.clone()).collect();
         let unselected = unselected.filter(|_| selection.can_lose_objects());
         let worker = Arc::new(Worker {
-            departures: Arc::new(Departures::new(unselected, finalizers, division.by)),
+            departures: Arc::new(Departures::new(unselected, finalizers)),
             cache: caches.of_needed(&kind, &selection, need),
             queue: Arc::clone(&queue),
             deleted: Arc::default(),

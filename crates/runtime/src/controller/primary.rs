@@ -21,7 +21,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         let (records_deletions, shard_by) = (self.handlers.on_deleted.is_some(), self.shard_by);
         self.cache.subscribe(Box::new(move |event| {
             // Ignores the predicate, which only filters reconciles.
-            let may_have_left = departures.note(event);
+            let may_have_left = departures.note(event, shard_by);
             let (key, priority, is_deleted) = match event {
                 CacheEvent::Change(change) if !may_have_left && !passes_filter(filter.as_ref(), change) => {
                     return;

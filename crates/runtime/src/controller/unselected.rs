@@ -5,7 +5,7 @@
 //! Therefore, the controller asks the API server about each object that its watch reports as
 //! deleted with one of its finalizers. If the object still exists, it is handled according to
 //! [`Unselected`]. A list of the kind at startup finds the objects that left while the process was
-//! not running.
+//! not running. With shards, further lists find those that left while their range moved.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -53,18 +53,16 @@ pub(super) struct Departures {
     /// What to do; `None` if no object can leave or nothing needs to be done.
     handling: Option<Unselected>,
     finalizers: Vec<String>,
-    shard_by: ShardBy,
     /// With the hashes that decide about their ranges.
     departed: Mutex<HashMap<Key, u64>>,
 }
 
 impl Departures {
-    pub(super) fn new(handling: Option<Unselected>, finalizers: Vec<String>, shard_by: ShardBy) -> Self {
+    pub(super) fn new(handling: Option<Unselected>, finalizers: Vec<String>) -> Self {
         let handling = handling.filter(|handling| *handling != Unselected::Keep && !finalizers.is_empty());
         Self {
             handling,
             finalizers,
-            shard_by,
             departed: Mutex::default(),
         }
     }
@@ -75,25 +73,24 @@ impl Departures {
     }
 
     /// Records the effect of an event. Returns `true` if the object may have left the selection.
-    pub(super) fn note<K: Watchable>(&self, event: &CacheEvent<K>) -> bool {
+    pub(super) fn note<K: Watchable>(&self, event: &CacheEvent<K>, shard_by: ShardBy) -> bool {
         if self.handling.is_none() {
             return false;
         }
         match event {
-            CacheEvent::Change(Change::Deleted(old)) => self.insert(old.meta()),
-            CacheEvent::UndecodableDeleted(old) => self.insert(old.object.metadata()),
+            CacheEvent::Change(Change::Deleted(old)) => self.insert(old.meta(), shard_by),
+            CacheEvent::UndecodableDeleted(old) => self.insert(old.object.metadata(), shard_by),
             CacheEvent::Change(Change::Applied { new, .. }) => self.remove(&Key::of(&**new)),
             CacheEvent::Undecodable { new, .. } => self.remove(&Key::of_meta(new.object.metadata())),
         }
     }
 
     /// Records an object if it has one of the finalizers, and returns whether it has.
-    fn insert(&self, meta: &ObjectMeta) -> bool {
+    fn insert(&self, meta: &ObjectMeta, shard_by: ShardBy) -> bool {
         let mut present = meta.finalizers.iter().flatten();
         let is_held = present.any(|present| self.finalizers.contains(present));
         if is_held {
-            self.lock()
-                .insert(Key::of_meta(meta), self.shard_by.hash_of(meta));
+            self.lock().insert(Key::of_meta(meta), shard_by.hash_of(meta));
         }
         is_held
     }
@@ -165,18 +162,20 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(Action::await_change())
     }
 
-    /// Finds the objects that left the selection while the process was not running.
+    /// Finds the objects that left the selection while the process was not running, or while their
+    /// range moved.
     pub(super) async fn find_departed(self: Arc<Self>) {
-        let mut owned = self.shards.as_ref().map(Shards::owned);
+        let mut extended = self.shards.as_ref().map(|_| self.cache.extended());
         let find_all = async {
             loop {
-                if let Some(owned) = &mut owned {
-                    owned.borrow_and_update();
+                if let Some(extended) = &mut extended {
+                    extended.borrow_and_update();
                 }
                 self.find_departed_once().await;
-                match &mut owned {
-                    // Look again whenever this replica gets other ranges.
-                    Some(owned) => drop(owned.changed().await),
+                match &mut extended {
+                    // Look again whenever the cache has listed further ranges, and not earlier: the
+                    // watch does not report objects that have left before that.
+                    Some(extended) => drop(extended.changed().await),
                     None => return,
                 }
             }
@@ -213,7 +212,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 // Selected objects are reconciled anyway.
                 if self.shards.as_ref().is_none_or(is_ours)
                     && self.cache.get(&key).is_none()
-                    && self.departures.insert(meta)
+                    && self.departures.insert(meta, self.shard_by)
                 {
                     self.queue.add(key, LOW);
                 }

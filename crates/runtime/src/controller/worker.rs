@@ -189,6 +189,10 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                     .unwrap_or_else(PoisonError::into_inner)
                     .remove(key);
                 self.departures.forget(key);
+                self.conflicts
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .remove(key);
             }
         }
         self.queue.done(key);
@@ -520,6 +524,7 @@ mod tests {
     use crate::metrics::Metrics;
     use crate::object::Kind;
     use crate::queue::{LOW, NORMAL};
+    use crate::shards::RangeSet;
 
     /// Creates a worker that counts its reconciles.
     fn new_worker(fence: Option<Fence>) -> Arc<Worker<ConfigMap, AtomicUsize>> {
@@ -537,7 +542,7 @@ mod tests {
             deleted: Arc::default(),
             shards: None,
             shard_by: ShardBy::default(),
-            departures: Arc::new(Departures::new(None, Vec::new(), ShardBy::default())),
+            departures: Arc::new(Departures::new(None, Vec::new())),
             conflicts: Mutex::default(),
             fence,
             timeout: None,
@@ -607,6 +612,24 @@ mod tests {
             worker.queue.next().await.unwrap();
             assert_eq!(worker.queue.taken_priority(&key), LOW, "{described}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn key_of_a_draining_range_waits_with_its_priority() {
+        let shards = Shards::new();
+        shards.set_serving(RangeSet::empty(1));
+        shards.set_owned(RangeSet::of(1, |_| true));
+        let mut worker = Arc::into_inner(new_worker(None)).expect("nobody else has it");
+        worker.shards = Some(shards.clone());
+        let key = Key::of(&new_map());
+        worker.deleted.lock().unwrap().insert(key.clone(), 0);
+        worker.queue.add(key.clone(), LOW);
+        worker.queue.next().await.unwrap();
+        assert!(worker.enter_shard(&key).is_err());
+        worker.queue.next().await.unwrap();
+        assert_eq!(worker.queue.taken_priority(&key), LOW);
+        shards.set_serving(RangeSet::of(1, |_| true));
+        assert!(worker.enter_shard(&key).is_ok_and(|guard| guard.is_some()));
     }
 
     fn new_conflict() -> Outcome {

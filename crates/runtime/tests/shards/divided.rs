@@ -114,7 +114,7 @@ async fn objects_without_the_label_get_it_with_the_next_apply() {
     let without = fleet.children().await;
     assert!(without.iter().all(|child| child.labels().is_empty()));
 
-    fleet.configure = |controller| controller.label_owned();
+    fleet.configure = Box::new(|controller| controller.label_owned());
     fleet.start();
     sleep(40 * SECOND).await;
     let labelled = fleet.children().await;
@@ -132,7 +132,7 @@ async fn objects_without_the_label_get_it_with_the_next_apply() {
 #[tokio::test(start_paused = true)]
 async fn cached_everywhere_has_the_objects_of_all_replicas() {
     let mut fleet = Fleet::new(true);
-    fleet.configure = |controller| controller.reads::<ConfigMap>();
+    fleet.configure = Box::new(|controller| controller.reads::<ConfigMap>());
     fleet.start();
     fleet.start();
     sleep(40 * SECOND).await;

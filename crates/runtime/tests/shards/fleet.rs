@@ -6,13 +6,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::{Request, Response};
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
-use kube::api::{Patch, PatchParams, PostParams};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, ServiceAccount};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::client::Body;
 use kube::core::ObjectMeta;
 use kube::{Api, Client, ResourceExt};
 use rbuilder::fake::ApiServer;
-use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result, ShardBy, Sharding};
+use rbuilder::{
+    Action, Controller, Ctx, Error, Manager, ManagerArgs, ObjectRef, Result, ShardBy, Sharding, Watch,
+};
 use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -23,6 +25,8 @@ pub(crate) const NAMESPACE: &str = "default";
 /// The number of namespaces over which the objects are distributed.
 const NAMESPACES: usize = 8;
 const ID: &str = "fleet.example.com";
+/// The label that every object has at first.
+pub(crate) const SELECTED: &str = "selected";
 
 /// What the replicas have done.
 #[derive(Default)]
@@ -37,6 +41,22 @@ pub(crate) struct Record {
     pub(crate) by_replica: BTreeMap<usize, BTreeSet<String>>,
     /// How many objects a replica finds in the cache of all replicas, or why it finds none.
     pub(crate) everywhere: Vec<Result<usize, String>>,
+    /// All reconciles.
+    pub(crate) reconciles: Vec<Done>,
+    /// The cleanups that have ended.
+    pub(crate) cleanups: Vec<Done>,
+    /// The deleted objects that were reported.
+    pub(crate) forgotten: Vec<Done>,
+    /// The names of the objects whose reconciles fail.
+    pub(crate) failing: BTreeSet<String>,
+}
+
+/// Something that a replica did with an object, and when.
+#[derive(Clone, Debug)]
+pub(crate) struct Done {
+    pub(crate) at: Instant,
+    pub(crate) replica: usize,
+    pub(crate) name: String,
 }
 
 impl Record {
@@ -44,11 +64,26 @@ impl Record {
     pub(crate) fn clear(&mut self) {
         self.last.clear();
         self.by_replica.clear();
+        self.reconciles.clear();
+        self.cleanups.clear();
+        self.forgotten.clear();
     }
 }
 
-/// Changes the settings of the controller.
-pub(crate) type Configure = fn(Controller<ConfigMap, State>) -> Controller<ConfigMap, State>;
+/// Returns how often each name occurs.
+pub(crate) fn count_names(done: &[Done]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for done in done {
+        *counts.entry(done.name.clone()).or_default() += 1;
+    }
+    counts
+}
+
+/// The controller of a replica.
+pub(crate) type Maps = Controller<ConfigMap, State>;
+
+/// Changes the settings of a controller.
+pub(crate) type Configure = fn(Maps) -> Maps;
 
 /// All ways in which replicas divide objects.
 pub(crate) const DIVISIONS: [Configure; 3] = [
@@ -61,11 +96,25 @@ pub(crate) const DIVISIONS: [Configure; 3] = [
 pub(crate) struct State {
     replica: usize,
     record: Arc<Mutex<Record>>,
-    /// How long a reconcile takes.
+    /// How long a reconcile or a cleanup takes.
     work: Duration,
+    /// Whether reconciles add a watch of ServiceAccounts, and apply one for each object.
+    watches_late: bool,
 }
 
 impl State {
+    fn done(&self, name: &str) -> Done {
+        Done {
+            at: Instant::now(),
+            replica: self.replica,
+            name: name.to_owned(),
+        }
+    }
+
+    fn is_failing(&self, name: &str) -> bool {
+        self.record.lock().unwrap().failing.contains(name)
+    }
+
     fn note_everywhere(&self, found: Result<usize, String>) {
         self.record.lock().unwrap().everywhere.push(found);
     }
@@ -88,7 +137,11 @@ impl<'a> Working<'a> {
         record
             .last
             .insert(name.clone(), (text.unwrap_or_default(), state.replica));
-        record.by_replica.entry(state.replica).or_default().insert(name);
+        record
+            .by_replica
+            .entry(state.replica)
+            .or_default()
+            .insert(name.clone());
         Self(state, uid)
     }
 }
@@ -101,7 +154,13 @@ impl Drop for Working<'_> {
 
 async fn reconcile(object: Arc<ConfigMap>, ctx: Ctx<State>) -> Result {
     let _working = Working::on(&ctx, &object);
+    let name = object.name_any();
+    let begun = ctx.done(&name);
+    ctx.record.lock().unwrap().reconciles.push(begun);
     sleep(ctx.work).await;
+    if ctx.is_failing(&name) {
+        return Err(Error::new("the test asked for a failure"));
+    }
     let everywhere = ctx.cached_everywhere::<ConfigMap>();
     let everywhere = everywhere.map(|objects| objects.list().len());
     ctx.note_everywhere(everywhere.map_err(|error| error.to_string()));
@@ -113,6 +172,28 @@ async fn reconcile(object: Arc<ConfigMap>, ctx: Ctx<State>) -> Result {
         ..Secret::default()
     };
     ctx.apply_owned(&*object, child).await?;
+    if ctx.watches_late {
+        ctx.watch("accounts", Watch::<ServiceAccount>::owned())?;
+        let mut account = ServiceAccount::default();
+        account.metadata.name = Some(name);
+        ctx.apply_owned(&*object, account).await?;
+    }
+    Ok(Action::await_change())
+}
+
+/// The cleanup of a finalizer.
+pub(crate) async fn clean_up(object: Arc<ConfigMap>, ctx: Ctx<State>) -> Result {
+    let _working = Working::on(&ctx, &object);
+    sleep(ctx.work).await;
+    let ended = ctx.done(&object.name_any());
+    ctx.record.lock().unwrap().cleanups.push(ended);
+    Ok(Action::await_change())
+}
+
+/// Handles a deleted object.
+pub(crate) async fn forget(object: ObjectRef<ConfigMap>, ctx: Ctx<State>) -> Result {
+    let forgotten = ctx.done(&object.name);
+    ctx.record.lock().unwrap().forgotten.push(forgotten);
     Ok(Action::await_change())
 }
 
@@ -120,7 +201,7 @@ async fn reconcile(object: Arc<ConfigMap>, ctx: Ctx<State>) -> Result {
 pub(crate) struct Replica {
     pub(crate) number: usize,
     stop: Option<oneshot::Sender<()>>,
-    pub(crate) running: JoinHandle<Result<(), rbuilder::Error>>,
+    pub(crate) running: JoinHandle<Result<(), Error>>,
     is_cut_off: Arc<AtomicBool>,
 }
 
@@ -130,7 +211,8 @@ pub(crate) struct Fleet {
     pub(crate) replicas: Vec<Replica>,
     started: usize,
     pub(crate) work: Duration,
-    pub(crate) configure: Configure,
+    pub(crate) watches_late: bool,
+    pub(crate) configure: Box<dyn Fn(Maps) -> Maps>,
 }
 
 /// Returns the namespace of an object and its child, by the number at the end of its name.
@@ -159,7 +241,8 @@ impl Fleet {
             replicas: Vec::new(),
             started: 0,
             work: Duration::from_millis(20),
-            configure: |controller| controller,
+            watches_late: false,
+            configure: Box::new(|controller| controller),
         }
     }
 
@@ -169,14 +252,23 @@ impl Fleet {
     }
 
     /// Like [`of`](Self::of), with other settings of the controllers.
-    pub(crate) async fn configured(replicas: usize, sharding: bool, configure: Configure) -> Self {
+    pub(crate) async fn configured(
+        replicas: usize,
+        sharding: bool,
+        configure: impl Fn(Maps) -> Maps + 'static,
+    ) -> Self {
         let mut fleet = Self::new(sharding);
-        fleet.configure = configure;
+        fleet.configure = Box::new(configure);
+        fleet.start_many(replicas).await;
+        fleet
+    }
+
+    /// Starts replicas and waits until they share the ranges.
+    pub(crate) async fn start_many(&mut self, replicas: usize) {
         for _ in 0..replicas {
-            fleet.start();
+            self.start();
         }
         sleep(Duration::from_secs(40)).await;
-        fleet
     }
 
     /// Returns a client that gets no response while the switch is on.
@@ -211,6 +303,7 @@ impl Fleet {
             replica: self.started,
             record: Arc::clone(&self.record),
             work: self.work,
+            watches_late: self.watches_late,
         };
         let controller = (self.configure)(Controller::new(reconcile, state).owns::<Secret>());
         let manager = change(
@@ -267,6 +360,7 @@ impl Fleet {
         let map = ConfigMap {
             metadata: ObjectMeta {
                 name: Some(name.to_owned()),
+                labels: Some([(SELECTED.to_owned(), "true".to_owned())].into()),
                 ..ObjectMeta::default()
             },
             data: Some([("text".to_owned(), "new".to_owned())].into()),
@@ -295,24 +389,46 @@ impl Fleet {
             .unwrap();
     }
 
+    /// Removes the label of an object.
+    pub(crate) async fn unselect(&self, name: &str) {
+        let patch = Patch::Merge(json!({ "metadata": { "labels": { SELECTED: null } } }));
+        self.maps(name)
+            .patch(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+
+    pub(crate) async fn delete(&self, name: &str) {
+        let maps = self.maps(name);
+        maps.delete(name, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// Returns all objects.
+    pub(crate) async fn objects(&self) -> Vec<ConfigMap> {
+        let all: Api<ConfigMap> = Api::all(self.server.admin());
+        all.list(&ListParams::default()).await.unwrap().items
+    }
+
     /// Checks that no two replicas have worked on an object at the same time.
     pub(crate) fn check(&self) {
         let record = self.record.lock().unwrap();
         assert!(record.doubled.is_empty(), "{:?}", record.doubled);
     }
 
-    /// Waits until all objects were reconciled in their present state, and returns how long it took.
+    /// Waits until all selected objects were reconciled in their present state, and returns how long it took.
     pub(crate) async fn reconciled(&self) -> Duration {
         let start = Instant::now();
         loop {
-            let all: Api<ConfigMap> = Api::all(self.server.admin());
-            let maps = all.list(&Default::default()).await.unwrap().items;
+            let maps = self.objects().await;
             let missing = {
                 let record = self.record.lock().unwrap();
                 let is_missing = |map: &&ConfigMap| {
                     let text = map.data.iter().flatten().next().map(|(_, text)| text.as_str());
                     let seen = record.last.get(&map.name_any());
-                    seen.is_none_or(|(seen, _)| Some(seen.as_str()) != text)
+                    let is_selected = map.labels().contains_key(SELECTED);
+                    let is_terminating = map.metadata.deletion_timestamp.is_some();
+                    let is_seen = seen.is_some_and(|(seen, _)| Some(seen.as_str()) == text);
+                    is_selected && !is_terminating && !is_seen
                 };
                 maps.iter()
                     .filter(is_missing)

@@ -1,14 +1,19 @@
 //! Random histories: replicas join, stop, crash and lose their connection, the API server changes
-//! between sharded and unsharded answers, and objects are created, changed and deleted meanwhile.
+//! between sharded and unsharded answers, and objects are created, changed, unselected and deleted
+//! meanwhile.
 
 use std::time::Duration;
 
+use kube::ResourceExt;
 use kube::api::DeleteParams;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use rbuilder::{Selection, Unselected};
 use tokio::time::sleep;
 
-use crate::fleet::{Configure, DIVISIONS, Fleet};
+use crate::fleet::{Configure, DIVISIONS, Fleet, SELECTED, clean_up, forget};
+
+const FINALIZER: &str = "example.com/clean-up";
 
 #[derive(Clone, Debug)]
 enum Event {
@@ -20,6 +25,7 @@ enum Event {
     Create,
     Write(Index),
     Delete(Index),
+    Unselect(Index),
     DeleteChild(Index),
     Shard(bool),
     DropWatches,
@@ -37,6 +43,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         6 => Just(Event::Create),
         8 => index().prop_map(Event::Write),
         2 => index().prop_map(Event::Delete),
+        1 => index().prop_map(Event::Unselect),
         2 => index().prop_map(Event::DeleteChild),
         1 => any::<bool>().prop_map(Event::Shard),
         1 => Just(Event::DropWatches),
@@ -69,8 +76,11 @@ impl History {
             }
             Event::Delete(index) if !self.objects.is_empty() => {
                 let name = self.objects.remove(index.index(self.objects.len()));
-                let maps = fleet.maps(&name);
-                maps.delete(&name, &DeleteParams::default()).await.unwrap();
+                fleet.delete(&name).await;
+            }
+            Event::Unselect(index) if !self.objects.is_empty() => {
+                let name = self.objects.remove(index.index(self.objects.len()));
+                fleet.unselect(&name).await;
             }
             Event::DeleteChild(index) if !self.objects.is_empty() => {
                 // It may not exist yet.
@@ -92,7 +102,8 @@ impl History {
             .retain(|replica| !replica.running.is_finished());
     }
 
-    /// Checks that everything is reconciled, and that every object has its child.
+    /// Checks that everything is reconciled, that every object has its child, and that objects are
+    /// held by the finalizer as long as they are selected.
     async fn end(mut self) {
         for index in 0..self.fleet.replicas.len() {
             self.fleet.cut_off(index, false);
@@ -107,6 +118,12 @@ impl History {
                 "{name} has no child"
             );
         }
+        for object in self.fleet.objects().await {
+            let name = object.name_any();
+            let is_held = object.finalizers().iter().any(|finalizer| finalizer == FINALIZER);
+            assert_eq!(is_held, self.objects.contains(&name), "{name}");
+            assert_eq!(object.metadata.deletion_timestamp, None, "{name}");
+        }
     }
 }
 
@@ -118,7 +135,14 @@ fn run(configure: Configure, history: Vec<(u64, Event)>) {
         .unwrap();
     runtime.block_on(async {
         let mut run = History {
-            fleet: Fleet::configured(1, true, configure).await,
+            fleet: Fleet::configured(1, true, move |controller| {
+                configure(controller)
+                    .finalizer(FINALIZER, clean_up)
+                    .on_deleted(forget)
+                    .selecting(Selection::all().labels(SELECTED))
+                    .when_unselected(Unselected::CleanUp)
+            })
+            .await,
             objects: Vec::new(),
             texts: 0,
         };

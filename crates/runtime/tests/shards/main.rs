@@ -1,5 +1,6 @@
 //! Several replicas of a sharded operator on one API server, whose clock is paused.
 
+mod contracts;
 mod divided;
 mod fleet;
 mod histories;
