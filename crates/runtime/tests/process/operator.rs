@@ -20,7 +20,7 @@ use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
 use serde_json::json;
 use tokio::runtime::Handle;
 
-/// Name of the lease.
+/// The id of the operator, which is the name of its lease, unless [`ID`] has another one.
 pub(crate) const LEASE: &str = "process.example.com";
 /// Data key that makes reconciles wait until it is removed.
 pub(crate) const HOLD: &str = "hold";
@@ -49,6 +49,8 @@ pub(crate) const ROUND_DONE: &str = "process.example.com/round-done";
 /// Environment variable with a file for all processes: a line for each [`Step`] of a reconcile.
 pub(crate) const RECORD: &str = "RBUILDER_TEST_RECORD";
 
+/// Environment variable with another id for the operator.
+pub(crate) const ID: &str = "RBUILDER_TEST_ID";
 /// Environment variable with the number of worker threads. With 0, `main` is the only thread.
 pub(crate) const THREADS: &str = "RBUILDER_TEST_THREADS";
 /// Environment variable that selects what to set up before the manager: `subscriber` for a tracing
@@ -157,7 +159,8 @@ fn end_with_parent() {
 
 async fn operate(args: ManagerArgs) -> Result<()> {
     let has_webhook = args.webhook_cert_path.is_some();
-    let mut manager = Manager::new(LEASE, args).await?;
+    let id = std::env::var(ID).unwrap_or_else(|_| LEASE.to_owned());
+    let mut manager = Manager::new(id, args).await?;
     if has_webhook {
         manager = manager.raw_webhook("/allow", allow);
     }

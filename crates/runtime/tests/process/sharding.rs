@@ -1,7 +1,12 @@
 //! Replicas that share the objects of a namespace. Each is a process with its ring on a thread of its
 //! own, which no test on the fake API server has.
 
+use std::collections::BTreeSet;
+
+use kube::api::ListParams;
+
 use super::*;
+use crate::operator::ID;
 
 /// How long objects of a suspended replica may wait: 20 s, and some slack.
 const TAKEN_OVER: Duration = Duration::from_secs(40);
@@ -54,4 +59,110 @@ async fn replicas_share_objects_and_take_over_from_each_other() {
     third.signal("CONT");
     assert_eq!(third.ended(GONE).await, Ended::with(1), "{}", third.log());
     third.logs("shards lost").await;
+}
+
+/// A release of an operator with two replicas, which works in a namespace of its own.
+struct Release {
+    place: Place,
+    /// The namespace of its Leases.
+    leases: String,
+    id: &'static str,
+    replicas: Vec<Program>,
+}
+
+impl Release {
+    fn install(place: Place, leases: &str, id: &'static str) -> Self {
+        let mut release = Self {
+            place,
+            leases: leases.to_owned(),
+            id,
+            replicas: Vec::new(),
+        };
+        release.replicas = (0..2).map(|_| release.start()).collect();
+        release
+    }
+
+    fn start(&self) -> Program {
+        let namespaces = [
+            format!("--watch-namespace={}", self.place.namespace),
+            format!("--leader-election-namespace={}", self.leases),
+        ];
+        let flags = FLAGS.map(str::to_owned).into_iter().chain(namespaces).collect();
+        Program::start_with(
+            self.place.env.kubeconfig_path(),
+            flags,
+            [(ID, self.id.to_owned())],
+        )
+    }
+
+    /// Returns the identities in the Leases of the replicas, and the claims.
+    async fn ring(&self) -> (BTreeSet<String>, Value) {
+        let leases: Api<Lease> = Api::namespaced(self.place.env.client(), &self.leases);
+        let own = ListParams::default().labels(&format!("rbuilder.dev/shards={}", self.id));
+        let mut claims = Value::Null;
+        let mut replicas = BTreeSet::new();
+        for lease in leases.list(&own).await.unwrap().items {
+            match lease.annotations().get("rbuilder.dev/shard-claims") {
+                Some(text) => claims = serde_json::from_str(text).unwrap(),
+                None => replicas.extend(lease.spec.unwrap_or_default().holder_identity),
+            }
+        }
+        (replicas, claims)
+    }
+
+    /// Returns the identities of the replicas once they own all ranges, and nobody else owns one.
+    async fn settled(&self) -> BTreeSet<String> {
+        eventually(Duration::from_secs(60), || async {
+            let (replicas, claims) = self.ring().await;
+            let arcs = claims["claims"].as_array().cloned().unwrap_or_default();
+            let size = |arc: &Value| arc["last"].as_u64().unwrap() - arc["first"].as_u64().unwrap() + 1;
+            let owned: u64 = arcs.iter().map(size).sum();
+            let owners: BTreeSet<String> = arcs
+                .iter()
+                .map(|arc| arc["holder"].as_str().unwrap().to_owned())
+                .collect();
+            match owned == 256 && replicas.len() == 2 && owners == replicas {
+                true => Ok(replicas),
+                false => Err(format!("{replicas:?} have {claims}")),
+            }
+        })
+        .await
+    }
+}
+
+/// Each release reconciles all of its objects and none of the other's.
+async fn check_independent(releases: [Release; 2]) {
+    let [one, other] = &releases;
+    let (ours, theirs) = (one.settled().await, other.settled().await);
+    assert!(ours.is_disjoint(&theirs), "{ours:?} {theirs:?}");
+    for release in &releases {
+        let replicas: Vec<&Program> = release.replicas.iter().collect();
+        let shares = shares(&release.place, "object", &replicas).await;
+        assert!(shares.iter().all(|share| *share > 3), "{shares:?}");
+    }
+    let [mut one, other] = releases;
+    // What leaves one ring does not get to the other.
+    one.replicas.clear();
+    assert_eq!(other.settled().await, theirs);
+}
+
+/// As with a chart that is installed twice.
+#[rbuilder::envtest::test]
+async fn releases_in_two_namespaces_share_nothing() {
+    let releases = [Place::new().await, Place::new().await].map(|place| {
+        let namespace = place.namespace.clone();
+        Release::install(place, &namespace, LEASE)
+    });
+    check_independent(releases).await;
+}
+
+#[rbuilder::envtest::test]
+async fn operators_in_one_namespace_share_nothing() {
+    let (one, other) = (Place::new().await, Place::new().await);
+    let leases = one.namespace.clone();
+    check_independent([
+        Release::install(one, &leases, LEASE),
+        Release::install(other, &leases, "other.example.com"),
+    ])
+    .await;
 }
