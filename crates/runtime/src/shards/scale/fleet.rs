@@ -244,6 +244,11 @@ impl Fleet {
         });
     }
 
+    /// Returns the number of replicas.
+    pub(super) fn size(&self) -> usize {
+        self.replicas.len()
+    }
+
     /// Waits until each range is watched and no more keys wait than changes explain. Returns how long
     /// that took.
     pub(super) async fn converged(&self) -> Duration {

@@ -32,6 +32,8 @@ pub(super) struct Outcome {
     pub(super) converged: Duration,
     /// The time to which `counts` applies.
     pub(super) observed: Duration,
+    /// The number of replicas before.
+    pub(super) replicas: usize,
     /// The number of objects of the replica that has most.
     pub(super) largest_share: u32,
 }
@@ -57,13 +59,15 @@ pub(super) async fn start(setting: Setting, replicas: usize) -> (Fleet, Outcome)
         counts: fleet.take_counts(),
         converged,
         observed: converged,
+        replicas,
         largest_share: fleet.largest_share(),
     };
     (fleet, outcome)
 }
 
-/// Lets something happen to a fleet of this many replicas.
-pub(super) async fn happen(fleet: &mut Fleet, replicas: usize, happening: Happening) -> Outcome {
+/// Lets something happen to a fleet.
+pub(super) async fn happen(fleet: &mut Fleet, happening: Happening) -> Outcome {
+    let replicas = fleet.size();
     drop(fleet.take_counts());
     let started = Instant::now();
     match happening {
@@ -84,6 +88,7 @@ pub(super) async fn happen(fleet: &mut Fleet, replicas: usize, happening: Happen
         counts: fleet.take_counts(),
         converged,
         observed: started.elapsed(),
+        replicas,
         largest_share: fleet.largest_share(),
     }
 }
@@ -122,14 +127,14 @@ mod tests {
     fn objects_of_a_crashed_replica_wait_for_its_lease() {
         run(async {
             let (mut fleet, _) = start(small(), 4).await;
-            let quiet = happen(&mut fleet, 4, Happening::Nothing).await;
+            let quiet = happen(&mut fleet, Happening::Nothing).await;
             assert!(
                 quiet.counts.delay(1.0) < Duration::from_secs(1),
                 "{:?}",
                 quiet.counts.delay(1.0)
             );
             assert_eq!(quiet.counts.moved_ranges, 0);
-            let crash = happen(&mut fleet, 4, Happening::Crash).await;
+            let crash = happen(&mut fleet, Happening::Crash).await;
             let longest = crash.counts.delay(1.0);
             assert!(
                 longest > Duration::from_secs(10) && longest < Duration::from_secs(21),
@@ -143,7 +148,7 @@ mod tests {
     fn rolling_update_delays_no_change_for_five_seconds() {
         run(async {
             let (mut fleet, _) = start(small(), 4).await;
-            let update = happen(&mut fleet, 4, Happening::RollingUpdate).await;
+            let update = happen(&mut fleet, Happening::RollingUpdate).await;
             let longest = update.counts.delay(1.0);
             assert!(longest < Duration::from_secs(5), "{longest:?}");
         });
@@ -154,7 +159,7 @@ mod tests {
         let once = || {
             run(async {
                 let (mut fleet, _) = start(small(), 3).await;
-                let outcome = happen(&mut fleet, 3, Happening::ZoneLost).await;
+                let outcome = happen(&mut fleet, Happening::ZoneLost).await;
                 (format!("{:?}", outcome.counts), outcome.converged)
             })
         };
@@ -170,7 +175,7 @@ mod tests {
                     ..small()
                 };
                 let (mut fleet, _) = start(setting, 4).await;
-                happen(&mut fleet, 4, Happening::Nothing).await.counts.cpu
+                happen(&mut fleet, Happening::Nothing).await.counts.cpu
             })
         };
         assert!(cpu(false) > cpu(true));

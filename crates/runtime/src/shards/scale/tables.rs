@@ -120,7 +120,7 @@ impl Tables {
                 };
                 let (share, cpu) = run(async {
                     let (mut fleet, _) = start(setting, replicas).await;
-                    let outcome = happen(&mut fleet, replicas, Happening::Nothing).await;
+                    let outcome = happen(&mut fleet, Happening::Nothing).await;
                     let of_changes = outcome
                         .counts
                         .cpu
@@ -167,30 +167,25 @@ impl Tables {
             ],
         );
         let (mut fleet, started) = start(self.size.large, self.size.replicas).await;
-        self.add_happening("all replicas start", &started, self.size.replicas);
-        for (name, happening, replicas) in [
-            ("nothing", Happening::Nothing, replicas),
-            ("a replica joins", Happening::Join, replicas),
-            ("a replica is killed", Happening::Crash, replicas + 1),
+        self.add_happening("all replicas start", &started);
+        for (name, happening) in [
+            ("nothing", Happening::Nothing),
+            ("a replica joins", Happening::Join),
+            ("a replica is killed", Happening::Crash),
             (
                 "all replicas are replaced, a quarter at a time",
                 Happening::RollingUpdate,
-                replicas,
             ),
-            (
-                "a zone with a third of the replicas is lost",
-                Happening::ZoneLost,
-                replicas,
-            ),
+            ("a zone with a third of the replicas is lost", Happening::ZoneLost),
         ] {
-            let outcome = happen(&mut fleet, replicas, happening).await;
-            self.add_happening(name, &outcome, replicas);
+            let outcome = happen(&mut fleet, happening).await;
+            self.add_happening(name, &outcome);
         }
     }
 
-    fn add_happening(&mut self, name: &str, outcome: &Outcome, replicas: usize) {
+    fn add_happening(&mut self, name: &str, outcome: &Outcome) {
         let counts = &outcome.counts;
-        let cpu = counts.cpu.as_secs_f64() / outcome.observed.as_secs_f64() / replicas as f64;
+        let cpu = counts.cpu.as_secs_f64() / outcome.observed.as_secs_f64() / outcome.replicas as f64;
         self.row(&[
             name.to_owned(),
             seconds(outcome.converged),
@@ -228,7 +223,7 @@ impl Tables {
                 };
                 let outcome = run(async {
                     let (mut fleet, _) = start(setting, replicas).await;
-                    happen(&mut fleet, replicas, Happening::Nothing).await
+                    happen(&mut fleet, Happening::Nothing).await
                 });
                 let counts = &outcome.counts;
                 let bytes = counts.events as f64 * setting.costs.event_bytes as f64;
