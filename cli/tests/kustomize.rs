@@ -696,6 +696,37 @@ fn renders_each_feature_alone_and_with_all_others() {
     }
 }
 
+/// The manager keeps its Leases in the namespace of its Pod, so releases in two namespaces share none.
+#[test]
+fn sharded_releases_need_no_leases_outside_of_their_namespace() {
+    let Some(folder) = project() else { return };
+    folder.run("edit --enable sharding").ok();
+    write_overlay(&folder);
+    for (path, prefix, namespace) in [
+        ("config/default", "shop-", "shop-system"),
+        ("config/prod", "prod-shop-", "other"),
+    ] {
+        let objects = render(&folder, path);
+        let role = find(&objects, "Role", &format!("{prefix}sharding-role"));
+        let binding = find(&objects, "RoleBinding", &format!("{prefix}sharding-rolebinding"));
+        let deployment = find(&objects, "Deployment", &format!("{prefix}controller-manager"));
+        for object in [role, binding, deployment] {
+            assert_eq!(object["metadata"]["namespace"], namespace, "{object}");
+        }
+        assert_eq!(binding["roleRef"]["name"], role["metadata"]["name"]);
+        let account = serde_json::json!([{
+            "kind": "ServiceAccount", "name": format!("{prefix}controller-manager"), "namespace": namespace,
+        }]);
+        assert_eq!(binding["subjects"], account);
+        let container = manager(&objects, &format!("{prefix}controller-manager"));
+        assert_eq!(variable(container, "SHARDS"), Some("auto"));
+        assert_eq!(variable(container, "LEADER_ELECTION_NAMESPACE"), None);
+        let arguments = container["args"].as_array().expect("arguments").iter();
+        let mut arguments = arguments.filter_map(Value::as_str);
+        assert!(!arguments.any(|argument| argument.starts_with("--leader-election-namespace")));
+    }
+}
+
 #[test]
 fn sharding_adds_to_the_deployment_and_scales_it() {
     let Some(folder) = project() else { return };

@@ -252,6 +252,36 @@ fn check_second_release(helm: &Helm, chart: &Path) -> Result<()> {
         let name = name.as_str().unwrap_or_default();
         ensure!(name.len() <= 63, "`{name}` is not a name of a Service");
     }
+    check_sharded_release(&helm.render_in("elsewhere", chart, "b", "sharding.enabled=true")?)
+}
+
+/// Checks that a release with shards in the namespace `elsewhere` has its Leases there: the manager
+/// uses the namespace of its Pod, and may not use Leases of another one.
+fn check_sharded_release(objects: &[Value]) -> Result<()> {
+    let namespaced = objects.iter().filter(|object| {
+        let kind = object["kind"].as_str().unwrap_or_default();
+        kind == "Deployment"
+            || object["metadata"]["name"]
+                .as_str()
+                .is_some_and(|name| name.contains("sharding-role"))
+    });
+    let namespaced: Vec<&Value> = namespaced.collect();
+    ensure!(
+        namespaced.len() == 3,
+        "a Deployment, a Role and a RoleBinding, not {namespaced:?}"
+    );
+    for object in namespaced {
+        let namespace = &object["metadata"]["namespace"];
+        ensure!(namespace == "elsewhere", "{} is in {namespace}", identify(object));
+        for subject in object["subjects"].as_array().into_iter().flatten() {
+            ensure!(subject["namespace"] == "elsewhere", "a subject is {subject}");
+        }
+        let text = object["spec"]["template"]["spec"]["containers"].to_string();
+        ensure!(
+            !text.contains("leader-election-namespace") && !text.contains("LEADER_ELECTION_NAMESPACE"),
+            "the manager has a namespace for its Leases: {text}"
+        );
+    }
     Ok(())
 }
 
@@ -275,7 +305,12 @@ impl Helm {
 
     /// Renders a chart with values in `--set` syntax.
     fn render(&self, chart: &Path, release: &str, values: &str) -> Result<Vec<Value>> {
-        let line = format!("template {release} --namespace shop-system --set");
+        self.render_in("shop-system", chart, release, values)
+    }
+
+    /// Like [`render`](Self::render), in this namespace.
+    fn render_in(&self, namespace: &str, chart: &Path, release: &str, values: &str) -> Result<Vec<Value>> {
+        let line = format!("template {release} --namespace {namespace} --set");
         parse(&self.command(&line).arg(values).arg(chart).read()?)
     }
 }
