@@ -71,6 +71,10 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["operators", "json"])]
     instructions: bool,
 
+    /// Folder in which the data of etcd with created and with reconciled objects is kept for further measurements
+    #[arg(long)]
+    snapshots: Option<PathBuf>,
+
     /// File that gets a line of JSON for each run
     #[arg(long)]
     json: Option<PathBuf>,
@@ -117,6 +121,10 @@ pub(crate) fn measure_operators(args: &Args) -> Result<()> {
     for replicas in &args.replicas {
         driver = driver.args(["--replicas", &replicas.to_string()]);
     }
+    if let Some(folder) = &args.snapshots {
+        fs_err::create_dir_all(folder)?;
+        driver = driver.arg("--snapshots").arg(std::path::absolute(folder)?);
+    }
     if let Some(json) = &args.json {
         driver = driver.arg("--json").arg(std::path::absolute(json)?);
     }
@@ -146,7 +154,10 @@ fn fleet_operators(rust: &Path, go: Option<&Path>) -> Vec<String> {
         format!("labelled={rust} --shards=auto --label-owned {namespace}"),
     ];
     if let Some(go) = go {
-        operators.push(format!("go-leader={GO_TUNED} {} --tuned", go.display()));
+        operators.push(format!(
+            "go-leader={GO_TUNED} {} --tuned --leader-elect {namespace}",
+            go.display()
+        ));
     }
     operators
 }

@@ -25,12 +25,13 @@ import (
 const tunedConcurrency = 4
 
 func main() {
-	var metricsAddr, probeAddr, latencies string
+	var metricsAddr, probeAddr, leaseNamespace, latencies string
 	var secureMetrics, leaderElect, tuned bool
 	flag.StringVar(&metricsAddr, "metrics-bind-address", "0", "Address of the metrics endpoint; 0 for none.")
 	flag.BoolVar(&secureMetrics, "metrics-secure", true, "Serve metrics over HTTPS.")
 	flag.StringVar(&probeAddr, "health-probe-bind-address", ":8081", "Address of the health probes.")
 	flag.BoolVar(&leaderElect, "leader-elect", false, "Run controllers in one process at a time.")
+	flag.StringVar(&leaseNamespace, "leader-election-namespace", "", "Namespace of the lease.")
 	flag.BoolVar(&tuned, "tuned", false, "Keep no managed fields, of owned objects only metadata; reconcile four at a time. "+
 		"GOMEMLIMIT and GOGC come from the environment.")
 	flag.StringVar(&latencies, "latencies", "", "File to write latencies to at the end.")
@@ -50,11 +51,12 @@ func main() {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(benchv1alpha1.AddToScheme(scheme))
 	options := ctrl.Options{
-		Scheme:                 scheme,
-		Metrics:                metricsserver.Options{BindAddress: metricsAddr, SecureServing: secureMetrics},
-		HealthProbeBindAddress: probeAddr,
-		LeaderElection:         leaderElect,
-		LeaderElectionID:       "5d3f1a2b.bench.example.com",
+		Scheme:                  scheme,
+		Metrics:                 metricsserver.Options{BindAddress: metricsAddr, SecureServing: secureMetrics},
+		HealthProbeBindAddress:  probeAddr,
+		LeaderElection:          leaderElect,
+		LeaderElectionID:        "5d3f1a2b.bench.example.com",
+		LeaderElectionNamespace: leaseNamespace,
 	}
 	reconciler := &controller.MemcachedReconciler{Latencies: &controller.Latencies{}}
 	if tuned {

@@ -2,9 +2,10 @@
 
 //! Starts an API server and creates objects like those of users.
 
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use bench_operator::api::Memcached;
 use bench_operator::latencies::SENT;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -13,6 +14,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client, CustomResourceExt};
 use rbuilder::envtest::Environment;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 /// Number of namespaces, over which the objects are distributed.
 const NAMESPACES: usize = 10;
@@ -26,17 +28,110 @@ pub struct Cluster {
     pub environment: Environment,
     pub client: Client,
     pub objects: usize,
+    /// The data of etcd.
+    data: TempDir,
+}
+
+/// The data of stopped clusters, of which copies can be started: creating and reconciling objects
+/// takes most of the time of a measurement.
+pub struct Snapshots {
+    folder: PathBuf,
+    objects: usize,
+    /// Deletes the folder at the end, unless it is kept for the next measurement.
+    _temporary: Option<TempDir>,
+}
+
+impl Snapshots {
+    /// Uses this folder, which may already contain snapshots, or else a temporary one.
+    pub fn new(folder: Option<&Path>, objects: usize) -> Result<Self> {
+        let temporary = match folder {
+            Some(_) => None,
+            None => Some(tempfile::tempdir()?),
+        };
+        let folder = folder.or(temporary.as_ref().map(TempDir::path));
+        Ok(Self {
+            folder: folder.context("there is a folder")?.to_owned(),
+            objects,
+            _temporary: temporary,
+        })
+    }
+
+    pub fn objects(&self) -> usize {
+        self.objects
+    }
+
+    /// Starts a cluster with objects that no operator has seen, and with this feature gate if there
+    /// is one.
+    pub async fn created(&self, gate: Option<&str>) -> Result<Cluster> {
+        if !self.path("created").exists() {
+            let cluster = Cluster::start(tempfile::tempdir()?, self.objects, None).await?;
+            cluster.populate().await?;
+            self.save("created", cluster).await?;
+        }
+        self.start("created", gate).await
+    }
+
+    /// Starts a cluster where everything is reconciled; `None` if none was [saved](Self::save_reconciled).
+    pub async fn reconciled(&self, gate: Option<&str>) -> Result<Option<Cluster>> {
+        match self.path("reconciled").exists() {
+            true => self.start("reconciled", gate).await.map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Stops a cluster where everything is reconciled, and keeps its data if none is kept yet.
+    pub async fn save_reconciled(&self, cluster: Cluster) -> Result<()> {
+        match self.path("reconciled").exists() {
+            true => Ok(()),
+            false => self.save("reconciled", cluster).await,
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}-{}", self.objects))
+    }
+
+    async fn save(&self, name: &str, cluster: Cluster) -> Result<()> {
+        let Cluster {
+            environment, data, ..
+        } = cluster;
+        environment.stop().await?;
+        let copy = tempfile::tempdir_in(&self.folder)?;
+        copy_folder(data.path(), copy.path())?;
+        std::fs::rename(copy.keep(), self.path(name))?;
+        Ok(())
+    }
+
+    async fn start(&self, name: &str, gate: Option<&str>) -> Result<Cluster> {
+        let data = tempfile::tempdir()?;
+        copy_folder(&self.path(name), data.path())?;
+        Cluster::start(data, self.objects, gate).await
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let copy = to.join(entry.file_name());
+        match entry.file_type()?.is_dir() {
+            true => copy_folder(&entry.path(), &copy)?,
+            false => drop(std::fs::copy(entry.path(), copy)?),
+        }
+    }
+    Ok(())
 }
 
 impl Cluster {
-    /// Starts a cluster, with this feature gate if there is one, and creates the objects.
-    pub async fn populated(objects: usize, gate: Option<&str>) -> Result<Self> {
+    /// Starts a cluster with the data of an etcd.
+    async fn start(data: TempDir, objects: usize, gate: Option<&str>) -> Result<Self> {
         let builder = gate
             .into_iter()
             .fold(Environment::builder(), |builder, gate| {
                 builder.apiserver_arg(format!("--feature-gates={gate}=true"))
             });
         let environment = builder
+            .etcd_arg(format!("--data-dir={}", data.path().display()))
             // Large enough for several revisions of 50 000 objects and their Deployments.
             .etcd_arg("--quota-backend-bytes=8589934592")
             // Turn off throttling, which might only affect one of the operators.
@@ -45,20 +140,26 @@ impl Cluster {
             .apiserver_arg("--enable-priority-and-fairness=false")
             .start()
             .await?;
-        let cluster = Self {
+        Ok(Self {
             client: environment.client(),
             environment,
             objects,
-        };
+            data,
+        })
+    }
+
+    /// Creates the objects.
+    async fn populate(&self) -> Result<()> {
         let started = Instant::now();
-        cluster.install().await?;
-        let made = stream::iter(0..objects).map(|number| cluster.create(number));
+        self.install().await?;
+        let made = stream::iter(0..self.objects).map(|number| self.create(number));
         made.buffer_unordered(AT_A_TIME).try_collect::<()>().await?;
         eprintln!(
-            "created {objects} objects in {:.1} s",
+            "created {} objects in {:.1} s",
+            self.objects,
             started.elapsed().as_secs_f64()
         );
-        Ok(cluster)
+        Ok(())
     }
 
     async fn install(&self) -> Result<()> {

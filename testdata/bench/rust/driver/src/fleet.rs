@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use crate::cluster::{Cluster, SERVER_SHARDS};
+use crate::cluster::{Cluster, SERVER_SHARDS, Snapshots};
 use crate::process::{Operator, Running, Usage};
 use crate::proxy::Proxy;
 use crate::steady::Observer;
@@ -48,69 +48,129 @@ struct Fleet<'a> {
 }
 
 /// Measures each operator with each number of replicas, and prints a row for each phase.
+///
+/// # Errors
+/// Returns an error at the end if an operator failed.
 pub async fn measure(args: &Args) -> Result<()> {
     println!("{}", HEAD.join(" | "));
+    let mut failures = 0;
     for &objects in &args.objects {
-        for is_sharding in [false, true] {
+        let snapshots = Snapshots::new(args.snapshots.as_deref(), objects)?;
+        for is_sharding in [true, false] {
             for operator in &args.operators {
                 for &replicas in &args.replicas {
-                    // Without shards, further replicas wait for the leader to fail.
-                    if replicas > 1 && !operator.is_sharded()
-                        || is_sharding && !operator.is_sharded()
-                    {
+                    if !is_measured(operator.is_sharded(), is_sharding, replicas) {
                         continue;
                     }
-                    let gate = is_sharding.then_some(SERVER_SHARDS);
-                    let cluster = Cluster::populated(objects, gate).await?;
-                    for phase in measure_replicas(&cluster, args, operator, replicas).await? {
-                        println!("{}", row(objects, is_sharding, &operator.name, &phase));
+                    let case = Case {
+                        args,
+                        snapshots: &snapshots,
+                        operator,
+                        replicas,
+                        is_sharding,
+                    };
+                    // The other runs take long, so a failure must not lose them.
+                    if let Err(error) = case.measure().await {
+                        eprintln!("{}, {replicas} replicas failed: {error:#}", operator.name);
+                        failures += 1;
                     }
                 }
             }
         }
     }
-    Ok(())
+    match failures {
+        0 => Ok(()),
+        _ => bail!("{failures} runs failed"),
+    }
 }
 
-/// Starts replicas on a cluster where nothing is reconciled and once more where everything is, changes
-/// objects, and kills a replica.
-async fn measure_replicas(
-    cluster: &Cluster,
-    args: &Args,
-    operator: &Operator,
-    replicas: usize,
-) -> Result<Vec<Phase>> {
-    let mut phases = Vec::new();
-    let observer = Observer::new(cluster);
-    let (fleet, started) = Fleet::start(cluster, args, operator, replicas).await?;
-    let seconds = observer
-        .steady()
-        .await?
-        .duration_since(started)
-        .as_secs_f64();
-    phases.push(fleet.phase("cold", seconds, None).await?);
-    fleet.stop().await?;
+/// Returns `true` if a number of replicas is measured. Without shards, further replicas wait for the
+/// leader to fail. Without shards of the server, a single replica is the same as a leader.
+fn is_measured(is_sharded: bool, is_sharding: bool, replicas: usize) -> bool {
+    match is_sharded {
+        true => is_sharding || replicas > 1,
+        false => !is_sharding && replicas == 1,
+    }
+}
 
-    let (mut fleet, started) = Fleet::start(cluster, args, operator, replicas).await?;
-    fleet.reconciled().await?;
-    let seconds = started.elapsed().as_secs_f64();
-    phases.push(fleet.phase("warm", seconds, None).await?);
-    for &rate in &args.rates {
-        let before = fleet.figures().await?;
-        run::touch(cluster, rate, args.seconds).await?;
-        let seconds = f64::from(args.seconds);
-        phases.push(fleet.phase("changes", seconds, Some(before)).await?);
+/// A number of replicas of an operator, on an API server that sends them their own objects or all.
+struct Case<'a> {
+    args: &'a Args,
+    snapshots: &'a Snapshots,
+    operator: &'a Operator,
+    replicas: usize,
+    is_sharding: bool,
+}
+
+impl Case<'_> {
+    async fn measure(&self) -> Result<()> {
+        if self.args.cold > 0 {
+            let cluster = self.cold().await?;
+            // Others may not see what this one has labelled.
+            if self.operator.is_sharded() {
+                self.snapshots.save_reconciled(cluster).await?;
+            }
+        }
+        if self.args.warm > 0 {
+            let cluster = match self.snapshots.reconciled(self.gate()).await? {
+                Some(cluster) => cluster,
+                None => self.cold().await?,
+            };
+            self.warm(&cluster).await?;
+        }
+        Ok(())
     }
-    if replicas > 1 {
-        let before = fleet.figures().await?.split_off(1);
-        let killed = Instant::now();
-        drop(fleet.replicas.remove(0));
-        fleet.has_all_ranges().await?;
-        let seconds = killed.elapsed().as_secs_f64();
-        phases.push(fleet.phase("crash", seconds, Some(before)).await?);
+
+    fn gate(&self) -> Option<&'static str> {
+        self.is_sharding.then_some(SERVER_SHARDS)
     }
-    fleet.stop().await?;
-    Ok(phases)
+
+    /// Starts replicas where nothing is reconciled, and returns the cluster, where everything is.
+    async fn cold(&self) -> Result<Cluster> {
+        let cluster = self.snapshots.created(self.gate()).await?;
+        let observer = Observer::new(&cluster);
+        let (fleet, started) = self.start(&cluster).await?;
+        let steady = observer.steady().await?.duration_since(started);
+        self.print(&fleet.phase("cold", steady.as_secs_f64(), None).await?);
+        fleet.stop().await?;
+        Ok(cluster)
+    }
+
+    /// Starts replicas where everything is reconciled, changes objects, and kills a replica.
+    async fn warm(&self, cluster: &Cluster) -> Result<()> {
+        let args = self.args;
+        let (mut fleet, started) = self.start(cluster).await?;
+        fleet.reconciled().await?;
+        let seconds = started.elapsed().as_secs_f64();
+        self.print(&fleet.phase("warm", seconds, None).await?);
+        for &rate in &args.rates {
+            let before = fleet.figures().await?;
+            run::touch(cluster, rate, args.seconds).await?;
+            let seconds = f64::from(args.seconds);
+            self.print(&fleet.phase("changes", seconds, Some(before)).await?);
+        }
+        if self.replicas > 1 {
+            let before = fleet.figures().await?.split_off(1);
+            let killed = Instant::now();
+            drop(fleet.replicas.remove(0));
+            fleet.has_all_ranges().await?;
+            let seconds = killed.elapsed().as_secs_f64();
+            self.print(&fleet.phase("crash", seconds, Some(before)).await?);
+        }
+        fleet.stop().await
+    }
+
+    async fn start<'a>(&'a self, cluster: &'a Cluster) -> Result<(Fleet<'a>, Instant)> {
+        Fleet::start(cluster, self.args, self.operator, self.replicas).await
+    }
+
+    fn print(&self, phase: &Phase) {
+        let objects = self.snapshots.objects();
+        println!(
+            "{}",
+            row(objects, self.is_sharding, &self.operator.name, phase)
+        );
+    }
 }
 
 impl<'a> Fleet<'a> {
@@ -247,7 +307,7 @@ impl<'a> Fleet<'a> {
 /// The number of ranges with `--shards=auto`.
 const RANGES: f64 = 256.0;
 
-const HEAD: [&str; 11] = [
+const HEAD: [&str; 13] = [
     "objects",
     "server",
     "operator",
@@ -255,7 +315,9 @@ const HEAD: [&str; 11] = [
     "phase",
     "seconds",
     "received by each",
+    "received by all",
     "memory of each",
+    "memory of all",
     "CPU of each",
     "CPU of all",
     "objects of others",
@@ -272,14 +334,18 @@ fn row(objects: usize, is_sharding: bool, operator: &str, phase: &Phase) -> Stri
             .map(figure)
             .fold(0.0, |all, own| all + own)
     };
+    let received = |figures: &Figures| figures.received as f64;
+    let memory = |figures: &Figures| figures.anonymous_kb as f64 * 1024.0;
     let server = if is_sharding { "shards" } else { "all" };
     format!(
-        "{objects} | {server} | {operator} | {} | {} | {:.1} | {:.2} MB | {:.1} MB | {:.2} s | {:.2} s | {}",
+        "{objects} | {server} | {operator} | {} | {} | {:.1} | {:.2} MB | {:.2} MB | {:.1} MB | {:.1} MB | {:.2} s | {:.2} s | {}",
         phase.replicas.len(),
         phase.name,
         phase.seconds,
-        largest(|figures| figures.received as f64) / 1e6,
-        largest(|figures| figures.anonymous_kb as f64 * 1024.0) / 1e6,
+        largest(received) / 1e6,
+        all(received) / 1e6,
+        largest(memory) / 1e6,
+        all(memory) / 1e6,
         largest(|figures| figures.cpu),
         all(|figures| figures.cpu),
         all(|figures| figures.foreign),
@@ -306,7 +372,7 @@ mod tests {
         };
         assert_eq!(
             row(100, true, "rust", &phase),
-            "100 | shards | rust | 2 | warm | 2.0 | 3.00 MB | 1.0 MB | 2.00 s | 3.00 s | 2"
+            "100 | shards | rust | 2 | warm | 2.0 | 3.00 MB | 4.00 MB | 1.0 MB | 2.0 MB | 2.00 s | 3.00 s | 2"
         );
     }
 }

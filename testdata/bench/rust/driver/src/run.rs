@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use futures::{StreamExt, TryStreamExt, stream};
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Snapshots};
 use crate::process::{Operator, Running, Usage};
 use crate::steady::Observer;
 use crate::{Args, Sample, metrics};
@@ -102,8 +102,8 @@ pub async fn warm(
 }
 
 /// Returns a cluster in which the first operator has reconciled everything.
-pub async fn reconciled(args: &Args, objects: usize) -> Result<Cluster> {
-    let cluster = Cluster::populated(objects, None).await?;
+pub async fn reconciled(args: &Args, snapshots: &Snapshots) -> Result<Cluster> {
+    let cluster = snapshots.created(None).await?;
     let observer = Observer::new(&cluster);
     let Some(operator) = args.operators.first() else {
         bail!("no operator was named");
