@@ -155,6 +155,20 @@ fn denied_warnings_include_samples() {
     );
 }
 
+/// `--check` judges the samples of CRDs that are up to date, too.
+#[test]
+fn check_warns_of_edited_samples() {
+    let folder = project();
+    folder.run("manifests").ok();
+    let ran = folder.run("manifests --check").ok();
+    assert_eq!(ran.err, "");
+    folder.replace("config/samples/cache_v1_cup.yaml", "spec:", "spek: 1\nspec:");
+    let ran = folder.run("manifests --check").ok();
+    let message = "warning: this sample is not a valid `Cup`";
+    assert_eq!(ran.err.matches(message).count(), 1, "{}", ran.err);
+    assert_eq!(folder.run("manifests --check --deny warnings").code, 1);
+}
+
 /// The replacements are in JSON for editors, and `--fix` applies them.
 #[test]
 fn proposed_names_replace_wrong_ones() {
@@ -230,4 +244,28 @@ fn fixes_keep_line_ends_and_byte_order_marks() {
         "{fixed}"
     );
     folder.run("manifests --check").ok();
+}
+
+/// A rule that cannot be read, or that is for a wrong name, does not look as if it were missing.
+#[test]
+fn fixes_add_no_permission_twice() {
+    let folder = project();
+    let is_controller = |(_, text): &(String, String)| text.contains("resources = \"cups/status\"");
+    let (controller, code) = folder.tree().into_iter().find(is_controller).expect("a role");
+    let wrong = code
+        .replace(
+            "\"list\", \"watch\", \"create\", \"patch\"]",
+            "\"list,watch,craete,patch\"]",
+        )
+        .replace("\"cups/status\"", "\"cup/status\"");
+    assert_ne!(wrong, code);
+    folder.write(&controller, &wrong);
+    let ran = folder.run("manifests");
+    assert!(!ran.err.contains("configmaps"), "{}", ran.err);
+    folder.run("manifests --fix").ok();
+    let expected = code.replace(
+        "\"list\", \"watch\", \"create\", \"patch\"]",
+        "\"list;watch;create;patch\"]",
+    );
+    assert_eq!(folder.tree()[&controller], expected);
 }

@@ -71,6 +71,8 @@ pub(crate) struct Package {
     /// Places where functions modify CRDs.
     pub(crate) patches: Vec<Patch>,
     pub(crate) rules: Vec<PlacedRule>,
+    /// Whether an `#[rbac]` marker has errors, so that its rule is not known.
+    pub(crate) has_unread_rules: bool,
     pub(crate) handlers: Vec<Handler>,
     /// Handwritten implementations of `Serialize` and `Deserialize`.
     pub(crate) by_hand: Vec<ByHand>,

@@ -1,7 +1,7 @@
 //! `rbuilder manifests --fix`: applies the replacements that the help of messages proposes.
 //!
-//! The manifests are generated again after each round, because one mistake may hide another, and
-//! because a replacement that does not correct its mistake is not applied twice.
+//! The manifests are generated again after each round, because one mistake may hide another or be its
+//! consequence, and because a replacement that does not correct its mistake is not applied twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -71,8 +71,29 @@ type Fixes = BTreeMap<String, Vec<Replacement>>;
 /// The number of times that a file has a message.
 type Mistakes = BTreeMap<(String, String), usize>;
 
-/// Returns the replacements, without those of messages that are as frequent as when they were
-/// tried, and the number of each message with one.
+/// Replacements in the order of their rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    /// Of errors.
+    Error,
+    /// Of warnings and notes, which an error may have caused.
+    Warning,
+    /// What is inserted may be there already, with a mistake: a permission with a wrong name.
+    Insertion,
+}
+
+fn stage_of(diagnostic: &Diagnostic, replacement: &Replacement) -> Stage {
+    if diagnostic.is_error() {
+        Stage::Error
+    } else if replacement.range.is_empty() {
+        Stage::Insertion
+    } else {
+        Stage::Warning
+    }
+}
+
+/// Returns the replacements of the first stage that has any, without those of messages that are as
+/// frequent as when they were tried, and the number of each message with one.
 fn find_fixes(plan: &Plan, tree: &Tree, request: &Request, tried: &Mistakes) -> Result<(Fixes, Mistakes)> {
     let (sources, found) = generate_in_memory(plan, tree, request, &mut |_| {})?;
     let key = |said: &Diagnostic| (said.place.path.clone(), said.text());
@@ -80,8 +101,7 @@ fn find_fixes(plan: &Plan, tree: &Tree, request: &Request, tried: &Mistakes) -> 
     for diagnostic in &found.diagnostics {
         *counts.entry(key(diagnostic)).or_default() += 1;
     }
-    let mut fixes = Fixes::new();
-    let mut fixed = BTreeSet::new();
+    let mut stages: BTreeMap<Stage, (Fixes, BTreeSet<_>)> = BTreeMap::new();
     for diagnostic in &found.diagnostics {
         let path = &diagnostic.place.path;
         let key = key(diagnostic);
@@ -95,10 +115,13 @@ fn find_fixes(plan: &Plan, tree: &Tree, request: &Request, tried: &Mistakes) -> 
             .is_ok_and(|own| own.as_deref() == Some(&*source));
         let replacement = find_replacement(diagnostic, &source);
         if let Some(replacement) = replacement.filter(|_| is_own && !is_stuck) {
+            let stage = stage_of(diagnostic, &replacement);
+            let (fixes, fixed) = stages.entry(stage).or_default();
             fixes.entry(path.clone()).or_default().push(replacement);
             fixed.insert(key);
         }
     }
+    let (fixes, fixed) = stages.into_values().next().unwrap_or_default();
     counts.retain(|key, _| fixed.contains(key));
     Ok((fixes, counts))
 }

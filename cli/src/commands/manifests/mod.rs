@@ -83,6 +83,8 @@ pub(super) struct Request {
     pub(super) deploys: bool,
     /// True if the process exits when the manifests are written.
     pub(super) is_last: bool,
+    /// True if all samples are checked, and not only those of changed CRDs.
+    pub(super) checks_samples: bool,
 }
 
 impl Default for Request {
@@ -103,6 +105,7 @@ impl Default for Request {
             keeps_going_without_scaffold: false,
             deploys: false,
             is_last: false,
+            checks_samples: false,
         }
     }
 }
@@ -120,6 +123,7 @@ impl Request {
             writes: !flags.stdout,
             keeps_going_without_scaffold: true,
             is_last: true,
+            checks_samples: flags.check,
             ..Request::default()
         };
         let (source, target) = (&flags.source, &flags.target);
@@ -378,6 +382,11 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         found.diagnostics.extend(immutable);
         let refused = samples::find_refused(plan, tree, &request.layout);
         found.diagnostics.extend(refused);
+        if request.checks_samples {
+            found
+                .diagnostics
+                .extend(samples::find_refused_before(plan, tree)?);
+        }
         let stale = stale_roles::find_stale(&changed, plan, tree, &request.layout);
         found.diagnostics.extend(stale);
         if is_complete && request.makes(Product::Roles) {

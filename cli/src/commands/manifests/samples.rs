@@ -3,7 +3,7 @@
 //! A sample is created with its kind and is not updated when the types change. `kubectl apply` then
 //! rejects it, and catalogs show it as the example of the kind. A run only checks samples whose CRD
 //! it changes, because parsing every CRD again would double the time of a run that changes nothing.
-//! `doctor` checks all samples. The judge of `rbuilder validate` decides, with the words of the API
+//! `--check` and `doctor` check all samples. The judge of `rbuilder validate` decides, with the words of the API
 //! server.
 
 use std::collections::BTreeSet;

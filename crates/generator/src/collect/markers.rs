@@ -42,7 +42,9 @@ impl FileReader<'_, '_> {
             self.report_pending();
         }
         for attr in rules {
+            let errors = self.session.diagnostics.error_count();
             let rule: Option<RbacRule> = parse_rbac_attribute(attr, &mut self.session);
+            self.collector.package.has_unread_rules |= self.session.diagnostics.error_count() > errors;
             let file = self.id;
             let placed = rule.map(|rule| PlacedRule { file, rule });
             self.collector.package.rules.extend(placed);

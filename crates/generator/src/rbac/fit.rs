@@ -25,7 +25,10 @@ pub(super) fn compare(package: &Package, needs: &Needs, report: &mut Report) {
     }
     // What is derived contains all that is known to be needed, and says what is not.
     if !package.rules.iter().any(|placed| placed.rule.derived) {
-        report_missing(package, needs, report);
+        // A rule with a mistake may allow what seems to be missing.
+        if !package.has_unread_rules {
+            report_missing(package, needs, report);
+        }
         report_unseen(needs, report);
     }
     report_unneeded(package, needs, report);
