@@ -1,4 +1,4 @@
-//! Text in HTML pages.
+//! Escapes text in HTML pages.
 
 /// Escapes text for HTML content and quoted attributes.
 pub(crate) fn escape(text: &str) -> String {

@@ -1,17 +1,17 @@
-//! What is made from the manifests of an operator, and from the reports of its simulations.
+//! Generates artifacts from an operator's manifests, and from the reports of its simulations.
 //!
 //! | module | result |
 //! |---|---|
 //! | [`chart`] | a Helm chart from `config/` |
 //! | [`bundle`] | a bundle and a catalog for the Operator Lifecycle Manager |
-//! | [`grafana`] | dashboards and alerts for the metrics of the library |
+//! | [`grafana`] | dashboards and alerts for the library's metrics |
 //! | [`api_docs`] | a reference page of an API, from CRDs |
-//! | [`replicas`] | how the replicas of the deployed manager work, for `rbuilder doctor` |
+//! | [`replicas`] | how the deployed manager's replicas work, for `rbuilder doctor` |
 //! | [`simulation`] | a page about simulations, from their report files |
 //!
-//! Each is a function of manifests or reports, and of values in PROJECT. `bundle` shares the resolution of
-//! `config/` with `chart`; the others are independent. The crate knows neither flags nor commands:
-//! those merge the results with the user's edits and write them.
+//! Each is a function of manifests or reports, and of values in PROJECT. `bundle` shares the
+//! resolution of `config/` with `chart`; the others are independent. The crate knows nothing about
+//! flags or commands, which merge the results with the user's edits and write them.
 
 pub mod api_docs;
 pub mod bundle;

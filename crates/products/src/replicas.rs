@@ -1,5 +1,5 @@
-//! How the replicas of a deployed manager work: with a leader or with shards, and which permissions
-//! they have for that.
+//! How the replicas of a deployed manager work: with a leader or with shards, and their permissions
+//! for it.
 
 use std::collections::BTreeSet;
 
@@ -13,20 +13,20 @@ use crate::chart::config::{Condition, Config, Object, SHARDING};
 use crate::chart::sharding::turn_off_leader;
 use crate::chart::{find_manager, strategic};
 
-/// The settings of the manager in `config/default` for leader election and shards.
+/// The manager's settings for leader election and shards in `config/default`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replicas {
     /// The argument or variable that turns on leader election: `--leader-elect`.
     pub leader: Option<String>,
     /// The argument or variable that turns on shards: `SHARDS=auto`.
     pub shards: Option<String>,
-    /// The argument or variable with another namespace for the Leases than the manager's.
+    /// The argument or variable that sets a Lease namespace other than the manager's.
     pub lease_namespace: Option<String>,
-    /// The verbs that the roles of the manager allow on all Leases of its namespace.
+    /// The verbs that the manager's roles allow on all Leases in its namespace.
     pub lease_verbs: BTreeSet<String>,
 }
 
-/// The verbs that a rule with `*` allows.
+/// The verbs allowed by a rule with `*`.
 const VERBS: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "delete"];
 
 /// Reads how the manager is deployed.
@@ -102,7 +102,7 @@ fn find_role<'a>(deployed: &[&'a Object], binding: &Object) -> Option<&'a Object
     deployed.iter().find(is_role).copied()
 }
 
-/// Returns the verbs that a role allows on Leases of any name.
+/// Returns the verbs that a role allows on Leases with any name.
 fn lease_verbs(role: &Object) -> BTreeSet<String> {
     let strings = |value: &Value| -> BTreeSet<String> {
         let items = value.as_array().into_iter().flatten();

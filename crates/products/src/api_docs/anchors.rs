@@ -1,5 +1,5 @@
-//! Anchors within a page: `memcached.v1alpha1.spec.size`, which is the notation of `kubectl
-//! explain` with the version.
+//! Anchors within a page: `memcached.v1alpha1.spec.size`, i.e. the notation of `kubectl explain`
+//! with the version.
 //!
 //! An anchor only depends on the kind, the version and the field names, so links to a page remain
 //! valid when other fields, kinds or versions come and go.
@@ -14,7 +14,7 @@ pub(super) fn version_anchor(kind: &Kind, version: &Version) -> String {
     anchor
 }
 
-/// Appends the name of a field to the anchor of its object.
+/// Appends a field name to the anchor of its object.
 pub(super) fn push_field(anchor: &mut String, name: &str) {
     anchor.push('.');
     push_part(anchor, name, false);

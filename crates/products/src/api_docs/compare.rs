@@ -1,4 +1,4 @@
-//! Compares the fields of a kind's versions.
+//! Compares the fields in a kind's versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,18 +14,18 @@ use super::model::Version;
 pub(super) struct Difference {
     /// Path of the field, such as `spec.size`.
     pub(super) path: String,
-    /// The form in each version; `None` if the version lacks the field.
+    /// The form in each version; `None` if the version does not contain the field.
     pub(super) forms: Vec<Option<String>>,
 }
 
-/// A field in one version: its type, and its properties as phrases.
+/// A field in a single version: its type, and its properties as phrases.
 struct Form {
     type_name: String,
     phrases: Vec<String>,
 }
 
 /// Returns the fields that differ between versions, by path. Omits fields within a field that a
-/// version lacks.
+/// version does not contain.
 pub(super) fn compare_versions(versions: &[Version]) -> Vec<Difference> {
     let forms: Vec<BTreeMap<String, Form>> = versions
         .iter()
@@ -64,7 +64,7 @@ fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('.').map(|(at, _)| &path[..at])
 }
 
-/// Returns the type in each version, with the properties that not all versions share.
+/// Returns the type in each version, with the properties that are not common to all versions.
 fn show_forms(forms: &[Option<&Form>]) -> Vec<Option<String>> {
     let is_common = |phrase: &String| forms.iter().flatten().all(|form| form.phrases.contains(phrase));
     let show = |form: &Form| {

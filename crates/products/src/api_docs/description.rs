@@ -12,7 +12,7 @@ pub(super) enum Block<'a> {
     Code(String),
 }
 
-/// An item of a list.
+/// A list item.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Item {
     /// 0 for an item of the list, 1 for an item of a nested list. Deeper lists are flattened.
@@ -20,7 +20,7 @@ pub(super) struct Item {
     pub(super) text: String,
 }
 
-/// A part of a line.
+/// Part of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Span<'a> {
     Text(&'a str),

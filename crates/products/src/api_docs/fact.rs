@@ -1,4 +1,4 @@
-//! A constraint in words, and values in one line.
+//! A constraint in words, and values on a single line.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ pub(super) struct Fact {
     pub(super) code: String,
 }
 
-/// Returns a value in single-line YAML.
+/// Formats a value as single-line YAML.
 pub(super) fn inline_value(value: &Value) -> String {
     match value {
         Value::String(text) if is_plain(text) => text.clone(),

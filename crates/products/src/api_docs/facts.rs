@@ -1,12 +1,12 @@
-//! Describes a value, apart from its fields: the name of its type, and its constraints in words.
+//! Describes a value, apart from its fields: its type name, and its constraints in words.
 
 use rbuilder_schema::{Form, Key, ListType, MapType, Schema, SchemaType};
 
 use super::fact::Fact;
 use super::variants::describe_variants;
 
-/// Returns the type of a value in the notation of Go documentation: `[]string`,
-/// `map[string]object`, `integer (int32)`.
+/// Returns a value's type in the notation of Go documentation: `[]string`, `map[string]object`,
+/// `integer (int32)`.
 pub(super) fn type_name(schema: &Schema) -> String {
     if schema.int_or_string {
         return "integer or string".into();
@@ -57,7 +57,7 @@ pub(super) fn collect_facts(schema: &Schema) -> Vec<Fact> {
     let mut facts = Vec::new();
     for (place, layer) in layers(schema) {
         let start = facts.len();
-        // The type of the value itself already shows its format.
+        // The value's type already includes its format.
         if !place.is_empty() {
             facts.extend(layer.format.as_ref().map(|format| Fact {
                 label: "format".into(),
@@ -76,7 +76,7 @@ pub(super) fn collect_facts(schema: &Schema) -> Vec<Fact> {
     facts
 }
 
-/// Adds the constraints on numbers and texts, and on sizes.
+/// Adds the constraints on numbers and strings, and on sizes.
 fn add_bounds(schema: &Schema, facts: &mut Vec<Fact>) {
     let fact = |key: &'static Key| {
         let label = match key.name {
@@ -87,7 +87,7 @@ fn add_bounds(schema: &Schema, facts: &mut Vec<Fact>) {
         let code = match key.form {
             Form::Number(number) => number.get(schema).as_ref().map(ToString::to_string),
             Form::Count(count) => count.get(schema).map(|count| count.to_string()),
-            // The format is a part of the type.
+            // The format is part of the type.
             Form::Text(text) if key.name != "format" => text.get(schema).as_ref().map(ToString::to_string),
             _ => None,
         };

@@ -1,4 +1,4 @@
-//! The fields of an object in the order of a page.
+//! The fields of an object in page order.
 
 use rbuilder_schema::{Cel, Schema, SchemaType};
 use serde_json::Value;
@@ -30,8 +30,8 @@ pub(super) fn fields_of(schema: &Schema) -> Vec<Field<'_>> {
     fields
 }
 
-/// Returns the top-level fields of an object in the order of manifests: spec, others, status. Omits
-/// the fields that all objects have in common.
+/// Returns the top-level fields of an object in manifest order: spec, others, status. Omits the
+/// fields that all objects have in common.
 pub(super) fn fields_of_object(schema: &Schema) -> Vec<Field<'_>> {
     let mut fields = fields_of(schema);
     fields.retain(|field| !is_common(field));

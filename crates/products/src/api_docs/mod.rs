@@ -4,12 +4,13 @@
 //! manifests ─▶ Reference ─▶ Markdown │ HTML
 //! ```
 //!
-//! The input is manifests, generated or given. So a page documents what is applied to a cluster,
-//! and works for projects in any language. This module reads no files and knows no flags. The same
-//! manifests always give the same bytes. Nothing in a manifest becomes markup: all text is escaped.
+//! The input is manifests, either generated or provided by the user. So a page documents what is
+//! applied to a cluster, and works for projects in any language. This module reads no files and
+//! knows nothing about flags. The same manifests always produce the same bytes. Nothing in a
+//! manifest becomes markup: all text is escaped.
 //!
 //! To show something new, add it to `model` and `read`, or to `facts` if it is a constraint, and
-//! print it in `html` and `markdown`. A change of `html/style.css` or `html/search.js` changes a
+//! print it in `html` and `markdown`. A change to `html/style.css` or `html/search.js` changes a
 //! hash in `html/mod.rs`, which a test compares. Look at the page in a browser: narrow, wide, dark
 //! and printed.
 

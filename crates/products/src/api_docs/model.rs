@@ -10,7 +10,7 @@ pub struct Reference {
     pub(crate) title: String,
     /// The kinds, sorted by group and name.
     pub kinds: Vec<Kind>,
-    /// The roles of the operator, sorted by kind and name.
+    /// The operator's roles, sorted by kind and name.
     pub(crate) roles: Vec<Role>,
 }
 
@@ -28,7 +28,7 @@ pub struct Kind {
     pub(crate) is_namespaced: bool,
     /// True if a webhook converts between its versions.
     pub(crate) is_converted: bool,
-    /// The versions, starting with the one that clients prefer.
+    /// The versions, starting with the one preferred by clients.
     pub(crate) versions: Vec<Version>,
     /// Objects of the kind as YAML.
     pub(crate) samples: Vec<String>,
@@ -43,7 +43,7 @@ impl Kind {
         }
     }
 
-    /// Returns the version that represents the kind: the one that clients prefer.
+    /// Returns the version that represents the kind: the one preferred by clients.
     pub(crate) fn preferred(&self) -> Option<&Version> {
         let is_served = |version: &&Version| version.served;
         self.versions
@@ -93,7 +93,7 @@ pub(crate) struct Subresources {
     pub(crate) scale: Option<Scale>,
 }
 
-/// The fields that `kubectl scale` and autoscalers use.
+/// The fields used by `kubectl scale` and autoscalers.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Scale {
@@ -135,7 +135,7 @@ impl Role {
     pub(super) fn scope(&self) -> String {
         match (self.kind.as_str(), self.metadata.namespace.as_str()) {
             ("ClusterRole", _) => String::new(),
-            // kustomize replaces `system` with the namespace of the manager.
+            // kustomize replaces `system` with the manager's namespace.
             (_, "" | "system") => " in the namespace of the operator".into(),
             (_, namespace) => format!(" in the namespace {namespace}"),
         }

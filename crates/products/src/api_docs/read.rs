@@ -67,7 +67,7 @@ struct List {
     items: Vec<Listed>,
 }
 
-/// An object of a list.
+/// An object in a list.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind")]
 enum Listed {

@@ -1,4 +1,4 @@
-//! Describes the variants of a tagged enum: which fields each value of the tag requires.
+//! Describes the variants of a tagged enum: the fields required by each value of the tag.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::fact::{Fact, inline_value};
 
 /// Returns a fact for each alternative that requires fields: ``if `type` is Image, required
-/// `reference` ``. Returns `None` if no field tells the alternatives apart by its value, or if they
+/// `reference` ``. Returns `None` if no field's value distinguishes the alternatives, or if they
 /// constrain more than required fields.
 pub(super) fn describe_variants(branches: &[Schema]) -> Option<Vec<Fact>> {
     let tag = find_tag(branches)?;
@@ -48,8 +48,8 @@ fn find_tag(branches: &[Schema]) -> Option<&Arc<str>> {
     })
 }
 
-/// Returns the paths of the fields that an alternative requires, except the tag; `None` if it has
-/// other constraints.
+/// Returns the paths of the fields required by an alternative, except the tag; `None` if it
+/// contains other constraints.
 fn required_paths(schema: &Schema, tag: &str, above: &str) -> Option<Vec<String>> {
     let bare = Schema {
         required: Default::default(),
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn ignores_other_alternatives() {
         check(json!([{ "required": ["a"] }, { "required": ["b"] }]), None);
-        // The same value in both.
+        // The same value in both alternatives.
         check(
             json!([
                 { "properties": { "type": { "enum": ["A"] } } },

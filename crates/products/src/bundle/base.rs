@@ -13,7 +13,7 @@ use rbuilder_project::plan::Plan;
 use rbuilder_project::tree::Tree;
 use rbuilder_yaml::{Document, read_documents};
 
-/// Keys of `spec` that the manifests, the catalog and flags determine.
+/// Keys of `spec` that are determined by the manifests, the catalog and flags.
 const MADE: &[&str] = &[
     "customresourcedefinitions",
     "install",
@@ -23,7 +23,7 @@ const MADE: &[&str] = &[
     "version",
     "webhookdefinitions",
 ];
-/// Annotations that the project determines. The skip range is passed in as an option.
+/// Annotations that are determined by the project. The skip range is passed in as an option.
 const MADE_ANNOTATIONS: &[&str] = &["alm-examples", "containerImage", BUILDER, LAYOUT, SKIP_RANGE];
 
 /// The base. Empty if the project has none.
@@ -39,16 +39,16 @@ impl Base {
     /// Kind of the document.
     pub const KIND: &str = "ClusterServiceVersion";
 
-    /// Returns the path of the base of a project.
+    /// Returns the path of a project's base.
     pub fn path(project: &str) -> String {
         format!("{}{project}.clusterserviceversion.yaml", Base::FOLDER)
     }
 
-    /// Reads the base of a project as it will be after `plan`.
+    /// Reads a project's base as it will be after `plan`.
     ///
     /// # Errors
-    /// Returns an error if the file is not a single ClusterServiceVersion, or if a value has
-    /// another type than the lifecycle manager expects.
+    /// Returns an error if the file is not a single ClusterServiceVersion, or if a value has a
+    /// different type than the lifecycle manager expects.
     pub fn read(plan: &Plan, tree: &Tree, project: &str) -> Result<Base> {
         let path = Base::path(project);
         let Some(text) = plan.read(tree, &path)? else {
@@ -127,7 +127,7 @@ impl Base {
         }
     }
 
-    /// Warns of entries for kinds that the project does not have.
+    /// Warns about entries for kinds that are not in the project.
     pub(super) fn warn_of_unknown(&self, owned: &[Value], warnings: &mut Vec<(String, String)>) {
         for entry in list_owned(&self.document) {
             let is_same =
@@ -162,7 +162,7 @@ pub(super) fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Returns the owned CRDs that a ClusterServiceVersion lists.
+/// Returns the owned CRDs listed in a ClusterServiceVersion.
 pub fn list_owned(csv: &Value) -> impl Iterator<Item = &Value> {
     items(&csv["spec"]["customresourcedefinitions"]["owned"])
 }

@@ -1,5 +1,4 @@
-//! The ClusterServiceVersion: what the Operator Lifecycle Manager installs, and what it shows to
-//! users.
+//! The ClusterServiceVersion: what the Operator Lifecycle Manager installs and shows to users.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,7 +54,8 @@ pub(super) fn make_csv(
             "installModes": install_modes(deployed, options),
             "keywords": [options.name],
             "maturity": "alpha",
-            // The oldest version that the library supports. The CRDs alone would require less.
+            // The oldest version that the library supports. The CRDs alone would also work with
+            // older versions.
             "minKubeVersion": format!("{}.0", Minor::EARLIEST),
             "provider": { "name": options.provider },
             "relatedImages": related_images(deployed),
@@ -201,8 +201,8 @@ fn owned_crd(
     entry
 }
 
-/// Returns the kinds of objects that the operator creates for a kind. The source or the base may
-/// list them; otherwise these are the kinds that the manager may create. Events are always
+/// Returns the kinds of objects that the operator creates for a kind. They may be listed in the
+/// source or the base; otherwise these are the kinds that the manager may create. Events are always
 /// included: without them, validators mistake the permission to create events for a use of a
 /// removed API.
 fn resources(of_kind: Option<&CsvKind>, base: &Value, managed: &[Value]) -> Vec<Value> {
@@ -327,7 +327,7 @@ fn manager_image(deployed: &Deployed) -> Value {
         .map_or(Value::Null, |container| container["image"].clone())
 }
 
-/// Returns the images that an installation pulls. Catalog mirrors need the list.
+/// Returns the images pulled by an installation. Catalog mirrors need the list.
 fn related_images(deployed: &Deployed) -> Vec<Value> {
     let mut images = Vec::new();
     let pods = deployed

@@ -1,4 +1,4 @@
-//! The Deployment of the manager as the Operator Lifecycle Manager creates it.
+//! The manager's Deployment as created by the Operator Lifecycle Manager.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Descriptors of fields, from which consoles render forms. They are derived from the schema and
-//! from `#[csv(…)]` in the source.
+//! Field descriptors, from which consoles render forms. They are derived from the schema and from
+//! `#[csv(…)]` in the source.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use super::base::{filled, items};
 const UI: &str = "urn:alm:descriptor:com.tectonic.ui";
 
 /// Returns the descriptors of `spec` or `status`: for each direct field, and for each nested field
-/// that the base describes or the source marks. Sorts them by the order set in the source, then by
-/// path.
+/// that is described in the base or marked in the source. Sorts them by the order set in the
+/// source, then by path.
 pub(super) fn describe_fields(
     schema: &Value,
     part: &str,

@@ -13,15 +13,15 @@ use rbuilder_project::project::names::{check_kind, check_version};
 /// Descriptor keys that attributes can express.
 const DESCRIPTOR_KEYS: &[&str] = &["description", "displayName", "path", "x-descriptors"];
 
-/// An entry of an owned CRD, converted to attributes.
+/// An owned CRD entry, converted to attributes.
 #[derive(Debug)]
 pub struct EntryMarkers<'a> {
     /// The entry.
     pub entry: &'a Value,
     /// The attributes needed to generate the same entry.
     pub markers: CsvMarkers,
-    /// Paths of fields, starting with `spec` or `status`, that the CRD does not have. Lists only
-    /// the topmost.
+    /// Field paths, starting with `spec` or `status`, that are not in the CRD. Only lists the
+    /// topmost ones.
     pub unknown: Vec<String>,
 }
 
@@ -51,8 +51,9 @@ impl<'a> EntryMarkers<'a> {
         })
     }
 
-    /// Returns what has to stay in the base: everything that attributes cannot express, and
-    /// descriptors of fields that belong to no type. Returns `None` if nothing is left.
+    /// Returns the part of the entry that has to stay in the base: everything that attributes
+    /// cannot express, and descriptors of fields that do not belong to any type. Returns `None` if
+    /// nothing is left.
     pub fn rest(&self, unplaced: &BTreeSet<(&'static str, String)>) -> Option<Value> {
         let mut rest = Map::new();
         let made = ["kind", "name", "version", "displayName", "description"];
@@ -77,7 +78,7 @@ impl<'a> EntryMarkers<'a> {
     }
 }
 
-/// Returns the attributes of the kind, without those that equal the defaults.
+/// Returns the kind's attributes, without those that equal the defaults.
 fn kind_markers(entry: &Value, kind: &str, schema: &Value) -> CsvKind {
     CsvKind {
         display_name: other_text(&entry["displayName"], &split_humps(kind)),
@@ -151,7 +152,7 @@ fn field_markers(
     markers
 }
 
-/// Returns the attribute of a field: the differences from its default descriptor.
+/// Returns a field's attribute: the differences from its default descriptor.
 fn field_marker(entry: &Value, without: &Value) -> Descriptor {
     let text = |key: &str| without[key].as_str().unwrap_or_default();
     let hints = &entry["x-descriptors"];
@@ -170,15 +171,15 @@ fn field_marker(entry: &Value, without: &Value) -> Descriptor {
     }
 }
 
-/// Returns a text unless it is empty or equals `known` up to white space. Descriptions are wrapped
-/// differently.
+/// Returns a text unless it is empty or equals `known`, ignoring differences in whitespace, because
+/// descriptions are wrapped differently.
 fn other_text(text: &Value, known: &str) -> Option<String> {
     let text = text.as_str()?;
     let is_same = text.split_whitespace().eq(known.split_whitespace());
     (!is_same && !text.trim().is_empty()).then(|| text.to_owned())
 }
 
-/// Returns whether an attribute can express the whole descriptor.
+/// Returns whether an attribute can express the entire descriptor.
 fn is_marker(entry: &Value) -> bool {
     filled(entry, DESCRIPTOR_KEYS).next().is_none()
 }

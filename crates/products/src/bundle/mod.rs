@@ -3,10 +3,10 @@
 //!
 //! The input is the manifests in `config/`, read as for a chart, with the names that kustomize
 //! would assign. From the ClusterServiceVersion, the lifecycle manager creates the Deployment, the
-//! service account, the permissions and the webhooks. All other objects are files of their own.
+//! service account, the permissions and the webhooks. All other objects are separate files.
 //!
-//! The catalog is generated last, from the merged ClusterServiceVersion, so that descriptions
-//! written by users are in both. Users usually edit the catalog, so a release is added to the
+//! The catalog is generated last, from the merged ClusterServiceVersion, so that both contain
+//! descriptions written by users. Users usually edit the catalog, so a release is added to the
 //! existing file (`catalog/release.rs`). A catalog that the lifecycle manager would reject is not
 //! written: see `catalog/shape.rs` for the types of fields, `catalog/check.rs` for the rules across
 //! documents, and `catalog/channel.rs` for the upgrade graph.
@@ -64,7 +64,7 @@ pub struct BundleOptions {
     pub image: Option<String>,
     /// Image of the bundle, to which the catalog refers.
     pub bundle_image: String,
-    /// Channels of the release, at least one.
+    /// The release's channels, at least one.
     pub channels: Vec<String>,
     /// Channel for users who do not choose one.
     pub default_channel: String,
@@ -108,7 +108,8 @@ pub struct Bundle {
     pub files: BTreeMap<String, String>,
     /// The ClusterServiceVersion.
     pub csv: Value,
-    /// Warnings, as message and help, about objects that `config/` deploys and the bundle does not.
+    /// Warnings, as message and help, about objects that `config/` deploys and the bundle does not
+    /// contain.
     pub warnings: Vec<(String, String)>,
 }
 
@@ -125,15 +126,15 @@ pub struct Descriptions<'a> {
 struct Deployed {
     objects: Vec<Value>,
     manager: Value,
-    /// The namespace of config/default.
+    /// The namespace in config/default.
     namespace: String,
     /// Other namespaces that contain roles and bindings.
     kept_namespaces: BTreeSet<String>,
-    /// Objects of `config/samples`.
+    /// Objects in `config/samples`.
     samples: Vec<Value>,
 }
 
-/// Generates the bundle of a project as it will be after `plan`.
+/// Generates a project's bundle as it will be after `plan`.
 ///
 /// # Errors
 /// Returns an error if `config/` cannot be read, or if it contains no manager or no CRD.
@@ -203,8 +204,8 @@ pub fn make_bundle(
 }
 
 /// Returns the objects of enabled features. Webhooks are configured as for cert-manager, because
-/// the lifecycle manager also mounts certificates as files. It creates no cert-manager objects
-/// though, so metrics use the manager's own certificate.
+/// the lifecycle manager also mounts certificates as files. It does not create cert-manager
+/// objects, though, so metrics use the manager's own certificate.
 fn resolve_objects(plan: &Plan, tree: &Tree, config: &Config, options: &BundleOptions) -> Result<Deployed> {
     let manager = find_manager(config)?;
     let references = References::new(&options.name, config, manager).plain(&options.name);
@@ -281,8 +282,8 @@ impl Deployed {
         std::iter::once(&self.manager).chain(others)
     }
 
-    /// Returns whether the ClusterServiceVersion covers an object. From its contents, the lifecycle
-    /// manager creates the service accounts, their role bindings, and the Services of webhooks.
+    /// Returns whether the ClusterServiceVersion covers an object. The lifecycle manager derives
+    /// the service accounts, their role bindings, and the webhook Services from it.
     fn is_in_csv(&self, object: &Value) -> bool {
         let kind = object["kind"].as_str().unwrap_or_default();
         let name = &object["metadata"]["name"];

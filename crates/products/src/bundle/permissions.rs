@@ -1,9 +1,9 @@
-//! Permissions in a ClusterServiceVersion: for each service account of the project, the rules that
-//! bindings grant it.
+//! Permissions in a ClusterServiceVersion: for each of the project's service accounts, the rules
+//! granted by bindings.
 //!
 //! The lifecycle manager creates service accounts, roles and bindings in a namespace that the user
-//! chooses, whereas the manifest of a binding would use the namespace of config/default. A
-//! ClusterServiceVersion contains rules, so it cannot refer to roles outside of `config/`.
+//! chooses, whereas the manifest of a binding would use the namespace in config/default. A
+//! ClusterServiceVersion contains rules, so it cannot refer to roles outside `config/`.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +72,7 @@ pub(super) fn list_permissions(
     granted.into_iter().map(entry).collect()
 }
 
-/// Returns the rules of the role that a binding refers to.
+/// Returns the rules in the role that a binding refers to.
 fn bound_rules(deployed: &Deployed, binding: &Value, warnings: &mut Vec<(String, String)>) -> Vec<Value> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let reference = &binding["roleRef"];
@@ -176,8 +176,8 @@ impl Deployed {
         subjects.peek().is_some() && subjects.all(|subject| self.is_own_account(subject))
     }
 
-    /// Returns whether the lifecycle manager creates a service account, which it does if the
-    /// account has permissions.
+    /// Returns whether the lifecycle manager creates a service account, i.e. whether the account
+    /// has permissions.
     pub(super) fn has_permissions(&self, account: &Value) -> bool {
         let mut subjects = self
             .objects

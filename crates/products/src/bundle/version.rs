@@ -1,9 +1,9 @@
-//! Versions and ranges of versions as the Operator Lifecycle Manager reads them.
+//! Versions and version ranges as parsed by the Operator Lifecycle Manager.
 
 use semver::Version;
 
-/// Returns `true` if `text` is a semantic version that names of objects may contain: they allow no
-/// `+` and no capitals.
+/// Returns `true` if `text` is a semantic version that object names may contain: they allow neither
+/// `+` nor capitals.
 pub fn is_version(text: &str) -> bool {
     let is_upper = |byte: u8| byte.is_ascii_uppercase();
     Version::parse(text).is_ok_and(|version| version.build.is_empty()) && !text.bytes().any(is_upper)

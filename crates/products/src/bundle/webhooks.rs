@@ -107,7 +107,7 @@ fn define_conversion(deployed: &Deployed, crd: &Value) -> Value {
     definition
 }
 
-/// Returns the fields that are derived from the Service of a webhook.
+/// Returns the fields that are derived from a webhook's Service.
 fn define(deployed: &Deployed, service: &Value) -> Value {
     let is_it =
         |object: &&Value| object["kind"] == "Service" && object["metadata"]["name"] == service["name"];

@@ -1,4 +1,4 @@
-//! Conditions on values, as expressions of templates.
+//! Conditions on values, as template expressions.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ pub(super) fn condition(references: &References, conditions: &[Condition]) -> Op
     }
 }
 
-/// Returns whether, for any values, at least one of the lists has only true conditions.
+/// Returns whether, for any values, at least one of the lists only contains true conditions.
 pub(super) fn is_certain(alternatives: &[&[Condition]]) -> bool {
     let values = alternatives
         .iter()

@@ -1,8 +1,8 @@
-//! Reads the manifests in `config/`, from which a chart is made.
+//! Reads the manifests in `config/`, from which a chart is generated.
 //!
-//! Follows kustomizations only as far as scaffolds use them: resources, components, and strategic
-//! merge patches. Reads the component of a feature even if `config/default` does not list it,
-//! because a chart value turns the feature on and off. Warns of every other field.
+//! Only supports kustomizations as used in scaffolds: resources, components, and strategic merge
+//! patches. Reads a feature's component even if `config/default` does not list it, because a chart
+//! value turns the feature on and off. Warns about every other field.
 //!
 //! Charts and bundles keep objects in the namespaces that the transformers in
 //! `config/rbac/namespaces` restore (`kept_namespaces`).
@@ -23,14 +23,14 @@ const ROOT: &str = "config/default";
 /// The maximum depth of nested kustomizations.
 const DEEPEST: usize = 16;
 
-/// A feature that a value of the chart turns on and off.
+/// A feature that is turned on and off by a chart value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Feature {
     /// Directory of the kustomize component.
     pub(crate) folder: &'static str,
     /// The chart value that turns it on.
     pub(crate) value: &'static str,
-    /// Conditions that must all hold for the objects and patches of the feature to apply.
+    /// Conditions that must all hold for the feature's objects and patches to apply.
     conditions: &'static [Condition],
 }
 
@@ -48,7 +48,7 @@ pub(super) const fn on(value: &'static str) -> Condition {
 }
 
 impl Condition {
-    /// Returns the condition that holds exactly when this one does not.
+    /// Returns the condition that holds if and only if this one does not.
     pub(crate) fn inverse(self) -> Condition {
         Condition {
             is_true: !self.is_true,
@@ -66,7 +66,7 @@ const POLICIES: &str = "networkPolicy.enabled";
 pub(crate) const WEBHOOKS: &str = "webhooks.enabled";
 pub(crate) const CERTIFICATES: &str = "webhooks.certManager.enabled";
 pub(crate) const SHARDING: &str = "sharding.enabled";
-/// The value for the budget of the chart, which replaces those of the manifests.
+/// The value for the chart's budget, which replaces budgets in the manifests.
 pub(super) const BUDGET: &str = "podDisruptionBudget.enabled";
 
 /// The features, in the order in which their patches apply.
@@ -118,9 +118,9 @@ pub(crate) const FEATURES: &[Feature] = &[
 
 /// The component that stops the manager from serving webhooks.
 const DISABLED: &str = "config/webhook/disabled";
-/// Transformers that teach kustomize about name references. Templates resolve these themselves.
+/// Transformers that configure name references in kustomize. Templates resolve these themselves.
 const NAMES: [&str; 2] = ["config/webhook/names", "config/metrics-certificate/names"];
-/// Transformers that preserve the namespaces of roles and bindings: their directory.
+/// Directory of the transformers that preserve the namespaces of roles and bindings.
 const KEPT_FOLDER: &str = "config/rbac/namespaces";
 /// The file of these transformers.
 pub const KEPT: &str = "config/rbac/namespaces/transformers.yaml";
@@ -141,7 +141,7 @@ pub fn read_kept_namespaces(transformers: &str) -> BTreeSet<String> {
 pub(crate) struct Object {
     /// Path of its file.
     pub(crate) path: String,
-    /// The object after all unconditional patches.
+    /// The object after applying all unconditional patches.
     pub(crate) value: Value,
     /// Conditions that must all hold for the object to be rendered.
     pub(crate) conditions: Vec<Condition>,
@@ -170,18 +170,18 @@ pub(crate) struct Config {
     pub(crate) namespace: String,
     /// Other namespaces whose roles and bindings kustomize does not move.
     pub(crate) kept_namespaces: BTreeSet<String>,
-    /// The features that the project has.
+    /// The features that the project contains.
     pub(crate) features: Vec<Feature>,
-    /// The values of the features that are on by default.
+    /// The values of features that are enabled by default.
     pub(crate) enabled: BTreeSet<&'static str>,
-    /// True if the component of shards turns off the argument for leader election.
+    /// True if the sharding component turns off the argument for leader election.
     pub(crate) turns_off_leader: bool,
     /// Warnings, as message and help, about kustomize features that the chart does not support.
     pub(crate) warnings: Vec<(String, String)>,
 }
 
 impl Config {
-    /// Reads the manifests of a project as they will be after `plan`.
+    /// Reads a project's manifests as they will be after `plan`.
     ///
     /// # Errors
     /// Returns an error if a file cannot be read or is not YAML.
@@ -220,7 +220,7 @@ impl Config {
         Ok(reader.config)
     }
 
-    /// Reads the objects that the kustomization in `config/samples` lists. Returns an empty list if
+    /// Reads the objects listed in the kustomization in `config/samples`. Returns an empty list if
     /// there is none.
     ///
     /// # Errors
@@ -251,7 +251,7 @@ impl Config {
         (is_role && self.kept_namespaces.contains(namespace)).then_some(namespace)
     }
 
-    /// Returns whether the project has a feature.
+    /// Returns whether the project contains a feature.
     pub(crate) fn has(&self, value: &str) -> bool {
         self.features.iter().any(|feature| feature.value == value)
     }
@@ -334,7 +334,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Adds the objects of a kustomization. The caller applies its patches, in case it has other
+    /// Adds the objects in a kustomization. The caller applies its patches, in case it has other
     /// objects to add first.
     fn add_resources(
         &mut self,
@@ -412,7 +412,7 @@ impl Reader<'_> {
     }
 
     /// Applies a patch to the objects that it selects. Returns false if it had to match and did
-    /// not. A patch with a selector may match nothing, such as one for mutating webhooks.
+    /// not. A patch with a selector may match nothing, e.g. a patch for mutating webhooks.
     fn apply_patch(&mut self, target: &Target, patch: &Value, conditions: &[Condition]) -> bool {
         let objects = self.config.objects.iter_mut();
         let selected = objects.filter(|object| target.selects(&object.value));
@@ -420,7 +420,7 @@ impl Reader<'_> {
         count > 0 || target.is_selector
     }
 
-    /// Warns of fields of a kustomization that the chart ignores.
+    /// Warns about kustomization fields that the chart ignores.
     fn warn_unknown(&mut self, folder: &str, map: &Map<String, Value>, conditions: &[Condition]) {
         const KNOWN: [&str; 7] = [
             "apiVersion",
@@ -461,7 +461,7 @@ impl Reader<'_> {
     }
 }
 
-/// Selects the objects that a patch applies to.
+/// The objects to which a patch applies.
 struct Target {
     kind: Option<String>,
     name: Option<String>,
@@ -557,8 +557,8 @@ fn apply(object: &mut Object, patch: &Value, conditions: &[Condition]) {
         return;
     }
     if is_removal {
-        // Invert the last condition only. The conditions of a component start with the conditions
-        // of the component that it extends.
+        // Invert the last condition only. A component's conditions start with the conditions of the
+        // component that it extends.
         let last = conditions.last().map(|condition| condition.inverse());
         object.conditions.extend(last);
         return;

@@ -1,5 +1,5 @@
-//! Renders the manager's Deployment. Fields that users change become values, with the manifest's as
-//! defaults.
+//! Renders the manager's Deployment. Fields that users change become values, with the manifest's
+//! values as defaults.
 
 use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
@@ -27,7 +27,7 @@ const METRICS_ADDRESS: &str = "METRICS_BIND_ADDRESS";
 /// Key in the value of an environment variable that marks template text.
 const TEMPLATE: &str = "template";
 
-/// Returns the Deployment of the manager.
+/// Returns the manager's Deployment.
 ///
 /// # Errors
 /// Returns an error if there is no Deployment, or if there are several and none is recognizably the
@@ -71,7 +71,7 @@ pub(super) struct Manager<'a> {
     has_webhooks: bool,
     /// Ports that are chart values.
     ports: Ports,
-    /// The fields that the component of shards sets, if the project has it.
+    /// The fields set by the sharding component, if the project contains it.
     sharding: Option<Sharding>,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Manager<'a> {
         }
     }
 
-    /// Sets the fields that the component of shards sets.
+    /// Sets the fields set by the sharding component.
     pub(super) fn with_sharding(self, sharding: Option<Sharding>) -> Self {
         Manager { sharding, ..self }
     }
@@ -104,7 +104,7 @@ impl<'a> Manager<'a> {
         self.settings.push(Setting::new(path, default, schema, about));
     }
 
-    /// Returns the `spec` of the Deployment.
+    /// Returns the Deployment's `spec`.
     ///
     /// # Errors
     /// Returns an error if the Deployment has no container.
@@ -161,7 +161,7 @@ impl<'a> Manager<'a> {
         Ok(Part::Field("spec".into(), Node::Map(parts)))
     }
 
-    /// Moves a field into the values, unless it refers to objects of the chart.
+    /// Moves a field into the values, unless it refers to objects in the chart.
     #[allow(clippy::too_many_arguments)] // a row of a table
     fn take(
         &mut self,
@@ -431,7 +431,7 @@ impl<'a> Manager<'a> {
         ));
     }
 
-    /// Returns the environment variables: conditional ones of features, then those from values.
+    /// Returns the environment variables: features' conditional variables, then those from values.
     fn variables(&mut self, lists: &Lists) -> Option<Part> {
         let is_value = |(conditions, variable): &&Entry| {
             let node = self
@@ -471,8 +471,8 @@ impl<'a> Manager<'a> {
         self.is_ours && variable["name"] == WATCH_NAMESPACE
     }
 
-    /// Returns the environment variable with the name of the Secret for the manager's certificate.
-    /// Like all names in a chart, it includes the release name.
+    /// Returns the environment variable with the Secret name for the manager's certificate. Like
+    /// all names in a chart, it includes the release name.
     fn certificate_secret(&self, others: &[Entry]) -> Option<Entry> {
         let secret = self.references.webhook_secret()?;
         let is_set = others

@@ -74,7 +74,7 @@ impl Documents<'_> {
         })
     }
 
-    /// Returns the conditions that the kind of an object implies.
+    /// Returns the conditions implied by an object's kind.
     fn own_conditions(&self, object: &Object) -> Vec<Condition> {
         let value = match object.kind() {
             "CustomResourceDefinition" => "crds.enabled",
@@ -90,7 +90,7 @@ impl Documents<'_> {
                     .collect();
             }
             "ClusterRole" if self.is_user_role(object) => "rbac.userRoles.create",
-            // Pods of two budgets cannot be evicted.
+            // Pods matched by two budgets cannot be evicted.
             "PodDisruptionBudget" if self.references.selects_manager(&object.value) => {
                 return vec![Condition {
                     value: BUDGET,
@@ -224,7 +224,7 @@ impl Documents<'_> {
         parts
     }
 
-    /// Returns the annotations: the object's own, conditional ones of features, and those from
+    /// Returns the annotations: the object's own, features' conditional annotations, and those from
     /// values.
     fn annotations(
         &self,
@@ -269,7 +269,7 @@ impl Documents<'_> {
             }
             _ => {}
         }
-        // `annotations:` itself has the condition already if its only entries share one.
+        // `annotations:` itself already has the condition if its only entries share one.
         if !is_certain
             && let [Part::Block(control, inner)] = parts.as_mut_slice()
             && control.starts_with("if ")
@@ -288,7 +288,8 @@ impl Documents<'_> {
         })
     }
 
-    /// Returns whether an object is namespaced. As in kustomize, unknown kinds are.
+    /// Returns whether an object is namespaced. Unknown kinds are treated as namespaced, as in
+    /// kustomize.
     fn is_in_namespace(&self, object: &Object) -> bool {
         let kind = object.kind();
         let api_version = object.value["apiVersion"].as_str().unwrap_or_default();
@@ -372,7 +373,7 @@ fn crd_spec(references: &References, spec: &Value) -> Node {
     Node::Map(fields.collect())
 }
 
-/// Returns the spec of a certificate, whose issuer a value can replace.
+/// Returns a certificate's spec, whose issuer can be replaced by a value.
 fn certificate_spec(references: &References, object: &Object, spec: &Value) -> Node {
     let mut node = references.replace_field("Certificate", "spec", spec);
     if let (Node::Map(parts), Some(issuer)) = (&mut node, issuer_value(object)) {
@@ -393,7 +394,7 @@ fn certificate_spec(references: &References, object: &Object, spec: &Value) -> N
     node
 }
 
-/// Returns the value that overrides the issuer of a certificate. An issuer has the same value as its
+/// Returns the value that overrides a certificate's issuer. An issuer has the same value as its
 /// certificates: it is omitted if the value is set.
 fn issuer_value(object: &Object) -> Option<&'static str> {
     let values = object.conditions.iter().map(|condition| condition.value);
@@ -404,8 +405,8 @@ fn issuer_value(object: &Object) -> Option<&'static str> {
 /// Endpoint fields that apply only to metrics over HTTPS.
 const SECURE: &[&str] = &["authorization", "bearerTokenFile", "tlsConfig"];
 
-/// Returns the spec of a ServiceMonitor, with the scrape interval and the conditional TLS settings
-/// in its endpoints.
+/// Returns a ServiceMonitor's spec, with the scrape interval and the conditional TLS settings in
+/// its endpoints.
 fn monitor_spec(references: &References, object: &Object, spec: &Value) -> Node {
     let map = spec.as_object().cloned().unwrap_or_default();
     let fields = map.iter().map(|(key, value)| {
@@ -452,7 +453,7 @@ fn monitor_endpoint(references: &References, object: &Object, place: usize, endp
     parts
 }
 
-/// Returns the TLS settings of an endpoint, including the conditional ones of features.
+/// Returns an endpoint's TLS settings, including features' conditional settings.
 fn tls_settings(references: &References, object: &Object, endpoint: usize, own: &Value) -> Part {
     let field = |settings| {
         let node = references.replace_field("ServiceMonitor", "tlsConfig", settings);

@@ -8,7 +8,7 @@ use super::strategic::{self, merge_key};
 /// A list entry, and the conditions that must all hold for it to be rendered.
 pub(super) type Entry = (Vec<Condition>, Value);
 
-/// The lists that patches of features add to.
+/// The lists to which features' patches add entries.
 #[derive(Default)]
 pub(super) struct Lists {
     pub(super) variables: Vec<Entry>,
@@ -18,8 +18,8 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Reads the lists of a container and its pod, and applies the patches. Warns of patched fields
-    /// that are in none of the lists.
+    /// Reads the lists in a container and its pod, and applies the patches. Warns about patched
+    /// fields that are in none of the lists.
     pub(super) fn of(
         object: &Object,
         container: &Map<String, Value>,
@@ -80,7 +80,7 @@ impl Lists {
     }
 }
 
-/// Adds the items of a conditional patch. An entry that the patch replaces or deletes is kept with
+/// Adds the items in a conditional patch. An entry that the patch replaces or deletes is kept with
 /// the inverse condition.
 fn patch_list(list: &mut Vec<Entry>, field: &str, items: &Value, conditions: &[Condition]) {
     let key = merge_key(field).unwrap_or("name");

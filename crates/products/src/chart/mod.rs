@@ -2,14 +2,14 @@
 //!
 //! The input is the parsed manifests in `config/`, because `make deploy` applies them, commands add
 //! to them, and users edit them. A kustomize component becomes a condition on a value, and a
-//! directory of `config/` becomes a directory of `templates/`. This module never reads the existing
+//! directory in `config/` becomes a directory in `templates/`. This module never reads the existing
 //! chart: `commands/helm` merges the two.
 //!
-//! To add a value, add a row to a table in `deployment` if it is a field of the Deployment, or else
-//! a `Setting` here and its use in `documents` or `files/`. A deployment feature is a row of
-//! `config::FEATURES`, a port of the manager a row of `ports::PORTS`, and a field that refers to
-//! another object a row in `references`. Names within strings are replaced in `text`, and fields of
-//! admission webhooks are in `webhooks`. Test the value in `xtask/src/helm/values.rs`.
+//! To add a value, add a row to a table in `deployment` if it is a Deployment field, or else a
+//! `Setting` here and its use in `documents` or `files/`. A deployment feature is a row in
+//! `config::FEATURES`, a port of the manager is a row in `ports::PORTS`, and a field that refers to
+//! another object is a row in `references`. Names within strings are replaced in `text`, and fields
+//! of admission webhooks are in `webhooks`. Test the value in `xtask/src/helm/values.rs`.
 
 mod conditions;
 pub mod config;
@@ -45,7 +45,7 @@ use rbuilder_project::tree::Tree;
 /// Maximum length of a Service name, in bytes.
 const LABEL: usize = 63;
 
-/// The settings of a chart from PROJECT.
+/// The chart settings from PROJECT.
 #[derive(Clone, Debug)]
 pub struct ChartOptions {
     /// Name of the project and of the chart.
@@ -66,11 +66,12 @@ pub struct Chart {
     /// README.md, with a placeholder for the table of values.
     readme: String,
     settings: Vec<Setting>,
-    /// Warnings, as message and help, about objects that `config/` deploys and the chart does not.
+    /// Warnings, as message and help, about objects that `config/` deploys and the chart does not
+    /// contain.
     pub warnings: Vec<(String, String)>,
 }
 
-/// Generates the chart of a project as it will be after `plan`.
+/// Generates a project's chart as it will be after `plan`.
 ///
 /// # Errors
 /// Returns an error if `config/` cannot be read or contains no manager.
@@ -133,7 +134,7 @@ pub fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Result<Ch
     Ok(chart)
 }
 
-/// Warns of each value that contains a name of the project: names in values cannot follow the
+/// Warns about each value that contains a name from the project: names in values cannot follow the
 /// release.
 fn warn_of_names(references: &References, settings: &[Setting]) -> Vec<(String, String)> {
     let named = settings
@@ -150,7 +151,7 @@ fn warn_of_names(references: &References, settings: &[Setting]) -> Vec<(String, 
         .collect()
 }
 
-/// Returns the first string in a value that contains a name or the namespace of the project.
+/// Returns the first string in a value that contains one of the project's names or its namespace.
 fn find_name<'v>(references: &References, value: &'v Value) -> Option<&'v str> {
     match value {
         Value::String(text) => references.names_project(text).then_some(text),
@@ -192,7 +193,7 @@ fn template_path(path: &str) -> String {
     format!("templates/{}.yaml", stem.unwrap_or(&within))
 }
 
-/// Returns the files that depend only on names.
+/// Returns the files that only depend on names.
 fn fixed_files(config: &Config, manager: &Object, options: &ChartOptions) -> Vec<(String, String)> {
     let limit = fullname_limit(config);
     let account = &manager.value["spec"]["template"]["spec"]["serviceAccountName"];
@@ -255,15 +256,15 @@ fn conversion_notes(config: &Config) -> String {
     }
 }
 
-/// Returns the maximum length of the name prefix, such that Service names remain valid DNS labels.
+/// Returns the maximum length of the name prefix such that Service names remain valid DNS labels.
 fn fullname_limit(config: &Config) -> usize {
     let services = config.objects.iter().filter(|object| object.kind() == "Service");
     let longest = services.map(|object| object.name().len() + 1).max().unwrap_or(20);
     LABEL.saturating_sub(longest).max(16)
 }
 
-/// Returns Chart.yaml. Lines that users change are never adjacent to other lines that change, so
-/// that they merge.
+/// Returns Chart.yaml. Lines that users change are never adjacent to other changing lines, so that
+/// they merge.
 fn chart_file(name: &str) -> String {
     let name = rbuilder_generator::yaml::to_string(&json!(name));
     format!(

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::config::Config;
 
-/// Port names in the scaffold, with the value of each.
+/// Port names in the scaffold, each with its value.
 const PORTS: &[(&str, &str)] = &[
     ("health", HEALTH_PORT),
     ("metrics", METRICS_PORT),
@@ -39,8 +39,8 @@ pub(super) fn find_ports(config: &Config) -> Ports {
             let (Some((_, value)), Some(number)) = (known, port["containerPort"].as_u64()) else {
                 continue;
             };
-            // The probe port is also an argument. If that has another form, the value could not
-            // change it.
+            // The probe port is also an argument. If the argument has a different form, the value
+            // could not change it.
             let is_followed = *value != HEALTH_PORT || arguments.contains(&json!(health_argument(number)));
             if is_followed {
                 ports.insert(number, *value);

@@ -1,13 +1,12 @@
 //! Names, namespaces and selectors in manifests, which depend on the release in a chart.
 //!
-//! Kustomize prefixes the names of objects and the fields that refer to them, and sets the
-//! namespace. Templates use `include "<chart>.fullname"` and `.Release.Namespace` in the same
-//! places. The name of a field and the kind of the object decide what the field refers to. A
-//! reference is replaced only if the chart contains its target.
+//! Kustomize prefixes object names and the fields that refer to them, and sets the namespace.
+//! Templates use `include "<chart>.fullname"` and `.Release.Namespace` in the same places. The
+//! field name and the object's kind determine what the field refers to. A reference is replaced
+//! only if the chart contains its target.
 //!
-//! Kustomize does not update names in selectors, expressions, alerts and the host names of
-//! certificates. Users write these with the prefix and namespace of the project, and templates
-//! replace them too.
+//! Kustomize does not update names in selectors, expressions, alerts and certificate host names.
+//! Users write these with the project's prefix and namespace, and templates replace them, too.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +21,7 @@ use super::text::{self, Literal};
 
 /// Placeholder for the namespace in scaffolds.
 const SYSTEM: &str = "system";
-/// Label with the tool that installed an object, which the chart sets.
+/// Label that contains the tool that installed an object; set in the chart.
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
 /// Fields whose string value names an object of a kind.
@@ -42,7 +41,7 @@ const REFERENCES: &[(&str, &str)] = &[
     ("secretRef", "Secret"),
     ("secretKeyRef", "Secret"),
 ];
-/// Fields whose `name` names an object of the adjacent `kind`.
+/// Fields whose `name` names an object of the kind in the adjacent `kind` field.
 const TYPED_REFERENCES: &[&str] = &["roleRef", "subjects", "scaleTargetRef", "issuerRef"];
 /// Kinds whose names the manager reads from environment variables.
 const NAMED_IN_VARIABLES: &[&str] = &[
@@ -63,7 +62,7 @@ const INJECTIONS: &[&str] = &[
     "cert-manager.io/inject-ca-from-secret",
 ];
 
-/// The objects of a chart, and how templates refer to them.
+/// The objects in a chart, and how templates refer to them.
 #[derive(Clone, Debug)]
 pub(crate) struct References {
     style: Style,
@@ -71,10 +70,10 @@ pub(crate) struct References {
     names: BTreeSet<(String, String)>,
     /// Name of the Secret that holds the webhook certificate.
     webhook_secret: Option<String>,
-    /// Name of the project, the prefix of names that kustomize does not update.
+    /// Name of the project, used as prefix of names that kustomize does not update.
     project: String,
-    /// Namespaces that the release namespace replaces: the placeholder, the one in config/default,
-    /// and its default.
+    /// Namespaces that are replaced with the release namespace: the placeholder, the namespace in
+    /// config/default, and its default.
     namespaces: [String; 3],
     /// Labels of the manager's pods.
     pod_labels: Map<String, Value>,
@@ -112,7 +111,7 @@ impl References {
             .filter(|object| !matches!(object.kind(), "CustomResourceDefinition" | "Namespace"))
             .map(|object| (object.kind().to_owned(), object.name().to_owned()))
             .collect();
-        // Secrets that another controller creates under a name in the manifests.
+        // Secrets that another controller creates under a name given in the manifests.
         let secrets = config.objects.iter().flat_map(created_secrets);
         names.extend(secrets.map(|name| ("Secret".to_owned(), name)));
         let of_webhooks = config.objects.iter().filter(|object| {
@@ -361,7 +360,7 @@ impl References {
         }
     }
 
-    /// Returns the value for a port of the manager's container, or `None` for other ports.
+    /// Returns the value for one of the manager container's ports, or `None` for other ports.
     fn port(&self, kind: &str, keys: &[&str], number: u64) -> Option<Node> {
         let is_port = matches!(
             (kind, *keys.last()?),
@@ -371,7 +370,7 @@ impl References {
         Some(Node::Text(format!("{{{{ {} | int }}}}", self.value(value))))
     }
 
-    /// Returns whether a value decides if metrics are served over HTTPS.
+    /// Returns whether a value determines if metrics are served over HTTPS.
     pub(super) fn has_secure_metrics(&self) -> bool {
         self.ports.values().any(|value| *value == METRICS_PORT)
     }
@@ -381,7 +380,7 @@ impl References {
         target.is_some_and(|target| self.ports.get(&target) == Some(&METRICS_PORT))
     }
 
-    /// Returns the protocol of the metrics endpoint, which is also the name of its port.
+    /// Returns the metrics endpoint's protocol, which is also the name of its port.
     fn protocol(&self, text: &str) -> Option<Node> {
         let secure = self.value("metrics.secure");
         (self.has_secure_metrics() && text == "https")
@@ -394,7 +393,7 @@ impl References {
         is_own.then(|| Node::Text(self.namespace()))
     }
 
-    /// Replaces names and namespaces of the project in a text, such as the query of an alert.
+    /// Replaces the project's names and namespaces in a text, such as an alert's query.
     fn follow_in_text(&self, text: &str, placeholder: Option<Literal>) -> Option<Node> {
         let Style::Template { .. } = self.style else {
             return None;
@@ -404,7 +403,7 @@ impl References {
         text::rewrite(text, &literals)
     }
 
-    /// Replaces names and namespaces of the project in the data of a ConfigMap or Secret.
+    /// Replaces the project's names and namespaces in the data of a ConfigMap or Secret.
     pub(super) fn follow_in_data(&self, data: &Value) -> Node {
         let fields = data.as_object().into_iter().flatten().map(|(key, value)| {
             let followed = value.as_str().and_then(|text| self.follow_in_text(text, None));
@@ -416,19 +415,19 @@ impl References {
         Node::Map(fields.collect())
     }
 
-    /// Returns whether a text contains a name or the namespace of the project.
+    /// Returns whether a text contains one of the project's names or its namespace.
     pub(super) fn names_project(&self, text: &str) -> bool {
         self.follow_in_text(text, None).is_some()
     }
 
-    /// Returns the strings that contain the name or namespace of the project, with their
+    /// Returns the strings that contain one of the project's names or its namespace, with their
     /// replacements.
     fn literals(&self) -> Vec<Literal> {
         let fullname = self.include("fullname");
         let release = self.release_namespace();
         let mut literals = Vec::new();
         if self.has("ServiceAccount", &self.service_account) {
-            // Match `system:serviceaccount:<namespace>:<name>` only, because a Deployment may have
+            // Only match `system:serviceaccount:<namespace>:<name>`, because a Deployment may have
             // the same name.
             let text = format!(":{}-{}", self.project, self.service_account);
             let action = format!(":{{{{ {} }}}}", self.include("serviceAccountName"));
@@ -446,7 +445,7 @@ impl References {
         literals
     }
 
-    /// Rewrites an expression of a webhook or a policy. A match condition on the manager's
+    /// Rewrites an expression in a webhook or a policy. A match condition on the manager's
     /// namespace contains the placeholder. A condition that restricts a webhook to that namespace
     /// uses the watched namespaces instead.
     fn expression(&self, beside: &Map<String, Value>, text: &str) -> Option<Node> {
@@ -463,7 +462,7 @@ impl References {
         self.follow_in_text(text, placeholder)
     }
 
-    /// Returns the chart's name label in place of a label with the name of the project.
+    /// Returns the chart's name label to replace a label with the project's name.
     fn own_label(&self, name: &str) -> Option<Node> {
         let is_own = matches!(self.style, Style::Template { .. }) && name == self.project;
         is_own.then(|| Node::Text(format!("{{{{ {} | quote }}}}", self.include("name"))))
@@ -502,8 +501,8 @@ impl References {
         has_changed.then(|| Node::List(items.collect()))
     }
 
-    /// Rewrites the host name of a Service: `webhook-service.system.svc`, or the same with the
-    /// prefix and namespace of the project.
+    /// Rewrites a Service's host name: `webhook-service.system.svc`, or the same with the project's
+    /// prefix and namespace.
     fn host_name(&self, name: &str) -> Option<Node> {
         let mut parts = name.splitn(3, '.');
         let (service, namespace, rest) = (parts.next()?, parts.next()?, parts.next()?);
@@ -518,7 +517,7 @@ impl References {
         is_own.then(|| Node::Text(format!("{}.{release}.{}", self.name(service), escape(rest))))
     }
 
-    /// Rewrites one of the `resourceNames` in the rule of a role.
+    /// Rewrites one of the `resourceNames` in a role's rule.
     fn resource_name(&self, rule: &Map<String, Value>, name: &str) -> Option<Node> {
         let resources = rule.get("resources")?.as_array()?;
         let plural = |kind: &str| Value::from(format!("{}s", kind.to_lowercase()));
@@ -547,7 +546,7 @@ impl References {
         is_manager.then(|| self.pod_selector(labels))
     }
 
-    /// Adds the selector labels of the chart to pod labels.
+    /// Adds the chart's selector labels to pod labels.
     pub(crate) fn pod_selector(&self, labels: &Map<String, Value>) -> Node {
         let others = labels
             .iter()
@@ -564,8 +563,8 @@ fn is_selector(kind: &str, keys: &[&str]) -> bool {
     keys.last() == Some(&"matchLabels") || (kind == "Service" && keys.last() == Some(&"selector"))
 }
 
-/// Returns the names of Secrets created at run time: by cert-manager, or by the manager under a
-/// name in its role.
+/// Returns the names of Secrets created at run time, either by cert-manager, or by the manager
+/// under a name in its role.
 fn created_secrets(object: &Object) -> Vec<String> {
     let strings = |value: &Value| -> Vec<String> {
         let items = value.as_array().into_iter().flatten();

@@ -1,5 +1,5 @@
-//! Shards in the manager's Deployment. The component sets fields of it, for which the chart has
-//! values, and turns off the argument for leader election, wherever it is in the list.
+//! Sharding in the manager's Deployment. The component sets fields for which the chart has values,
+//! and turns off the argument for leader election, wherever it is in the list.
 
 use serde_json::{Map, Value, json};
 
@@ -12,18 +12,18 @@ use super::values::{self, Setting};
 const REPLICAS: &str = "sharding.replicas";
 /// Update strategy with shards.
 const STRATEGY: &str = "sharding.strategy";
-/// The field with constraints that spread the pods.
+/// The field with the constraints for spreading the pods.
 pub(super) const SPREAD: &str = "topologySpreadConstraints";
 
-/// The forms of the argument for leader election that a manager may have.
+/// The possible forms of the manager's argument for leader election.
 const LEADER_ELECT: [&str; 3] = ["--leader-elect", "--leader-elect=true", "--leader-elect=false"];
-/// What the component replaces each of them with.
+/// The component replaces any of these forms with this argument.
 const NO_LEADER: &str = "--leader-elect=false";
-/// The path with which the component selects them, for kustomize.
+/// The path by which the component selects them, for kustomize.
 const SELECTED: &str = "spec.template.spec.containers.[name=manager].args.[=^--leader-elect(=true|=false)?$]";
 
-/// Returns whether a replacement of a kustomization turns off the argument for leader election, as
-/// in the component.
+/// Returns whether a kustomization's replacement turns off the argument for leader election, as in
+/// the component.
 pub(super) fn turns_off_leader(replacement: &Value) -> bool {
     let targets = replacement["targets"].as_array().map_or(&[][..], Vec::as_slice);
     let [target] = targets else { return false };
@@ -42,7 +42,7 @@ pub(crate) fn turn_off_leader(container: &mut Value) {
     }
 }
 
-/// The fields of the Deployment that the component sets.
+/// The Deployment fields set by the component.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sharding {
     /// Null if an autoscaler sets the number.
@@ -54,8 +54,8 @@ pub(super) struct Sharding {
 }
 
 impl Sharding {
-    /// Takes the fields out of the patch of the component, so that other code does not warn of them.
-    /// Returns `None` if the project does not have the component.
+    /// Takes the fields out of the component's patch, so that other code does not warn about them.
+    /// Returns `None` if the project does not contain the component.
     pub(super) fn take(config: &Config, manager: &mut Object) -> Option<Sharding> {
         if !config.has(SHARDING) {
             return None;
@@ -81,7 +81,7 @@ impl Sharding {
         Some(sharding)
     }
 
-    /// Returns the values of the chart.
+    /// Returns the chart values.
     pub(super) fn settings(&self, config: &Config) -> [Setting; 3] {
         [
             Setting::new(
@@ -128,7 +128,8 @@ impl Sharding {
         )
     }
 
-    /// Returns the constraints of the component if users of the chart set none, or `others`.
+    /// Returns the component's constraints unless the chart's users set any; otherwise returns
+    /// `others`.
     pub(super) fn spread(&self, references: &References, others: Vec<Part>) -> Vec<Part> {
         if self.spread.is_null() {
             return others;
@@ -142,7 +143,7 @@ impl Sharding {
         )]
     }
 
-    /// Returns the lines of the arguments, which are `.` in the template.
+    /// Returns the argument lines, which are `.` in the template.
     pub(super) fn arguments(&self) -> Part {
         let lines = Part::Lines("toYaml .".into());
         if !self.turns_off_leader {

@@ -1,5 +1,5 @@
-//! Size limits. Helm stores a release in one Secret, and the Operator Lifecycle Manager stores a
-//! bundle in one ConfigMap. Each may have at most 1 MiB.
+//! Size limits. Helm stores a release in a single Secret, and the Operator Lifecycle Manager stores
+//! a bundle in a single ConfigMap. Each is limited to 1 MiB.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ const SHORTEN: &str = "shorten the descriptions in CRDs with `#[crd(max_descript
 
 /// Returns the size of a text after compression and base64 encoding.
 fn stored_size(text: &str) -> usize {
-    // Helm uses the highest compression level too.
+    // Helm also uses the highest compression level.
     let compressed = miniz_oxide::deflate::compress_to_vec(text.as_bytes(), 9);
     compressed.len().div_ceil(3) * 4
 }

@@ -1,4 +1,4 @@
-//! Strategic merge patches, as far as patches of a Deployment need them.
+//! Strategic merge patches, as far as needed for patches of a Deployment.
 
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ pub fn merge(base: &mut Value, patch: &Value) {
                 merge_list(known, items, merge_key);
             }
             (Value::Object(_), Some(known), _) => merge(known, value),
-            // A field that the patch removes is not there either if the object that contains it is new.
+            // A field that the patch removes does not exist in a new parent object either.
             (Value::Object(_), None, _) => {
                 let mut added = Value::Null;
                 merge(&mut added, value);

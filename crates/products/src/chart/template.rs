@@ -1,8 +1,8 @@
 //! Helm templates as trees of YAML, expressions, control structures and values.
 //!
 //! A manifest is parsed, parts of the tree are replaced, and the tree is printed. The output thus
-//! contains expressions only where the code inserted them. Braces in descriptions, samples and CEL
-//! rules survive: a literal `{{` is printed as an action that renders `{{`.
+//! only contains expressions inserted by the code. Braces in descriptions, samples and CEL rules
+//! survive: a literal `{{` is printed as an action that renders `{{`.
 
 use rbuilder_generator::yaml;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 pub(crate) enum Node {
     /// A literal.
     Value(Value),
-    /// Text with expressions that renders to one YAML scalar.
+    /// Text with expressions that renders to a single YAML scalar.
     Text(String),
     /// A map of [`Part::Field`]s.
     Map(Vec<Part>),
@@ -23,9 +23,9 @@ pub(crate) enum Node {
 /// A part of a map or a list.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Part {
-    /// An entry of a map.
+    /// A map entry.
     Field(String, Node),
-    /// An item of a list.
+    /// A list item.
     Item(Node),
     /// An expression that renders to whole lines, such as `toYaml .Values.tolerations`.
     Lines(String),
@@ -49,7 +49,8 @@ impl Part {
 }
 
 impl Node {
-    /// Converts a tree to a plain value. The tree must have no control structures or expressions.
+    /// Converts a tree to a plain value. The tree must not contain control structures or
+    /// expressions.
     pub(crate) fn into_value(self) -> Value {
         match self {
             Node::Value(value) => value,
@@ -141,7 +142,7 @@ fn print_field(out: &mut String, key: &str, node: &Node, indent: usize) {
     }
 }
 
-/// Prints a list item. A map must start with a field, which goes on the line of the dash.
+/// Prints a list item. A map must start with a field, which goes on the same line as the dash.
 fn print_item(out: &mut String, node: &Node, indent: usize) {
     match node {
         Node::Value(value) => match split(value) {

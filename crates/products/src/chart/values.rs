@@ -1,10 +1,10 @@
-//! The values of a chart: one table, from which values.yaml, its schema and the README are
+//! The values of a chart: a single table, from which values.yaml, its schema and the README are
 //! generated.
 
 use rbuilder_generator::yaml;
 use serde_json::{Map, Value, json};
 
-/// A value that users of the chart may set.
+/// A value that the chart's users may set.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Setting {
     /// Path in values.yaml: `image.tag`.
@@ -48,7 +48,7 @@ pub(super) fn strings() -> Value {
     json!({ "type": "array", "items": { "type": "string" } })
 }
 
-/// Schema of an object of the Kubernetes API, which the API server validates.
+/// Schema of a Kubernetes API object, which the API server validates.
 pub(super) fn object() -> Value {
     json!({ "type": "object" })
 }
@@ -145,8 +145,8 @@ pub(super) fn print_schema(settings: &[Setting]) -> String {
         "type": "object",
         "description": "Global values; this chart uses none.",
     });
-    // Parent charts commonly use `enabled` as the condition of a dependency, and Helm passes it on
-    // too.
+    // Parent charts commonly use `enabled` as the condition of a dependency, and Helm also passes
+    // it on.
     root["properties"]["enabled"] = json!({
         "type": "boolean",
         "description": "Condition of a parent chart; this chart does not use it.",
@@ -159,7 +159,7 @@ fn closed_object() -> Value {
     json!({ "type": "object", "additionalProperties": false, "properties": Map::new() })
 }
 
-/// Prints the table of values as Markdown. The defaults come from values.yaml where it has them.
+/// Prints the table of values as Markdown. Defaults are taken from values.yaml if it contains them.
 pub(super) fn print_table(settings: &[Setting], values: &Value) -> String {
     let mut out = String::from("| value | description | default |\n|---|---|---|\n");
     for Setting {

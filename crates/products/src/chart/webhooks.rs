@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::references::References;
 use super::template::{Node, Part, quote};
 
-/// The failure policy that Kubernetes defaults to.
+/// Kubernetes' default failure policy.
 const FAIL: &str = "Fail";
 
 /// Returns the webhooks of a configuration. `is_ours` is true if the manager supports
@@ -64,8 +64,8 @@ fn is_empty(value: &Value) -> bool {
     value.as_object().is_none_or(Map::is_empty)
 }
 
-/// Returns a selector that also has the requirements of a value, so that values cannot lift
-/// requirements of the manifest. Returns `None` for an empty selector.
+/// Returns a selector that also includes a value's requirements, so that values cannot lift
+/// requirements in the manifest. Returns `None` for an empty selector.
 fn selector(references: &References, kind: &str, key: &str, own: &Value) -> Option<Node> {
     if is_empty(own) {
         return None;
@@ -77,8 +77,8 @@ fn selector(references: &References, kind: &str, key: &str, own: &Value) -> Opti
             parts.push(Part::of_values(field, &path));
             continue;
         };
-        // References are replaced in the whole list, because which strings count depends on the
-        // adjacent key.
+        // Replace references in the entire list, because the adjacent key determines which strings
+        // count.
         let whole = references.replace_field(kind, key, &json!({ field: value }));
         let mut inner = match whole {
             Node::Map(fields) => fields.into_iter().next().map_or_else(Vec::new, into_parts),

@@ -12,7 +12,7 @@ use rbuilder_yaml::describe_failure;
 /// The file in which users list custom metrics.
 pub const CUSTOM_METRICS: &str = "grafana/custom-metrics/config.yaml";
 
-/// Maximum number of metrics in the list. Nobody can use a larger dashboard.
+/// Maximum number of metrics in the list. A larger dashboard would be unusable.
 const MOST_METRICS: usize = 200;
 
 /// A list of custom metrics.
@@ -24,7 +24,7 @@ pub struct CustomMetrics {
     custom_metrics: Option<Vec<CustomMetric>>,
 }
 
-/// A metric of the list.
+/// A metric in the list.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct CustomMetric {
@@ -36,7 +36,7 @@ struct CustomMetric {
     /// Grafana unit. The default depends on the suffix of the name.
     #[serde(default)]
     unit: String,
-    /// Title of the panel. Defaults to the name of the metric.
+    /// Title of the panel. Defaults to the metric's name.
     #[serde(default)]
     title: String,
     #[serde(default)]
@@ -64,8 +64,8 @@ impl CustomMetrics {
     /// Parses the text of the list.
     ///
     /// # Errors
-    /// Fails with line and column if the text is not such a list. Fails with the name of a metric
-    /// that is invalid or listed twice.
+    /// Fails with line and column if the text is not such a list, or with the name of a metric that
+    /// is invalid or listed twice.
     pub fn parse(text: &str) -> Result<CustomMetrics> {
         let parsed: Result<Option<CustomMetrics>, _> = rbuilder_yaml::parse(text);
         let list = match parsed {
@@ -145,8 +145,8 @@ impl CustomMetric {
         }
     }
 
-    /// Returns the unit according to the suffix of the name. A counter is shown as a rate, so its
-    /// unit is per second.
+    /// Returns the unit implied by the name's suffix. A counter is shown as a rate, so its unit is
+    /// per second.
     fn default_unit(&self) -> &'static str {
         let name = self.metric.trim_end_matches("_total");
         let unit = |ending: &str| name.ends_with(ending);

@@ -19,14 +19,14 @@ pub use self::custom::{CUSTOM_METRICS, CustomMetrics};
 use self::dashboard::{Dashboard, Section};
 use rbuilder_project::hash::fnv1a_32;
 
-/// The rules file, which the component `prometheus` deploys.
+/// The rules file, deployed by the `prometheus` component.
 pub const RULES: &str = "config/prometheus/rules.yaml";
 
 /// The initial list of custom metrics.
 const EMPTY_CUSTOM_METRICS: &str = include_str!("custom-metrics.yaml");
 
-/// Returns the texts of all files by their path in the project: the dashboards, the rules, and the
-/// initial list of custom metrics.
+/// Returns the contents of all files by project path: the dashboards, the rules, and the initial
+/// list of custom metrics.
 pub fn make_files(project: &str, custom: &CustomMetrics) -> BTreeMap<String, String> {
     let mut files = BTreeMap::from([
         (
@@ -77,8 +77,8 @@ fn dashboard<'a>(project: &str, id: &str, subject: &str, sections: &'a [Section<
     }
 }
 
-/// Returns the `job` label of the manager's metrics, which is the name of their Service with the
-/// prefix from `config/default`.
+/// Returns the `job` label of the manager's metrics, i.e. the name of their Service with the prefix
+/// from `config/default`.
 fn job_name(project: &str) -> String {
     format!("{project}-controller-manager-metrics-service")
 }

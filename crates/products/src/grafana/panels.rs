@@ -1,7 +1,7 @@
 //! The panels of the dashboards with their queries, one entry per panel.
 //!
-//! Each query only selects the instances chosen in the variables of the dashboard. Rates use
-//! Grafana's own interval, so they are correct at every resolution and scrape interval.
+//! Each query only selects the instances chosen in the dashboard's variables. Rates use Grafana's
+//! own interval, so they are correct at every resolution and scrape interval.
 
 use super::dashboard::{Panel, Query, Section};
 

@@ -34,14 +34,14 @@ struct Alert {
     name: &'static str,
     severity: Severity,
     expr: &'static str,
-    /// Time for which the condition must hold before the alert fires.
+    /// How long the condition must hold before the alert fires.
     hold: &'static str,
     summary: &'static str,
     /// What was observed, including the value.
     description: &'static str,
 }
 
-/// The urgency of an alert.
+/// An alert's urgency.
 #[derive(Clone, Copy)]
 enum Severity {
     /// Nothing is reconciled, or user requests fail.
@@ -78,7 +78,8 @@ const ALERTS: &[Alert] = &[
     },
     Alert {
         name: "OperatorShardsUnowned", severity: Severity::Critical, hold: "1m",
-        // A replica that cannot read the claims knows of no range without an owner, so the sum counts too.
+        // A replica that cannot read the claims knows of no range without an owner, so the sum
+        // counts as well.
         expr: "max by (namespace, job) (rbuilder_shard_unowned_seconds{JOB}) > 60 or sum by (namespace, job) (rbuilder_shard_ranges{JOB}) == 0",
         summary: "Objects of the operator have no replica.",
         description: "For more than a minute, a range of objects in {{ $labels.namespace }} has had no owner, or no replica of the operator owns a range. Nothing reconciles these objects.",
@@ -146,7 +147,7 @@ const ALERTS: &[Alert] = &[
     },
     Alert {
         name: "OperatorClusterLost", severity: Severity::Warning, hold: "10m",
-        // Each instance connects separately, and the one without a connection may be the leader.
+        // Each instance connects separately, and the leader may be the one without a connection.
         expr: "min by (namespace, job, cluster) (rbuilder_cluster_connected{JOB}) == 0",
         summary: "Another cluster does not answer the operator.",
         description: "An instance of the operator in {{ $labels.namespace }} has not been connected to the cluster {{ $labels.cluster }} for ten minutes, so the objects there may be out of date. The log of the operator has the reason.",
@@ -184,7 +185,7 @@ const ALERTS: &[Alert] = &[
     },
 ];
 
-/// Returns the rules of a project as an object for the Prometheus Operator.
+/// Returns a project's rules as an object for the Prometheus Operator.
 pub(super) fn make_rules(project: &str) -> Value {
     // The release name of a chart may precede the project name.
     let job = format!("job=~\"(.+-)?{}\"", job_name(project));

@@ -1,9 +1,9 @@
-//! A page about the simulations of an operator, for `rbuilder simulate`.
+//! A page about an operator's simulations, for `rbuilder simulate`.
 //!
-//! The library in the operator's `[dev-dependencies]` writes the reports, and may be of another release
-//! than the command. So this crate has its own model of a report file, which ignores keys that it does
-//! not know. `crates/simulation/tests/report.json` is a file that the library of this release writes:
-//! the tests of both read it.
+//! The reports are written by the library in the operator's `[dev-dependencies]`, whose release may
+//! differ from the command's. So this crate has its own model of a report file, which ignores
+//! unknown keys. `crates/simulation/tests/report.json` is a file written by the library in this
+//! release: the tests of both crates read it.
 
 mod page;
 mod picture;

@@ -1,7 +1,7 @@
-//! Renders the page: one self-contained HTML file without scripts, requests or fonts.
+//! Renders the page: a single self-contained HTML file without scripts, requests or fonts.
 //!
-//! The content security policy allows this style by its hash and nothing else, so the page cannot make
-//! requests, whatever the operator has written into names and messages.
+//! The content security policy allows this style by its hash and nothing else, so the page cannot
+//! make requests, whatever the operator has written in names and messages.
 
 use super::picture::{class, push_timeline, seconds};
 use super::report::{Budget, Event, Failure, Kept, Perturbation, Report, Request};
@@ -12,10 +12,10 @@ const STYLE: &str = include_str!("style.css");
 /// The hash of the style for the content security policy, checked by a test.
 const STYLE_HASH: &str = "sha256-EPdEVbL0PELpUwiQId8setykln+3G3jm/fHkhtfJX88=";
 
-/// What all generated pages contain.
+/// Included in all generated pages.
 pub const MARK: &str = "rbuilder simulate";
 
-/// Groups of perturbations that happen at a request: the heading and the starts of their kinds.
+/// Groups of perturbations that happen at a request: the heading and the prefixes of their kinds.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("dies", &["crash-"]),
     ("answer lost", &["lose-answer"]),
@@ -25,7 +25,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("others", &["remove", "edit", "redeclare"]),
 ];
 
-/// Returns the page about the simulations of a project.
+/// Returns a page about a project's simulations.
 #[must_use]
 pub fn render_page(project: &str, reports: &[Report]) -> String {
     let title = format!("Simulations of {}", escape(project));
@@ -146,7 +146,7 @@ fn push_failure(page: &mut String, failure: &Failure) {
     ));
 }
 
-/// Quotes a text for a POSIX shell.
+/// Quotes a string for a POSIX shell.
 fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
@@ -234,7 +234,8 @@ fn push_requests(page: &mut String, heading: &str, requests: &[&Request], is_ope
     page.push_str("</tbody></table></div></details>\n");
 }
 
-/// Adds a bar for each kind of perturbation: the histories with it, and those in which it happened.
+/// Adds a bar for each kind of perturbation: the histories in which it was tried, and those in
+/// which it happened.
 fn push_perturbations(page: &mut String, perturbations: &[Perturbation]) {
     let most = perturbations.iter().map(|kind| kind.histories).max().unwrap_or(0);
     page.push_str("<details open><summary>Perturbations: in how many histories they happened</summary>\n");
@@ -258,7 +259,7 @@ fn push_perturbations(page: &mut String, perturbations: &[Perturbation]) {
     page.push_str("</tbody></table></div></details>\n");
 }
 
-/// Returns a bar of a width that shows the share of the largest number.
+/// Returns a bar, scaled so that `most` has the full width.
 fn bar(reached: usize, histories: usize, most: usize) -> String {
     const WIDTH: usize = 160;
     let width = |count: usize| count * WIDTH / most.max(1);
@@ -306,7 +307,7 @@ fn push_kept(page: &mut String, report: &Report) {
     page.push_str("</tbody></table></div>\n");
 }
 
-/// Escapes a name, with line breaks allowed where it is composed.
+/// Escapes a name, allowing line breaks between its parts.
 fn breakable(name: &str) -> String {
     let mut text = String::new();
     for part in name.split_inclusive(['.', '/', '-', '_', ',']) {
@@ -349,7 +350,7 @@ mod tests {
         }
     }
 
-    /// Puts a text into every text of a report.
+    /// Replaces every string in a report with the given text.
     fn fill(value: &mut serde_json::Value, text: &str) {
         match value {
             serde_json::Value::String(value) => value.push_str(text),

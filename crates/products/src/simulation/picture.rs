@@ -1,9 +1,9 @@
-//! The picture of a timeline: a lane for each actor, and the requests between them.
+//! Draws a timeline: a lane for each actor, and the requests between them.
 
 use super::report::{Event, Failure};
 use crate::html::escape;
 
-/// Actors that always have a lane, from the top. Requests end in the lane of the API server.
+/// Actors that always have a lane, from top to bottom. Requests end in the API server's lane.
 const LANES: [&str; 4] = ["user", "operator", API_SERVER, "environment"];
 const API_SERVER: &str = "API server";
 const EXTERNAL: &str = "external systems";
@@ -13,15 +13,15 @@ const FAULT: &str = "fault";
 const LANE: usize = 34;
 /// Height of the axis above the lanes.
 const AXIS: usize = 20;
-/// Width of an event, and what a pause adds.
+/// Width of an event, and the additional width of a pause.
 const STEP: usize = 16;
 const PAUSE: usize = 34;
-/// Events further apart than this, in milliseconds, have a pause between them.
+/// If events are further apart than this, in milliseconds, there is a pause between them.
 const LONGEST: u64 = 400;
 /// Space at both ends.
 const MARGIN: usize = 24;
 
-/// Adds the picture. It scrolls in its frame if it is wide, and the names of the lanes stay.
+/// Adds the picture. A wide picture scrolls in its frame, while the lane names stay in place.
 pub(super) fn push_timeline(page: &mut String, failure: &Failure) {
     let lanes = lanes(&failure.events);
     let places = places(&failure.events);
@@ -80,7 +80,7 @@ fn push_legend(page: &mut String) {
     page.push_str("</ul>\n");
 }
 
-/// Returns the lanes. Some are always there, and other actors get a lane when they act.
+/// Returns the lanes. Some are always present, and other actors get a lane when they act.
 fn lanes(events: &[Event]) -> Vec<&str> {
     let mut lanes = LANES.to_vec();
     for event in events {
@@ -97,7 +97,7 @@ fn lanes(events: &[Event]) -> Vec<&str> {
     lanes
 }
 
-/// Returns the class of an actor in the style.
+/// Returns an actor's CSS class.
 pub(super) fn class(actor: &str) -> &'static str {
     match actor {
         "user" => "user",
@@ -109,7 +109,7 @@ pub(super) fn class(actor: &str) -> &'static str {
     }
 }
 
-/// Returns the horizontal place of each event.
+/// Returns the horizontal position of each event.
 fn places(events: &[Event]) -> Vec<usize> {
     let mut x = MARGIN;
     let mut before = events.first().map_or(0, |event| event.at);
@@ -133,7 +133,7 @@ fn middle(lane: usize) -> usize {
     AXIS + lane * LANE + LANE / 2
 }
 
-/// Writes the time at the start and after each pause.
+/// Adds the time at the start and after each pause.
 fn push_axis(page: &mut String, events: &[Event], places: &[usize], height: usize) {
     let mut before = None;
     for (event, x) in events.iter().zip(places) {
@@ -149,7 +149,7 @@ fn push_axis(page: &mut String, events: &[Event], places: &[usize], height: usiz
     }
 }
 
-/// Returns a time in seconds with at most one decimal: labels of two pauses must not touch.
+/// Formats a time in seconds with at most one decimal: the labels of two pauses must not touch.
 fn short_seconds(milliseconds: u64) -> String {
     match (milliseconds / 1000, milliseconds % 1000 / 100) {
         (seconds, 0) => format!("{seconds} s"),
@@ -157,7 +157,7 @@ fn short_seconds(milliseconds: u64) -> String {
     }
 }
 
-/// Returns a time in seconds.
+/// Formats a time in seconds.
 pub(super) fn seconds(milliseconds: u64) -> String {
     format!("{}.{:03} s", milliseconds / 1000, milliseconds % 1000)
 }

@@ -5,36 +5,36 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The format that this release reads.
+/// The format version supported by this release.
 const VERSION: u64 = 1;
 
-/// What a simulation has found.
+/// The results of a simulation.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
     /// The name of the simulation, such as `tests-memcached.the_sample_is_reconciled_under_faults`.
     pub name: String,
-    /// Where the test runs it, such as `tests/memcached.rs:40`.
+    /// Location in the test that runs it, such as `tests/memcached.rs:40`.
     pub source: String,
     /// The declared objects.
     pub declarations: Vec<String>,
     /// The budget.
     pub budget: Budget,
-    /// The number of histories that were run.
+    /// Number of histories that were run.
     pub histories: usize,
-    /// The requests of the operator without perturbations.
+    /// The operator's requests without perturbations.
     pub requests: Vec<Request>,
     /// All kinds of perturbations.
     pub perturbations: Vec<Perturbation>,
-    /// The file with kept histories, relative to the folder of the package.
+    /// The file with kept histories, relative to the package folder.
     pub kept_file: String,
     /// The kept histories, which ran first.
     pub kept: Vec<Kept>,
-    /// The histories in which the operator is wrong.
+    /// The histories in which the operator misbehaves.
     pub failures: Vec<Failure>,
-    /// Fields of the declarations that change nothing.
+    /// Fields in the declarations that have no effect.
     pub unused_fields: Vec<String>,
-    /// Fields that are not compared, because they differ from run to run.
+    /// Fields that are not compared, because they differ between runs.
     pub masked: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ pub enum Budget {
 pub struct Request {
     /// The request with its number, such as `create pods default/a #1`.
     pub request: String,
-    /// Whether it changes something.
+    /// Whether the request changes anything.
     pub changes: bool,
     /// Counts by kind.
     pub disturbed: BTreeMap<String, usize>,
@@ -66,11 +66,11 @@ pub struct Request {
 pub struct Perturbation {
     /// The kind, such as `crash-after`.
     pub kind: String,
-    /// What it does.
+    /// A description of its effect.
     pub description: String,
-    /// In how many histories it was tried.
+    /// Number of histories in which it was tried.
     pub histories: usize,
-    /// In how many of them it happened.
+    /// Number of these histories in which it happened.
     pub reached: usize,
 }
 
@@ -78,33 +78,33 @@ pub struct Perturbation {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Kept {
-    /// One line of JSON.
+    /// The history as a single line of JSON.
     pub history: String,
     /// `fails`, `passes`, `not-reached` or `not-run`.
     pub outcome: String,
 }
 
-/// A history in which the operator is wrong.
+/// A history in which the operator misbehaves.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
-    /// What is violated.
+    /// The violated oracle.
     pub oracle: String,
     /// What was found.
     pub message: String,
-    /// What the user of the operator does.
+    /// The steps of the operator's user.
     pub steps: Vec<String>,
-    /// What disturbs the operator.
+    /// The perturbations of the operator.
     pub perturbations: Vec<String>,
-    /// The history as one line of JSON.
+    /// The history as a single line of JSON.
     pub history: String,
     /// The timeline.
     pub events: Vec<Event>,
-    /// The number of events that are left out after the first half of `events`.
+    /// Number of events omitted after the first half of `events`.
     pub omitted_events: usize,
 }
 
-/// An event of a timeline.
+/// A timeline event.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
@@ -119,7 +119,7 @@ pub struct Event {
     /// Whether the request changed something.
     #[serde(default)]
     pub changed: bool,
-    /// Whether the request went to an external system, not to the API server.
+    /// Whether the request went to an external system instead of the API server.
     #[serde(default)]
     pub external: bool,
 }
@@ -128,7 +128,7 @@ impl Report {
     /// Parses a report file.
     ///
     /// # Errors
-    /// Fails with a message for people if the file has another format.
+    /// Fails with a message for users if the file has a different format.
     pub fn parse(text: &str) -> Result<Report, String> {
         let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
         match value["version"].as_u64() {
@@ -144,7 +144,7 @@ impl Report {
         serde_json::from_value(value).map_err(|error| format!("not a report of a simulation: {error}"))
     }
 
-    /// Returns the number of requests that change something, and how many of them were disturbed.
+    /// Returns the number of requests that change anything, and how many of them were disturbed.
     #[must_use]
     pub fn writes(&self) -> (usize, usize) {
         let writes = || self.requests.iter().filter(|request| request.changes);

@@ -13,7 +13,7 @@ use rbuilder_project::count::counted;
 
 /// Depth from which objects are collapsed initially. `spec` has depth 0.
 const OPEN_DEPTH: usize = 2;
-/// Depth from which fields are indented only a little, and not at all on narrow screens. The path
+/// Depth from which fields are only slightly indented, and not at all on narrow screens. The path
 /// above them shows where they belong.
 const DEEP: usize = 7;
 /// Maximum number of enum values to show initially.
@@ -23,7 +23,7 @@ const MOST_RULES: usize = 5;
 /// Maximum length in bytes of a description that is shown completely.
 const LONG_DESCRIPTION: usize = 700;
 
-/// Adds a list of the fields of an object. `above` is the path of the object as shown to readers.
+/// Adds a list of an object's fields. `above` is the object's path as shown to readers.
 pub(super) fn push_fields(page: &mut String, anchor: &str, above: &str, fields: &[Field<'_>], depth: usize) {
     if fields.is_empty() {
         return;
@@ -115,7 +115,7 @@ fn push_text(page: &mut String, text: &str) {
     page.push_str("</div>\n");
 }
 
-/// Returns the number of blocks to show of a long description: the first paragraph, and the list
+/// Returns the number of blocks of a long description to show: the first paragraph, and the list
 /// that it introduces.
 fn first_blocks(blocks: &[Block<'_>]) -> usize {
     match blocks {

@@ -177,7 +177,7 @@ fn push_differences(page: &mut String, kind: &Kind) -> bool {
 }
 
 /// Adds the fields of a version. Versions other than the preferred one are collapsed, so that the
-/// kind remains easy to survey. If they have the same fields, they are also not printed.
+/// kind remains easy to survey. If they contain the same fields, the fields are not printed again.
 fn push_version(page: &mut String, kind: &Kind, version: &Version, has_differences: bool) {
     let anchor = version_anchor(kind, version);
     let is_preferred = kind

@@ -207,7 +207,7 @@ fn spans(line: &str) -> String {
     parts.collect()
 }
 
-/// Returns the text of a link. An address may be broken after each `/`.
+/// Returns the text of a link. Long URLs may be broken after each `/`.
 fn breakable_address(text: &str) -> String {
     escape(text).replace('/', "/<wbr>")
 }

@@ -1,9 +1,9 @@
 //! The upgrade graph of a channel: for each version, the version that a cluster upgrades to.
 //!
 //! An entry of a channel may replace one other entry and skip several. The Operator Lifecycle
-//! Manager starts at the head, the entry that no other replaces or skips, and follows `replaces`.
-//! It rejects a catalog if a channel has no head or more than one. Channels contain different
-//! versions, so the edges of a release are computed separately for each channel.
+//! Manager starts at the head, i.e. the entry that no other entry replaces or skips, and follows
+//! `replaces`. It rejects a catalog if a channel has no head or more than one. Channels contain
+//! different versions, so the edges of a release are computed separately for each channel.
 //!
 //! The walk stops before a version that any entry skips. Every version below is stranded, unless it
 //! is skipped as well:
@@ -13,9 +13,9 @@
 //! 0.4.0 > 0.1.0,                 and 0.4.0 skips 0.2.0 and 0.3.0: each of the three upgrades to 0.4.0.
 //! ```
 //!
-//! So no edge may lead to a skipped version. See `Channel.validateReplacesChain` of
+//! So no edge may lead to a skipped version. See `Channel.validateReplacesChain` in
 //! operator-registry 1.61. Before 1.58, the walk continued below skipped versions. `verdicts.txt`
-//! contains the results of operator-registry for a few hundred graphs.
+//! contains operator-registry's results for a few hundred graphs.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +53,7 @@ pub(super) struct Channel<'a> {
     entries: Vec<Entry<'a>>,
 }
 
-/// A reason why the lifecycle manager rejects a channel, with names of versions.
+/// A reason why the lifecycle manager rejects a channel, with version names.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ChannelFault<'a> {
     /// The channel has no entry.
@@ -79,7 +79,7 @@ impl<'a> Channel<'a> {
         }
     }
 
-    /// Returns the names of its versions.
+    /// Returns the names of the channel's versions.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
         self.entries.iter().map(|entry| entry.name)
     }
@@ -103,10 +103,10 @@ impl<'a> Channel<'a> {
     /// Returns the name of the version that a release replaces.
     ///
     /// An existing release keeps the version in its entry. A new release replaces the head, because
-    /// the channel would otherwise have two. Versions that the release or any entry skips are
-    /// bypassed: if `0.2.1` skips `0.2.0`, it replaces what `0.2.0` replaced. A release never
-    /// replaces a higher version: `0.1.1` after `0.2.0` would be a downgrade. If an entry already
-    /// replaces or skips the release, it replaces the highest version below it.
+    /// otherwise the channel would have two heads. Versions that the release or any entry skips are
+    /// bypassed: if `0.2.1` skips `0.2.0`, it replaces the version that `0.2.0` replaced. A release
+    /// never replaces a higher version: `0.1.1` after `0.2.0` would be a downgrade. If an entry
+    /// already replaces or skips the release, it replaces the highest version below it.
     pub(super) fn find_replaced(&self, release: &str, skips: &[String]) -> Option<&'a str> {
         let mut skipped = self.skipped();
         skipped.extend(skips.iter().map(String::as_str));
@@ -156,7 +156,7 @@ impl<'a> Channel<'a> {
         heads
     }
 
-    /// Returns the names that some entry skips.
+    /// Returns the names skipped by any entry.
     fn skipped(&self) -> BTreeSet<&str> {
         self.entries
             .iter()
@@ -193,7 +193,7 @@ impl<'a> Channel<'a> {
         edges.flatten().collect()
     }
 
-    /// Follows `replaces` from a name and returns the versions on the way, including versions
+    /// Follows `replaces` from a name and returns the versions along the way, including versions
     /// without an entry.
     fn walk(&self, head: &'a str, edges: &BTreeMap<&str, &'a str>) -> Result<Vec<&'a str>, ChannelFault<'a>> {
         let mut seen = BTreeSet::from([head]);
@@ -212,7 +212,7 @@ impl<'a> Channel<'a> {
 }
 
 /// Compares the versions in two names, such as `shop.v0.1.0`. Names without a version sort first,
-/// because all names that rbuilder writes have one.
+/// because all names written by rbuilder contain one.
 pub(super) fn compare(a: &str, b: &str) -> Ordering {
     version_in(a).cmp(&version_in(b))
 }

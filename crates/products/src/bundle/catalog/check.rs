@@ -1,7 +1,7 @@
 //! The rules that the lifecycle manager enforces on a catalog, as in `opm validate`.
 //!
-//! It rejects the catalog as a whole, so one wrong value hides every release from every cluster
-//! that subscribes. See `ConvertToModel` and `Model.Validate` of operator-registry 1.61.
+//! It rejects the entire catalog, so a single wrong value hides every release from every cluster
+//! that subscribes. See `ConvertToModel` and `Model.Validate` in operator-registry 1.61.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::bundle::version::is_version_range;
 use crate::bundle::{BundleOptions, SKIP_RANGE};
 use rbuilder_yaml::Document;
 
-/// Schemas of the documents that the lifecycle manager reads, with their name in messages and their
+/// Schemas of the documents read by the lifecycle manager, with their names in messages and their
 /// fields.
 const SCHEMAS: &[(&str, &str, Fields)] = &[
     (PACKAGE, "package", shape::PACKAGE),
@@ -106,7 +106,7 @@ fn check_entries(channel: &Value, of: &str, place: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks the image and the properties of a bundle.
+/// Checks a bundle's image and properties.
 fn check_bundle(bundle: &Value, of: &str, place: &str) -> Result<()> {
     for (index, property) in items(&bundle["properties"]).enumerate() {
         let kind = text_of(&property["type"]).unwrap_or_default();
@@ -145,14 +145,14 @@ fn check_bundle(bundle: &Value, of: &str, place: &str) -> Result<()> {
     }
 }
 
-/// Returns the version from the properties of a bundle.
+/// Returns the version in a bundle's properties.
 fn read_version(bundle: &Value) -> Option<Version> {
     let property = items(&bundle["properties"]).find(|property| property["type"] == PACKAGE)?;
     Version::parse(property["value"]["version"].as_str()?).ok()
 }
 
-/// Checks a ClusterServiceVersion: the types of its fields, its versions, and that the entries of
-/// CRDs identify their kind. `path` is used in messages.
+/// Checks a ClusterServiceVersion: the types of its fields, its versions, and that CRD entries
+/// identify their kind. `path` is used in messages.
 ///
 /// # Errors
 /// Returns an error for the first value that the lifecycle manager cannot read.
@@ -189,7 +189,7 @@ pub(crate) fn check_csv_types(csv: &Value, path: &str) -> Result<()> {
 /// Checks the merged ClusterServiceVersion, from which the catalog entry is generated.
 ///
 /// # Errors
-/// Returns an error if a value that the catalog uses has the wrong type, or if the name or version
+/// Returns an error if a value used in the catalog has the wrong type, or if the name or version
 /// belongs to another release.
 pub fn check_csv(csv: &Value, options: &BundleOptions) -> Result<()> {
     let path = options.csv_path();
@@ -223,7 +223,7 @@ impl Catalog {
     /// Checks the rules that the lifecycle manager enforces on a catalog.
     ///
     /// # Errors
-    /// Returns the first fault, with help on how to make the release without it.
+    /// Returns the first fault, with help on how to create the release without it.
     pub fn check(&self, release: &CheckedRelease<'_>) -> Result<()> {
         let path = Catalog::path(&self.package);
         self.check_owners(&path)?;
@@ -387,7 +387,7 @@ fn quote_name(name: &str) -> String {
     }
 }
 
-/// Describes a fault of a channel.
+/// Describes a channel's fault.
 fn describe_fault(fault: &ChannelFault<'_>) -> String {
     match fault {
         ChannelFault::Empty => "has no entry".into(),

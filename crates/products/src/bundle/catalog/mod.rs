@@ -21,8 +21,8 @@ const CHANNEL: &str = "olm.channel";
 const BUNDLE: &str = "olm.bundle";
 const DEPRECATIONS: &str = "olm.deprecations";
 
-/// The catalog of a package. Empty before the first release. The file may contain documents of
-/// other packages, which are preserved.
+/// A package's catalog. Empty before the first release. The file may contain documents of other
+/// packages, which are preserved.
 #[derive(Debug)]
 pub struct Catalog {
     package: String,
@@ -36,15 +36,15 @@ struct Edge<'a> {
 }
 
 impl Catalog {
-    /// Returns the path of the catalog of a package.
+    /// Returns the path of a package's catalog.
     pub fn path(package: &str) -> String {
         format!("catalog/{package}/catalog.yaml")
     }
 
-    /// Parses the catalog of a package.
+    /// Parses a package's catalog.
     ///
     /// # Errors
-    /// Returns an error if the text is not YAML, if a value has another type than the lifecycle
+    /// Returns an error if the text is not YAML, if a value has a different type than the lifecycle
     /// manager expects, or if two documents have the same name, because merging would lose
     /// releases.
     pub fn parse(package: &str, text: &str) -> Result<Catalog> {
@@ -61,7 +61,7 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Returns the default channel of the package.
+    /// Returns the package's default channel.
     pub fn default_channel(&self) -> Option<&str> {
         self.of_schema(PACKAGE).next()?["defaultChannel"].as_str()
     }
@@ -149,25 +149,25 @@ impl Catalog {
         })
     }
 
-    /// Returns the document with a schema and a name.
+    /// Returns the document with the given schema and name.
     fn named(&self, schema: &str, name: &str) -> Option<&Value> {
         let mut documents = self.of_schema(schema);
         documents.find(|document| document["name"] == name)
     }
 
-    /// Returns the package's documents with a schema.
+    /// Returns the package's documents with the given schema.
     fn of_schema(&self, schema: &str) -> impl Iterator<Item = &Value> {
         self.in_package(schema, &self.package)
     }
 
-    /// Returns the documents with a schema that belong to `package`.
+    /// Returns the documents with the given schema that belong to `package`.
     fn in_package(&self, schema: &str, package: &str) -> impl Iterator<Item = &Value> {
         let values = self.documents.iter().map(|document| &document.value);
         values.filter(move |value| value["schema"] == schema && package_of(value) == Some(package))
     }
 }
 
-/// Returns the name of the package that a document of a catalog belongs to.
+/// Returns the name of the package that a catalog document belongs to.
 fn package_of(document: &Value) -> Option<&str> {
     match document["schema"].as_str()? {
         PACKAGE => document["name"].as_str(),

@@ -1,10 +1,10 @@
 //! Adds a release to a catalog by merging the documents that it changes into the file.
 //!
-//! Users edit the file too: they list older versions, describe channels, and remove retired
-//! releases. A release therefore changes only its package, its channels and its bundle. A channel
-//! gets the lines of the new entry above the existing ones. Documents that are printed anew, such
-//! as the package, are merged. The merge base is what rbuilder last wrote, reduced to the entries
-//! that the file still contains:
+//! Users also edit the file: they list older versions, describe channels, and remove retired
+//! releases. A release therefore changes only its package, its channels and its bundle. In a
+//! channel, the lines of the new entry are inserted above the existing ones. Documents that are
+//! printed anew, such as the package, are merged. The merge base is what rbuilder last wrote,
+//! reduced to the entries that the file still contains:
 //!
 //! ```text
 //! last written       file                base                with the release
@@ -35,7 +35,7 @@ pub fn add_release(
 ) -> RebasedChange {
     let release = Release::new(csv, options, present);
     let in_base = |document: &Document| {
-        // The merge converts all its inputs to the line ends of the file.
+        // The merge converts all its inputs to the file's line endings.
         let document = Document {
             text: document.text.replace("\r\n", "\n"),
             ..document.clone()
@@ -66,9 +66,9 @@ fn print_document(value: Value) -> Document {
     }
 }
 
-/// Returns a document of the file as rbuilder last wrote it, but with the file's channel entries,
-/// because users add and remove some. A channel that rbuilder never wrote is its own base, unless
-/// it has comments, which would be lost.
+/// Returns a document as rbuilder last wrote it, but with the file's channel entries, because users
+/// add and remove some. A channel that rbuilder never wrote is its own base, unless it contains
+/// comments, which would be lost.
 fn align(document: &Document, written: &Catalog) -> Document {
     let present = &document.value;
     let is_same = |value: &&Value| {
@@ -94,7 +94,7 @@ fn align(document: &Document, written: &Catalog) -> Document {
     print_document(aligned)
 }
 
-/// The documents of a release.
+/// The documents that make up a release.
 struct Release<'a> {
     package: Value,
     /// The entry of each channel.
@@ -213,8 +213,8 @@ fn with_entry(channel: &Value, new: &Value) -> Value {
     channel
 }
 
-/// Inserts the lines of an entry above the first one. Returns `None` if the channel already has the
-/// entry, or if its entries are not a block list.
+/// Inserts the lines of an entry above the first entry. Returns `None` if the channel already
+/// contains the entry, or if its entries are not a block list.
 fn insert_entry(channel: &Document, new: &Value) -> Option<Document> {
     let entries = channel.value["entries"].as_array()?;
     if entries.iter().any(|entry| entry["name"] == new["name"]) {

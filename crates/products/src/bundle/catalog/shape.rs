@@ -1,9 +1,9 @@
 //! The types of the fields that the lifecycle manager reads in catalogs and ClusterServiceVersions.
 //!
-//! The lifecycle manager unmarshals into Go structs. A value of the wrong type fails the whole
-//! catalog, `null` means absent, unknown fields are ignored, and field names match
-//! case-insensitively. See `declcfg.go` and `property.go` of operator-registry 1.61, and
-//! `clusterserviceversion_types.go` of operator-framework/api.
+//! The lifecycle manager unmarshals into Go structs. A value of the wrong type makes the entire
+//! catalog fail, `null` means absent, unknown fields are ignored, and field names match
+//! case-insensitively. See `declcfg.go` and `property.go` in operator-registry 1.61, and
+//! `clusterserviceversion_types.go` in operator-framework/api.
 
 use serde_json::Value;
 
@@ -118,7 +118,7 @@ pub(super) const PROPERTY_VALUES: &[(&str, Fields)] = &[
     ),
 ];
 
-/// The fields of a ClusterServiceVersion that a catalog uses, including labels and links.
+/// The fields of a ClusterServiceVersion used in a catalog, including labels and links.
 pub(super) const CSV: Fields = &[
     (
         "metadata",
