@@ -1,4 +1,4 @@
-//! `derive(CrdSchema)`: emits the container as one JSON literal and the types of its fields as
+//! `derive(CrdSchema)`: emits the container as a single JSON literal and the types of its fields as
 //! slots.
 //!
 //! The emitted `impl JsonSchema` passes both to `rbuilder_schema::private::json_schema`, which
@@ -18,7 +18,8 @@ use crate::report::{compile_errors, malformed_error};
 use crate::source::Source;
 
 /// Expands to the `JsonSchema` implementation, or to the errors and an empty implementation.
-/// Without the latter, one mistake in a marker would also report that the type has no `JsonSchema`.
+/// Without the latter, a mistake in a marker would also report that the type does not implement
+/// `JsonSchema`.
 pub(crate) fn expand_crd_schema(tokens: TokenStream) -> TokenStream {
     let source = Source::of(tokens);
     let mut session = Session::keeping_slot_types();
@@ -150,7 +151,7 @@ fn json_schema(root: &TokenStream, body: &TokenStream) -> TokenStream {
 
 /// A transparent type is an option if its inner type is one.
 fn is_option(root: &TokenStream, slots: &[TokenStream]) -> TokenStream {
-    // Only the outermost type matters here, so there is no need to tell bytes from a user's
+    // Only the outermost type matters here, so there is no need to distinguish bytes from a user's
     // `ByteString`.
     let bytes = quote!(#root::__private::Bytes);
     let held = slots

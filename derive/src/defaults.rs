@@ -59,8 +59,7 @@ fn whole(model: &Type) -> Option<TokenStream> {
     Some(quote!(let whole: Self = #made;))
 }
 
-/// The expression for the value of one field. It is `null` if `skip_serializing_if` skips the
-/// value.
+/// The expression for a field's value. It is `null` if `skip_serializing_if` skips the value.
 fn value(
     root: &TokenStream,
     field: &AbsentField<'_>,
@@ -97,7 +96,7 @@ fn value(
     }))
 }
 
-/// Parses a path. serde's derive reports malformed ones.
+/// Parses a path. serde's derive reports malformed paths.
 fn parse(path: &str) -> TokenStream {
     path.parse().unwrap_or_default()
 }

@@ -14,7 +14,7 @@ use rbuilder_syntax::{Diagnostic, describe_malformed};
 use crate::report::compile_error;
 use crate::source::Source;
 
-/// Groups of environment variables. One complete group is enough to find a cluster.
+/// Groups of environment variables. A single complete group is enough to find a cluster.
 /// `rbuilder::envtest` reads the same variables when the test runs.
 const ASSETS: [&[&str]; 3] = [
     &[EXISTING_CLUSTER],
@@ -50,7 +50,7 @@ pub(crate) fn expand_test(arguments: TokenStream, item: TokenStream) -> TokenStr
     }
 }
 
-/// Returns the reason to ignore a test in the environment of this build.
+/// Returns the reason to ignore a test in this build's environment.
 fn find_missing(needs_controllers: bool) -> Option<&'static str> {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| says(name, &value));
     if !has_assets(is_set) {
@@ -88,7 +88,7 @@ fn parse(arguments: TokenStream, item: TokenStream) -> Result<TestFunction, Toke
         let message = "`#[rbuilder::envtest::test]` takes no argument but `controllers`";
         return Err(compile_error(&Diagnostic::error(source.span(), message), &source));
     }
-    // Leave the body out of the text: it may be long, and only the signature is parsed.
+    // Omit the body from the text: it may be long, and only the signature is parsed.
     let mut tokens: Vec<TokenTree> = item.into_iter().collect();
     let body = match tokens.pop() {
         Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => {
@@ -187,8 +187,7 @@ fn test(function: &TestFunction, missing: Option<&str>) -> TokenStream {
     let variables = ASSETS.iter().copied().flatten();
     let call = match argument {
         None => quote!(#name().await),
-        // Use the span of the parameter, so that rustc reports a type other than `Environment`
-        // there.
+        // Use the parameter's span, so that rustc reports a type other than `Environment` there.
         Some(argument) => quote_spanned! {*argument=>
             match ::rbuilder::envtest::Environment::shared().await {
                 ::core::result::Result::Ok(environment) => #name(environment).await,

@@ -1,4 +1,4 @@
-//! Converts compiler tokens to text, which `rbuilder-syntax` parses, and spans of the text back to
+//! Converts compiler tokens to text, which `rbuilder-syntax` parses, and spans in the text back to
 //! tokens.
 //!
 //! Tokens are separated by a space, except where the next token continues the same operator. The
@@ -20,7 +20,7 @@ struct Token {
     start: usize,
     /// The compiler's span of the token.
     place: Place,
-    /// The token and its end offset. An opening delimiter holds the whole group, a closing
+    /// The token and its end offset. An opening delimiter contains the entire group, a closing
     /// delimiter nothing.
     tree: Option<(TokenTree, usize)>,
 }
@@ -40,7 +40,7 @@ impl Source {
         &self.text
     }
 
-    /// The span of the whole text.
+    /// The span of the entire text.
     pub(crate) fn span(&self) -> Span {
         Span {
             start: 0,

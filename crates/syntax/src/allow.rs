@@ -1,8 +1,8 @@
-//! `allow(…)`: leaves out warnings about an item, by their codes.
+//! `allow(…)`: suppresses warnings about an item, by code.
 //!
 //! The generator applies it, because most warnings need more than one item. The table of codes is
-//! in `rbuilder-generator` too, since a derive that compiles in every build of an operator does not
-//! need the texts. Here are only the numbers, so that both reject an unknown code.
+//! also in `rbuilder-generator`, since a derive that is compiled in every build of an operator does
+//! not need the texts. This module only contains the numbers, so that both reject an unknown code.
 
 use rbuilder_diagnostic::suggest;
 use rbuilder_reader::{Attribute, Span, TypeRef};
@@ -11,14 +11,14 @@ use crate::Session;
 use crate::args::{Arg, ArgValue, ReadArg as _};
 use crate::table::report_duplicate;
 
-/// The last number of each subject, as in `RB0112`. A test of the generator compares them with its
+/// The last number of each subject, as in `RB0112`. A test in the generator compares them with its
 /// table.
 const LAST_NUMBERS: [u16; 10] = [112, 208, 312, 411, 510, 607, 707, 805, 908, 1007];
 
-/// The argument of `allow(…)` that says why.
+/// The argument of `allow(…)` that gives the reason.
 const REASON: &str = "reason";
 
-/// A code whose warnings and notes are left out within an item.
+/// A code whose warnings and notes are suppressed within an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allow {
     /// The code, such as `RB0306`.
@@ -40,7 +40,7 @@ pub fn codes() -> impl Iterator<Item = String> {
 /// Checks that a word is a code.
 ///
 /// # Errors
-/// Returns what to write instead, as help.
+/// Returns a help text with what to write instead.
 pub fn check_code(word: &str) -> Result<(), String> {
     let upper = word.to_uppercase();
     let mut similar = None;
@@ -89,7 +89,8 @@ pub(crate) fn read_allow(arg: &Arg<'_>, scope: Span, session: &mut Session) {
     }
 }
 
-/// Returns the span of a field or variant with its attributes, from its name to the last type in it.
+/// Returns the span of a field or variant with its attributes, from its name to the last type in
+/// it.
 pub(crate) fn scope_of<'t>(
     attrs: &[Attribute<'_>],
     name: Span,

@@ -1,6 +1,6 @@
 //! Parses the arguments of `#[kube(…)]`, `#[crd(…)]`, `#[rbac(…)]` and `#[serde(…)]`.
 //!
-//! This module does not know the meaning of any name.
+//! This module does not know what any name means.
 
 use rbuilder_reader::token::Cursor;
 pub(crate) use rbuilder_reader::{Arg, ArgValue, Literal};
@@ -10,7 +10,7 @@ use serde_json::{Number, Value};
 
 use crate::Session;
 
-/// Returns the arguments of an attribute, and reports a syntax error in them. `#[name]` has none;
+/// Returns an attribute's arguments, and reports a syntax error in them. `#[name]` has none;
 /// `#[name = …]` is an error.
 ///
 /// Several parts of a parse read the same attribute. Only one of them calls this function, so that
@@ -28,7 +28,7 @@ pub(crate) fn check_args<'t, 'a>(attr: &'t Attribute<'a>, session: &mut Session)
     &attr.args().list
 }
 
-/// Returns the arguments of all attributes with one of the names, without reporting errors.
+/// Returns the arguments of all attributes with any of the names, without reporting errors.
 pub(crate) fn list_args<'t, 'a>(
     attrs: &'t [Attribute<'a>],
     names: &'static [&'static str],
@@ -50,7 +50,7 @@ fn report_malformed(args: &Args<'_>, session: &mut Session) {
     }
 }
 
-/// Typed access to the value of an argument. A value of another type is reported.
+/// Typed access to an argument's value. A value of another type is reported.
 pub(crate) trait ReadArg<'a> {
     /// Returns the string of `name = "…"`.
     fn text(&self, session: &mut Session) -> Option<String>;
@@ -67,7 +67,7 @@ pub(crate) trait ReadArg<'a> {
     /// Returns the non-negative integer of `name = 1`.
     fn count(&self, session: &mut Session) -> Option<u64>;
 
-    /// Returns the strings of `name = ["a", "b"]`. A single string counts as a list.
+    /// Returns the strings of `name = ["a", "b"]`. A single string is treated as a list.
     fn texts(&self, session: &mut Session) -> Option<Vec<String>>;
 
     /// Returns the value of any literal.
@@ -76,7 +76,7 @@ pub(crate) trait ReadArg<'a> {
     /// Returns the arguments of `name(…)`.
     fn list(&self, session: &mut Session) -> Option<&[Arg<'a>]>;
 
-    /// Returns the place of the argument, as the origin of a rule.
+    /// Returns the location of the argument, as the origin of a rule.
     fn origin(&self) -> Origin;
 }
 

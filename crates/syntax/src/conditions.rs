@@ -33,7 +33,7 @@ fn build_warning(attr: &Attribute<'_>) -> Option<Diagnostic> {
     Some(Diagnostic::warning(attr.span(), message).help(help))
 }
 
-/// Returns the first option of the profile or target in a predicate, and consumes the predicate.
+/// Returns the first profile or target option in a predicate, and consumes the predicate.
 fn option_of_build<'a>(list: &mut Cursor<'a>) -> Option<&'a str> {
     let name = list.any_ident()?.text;
     if list.eat(b'=') {

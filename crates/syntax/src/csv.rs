@@ -197,8 +197,8 @@ fn add_resource(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
     kind.resources.push(resource);
 }
 
-/// Adds a required CRD, or reports a duplicate: a ClusterServiceVersion has one entry per version
-/// of a CRD.
+/// Adds a required CRD, or reports a duplicate: a ClusterServiceVersion contains one entry per
+/// version of a CRD.
 fn add_required(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
     let Some(required) = read_required(arg, session) else {
         return;
@@ -262,7 +262,7 @@ fn read_kind_name(arg: &Arg<'_>, session: &mut Session) -> Option<String> {
     check_kind_name(&kind, 63, arg.value_span(), session).then_some(kind)
 }
 
-/// Reads the name of a CRD, which consists of its plural and its group.
+/// Reads a CRD name, which consists of its plural and its group.
 fn read_crd_name(arg: &Arg<'_>, session: &mut Session) -> Option<String> {
     let name = read_filled(arg, session)?;
     if is_crd_name(&name) {

@@ -1,10 +1,10 @@
-//! Diagnostics about one source text.
+//! Diagnostics about a source text.
 
 use rbuilder_reader::Span;
 
 /// A diagnostic about a span of a source text.
 pub type Diagnostic = rbuilder_diagnostic::Diagnostic<Span>;
-/// Diagnostics about one source text.
+/// Diagnostics about a source text.
 pub type Diagnostics = rbuilder_diagnostic::Diagnostics<Span>;
 
 /// Describes an error that prevents the text from being parsed.

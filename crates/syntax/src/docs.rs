@@ -1,5 +1,5 @@
-//! Converts doc comments to descriptions. The text follows controller-gen's rules if the type has
-//! our derive, and is kept like schemars keeps it otherwise.
+//! Converts doc comments to descriptions. The text follows controller-gen's rules if the type uses
+//! our derive, and is preserved like in schemars otherwise.
 
 use rbuilder_reader::token::Cursor;
 use rbuilder_reader::{Attribute, Expr, ExprKind, Form, Span, read_string};
@@ -12,11 +12,11 @@ use crate::{Diagnostic, Session};
 ///
 /// For types with our derive, notes to developers (`TODO`, `TODO: …`, `TODO(name) …`) are dropped,
 /// and a line that starts with `---` ends the description. Neither applies to indented lines or in
-/// a code fence. Text after `---` causes a warning, since in Markdown it is only a horizontal rule.
+/// a code fence. Text after `---` causes a warning, since it is just a horizontal rule in Markdown.
 ///
 /// Line breaks and blank lines within the text are kept. The `#` of a heading on the first line is
-/// dropped, since tools that show CRDs do not render Markdown. `concat!` of literals is evaluated;
-/// the result of any other macro is unknown, which causes a warning.
+/// dropped, since tools that display CRDs do not render Markdown. `concat!` of literals is
+/// evaluated; the result of any other macro is unknown, which causes a warning.
 pub(crate) fn read_description(
     attrs: &[Attribute<'_>],
     commented: Commented,

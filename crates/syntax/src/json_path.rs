@@ -1,6 +1,6 @@
-//! JSON paths of printer columns, parsed like Kubernetes' `jsonpath` package does.
+//! JSON paths of printer columns, parsed like in Kubernetes' `jsonpath` package.
 //!
-//! If the package cannot parse a path, the API server drops not only this column but also the
+//! If the package cannot parse a path, the API server not only drops this column but also the
 //! columns after it. When a definition is created, the API server only checks that the path starts
 //! with a dot.
 
@@ -21,8 +21,8 @@ const OPERATORS: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
 /// Parses the path of a printer column.
 ///
 /// # Errors
-/// A phrase about what was expected, if the API server cannot parse the path or could never find a
-/// value with it.
+/// Returns a phrase about what was expected, if the API server cannot parse the path or could never
+/// find a value with it.
 pub(crate) fn parse_json_path(path: &str) -> Result<Vec<Step>, String> {
     if !path.starts_with('.') {
         return Err("it must begin with a dot".into());

@@ -63,7 +63,7 @@ pub use webhook::{
     misplaced_webhook, parse_webhook, parse_webhook_attribute, webhook_attributes,
 };
 
-/// Returns the path in `#[crd(crate = "…")]`, where the emitted code finds rbuilder instead of
+/// Returns the path in `#[crd(crate = "…")]`, at which the emitted code finds rbuilder instead of
 /// `::rbuilder`.
 ///
 /// Call it before parsing the item's markers, which skip `crate`.

@@ -45,7 +45,7 @@ impl MarkKind {
 ///
 /// # Errors
 ///
-/// If the text is not valid Rust at the level of tokens.
+/// Returns an error if the text is not valid Rust at the token level.
 pub fn lex_file(text: &str) -> Result<Tokens<'_>, Diagnostic> {
     lex_marked(text, &WORDS)
 }

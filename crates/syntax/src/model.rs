@@ -1,5 +1,5 @@
-//! The model of one item before types are resolved. It owns its values and only refers to the
-//! source by [`Span`].
+//! The model of an item before types are resolved. It owns its values and only refers to the source
+//! by [`Span`].
 
 use std::collections::BTreeMap;
 
@@ -28,8 +28,8 @@ pub struct Type {
     pub container: Container,
     /// The types that the container refers to, as written.
     pub slots: Vec<TypeRef>,
-    /// The types of the values of some slots, where `#[schemars(with)]` changes the type for the
-    /// schema only.
+    /// The types of the values in some slots, where `#[schemars(with)]` only changes the type in
+    /// the schema.
     pub value_types: BTreeMap<usize, TypeRef>,
     /// The schemars functions that generate the schemas of some slots, by slot index.
     pub schema_functions: BTreeMap<usize, SchemaFunction>,
@@ -42,7 +42,7 @@ pub struct Type {
     pub marker_spans: Vec<MarkerSpan>,
     /// `#[kube(group, version, kind, …)]`, if the type derives `CustomResource`.
     pub custom_resource: Option<CustomResource>,
-    /// `from` or `into` without the other, if serde derives both directions.
+    /// `from` or `into` without its counterpart, if serde derives both directions.
     pub one_way: Option<OneWay>,
     /// The serde attributes that affect the values of a struct's fields, in field order.
     pub values: Vec<FieldValue>,
@@ -60,7 +60,7 @@ pub struct Type {
     pub default_variant: Option<usize>,
 }
 
-/// The span of one marker.
+/// The span of a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarkerSpan {
     /// The span of the name of the type, field or variant with the marker.
@@ -109,14 +109,14 @@ impl AbsentField<'_> {
 
 impl Type {
     /// Returns the span of a marker on the type, field or variant named at `owner`. Returns `None`
-    /// if the marker is not written there, for example because another tool's attribute implies it.
+    /// if the marker does not occur there, e.g. because another tool's attribute implies it.
     pub fn marker_span(&self, owner: Span, name: &str) -> Option<Span> {
         let mut spans = self.marker_spans.iter();
         let found = spans.find(|marker| marker.owner == owner && marker.name == name)?;
         Some(found.span)
     }
 
-    /// Returns the type of the values of a slot, which can differ from the type of its schema.
+    /// Returns the type of the values in a slot, which can differ from the type of its schema.
     pub fn value_type(&self, slot: usize) -> Option<&TypeRef> {
         self.value_types.get(&slot).or_else(|| self.slots.get(slot))
     }
@@ -194,12 +194,12 @@ pub enum DefaultSource {
     Container,
 }
 
-/// A conversion with `from` or `into` for one direction only.
+/// A conversion with `from` or `into` for a single direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OneWay {
     /// The span of the other type.
     pub span: Span,
-    /// Whether the other type is the one that is deserialized.
+    /// Whether the other type is the deserialized one.
     pub is_read: bool,
     /// The JSON names of the type's own fields, sorted. `None` unless it is a struct with named
     /// fields.
@@ -226,7 +226,7 @@ pub struct CustomResource {
     pub no_spec: bool,
     /// `#[crd(optional_spec)]`: the API server accepts objects without a spec.
     pub optional_spec: bool,
-    /// `#[crd(root_schema = { … })]`: keys of the object's schema, in addition to those of every
+    /// `#[crd(root_schema = { … })]`: keys in the object's schema, in addition to the keys of every
     /// kind.
     pub root_schema: Option<Box<rbuilder_schema::Schema>>,
     /// `#[crd(status_subresource = …)]`. By default, a kind with a status type has the subresource.
@@ -255,14 +255,14 @@ pub struct CustomResource {
     pub conversion: Option<Conversion>,
     /// The origin of the schema in `Kind::crd()`.
     pub schema_mode: SchemaMode,
-    /// The span of kube's key `schema`, or of the item without one.
+    /// The span of kube's key `schema`, or of the item if there is no such key.
     pub schema_span: Span,
     /// `#[csv(…)]`.
     pub csv: CsvKind,
 }
 
-/// The struct that stackable-versioned generates around the status of a kind, to store values that
-/// other versions do not have.
+/// The struct that stackable-versioned generates around a kind's status, to store values that other
+/// versions do not have.
 #[derive(Clone, Debug)]
 pub struct TrackedStatus {
     /// The name of the struct.
@@ -374,7 +374,7 @@ pub struct SelectableField {
     pub json_path: String,
 }
 
-/// One `#[rbac(…)]`.
+/// A `#[rbac(…)]` rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)] // the marker's arguments of the same names
 pub struct RbacRule {

@@ -1,4 +1,4 @@
-//! Names that other tools derive: field names by serde's `rename_all`, and plurals by kube-derive.
+//! Names derived by other tools: field names by serde's `rename_all`, and plurals by kube-derive.
 
 /// A rule of serde's `rename_all`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

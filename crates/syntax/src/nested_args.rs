@@ -5,7 +5,7 @@ use crate::marker::{describe_cel_args, describe_external_docs_args};
 use crate::table::ArgDoc;
 use crate::webhook::{describe_condition_args, describe_requirement_args, describe_selector_args};
 
-/// An argument that has arguments itself.
+/// An argument that takes arguments itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NestedArgs {
     /// The syntax, such as `scale(…)`.

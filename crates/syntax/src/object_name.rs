@@ -1,7 +1,6 @@
-//! Name formats that the API server requires for objects, labels and paths.
+//! Name formats required by the API server for objects, labels and paths.
 
-/// Returns whether a string is an RFC 1123 label, such as the name of a namespace or a part of a
-/// domain.
+/// Returns whether a string is an RFC 1123 label, such as a namespace name or a part of a domain.
 pub(crate) fn is_label(text: &str) -> bool {
     let is_end = |byte: Option<&u8>| byte.is_some_and(|byte| is_lower_or_digit(*byte));
     let bytes = text.as_bytes();

@@ -5,7 +5,7 @@
 //! mismatched type leaves the column empty. A path that cannot be parsed also drops the columns
 //! after it.
 //!
-//! `custom_resource/column.rs` parses the arguments of a column, and `json_path.rs` its path.
+//! `custom_resource/column.rs` parses a column's arguments, and `json_path.rs` parses its path.
 //! `crates/generator/src/crd/check.rs` calls the checks that need the schema.
 //!
 //! # Adding a check
@@ -116,8 +116,8 @@ fn check_against_schema(column: &PrintColumn, schema: &Schema) -> Option<Diagnos
     Some(Diagnostic::warning(column.span, message).help(help))
 }
 
-/// Returns why the column cannot show the values of the field, and the help. The rules are those of
-/// the API server's conversion of table cells.
+/// Returns the reason why the column cannot show the field's values, and the help. The rules are
+/// those of the API server's conversion of table cells.
 fn check_type(schema: &Schema, column: &PrintColumn) -> Option<(String, &'static str)> {
     let found = schema.schema_type?;
     let is_shown = match column.column_type.as_str() {

@@ -101,7 +101,7 @@ pub(crate) struct FieldAttrs {
     pub(crate) output_only: bool,
     /// `skip_serializing`: the field is only deserialized.
     pub(crate) input_only: Option<Span>,
-    /// `skip_serializing_if`: the function that decides whether the field is left out.
+    /// `skip_serializing_if`: the function that decides whether to omit the field.
     pub(crate) skip_if: Option<(String, Span)>,
     pub(crate) flatten: bool,
     /// `with`, `serialize_with` or `deserialize_with`: the Rust type does not determine the JSON.
@@ -133,7 +133,7 @@ impl Opaque {
         }
     }
 
-    /// Adds a function for one direction.
+    /// Adds a function for a single direction.
     fn with_function(known: Option<Self>, span: Option<Span>, writes: bool) -> Option<Self> {
         let Some(span) = span else { return known };
         let first = known.unwrap_or(Opaque {
@@ -148,7 +148,7 @@ impl Opaque {
     }
 }
 
-/// Keys of `#[schemars(…)]` that describe other JSON than serde's.
+/// Keys of `#[schemars(…)]` that describe different JSON than serde's.
 #[derive(Default)]
 pub(crate) struct Foreign {
     /// serde's names, if schemars has its own.
@@ -165,7 +165,7 @@ impl Foreign {
         self.rename.is_some()
     }
 
-    /// Records a key that schemars has and serde does not, or with another value.
+    /// Records a key that schemars has and serde does not have, or has with another value.
     fn note(&mut self, arg: &Arg<'_>, serde: &[&Arg<'_>]) {
         const KEYS: &[&str] = &[
             "content",
@@ -419,7 +419,7 @@ fn warn_of_unknown(arg: &Arg<'_>, session: &mut Session) {
 }
 
 /// Returns the span of a function that reads or writes a value, unless it leaves the JSON
-/// unchanged: `singleton_map` of serde_yaml and its successors gives enums in YAML the same form as
+/// unchanged: `singleton_map` in serde_yaml and its successors gives enums in YAML the same form as
 /// in JSON.
 fn changes_form(arg: &Arg<'_>) -> Option<Span> {
     let path = arg.literal().and_then(|literal| literal.value.as_str());
@@ -443,15 +443,15 @@ fn placed_text(arg: &Arg<'_>, session: &mut Session) -> Option<(String, Span)> {
     arg.text(session).map(|text| (text, arg.value_span()))
 }
 
-/// The keys for serde and those for schemars, which take precedence in the schema.
+/// The keys for serde, and the keys for schemars, which take precedence in the schema.
 struct Keys<'t, 'a> {
     serde: Vec<&'t Arg<'a>>,
     schemars: Vec<&'t Arg<'a>>,
 }
 
 impl<'t, 'a> Keys<'t, 'a> {
-    /// Reports errors in `#[serde(…)]`. Those in `#[schemars(…)]` are reported where its markers are
-    /// read.
+    /// Reports errors in `#[serde(…)]`. Errors in `#[schemars(…)]` are reported where its markers
+    /// are read.
     fn of(attrs: &'t [Attribute<'a>], session: &mut Session) -> Self {
         let serde = attrs.iter().filter(|attr| attr.is("serde"));
         Keys {
@@ -541,7 +541,7 @@ pub(crate) fn read_container_attrs(attrs: &[Attribute<'_>], session: &mut Sessio
     read
 }
 
-/// Removes all white space from a type.
+/// Removes all whitespace from a type.
 fn plain(text: &str) -> String {
     text.split_whitespace().collect()
 }
@@ -615,7 +615,7 @@ fn cases(arg: &Arg<'_>, session: &mut Session) -> Directions<Case> {
 }
 
 impl Directions<Case> {
-    /// Returns these rules, falling back to those of the container.
+    /// Returns these rules, falling back to the container's rules.
     pub(crate) fn or(self, other: &Directions<Case>) -> Directions<Case> {
         Directions {
             read: self.read.or(other.read),
@@ -625,7 +625,7 @@ impl Directions<Case> {
     }
 }
 
-/// Returns the name that serde deserializes. Warns if it serializes another name.
+/// Returns the name that serde deserializes. Warns if it serializes a different name.
 pub(crate) fn wire_name(
     ident: &str,
     rename: &Directions<String>,
@@ -647,8 +647,8 @@ pub(crate) fn wire_name(
     read
 }
 
-/// Reports keys with which schemars describes other JSON than serde's. Call it only for types that
-/// derive `Deserialize`.
+/// Reports keys with which schemars describes different JSON than serde's. Only call it for types
+/// that derive `Deserialize`.
 pub(crate) fn check_foreign(foreign: &Foreign, session: &mut Session) {
     for (key, at) in &foreign.keys {
         let message = format!("`{key}` is set for schemars but not for serde");

@@ -1,4 +1,4 @@
-//! State shared by all parts of one parse: diagnostics, constants, and types that the derive emits.
+//! State shared by all parts of a parse: diagnostics, constants, and types that the derive emits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{Allow, Diagnostic, Diagnostics, ModuleVersion, SchemaSource};
 
-/// The state of one parse. The generator creates one per file, the derive one per item.
+/// The state of a parse. The generator creates one per file, the derive one per item.
 #[derive(Debug, Default)]
 pub struct Session {
     /// All diagnostics so far.
@@ -22,13 +22,13 @@ pub struct Session {
     pub(crate) is_incomplete: bool,
     /// The library that generates the schema of the last item.
     pub(crate) schema_source: SchemaSource,
-    /// Patterns that are known to be valid. Many fields share a pattern.
+    /// Patterns known to be valid. Many fields share a pattern.
     good_patterns: BTreeSet<String>,
-    /// The values of constants in the program, by path as written in attributes.
+    /// The values of the program's constants, by path as written in attributes.
     constants: BTreeMap<String, Value>,
     /// Constants used in attributes whose values are unknown.
     missing_constants: BTreeSet<String>,
-    /// The version that stackable-versioned generates the items for.
+    /// The version for which stackable-versioned generates the items.
     pub(crate) module_version: Option<ModuleVersion>,
 }
 
@@ -37,7 +37,7 @@ pub struct Session {
 pub enum SlotType {
     /// The tokens of the item within this span.
     Written(Span),
-    /// A type from a marker, or one that takes the place of the declared type.
+    /// A type from a marker, or one that replaces the declared type.
     Text(String),
     /// The path of a function that returns the schema, and the span of the declared type if there
     /// is one.
@@ -63,8 +63,8 @@ impl Session {
     }
 
     /// Sets the version of the items from now on, in a module with stackable-versioned's
-    /// `#[versioned]`. Items are then read as that version has them, and `#[versioned(crd(…))]` on a
-    /// struct counts as `#[kube(…)]`. Returns the version until now.
+    /// `#[versioned]`. Items are then read as they are in that version, and `#[versioned(crd(…))]`
+    /// on a struct is treated as `#[kube(…)]`. Returns the previous version.
     pub fn set_module_version(&mut self, version: Option<ModuleVersion>) -> Option<ModuleVersion> {
         std::mem::replace(&mut self.module_version, version)
     }
@@ -94,8 +94,8 @@ impl Session {
         self.schema_source == SchemaSource::CrdSchema
     }
 
-    /// Returns and clears the slot types of the last item, in slot order. Empty unless they are
-    /// kept.
+    /// Returns and clears the slot types of the last item, in slot order. Empty unless the session
+    /// keeps slot types.
     pub fn take_slot_types(&mut self) -> Vec<SlotType> {
         self.slot_types.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -115,7 +115,7 @@ impl Session {
         }
     }
 
-    /// Returns whether this pattern is known to be valid.
+    /// Returns whether a pattern is known to be valid.
     pub(crate) fn is_good_pattern(&self, pattern: &str) -> bool {
         self.good_patterns.contains(pattern)
     }

@@ -33,8 +33,8 @@ pub(crate) trait Target {
     fn seen(&mut self) -> &mut Seen;
 }
 
-/// Reads arguments. `find` looks up the row of an argument, and `report_unknown` reports an
-/// argument without a row.
+/// Reads arguments. `find` looks up an argument's row, and `report_unknown` reports an argument
+/// without a row.
 pub(crate) fn read_args<'t, 'a: 't, T: Target, R: Row<T> + 'static>(
     args: impl IntoIterator<Item = &'t Arg<'a>>,
     target: &mut T,
@@ -93,12 +93,12 @@ impl Seen {
     }
 }
 
-/// Reports the second argument of the same name.
+/// Reports the second argument with the same name.
 pub(crate) fn report_duplicate(arg: &Arg<'_>, session: &mut Session) {
     session.error(arg.span, format!("duplicate argument `{}`", arg.name));
 }
 
-/// An argument of a list: its entry in the reference, and how to read it.
+/// An argument in a list: its entry in the reference, and how to read it.
 pub struct ArgRow<T: 'static> {
     /// The name of the argument.
     pub name: &'static str,
@@ -109,7 +109,7 @@ pub struct ArgRow<T: 'static> {
     read: fn(&Arg<'_>, &mut T, &mut Session),
 }
 
-/// The entry of an argument in the reference.
+/// The entry for an argument in the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArgDoc {
     /// The name of the argument.

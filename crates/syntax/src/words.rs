@@ -5,8 +5,8 @@ use crate::args::{Arg, ReadArg as _};
 
 /// Reads a list written as `"a;b"` or `["a", "b"]`.
 ///
-/// Only an item of `groups` may be empty, because it means the core group. Next to a `;`, an empty
-/// part is more likely a typo, and would grant access that nobody intended.
+/// Only items of `groups` may be empty, because an empty string means the core group. Next to a
+/// `;`, an empty part is more likely a typo, and would grant access that nobody intended.
 pub(crate) fn read_words(arg: &Arg<'_>, session: &mut Session) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut is_right = true;

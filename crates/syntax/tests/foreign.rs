@@ -194,8 +194,8 @@ fn translates_inner_required_and_with() {
     container("#[schemars(with = \"String\")]", "#[serde(from = \"String\")]");
 }
 
-/// With garde, `inner` applies to an `Option`. schemars compiles that too, but its schema does not
-/// contain the constraint.
+/// With garde, `inner` applies to an `Option`. schemars compiles that as well, but its schema does
+/// not contain the constraint.
 #[test]
 fn ignores_inner_on_other_types_than_lists() {
     for (attrs, ty, noun) in [

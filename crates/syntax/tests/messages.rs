@@ -340,7 +340,7 @@ fn reports_types_without_a_schema() {
     for ty in ["Box<S>", "Option<Box<Self>>", "BTreeMap<String, Vec<S>>", "[S]"] {
         ours("", ty, &[&recursive(ty)]);
     }
-    // The schema of these types is not that of `S`, whatever their arguments.
+    // The schema of these types differs from the schema of `S`, whatever their arguments.
     for ty in ["Ref<S>", "other::S", "BTreeMap<S, i32>"] {
         ours("", ty, &[]);
     }

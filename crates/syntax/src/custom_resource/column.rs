@@ -82,8 +82,8 @@ pub(crate) fn describe_column_args() -> Vec<ArgDoc> {
     describe_rows(ARGS)
 }
 
-/// Reads columns and checks each on its own. The JSON can hold several objects separated by commas,
-/// since kube inserts the text into a list.
+/// Reads columns and checks each on its own. The JSON can contain several objects separated by
+/// commas, since kube inserts the text into a list.
 pub(super) fn read_print_columns(arg: &Arg, session: &mut Session) -> Vec<PrintColumn> {
     let text = arg.literal().and_then(|literal| literal.value.as_str());
     let several = text.and_then(|text| serde_json::from_str::<Vec<JsonColumn>>(&format!("[{text}]")).ok());

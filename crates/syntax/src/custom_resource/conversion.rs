@@ -87,7 +87,7 @@ pub(crate) fn describe_conversion_args() -> Vec<ArgDoc> {
 
 const STRATEGIES: &[&str] = &["Webhook", "None"];
 
-/// Reads `conversion` or `conversion(…)`. The defaults are those of kubebuilder's scaffold.
+/// Reads `conversion` or `conversion(…)`. The defaults are the same as in kubebuilder's scaffold.
 pub(super) fn read_conversion(arg: &Arg, session: &mut Session) -> Option<Conversion> {
     let args = match &arg.value {
         ArgValue::Flag => &[],

@@ -34,7 +34,8 @@ fn pair(arg: &Arg, session: &mut Session) -> Option<(String, String)> {
     None
 }
 
-/// Checks a pair. Annotations and labels have the same key format, but only label values have one.
+/// Checks a pair. Annotations and labels have the same key format, but only label values are
+/// restricted.
 fn check_pair(arg: &Arg, (key, name): (&Arg, &str), (value, text): (&Arg, &str), session: &mut Session) {
     // The API server also accepts upper case in the domain of an annotation key, but nobody uses
     // it.

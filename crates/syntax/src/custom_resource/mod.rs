@@ -1,4 +1,4 @@
-//! The container keys of a kind: `#[kube(…)]` as kube-derive reads it, and additional keys of
+//! The container keys of a kind: `#[kube(…)]` as parsed by kube-derive, and the additional keys of
 //! `#[crd(…)]`.
 
 mod column;
@@ -36,13 +36,13 @@ pub struct Parts {
     group: Option<String>,
     version: Option<String>,
     kind: Option<String>,
-    /// Everything else.
+    /// All other parts.
     made: CustomResource,
 }
 
-/// Returns whether a type is a kind: it derives `CustomResource` or has keys that only a kind has.
-/// The compiler removes `#[derive(…)]` from the item that a derive macro sees, so the derive relies
-/// on the keys.
+/// Returns whether a type is a kind: it derives `CustomResource` or has keys that are only allowed
+/// on a kind. The compiler removes `#[derive(…)]` from the item that a derive macro sees, so the
+/// derive relies on the keys.
 pub(crate) fn is_kind(attrs: &[Attribute<'_>]) -> bool {
     has_derive(attrs, "CustomResource")
         || args::list_args(attrs, &["kube"]).any(|arg| matches!(arg.name, "group" | "version" | "kind"))
@@ -132,7 +132,7 @@ fn report_unknown_key(arg: &Arg, owner: Owner, session: &mut Session) {
     session.error_help(arg.span, format!("unknown key `{}` of a kind", arg.name), help);
 }
 
-/// Checks `root_schema` against the rules for whole objects. Removes it if there are errors, so
+/// Checks `root_schema` against the rules for entire objects. Removes it if there are errors, so
 /// that the final schema does not report them again.
 fn check_root_schema(made: &mut CustomResource, at: Span, session: &mut Session) {
     let parts = made.object_parts();

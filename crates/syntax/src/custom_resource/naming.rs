@@ -1,4 +1,4 @@
-//! Checks the names of a kind: group, version, kind, plural, singular and short names.
+//! Checks a kind's names: group, version, kind, plural, singular and short names.
 
 use rbuilder_reader::Span;
 use rbuilder_reader::token::Ident;
@@ -50,7 +50,7 @@ pub(crate) fn check_version(version: &str, at: Span, session: &mut Session) {
     check_label("version", version, help, at, session);
 }
 
-/// Checks that a kind is valid and has at most `most` characters. Returns whether it is.
+/// Checks that a kind is valid and has at most `most` characters. Returns whether it does.
 pub(crate) fn check_kind_name(kind: &str, most: usize, at: Span, session: &mut Session) -> bool {
     let is_right = is_kind_name(kind, most);
     if !is_right {
@@ -90,7 +90,7 @@ pub(super) fn check_kind(
     at: Span,
     session: &mut Session,
 ) {
-    // Its list kind, which ends in `List`, has the API server's limit of 63.
+    // The list kind, which ends in `List`, has the API server's limit of 63.
     const MOST: usize = 59;
     let is_right = check_kind_name(kind, MOST, at, session);
     // The API server accepts such a kind, and objects of it may exist. An explicit `root` shows
@@ -109,8 +109,7 @@ pub(super) fn check_kind(
     }
 }
 
-/// Returns whether a string is a DNS label: of RFC 1035 if `letter_first` is set, of RFC 1123
-/// otherwise.
+/// Returns whether a string is a DNS label: RFC 1035 if `letter_first` is set, RFC 1123 otherwise.
 fn is_label(text: &str, letter_first: bool) -> bool {
     text.len() <= 63 && is_label_of_any_length(text, letter_first)
 }

@@ -5,7 +5,7 @@ use rbuilder_schema::Field;
 
 use crate::{CustomResource, SchemaMode, SelectableField, Session};
 
-/// The help for a path that is not similar to the path of any field.
+/// The help for a path that is not similar to any field's path.
 const ANY_SCALAR: &str = "use the path of a string, integer or boolean field, with JSON names";
 
 /// The API server's limit on selectable fields.
@@ -45,8 +45,9 @@ pub(super) fn check_selectable(field: &SelectableField, earlier: &[SelectableFie
     }
 }
 
-/// Reports selectable fields that the struct does not have. The check of the whole schema does too,
-/// but this one also runs in the compiler. `fields` must be all fields of the struct.
+/// Reports selectable fields that are not in the struct. The check of the complete schema reports
+/// them as well, but this one also runs in the compiler. `fields` must contain all fields of the
+/// struct.
 pub(crate) fn check_selected_fields(resource: &CustomResource, fields: &[Field], session: &mut Session) {
     let is_stated = resource.schema_mode == SchemaMode::Manual || resource.root_schema.is_some();
     // Another derive or a handwritten `impl` can produce a schema with other fields.

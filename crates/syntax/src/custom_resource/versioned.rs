@@ -10,11 +10,11 @@ use crate::marker::Owner;
 use crate::model::TrackedStatus;
 use crate::table::{Draft, find_row, read_args};
 
-/// Keys about conversions, which kube does not have.
+/// Conversion keys, which kube does not have.
 const OTHER_KEYS: [&str; 2] = ["skip", "options"];
 
-/// Parses the keys of a kind in `crd(…)`, or in `k8s(…)` of earlier releases. The version comes from
-/// the module. `kind` defaults to the name of the struct without `Spec`.
+/// Parses the keys of a kind in `crd(…)`, or in `k8s(…)` in earlier releases. The version is
+/// determined by the module. `kind` defaults to the struct's name without `Spec`.
 pub(super) fn read_versioned(
     attr: &Attribute<'_>,
     ident: Ident<'_>,

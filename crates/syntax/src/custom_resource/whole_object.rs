@@ -1,5 +1,5 @@
-//! Checks the struct of a kind without a spec, which describes the whole object. An object supports
-//! fewer schema keys than a field, and some field names are taken.
+//! Checks the struct of a kind without a spec, which describes the entire object. An object
+//! supports fewer schema keys than a field, and some field names are reserved.
 
 use rbuilder_reader::Span;
 use rbuilder_schema::{Field, Key, Markers, Schema, check_root};
@@ -11,7 +11,7 @@ use crate::{CustomResource, FieldValue, Session};
 const FIELDS_OF_OBJECTS: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
 
 /// Reports a type of a kind with `no_spec` that does not have named fields, which kube-derive
-/// rejects too.
+/// rejects as well.
 pub(crate) fn check_has_fields(has_fields: bool, at: Span, session: &mut Session) {
     if !has_fields {
         let help = "name the fields: without a spec they stand beside `metadata`";
@@ -42,8 +42,8 @@ pub(crate) fn drop_fields_of_objects(
     }
 }
 
-/// Returns the field of every object that has the same name as `field`: in JSON, or in Rust as
-/// kube-derive compares it.
+/// Returns the common object field with the same name as `field`, either in JSON, or in Rust as
+/// compared by kube-derive.
 fn field_of_objects(field: &Field) -> Option<&'static str> {
     let in_json = (!field.flatten).then_some(field.name.as_str());
     let in_rust = match field.ident.as_str() {
@@ -54,7 +54,7 @@ fn field_of_objects(field: &Field) -> Option<&'static str> {
     FIELDS_OF_OBJECTS.into_iter().find(is_taken)
 }
 
-/// Checks the markers on the struct of a kind with `no_spec` against the rules for whole objects.
+/// Checks the markers on the struct of a kind with `no_spec` against the rules for entire objects.
 ///
 /// Removes invalid markers, and flags an invalid explicit schema as reported, so that the final
 /// schema does not report them again.
@@ -82,7 +82,7 @@ pub(crate) fn check_markers(
     }
 }
 
-/// Reports keys that a whole object cannot have. Returns whether there are any.
+/// Reports keys that are not allowed on an entire object. Returns whether there are any.
 fn report_root(stated: &Schema, resource: &CustomResource, at: Span, session: &mut Session) -> bool {
     let diagnostics = check_root(stated, resource.object_parts());
     let is_refused = !diagnostics.is_empty();
@@ -92,8 +92,8 @@ fn report_root(stated: &Schema, resource: &CustomResource, at: Span, session: &m
     is_refused
 }
 
-/// Returns a schema with only the key of one marker. `None` if the marker has no key, or one that
-/// is valid for a whole object.
+/// Returns a schema with only the key of a single marker. `None` if the marker has no key, or one
+/// that is valid for an entire object.
 fn state_alone(name: &str, markers: &Markers) -> Option<Schema> {
     let mut stated = Schema::default();
     match name {

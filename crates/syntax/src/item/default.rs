@@ -1,7 +1,7 @@
 //! Selects the serde defaults that become part of the schema, for both front ends.
 //!
-//! schemars includes all of them, so types with schemars' derive do too. `derive(CrdSchema)` has
-//! its own marker for defaults: there, a bare `#[serde(default)]` only makes a field optional,
+//! schemars includes all of them, so types with schemars' derive do as well. `derive(CrdSchema)`
+//! has its own marker for defaults: there, a bare `#[serde(default)]` only makes a field optional,
 //! while a named function provides a default like the marker does. `#[crd(serde_defaults)]`
 //! includes all defaults, and `#[crd(serde_defaults = false)]` none.
 
@@ -55,8 +55,8 @@ impl Reader<'_, '_> {
         ty: &TypeRef,
         markers: &Markers,
     ) -> Option<AbsentValue> {
-        // A field that is not serialized has no JSON value, and one that is not deserialized has no
-        // default.
+        // A field that is not serialized has no JSON value, and a field that is not deserialized
+        // has no default.
         if attrs.flatten || attrs.output_only || attrs.input_only.is_some() || markers.default.is_some() {
             return None;
         }

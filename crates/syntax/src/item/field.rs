@@ -79,7 +79,7 @@ impl Reader<'_, '_> {
             check_retyped(&Kind::of(&field.ty), &read, place.span, self.session);
         }
         let stated = read.schema_type.is_some() || read.markers.schemaless || read.markers.schema.is_some();
-        // schemars' `with` does not affect serde, which still uses the type of the field.
+        // schemars' `with` does not affect serde, which still uses the field's type.
         let value_type = (read.is_with && !self.is_ours).then(|| field.ty.clone());
         let is_opaque = match attrs.opaque {
             Some(opaque) if !self.is_ours => opaque.writes,
@@ -95,8 +95,8 @@ impl Reader<'_, '_> {
             is_unwritten: attrs.input_only.is_some(),
             is_opaque,
         };
-        // schemars does not treat the result of a function as an option, but serde does accept an
-        // absent `Option`.
+        // schemars does not treat a function's result as an option, but serde does accept an absent
+        // `Option`.
         let is_shown_optional =
             read.schema_function.is_some() && attrs.shown_default.is_some() && marker::is_option(&field.ty);
         let slot = self.slot(field.ty, &attrs, &read);
@@ -126,8 +126,8 @@ impl Reader<'_, '_> {
         ))
     }
 
-    /// Warns about a field that serde can leave out but requires when reading. The API server, or
-    /// the program itself, rejects an object without it.
+    /// Warns about a field that serde may omit when serializing but requires when deserializing.
+    /// The API server, or the program itself, rejects an object without it.
     fn check_written(&mut self, attrs: &FieldAttrs, has_default: bool, ty: &TypeRef, markers: &Markers) {
         // An alias of `Option` can only be recognized by the name of the function.
         let is_option = |path: &str| marker::is_option(ty) || path.ends_with("is_none");

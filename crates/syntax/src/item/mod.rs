@@ -28,7 +28,7 @@ use crate::{
 use default::Defaults;
 use field::ReadFields;
 
-/// Returns the kind of JSON value that the item has, if it is known.
+/// Returns the kind of JSON value that the item is serialized to, if it is known.
 fn kind(body: &Body<'_>) -> Kind {
     match body {
         Body::Struct(Fields::Named(_)) => Kind::Object,
@@ -37,8 +37,8 @@ fn kind(body: &Body<'_>) -> Kind {
     }
 }
 
-/// Parses a struct or enum. Returns `None` if its shape cannot be determined; the session then has
-/// an error. Even a returned type can have errors.
+/// Parses a struct or enum. Returns `None` if its shape cannot be determined; the session then
+/// contains an error. Even a returned type can have errors.
 pub fn parse_type(attrs: &[Attribute<'_>], mut item: TypeItem<'_>, session: &mut Session) -> Option<Type> {
     let is_ours = session.is_of_derive() || has_derive(attrs, "CrdSchema");
     session.start_item(if is_ours {
@@ -180,9 +180,9 @@ pub fn parse_type(attrs: &[Attribute<'_>], mut item: TypeItem<'_>, session: &mut
     })
 }
 
-/// Returns the conversion of a type with `from` or `into` only, if serde derives the other
-/// direction. A derive macro does not see the other derives of the item, so this works on source
-/// text only.
+/// Returns the conversion of a type with only `from` or `into`, if serde derives the other
+/// direction. A derive macro does not see the item's other derives, so this only works on source
+/// text.
 fn one_way(attrs: &[Attribute<'_>], serde: &ContainerAttrs, body: &Body<'_>) -> Option<OneWay> {
     let is_read = serde.is_one_way?;
     let own_way = if is_read { "Serialize" } else { "Deserialize" };
@@ -220,12 +220,12 @@ struct Reader<'s, 'a> {
     session: &'s mut Session,
     ident: &'s str,
     attrs: &'s [Attribute<'a>],
-    /// Whether the schema is that of `derive(CrdSchema)`.
+    /// Whether `derive(CrdSchema)` generates the schema.
     is_ours: bool,
     slots: Vec<TypeRef>,
     /// The functions that generate the schemas of some slots.
     schema_functions: BTreeMap<usize, SchemaFunction>,
-    /// The types of the values of some slots.
+    /// The types of the values in some slots.
     value_types: BTreeMap<usize, TypeRef>,
     /// The serde defaults that become part of the schema.
     defaults: Defaults,
@@ -237,11 +237,11 @@ struct Reader<'s, 'a> {
     values: Vec<FieldValue>,
     variant_values: Vec<Vec<FieldValue>>,
     default_variant: Option<usize>,
-    /// The discriminants of the variants so far. `None` once one of them is unknown.
+    /// The discriminants of the variants so far. `None` once any of them is unknown.
     numbers: Option<Vec<i64>>,
 }
 
-/// The container attributes that decide the names and presence of fields.
+/// The container attributes that determine the names and presence of fields.
 struct FieldRules {
     rename_all: Directions<Case>,
     /// The container default, which provides the values of absent fields.
@@ -367,14 +367,14 @@ impl Reader<'_, '_> {
         Some(Shape::Transparent(slot))
     }
 
-    /// Keeps the spans of markers for checks that run once types are resolved.
+    /// Stores the spans of markers for checks that run after type resolution.
     fn keep_marker_spans(&mut self, owner: Span, seen: &Seen) {
         let spans = seen.iter().map(|(name, span)| MarkerSpan { owner, name, span });
         self.marker_spans.extend(spans);
     }
 
-    /// Returns whether the item derives `Deserialize`. A derive macro does not see the other
-    /// derives of the item, so this works on source text only.
+    /// Returns whether the item derives `Deserialize`. A derive macro does not see the item's other
+    /// derives, so this only works on source text.
     fn reads_by_derive(&self) -> bool {
         has_derive(self.attrs, "Deserialize")
     }
@@ -426,7 +426,7 @@ fn check_one_of(names: &[(String, Span)], shape: &Shape, session: &mut Session) 
     }
 }
 
-/// Returns the description: the one for schemars, or else the doc comment.
+/// Returns the description: schemars' own, or else the doc comment.
 fn described(attrs: &[Attribute<'_>], commented: Commented, session: &mut Session) -> Option<String> {
     marker::schemars_description(attrs).or_else(|| docs::read_description(attrs, commented, session))
 }

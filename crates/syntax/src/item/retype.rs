@@ -1,4 +1,4 @@
-//! Checks for markers that give a value another JSON type than serde expects.
+//! Checks for markers that change a value's JSON type to one that serde does not expect.
 
 use rbuilder_reader::Span;
 use rbuilder_schema::{Markers, SchemaType};

@@ -58,7 +58,7 @@ impl Reader<'_, '_> {
     }
 
     /// Adds a slot for a type that needs no schema. `String` takes its place, wrapped in an
-    /// `Option` if the type is.
+    /// `Option` if the type is an `Option`.
     fn schemaless(&mut self, ty: &TypeRef) -> usize {
         let stand_in = if marker::is_option(ty) {
             "::core::option::Option<::std::string::String>"
@@ -89,7 +89,7 @@ impl Reader<'_, '_> {
         self.add_unchecked(slot, ty)
     }
 
-    /// Reports types that never have a schema. Named types are checked once they are resolved.
+    /// Reports types that never have a schema. Named types are checked after resolution.
     fn check_type(&mut self, ty: &TypeRef) {
         report_refused(ty, self.session);
         if holds(ty, self.ident) {
@@ -122,8 +122,8 @@ fn report_refused(ty: &TypeRef, session: &mut Session) {
     }
 }
 
-/// Returns the path of a fully qualified std type. A single segment is returned as well, since it
-/// may be a primitive type.
+/// Returns the path of a fully qualified std type. A single segment is also returned, since it may
+/// be a primitive type.
 fn std_path(segments: &[String]) -> Option<Cow<'_, str>> {
     let leads_with_colons = segments.first().is_some_and(String::is_empty);
     let (first, rest) = segments[usize::from(leads_with_colons)..].split_first()?;

@@ -33,9 +33,9 @@ use Spelling::{Args, As, Else, Json, List, Names, Text, Value};
 /// The help for constraints on list items, `items:…`.
 const ITEMS: &str = "write the constraint in `#[crd(items(validation(…)))]`";
 
-/// The markers of controller-tools, including Kubernetes' own that it supports, and how to write
-/// them in Rust. Without the constraints in `kubebuilder:validation:…`, which are in the table of
-/// schema keys. The help for fields and variants has `#[kube(…)]` in place of `#[crd(…)]`.
+/// The markers supported by controller-tools, including Kubernetes' own, and how to write them in
+/// Rust. Does not include the constraints in `kubebuilder:validation:…`, which are in the table of
+/// schema keys. The help for fields and variants contains `#[kube(…)]` in place of `#[crd(…)]`.
 #[rustfmt::skip] // one row per line
 const MARKERS: &[(&str, Spelling<'static>)] = &[
     ("default", Value("#[crd(default = {})]")),
@@ -123,7 +123,7 @@ pub enum Commented {
 }
 
 impl Commented {
-    /// Finds out what a comment is about from the text after it: the first line that is neither a
+    /// Determines what a comment is about from the text after it: the first line that is neither a
     /// comment nor an attribute.
     pub fn by(text: &str) -> Commented {
         const ITEMS: [&str; 12] = [
@@ -198,7 +198,7 @@ fn is_kubebuilder(marker: &str) -> bool {
 
 const UNKNOWN: &str = "see docs/markers.md for the markers of rbuilder";
 
-/// Returns the spelling for a schema source, given the one for our derive.
+/// Returns the spelling for a schema source, given the spelling for our derive.
 fn spelling_for(source: SchemaSource, spelling: &'static Spelling<'static>) -> &'static Spelling<'static> {
     let (As(ours) | Value(ours) | Text(ours) | List(ours) | Names(ours) | Args(ours) | Json(ours)
     | Else(ours)) = spelling;
@@ -209,7 +209,8 @@ fn spelling_for(source: SchemaSource, spelling: &'static Spelling<'static>) -> &
     }
 }
 
-/// Returns the help for a constraint. With schemars, `extend` sets keys that have no attribute.
+/// Returns the help for a constraint. With schemars, `extend` sets keys that do not have an
+/// attribute.
 fn spell_constraint(key: &Key, source: SchemaSource, value: &str) -> String {
     let ours = spelling_of(key);
     let extended = format!("#[schemars(extend(\"{}\" = {{}}))]", key.name);

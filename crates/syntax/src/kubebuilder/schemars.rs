@@ -3,12 +3,12 @@
 
 use super::Spelling::{self, As, Else, Json, List, Text, Value};
 
-/// Any JSON, whatever serde serializes.
+/// Any JSON, no matter what serde serializes.
 const ANY: Spelling<'static> =
     As("#[schemars(with = \"serde_json::Value\", extend(\"x-kubernetes-preserve-unknown-fields\" = true))]");
 
-/// Attributes of `CrdSchema` and their equivalents for schemars. `extend` sets a key of the schema;
-/// it is only used where schemars has no attribute for the key.
+/// Attributes of `CrdSchema` and their equivalents for schemars. `extend` sets a schema key; it is
+/// only used where schemars has no attribute for the key.
 #[rustfmt::skip] // one row per line
 pub(super) const SPELLINGS: &[(&str, Spelling<'static>)] = &[
     ("#[crd(at_least_one_of({}))]", Else("write a rule for the fields: `#[schemars(extend(\"x-kubernetes-validations\" = [{ \"rule\": \"has(self.a) || has(self.b)\" }]))]`")),

@@ -1,8 +1,8 @@
 //! The built-in kinds and resources of Kubernetes: groups, plurals and scopes, by the paths of
 //! their types in `k8s-openapi`.
 //!
-//! `cargo xtask catalogue` generates the table from the discovery documents that Kubernetes
-//! publishes. Roles and webhooks are checked against it, and `create` looks up kinds in it.
+//! `cargo xtask catalogue` generates the table from the discovery documents published by
+//! Kubernetes. Roles and webhooks are checked against it, and `create` looks up kinds in it.
 
 pub mod resources;
 mod table;
@@ -12,7 +12,7 @@ use rbuilder_diagnostic::suggest;
 use resources::Resource;
 use table::RESOURCES;
 
-/// A kind and its resource, as webhooks and rules refer to them.
+/// A kind and its resource, as used in webhooks and rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the API's names
 pub struct Kind {
@@ -39,7 +39,7 @@ pub fn find_kind(path: &str) -> Option<Kind> {
     })
 }
 
-/// A kind that kube-apiserver serves, in any version.
+/// A kind served by kube-apiserver, in any version.
 #[derive(Clone, Copy, Debug)]
 pub struct BuiltinKind {
     resource: &'static Resource,
@@ -92,7 +92,7 @@ impl BuiltinKind {
     }
 
     /// Returns whether objects of the kind can be watched. Some are not stored: the API server only
-    /// answers a `TokenReview`, and computes a `ComponentStatus` for each request.
+    /// responds to a `TokenReview`, and computes a `ComponentStatus` for each request.
     pub fn is_watchable(&self) -> bool {
         self.resource.is_watchable()
     }
@@ -102,8 +102,8 @@ impl BuiltinKind {
         self.resource.is_written()
     }
 
-    /// Returns the canonical path of the type in a version. Does not check whether any release of
-    /// Kubernetes has it.
+    /// Returns the canonical path of the type in a version. Does not check whether any Kubernetes
+    /// release contains it.
     pub fn path(&self, version: &str) -> String {
         format!(
             "k8s_openapi::{}::{version}::{}",
@@ -114,8 +114,8 @@ impl BuiltinKind {
 
 /// Explains a likely mistake in a rule for this resource and these groups: a message and its help.
 ///
-/// Only reports likely typos: the plural of another group, a short name, or a misspelled plural of
-/// one of these groups. A resource that is not known at all may be newer than the table.
+/// Only reports likely typos: the plural of another group, a short name, or a misspelled plural in
+/// one of these groups. An entirely unknown resource may be newer than the table.
 pub(crate) fn explain_resource(groups: &[String], resource: &str) -> Option<(String, String)> {
     let resource = resource.split('/').next().unwrap_or_default();
     let named: Vec<&str> = groups

@@ -50,8 +50,8 @@ pub(super) const fn row(
 /// The verbs of `status`, `scale` and most other subresources.
 const STATUS_VERBS: &str = "get,patch,update";
 
-/// Subresources that exist for authorization only, by plural: those of the kubelet, of certificate
-/// signers, and of admission plugins in OpenShift (RestrictedEndpointsAdmission).
+/// Subresources that only exist for authorization, by plural, e.g. those of the kubelet, of
+/// certificate signers, and of admission plugins in OpenShift (RestrictedEndpointsAdmission).
 const VIRTUAL: &[(&str, &str)] = &[
     ("nodes", "log metrics stats spec checkpoint configz healthz pods"),
     (
@@ -96,7 +96,7 @@ pub(crate) fn explain_path(resource: &str) -> Option<String> {
     })
 }
 
-/// Returns whether Kubernetes has an API group of this name.
+/// Returns whether Kubernetes has an API group with this name.
 pub fn is_kubernetes_group(group: &str) -> bool {
     group == "core" || RESOURCES.iter().any(|resource| resource.group == group)
 }
@@ -199,7 +199,7 @@ impl Resource {
 
 /// Explains a likely mistake in the name of an API group: a message and its help.
 ///
-/// Only built-in groups can have a name without a dot: a CustomResourceDefinition requires one.
+/// Only built-in groups can have a name without a dot: a CustomResourceDefinition requires a dot.
 pub fn explain_group(group: &str) -> Option<(String, String)> {
     if matches!(group, "" | "*" | "core") || group == FORMER_GROUP || is_kubernetes_group(group) {
         return None;

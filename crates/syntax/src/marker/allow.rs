@@ -1,4 +1,4 @@
-//! `allow(…)`: warnings that are left out.
+//! `allow(…)`: suppressed warnings.
 
 use super::{Marker, Place};
 use crate::allow::read_allow;

@@ -1,4 +1,4 @@
-//! Checks the markers of one place, without any other item.
+//! Checks the markers in one place, independently of other items.
 
 use rbuilder_re2::Pattern;
 use rbuilder_reader::Span;
@@ -11,7 +11,7 @@ use serde_json::{Number, Value};
 use super::{Kind, Reading};
 use crate::{Diagnostic, Session, suggest};
 
-/// Checks all markers of a place.
+/// Checks all markers in one place.
 pub(super) fn check_reading(reading: &Reading, session: &mut Session) {
     bounds(reading, session);
     subjects(reading, session);
@@ -25,8 +25,8 @@ pub(super) fn check_reading(reading: &Reading, session: &mut Session) {
     }
 }
 
-/// Checks the markers of a place against each other, if the kind is known in full from how the type
-/// is written.
+/// Checks the markers in one place against each other, if the written type fully determines the
+/// kind.
 pub(super) fn check_consistency(reading: &Reading, session: &mut Session) {
     let Markers {
         default,
@@ -222,7 +222,7 @@ fn fits(subject: Subject, kind: &Kind) -> bool {
     }
 }
 
-/// Returns the constraint that has the same meaning for this kind as `key` has for another.
+/// Returns the constraint that means the same for this kind as `key` does for another.
 fn instead(key: &Key, kind: &Kind) -> Option<&'static str> {
     let (least, most) = match kind {
         Kind::Text => ("min_length", "max_length"),

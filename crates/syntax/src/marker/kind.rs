@@ -1,7 +1,7 @@
 //! Infers the kind of JSON value from how a type is written.
 //!
 //! This allows errors to point at a token early. A user's own type named `String` is not recognized
-//! as such. Whatever is uncertain here is checked in the finished schema.
+//! as such. Anything uncertain is checked in the finished schema.
 
 use rbuilder_reader::{TypeKind, TypeRef};
 
@@ -20,8 +20,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind of a type as written. `Option`, `Box`, `Arc` and `Rc` have the kind of the
-    /// inner type.
+    /// Returns the kind of a type as written. `Option`, `Box`, `Arc` and `Rc` have the inner type's
+    /// kind.
     pub(crate) fn of(ty: &TypeRef) -> Kind {
         match &ty.kind {
             TypeKind::Array(item, _) => Kind::List(Box::new(Kind::of(item))),

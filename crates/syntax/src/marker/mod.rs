@@ -6,22 +6,22 @@
 //!
 //! # Adding a marker
 //!
-//! A key of `validation(…)` is a row in `crates/schema/src/keys/table.rs`, from which steps 1 to 5
-//! and the advice of step 6 follow: see `crates/schema/src/schema.rs`.
+//! A key of `validation(…)` is a row in `crates/schema/src/keys/table.rs`, which covers steps 1 to
+//! 5 and the advice in step 6: see `crates/schema/src/schema.rs`.
 //!
 //! 1. Add a row and its parser to a family. Markers that contradict each other are reported in
-//!    `check`. A marker with arguments, such as `cel(…)`, has a table of them and a function
+//!    `check`. A marker with arguments, such as `cel(…)`, has a table of arguments and a function
 //!    `describe_…_args`: re-export the function below, and list the marker in
 //!    `crates/syntax/src/nested_args.rs` for the reference.
-//! 2. A marker that writes a new key of schemas needs the key first: see
-//!    `crates/schema/src/schema.rs`. The parser of a key that describes the value sets it in
-//!    `Markers::stated`, which is all: go on at step 5. For others, add a field to
-//!    `crates/schema/src/markers.rs`, and its effect to `crates/schema/src/apply/` or, for presence
-//!    and one-of rules, to `crates/schema/src/object.rs`.
-//! 3. If it sets a key that is invalid for some whole objects, add it to
+//! 2. A marker that writes a new schema key needs the key first: see `crates/schema/src/schema.rs`.
+//!    The parser of a key that only describes the value just sets it in `Markers::stated`: go on at
+//!    step 5. For other keys, add a field to `crates/schema/src/markers.rs`, and its effect to
+//!    `crates/schema/src/apply/` or, for presence and one-of rules, to
+//!    `crates/schema/src/object.rs`.
+//! 3. If it sets a key that is invalid for some entire objects, add it to
 //!    `custom_resource/whole_object.rs`, so that an error about a kind with `no_spec` points to the
 //!    marker.
-//! 4. For the import of CRDs, set it in `crates/importer/src/fit.rs` and print it in
+//! 4. To import CRDs, set it in `crates/importer/src/fit.rs` and print it in
 //!    `crates/importer/src/print/markers.rs`.
 //! 5. If schemars, validator, garde or kube's `x_kube` has an equivalent, translate it: `schemars`
 //!    and `x_kube`, next to this file.
@@ -67,8 +67,8 @@ pub(crate) use raw::read_root_schema;
 pub(crate) use schemars::{is_required_elsewhere, schemars_description};
 pub(crate) use unknown::{Owner, describe_unknown};
 
-/// Returns why the API server rejects a regular expression, or `None` if it is valid. The syntax is
-/// RE2, as in Go.
+/// Returns the reason why the API server rejects a regular expression, or `None` if it is valid.
+/// The syntax is RE2, as in Go.
 pub fn pattern_problem(text: &str) -> Option<String> {
     Pattern::parse(text).err()
 }
@@ -110,7 +110,7 @@ pub struct Marker {
     pub doc: &'static str,
     /// The places where it is allowed.
     pub places: &'static [Place],
-    /// Whether it may be repeated at one place.
+    /// Whether it may be repeated in one place.
     pub repeatable: bool,
     read: fn(&Arg, &mut Reading, &mut Session),
 }
@@ -153,7 +153,7 @@ fn find(name: &str) -> Option<&'static Marker> {
     markers().find(|marker| marker.name == name)
 }
 
-/// The markers of one place, as they are read.
+/// The markers in one place, while they are being read.
 struct Reading {
     place: Place,
     /// Whether this is a kind, whose `#[crd(…)]` also has container keys.
@@ -174,7 +174,7 @@ struct Reading {
     is_with: bool,
     /// The value of `serde_defaults`.
     serde_defaults: Option<bool>,
-    /// Whether an argument could not be parsed. A marker that seems to be missing may be in there.
+    /// Whether an argument could not be parsed. A marker that seems to be missing may be in it.
     is_incomplete: bool,
 }
 
@@ -229,7 +229,7 @@ impl Reading {
     }
 
     /// Checks the markers, and their consistency if there are no new errors. `had` is the number of
-    /// errors before the place was read.
+    /// errors before reading the place.
     fn check_whole(&self, had: usize, session: &mut Session) {
         self.check(session);
         if !self.seen.is_empty() && !self.is_incomplete && session.diagnostics.error_count() == had {
@@ -412,8 +412,8 @@ fn read(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
     reading.check_whole(had, session);
 }
 
-/// Reads other tools' attributes about the schema. Call it after reading our own markers, which can
-/// provide what these attributes leave unknown.
+/// Reads other tools' schema attributes. Call it after reading our own markers, which can provide
+/// what these attributes leave unknown.
 fn read_foreign(attrs: &[Attribute<'_>], reading: &mut Reading, session: &mut Session) {
     for names in [
         &["schemars", "x_kube", "cel_validate"][..],

@@ -1,5 +1,5 @@
-//! `schema = { … }`: an explicit schema, for what neither the Rust type nor other markers can
-//! express.
+//! `schema = { … }`: an explicit schema, for everything that neither the Rust type nor other
+//! markers can express.
 
 use rbuilder_re2::Pattern;
 use rbuilder_schema::{
@@ -60,8 +60,8 @@ pub(crate) fn read_root_schema(arg: &Arg, session: &mut Session) -> Option<Schem
         );
         session.error_help(at, message, "remove `type`");
     }
-    // Remove what has been reported, so that the checks of the complete schema do not report it
-    // again.
+    // Remove everything that has been reported, so that the checks of the complete schema do not
+    // report it again.
     schema.schema_type = None;
     schema.nullable = false;
     schema.default = None;
@@ -69,7 +69,7 @@ pub(crate) fn read_root_schema(arg: &Arg, session: &mut Session) -> Option<Schem
     Some(schema)
 }
 
-/// Parses a schema in the notation of a manifest.
+/// Parses a schema in manifest notation.
 fn schema_of(value: &Value, arg: &Arg, session: &mut Session) -> Option<Schema> {
     match Schema::from_literal(value) {
         Ok(schema) => {

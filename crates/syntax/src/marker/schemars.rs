@@ -1,8 +1,8 @@
 //! Translates `#[schemars(…)]`, `#[validate(…)]` and `#[garde(…)]` to markers.
 //!
-//! schemars takes constraints from all three attributes, and so does rbuilder: the attributes of an
-//! existing kube-rs project apply to the derive and to the generator. Keys that serde also has are
-//! read in `serde_attrs`. A key that would require running code is an error, unless a marker
+//! schemars takes constraints from all three attributes, and so does rbuilder: the attributes in an
+//! existing kube-rs project apply to the derive and to the generator. Keys that serde also supports
+//! are read in `serde_attrs`. A key that would require running code is an error, unless a marker
 //! provides the result.
 
 use rbuilder_reader::token::lex;
@@ -14,7 +14,7 @@ use super::{Kind, Place, Reading, x_kube};
 use crate::args::{self, Arg, ArgValue, Literal, ReadArg as _};
 use crate::{SchemaFunction, Session, suggest};
 
-/// The owner of an attribute, which decides the valid keys.
+/// The owner of an attribute, which determines the valid keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Schemars,
@@ -22,8 +22,8 @@ enum Owner {
     Validator,
 }
 
-/// Keys of `#[schemars(…)]` that are ignored here: serde's keys, which are read elsewhere, and keys
-/// that only affect schemars' own output.
+/// Ignored keys of `#[schemars(…)]`: serde's keys, which are read elsewhere, and keys that only
+/// affect schemars' own output.
 const PASSED: &[&str] = &[
     "alias",
     "bound",
@@ -57,7 +57,7 @@ const PASSED: &[&str] = &[
     "ref_variants",
 ];
 
-/// Keys that are read here, for suggestions.
+/// Supported keys, for suggestions.
 const READ: &[&str] = &[
     "contains",
     "email",
@@ -200,7 +200,7 @@ fn translate<'a>(
             _ => opaque(arg, "the title", reading, session),
         },
         "example" => {
-            // A computed value is only documentation. kube leaves it out too.
+            // A computed value is only documentation. kube omits it, too.
             let is_first = !markers.iter().any(|marker| marker.name == "example");
             if let Some(value) = literal(&arg.value)
                 && is_first
@@ -388,8 +388,8 @@ fn contains<'a>(arg: &Arg<'a>, session: &mut Session) -> Option<Arg<'a>> {
 }
 
 /// Translates `inner(…)`, which applies to the items of a list or the values of a map. garde also
-/// applies it to the value of an `Option`, where schemars finds no items and leaves the constraint
-/// out of `Kind::crd()`.
+/// applies it to the value of an `Option`, where schemars finds no items and omits the constraint
+/// from `Kind::crd()`.
 fn inner<'a>(
     arg: &Arg<'a>,
     owner: Owner,
@@ -492,8 +492,8 @@ fn calculate(expr: &Expr<'_>, session: &mut Session) -> Option<i128> {
     }
 }
 
-/// Returns the value of `u8::MAX` and similar constants. The range of these types does not depend
-/// on the platform.
+/// Returns the value of `u8::MAX` and similar constants. The range of these types is
+/// platform-independent.
 fn constant(names: &[&str]) -> Option<i128> {
     let [.., of, which] = names else { return None };
     let (low, high) = match *of {
@@ -560,7 +560,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("nullable", "nullable"),
 ];
 
-/// Keys for which there is a marker with the same value.
+/// Keys for which a marker with the same value exists.
 const VALUES: &[(&str, &str)] = &[
     ("x-kubernetes-list-type", "list_type"),
     ("x-kubernetes-list-map-keys", "list_map_keys"),
@@ -615,12 +615,12 @@ fn extend<'a>(arg: &Arg<'a>, kind: &Kind, markers: &mut Vec<Arg<'a>>, session: &
     }
 }
 
-/// Returns the name in `validation(…)` of a key in `extend("key" = value)`. Alternatives keep their
-/// own names, because several `extend` add up.
+/// Returns the name in `validation(…)` for a key in `extend("key" = value)`. Alternatives keep
+/// their own names, because several `extend` add up.
 fn constraint_in_extend(key: &str) -> Option<&'static str> {
     let key = Key::named(key).filter(|key| !key.argument.is_empty())?;
     match key.form {
-        // JSON Schema has a number here, OpenAPI a flag.
+        // JSON Schema uses a number here, OpenAPI a flag.
         Form::Flag(_) => None,
         Form::Parts(_) => Some(key.name),
         _ => Some(key.argument),

@@ -11,7 +11,7 @@ use crate::custom_resource::{CRD_KEYS, KUBE_KEYS};
 pub(crate) enum Owner {
     /// `#[kube(…)]` on a kind, which accepts kube's own keys.
     KindKeys {
-        /// Whether the kind can also have `#[crd(…)]`, which schemars' derive does not accept.
+        /// Whether the kind also supports `#[crd(…)]`, which schemars' derive rejects.
         takes_markers: bool,
     },
     /// `#[crd(…)]` on a kind, which accepts markers and keys that kube does not have.

@@ -1,4 +1,4 @@
-//! Checks RBAC rules: validations of the API server, and cases in which a rule grants nothing.
+//! Checks RBAC rules: API server validations, and cases in which a rule grants nothing.
 
 use rbuilder_reader::Span;
 
@@ -36,7 +36,8 @@ pub const RBAC_VERBS: &[&str] = &[
 /// The verbs of requests to non-resource URLs: the HTTP methods.
 pub const RBAC_URL_VERBS: &[&str] = &["get", "post", "put", "patch", "delete", "head", "options", "*"];
 
-/// The HTTP methods that are no verbs of requests to resources, with the verbs that are meant.
+/// The HTTP methods that are not verbs of resource requests, with the verbs that were probably
+/// meant.
 const INSTEAD_OF_METHODS: &[(&str, &str)] = &[
     ("post", "create"),
     ("put", "update"),
@@ -72,7 +73,7 @@ pub(super) fn check_rule(parts: &Parts, args: &[Arg<'_>], session: &mut Session)
     check_role(rule, &at, session);
 }
 
-/// Refuses arguments of a written rule in a derived one.
+/// Rejects arguments of a written rule in a derived one.
 fn check_derived(args: &[Arg<'_>], session: &mut Session) {
     let is_allowed = |arg: &&Arg<'_>| matches!(arg.name, "derived" | "namespace" | "role_name" | "allow");
     if let Some(arg) = args.iter().find(|arg| !is_allowed(arg)) {
@@ -177,8 +178,8 @@ fn check_known_resource(
         return;
     };
     // A Role grants access to its own namespace. The API server authorizes `bind` of a ClusterRole
-    // in the namespace of the RoleBinding, but `escalate` in the namespace of the role, which a
-    // ClusterRole does not have.
+    // in the RoleBinding's namespace, but `escalate` in the role's namespace, which a ClusterRole
+    // does not have.
     let has_bind = || rule.verbs.iter().any(|verb| verb == "bind" || verb == "*");
     let has_effect = whole == "namespaces" || whole == "clusterroles" && has_bind();
     if rule.namespace.is_some() && !resource.is_namespaced && !has_effect {

@@ -14,7 +14,7 @@ use crate::table::{ArgRow, Draft};
 use crate::words::read_words;
 use crate::{RbacRule, Session};
 
-/// The name of the attribute, or the last segment if it has a path.
+/// The name of the attribute, or the last segment of its path.
 pub const RBAC: &str = "rbac";
 
 /// An argument of `#[rbac(…)]`.
@@ -93,14 +93,16 @@ pub fn rbac_attributes<'t, 'a>(attrs: &'t [Attribute<'a>]) -> impl Iterator<Item
     attrs.iter().filter(|attr| attr.last_segment() == RBAC)
 }
 
-/// Parses one `#[rbac(…)]` attribute. Returns `None` if it has only `allow(…)`, or if there are errors.
+/// Parses an `#[rbac(…)]` attribute. Returns `None` if it only contains `allow(…)`, or if there are
+/// errors.
 pub fn parse_rbac_attribute(attr: &Attribute<'_>, session: &mut Session) -> Option<RbacRule> {
     let args = args::check_args(attr, session);
     rule(args, attr.span(), session)
 }
 
-/// Parses the arguments of `#[rbac(…)]`. Returns `None` if it has only `allow(…)`, or if there are errors, which
-/// the session then holds. An error about the rule as a whole is placed at the macro call.
+/// Parses the arguments of `#[rbac(…)]`. Returns `None` if they only contain `allow(…)`, or if
+/// there are errors, which are added to the session. An error about the rule as a whole is reported
+/// at the macro call.
 pub fn parse_rbac(arguments: Cursor<'_>, session: &mut Session) -> Option<RbacRule> {
     let args = args::parse_args(arguments, session);
     rule(&args, Span::OUTSIDE, session)

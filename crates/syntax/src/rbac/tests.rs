@@ -241,7 +241,7 @@ fn reports_cluster_scoped_resources_in_a_role() {
             "`storageclasses` are cluster-scoped, so a Role has no effect on them\nhelp: remove `namespace`: only a ClusterRole can grant access to them",
         ),
     );
-    // The API server authorizes `bind` in the namespace of the RoleBinding.
+    // The API server authorizes `bind` in the RoleBinding's namespace.
     check(
         r#"groups = "rbac.authorization.k8s.io", resources = "clusterroles", resource_names = "view", verbs = "bind", namespace = "n""#,
         Ok("bind"),
@@ -260,7 +260,7 @@ fn reports_cluster_scoped_resources_in_a_role() {
         r#"groups = "rbac.authorization.k8s.io", resources = "roles", verbs = "bind;escalate", namespace = "n""#,
         Ok("bind,escalate"),
     );
-    // The namespace of the Role itself.
+    // The Role's own namespace.
     check(
         r#"groups = "", resources = "namespaces", verbs = "get", namespace = "n""#,
         Ok("get"),

@@ -1,4 +1,5 @@
-//! The actions on one field or variant: since which versions it exists, is changed, and deprecated.
+//! The actions on a field or variant: since which versions it exists, was changed, and was
+//! deprecated.
 
 use rbuilder_reader::{Arg, ArgValue, Attribute, Expr, ExprKind, Span, TypeRef};
 
@@ -6,7 +7,7 @@ use super::VERSIONED;
 use super::module::{ModuleVersion, list_of, text_of, unknown};
 use crate::Diagnostic;
 
-/// The actions on a field or variant. Versions are positions among those of the module.
+/// The actions on a field or variant. Versions are positions in the module's list of versions.
 #[derive(Default)]
 pub(super) struct Actions<'a> {
     added: Option<usize>,
@@ -22,22 +23,22 @@ struct Change<'a> {
     ty: Option<TypeRef>,
 }
 
-/// An item as one version has it.
+/// An item as it is in a particular version.
 pub(super) struct Past<'a> {
     pub(super) name: &'a str,
     /// `None` if the type is the declared one.
     pub(super) ty: Option<TypeRef>,
-    /// The deprecation, whose arguments are those of rustc's `#[deprecated]`.
+    /// The deprecation, with the arguments of rustc's `#[deprecated]`.
     pub(super) deprecated: Option<Attribute<'a>>,
 }
 
 impl<'a> Actions<'a> {
-    /// Reads the actions of an item. `prefix` is what the names of deprecated items begin with.
-    /// Returns `None` if there are none.
+    /// Reads an item's actions. `prefix` is the prefix of deprecated items' names. Returns `None`
+    /// if there are none.
     ///
     /// # Errors
     ///
-    /// For everything that the macro refuses, and for unknown arguments.
+    /// Returns an error for everything that the macro rejects, and for unknown arguments.
     pub(super) fn read(
         attrs: &[Attribute<'a>],
         (name, at): (&str, Span),
@@ -116,7 +117,7 @@ impl<'a> Actions<'a> {
         Err(Diagnostic::error(at, message).help(help))
     }
 
-    /// Returns the item as a version has it. `None` if the version does not have it.
+    /// Returns the item as it is in a version. `None` if it does not exist in the version.
     pub(super) fn at(&self, version: &ModuleVersion, name: &'a str, prefix: &str) -> Option<Past<'a>> {
         let position = version.position;
         if self.added.is_some_and(|since| since > position) {
@@ -198,7 +199,7 @@ fn read_change<'a>(
     Ok(change)
 }
 
-/// Returns an earlier name, as a part of the source.
+/// Returns an earlier name, as part of the source.
 fn read_name<'a>(arg: &Arg<'_>, attr: &Attribute<'a>, prefix: &str) -> Result<&'a str, Diagnostic> {
     let value = text_of(arg)?;
     let span = arg.value_span();
@@ -219,7 +220,7 @@ fn read_name<'a>(arg: &Arg<'_>, attr: &Attribute<'a>, prefix: &str) -> Result<&'
         })
 }
 
-/// Returns an earlier type, which is in a string or a path.
+/// Returns an earlier type, given as a string or a path.
 fn read_type(arg: &Arg<'_>) -> Result<TypeRef, Diagnostic> {
     let span = arg.value_span();
     let text = match &arg.value {

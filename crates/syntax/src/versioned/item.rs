@@ -1,4 +1,4 @@
-//! A struct or enum as one version of its module has it.
+//! A struct or enum as it is in a single version of its module.
 
 use rbuilder_reader::grammar::{Body, FieldItem, Fields, TypeItem, VariantItem};
 use rbuilder_reader::token::Ident;
@@ -8,20 +8,20 @@ use super::actions::{Actions, Past};
 use super::module::ModuleVersion;
 use crate::Session;
 
-/// Turns an item into the one that the macro generates for a version. Reports actions that the macro
-/// refuses; their fields and variants stay as they are.
+/// Converts an item to what the macro generates for a version. Reports actions that the macro
+/// rejects; their fields and variants are left unchanged.
 pub(crate) fn at_version(item: &mut TypeItem<'_>, version: &ModuleVersion, session: &mut Session) {
     match &mut item.body {
         Body::Struct(Fields::Named(fields)) => {
             fields.retain_mut(|field| keep_field(field, version, session));
         }
         Body::Enum(variants) => variants.retain_mut(|variant| keep_variant(variant, version, session)),
-        // The macro refuses structs without names.
+        // The macro rejects structs without named fields.
         Body::Struct(Fields::Unnamed(_) | Fields::Unit) | Body::Union => {}
     }
 }
 
-/// Changes a field. Returns whether the version has it.
+/// Changes a field. Returns whether it exists in the version.
 fn keep_field(field: &mut FieldItem<'_>, version: &ModuleVersion, session: &mut Session) -> bool {
     let Some(ident) = &mut field.ident else {
         return true;
@@ -35,7 +35,7 @@ fn keep_field(field: &mut FieldItem<'_>, version: &ModuleVersion, session: &mut 
     true
 }
 
-/// Changes a variant. Returns whether the version has it.
+/// Changes a variant. Returns whether it exists in the version.
 fn keep_variant(variant: &mut VariantItem<'_>, version: &ModuleVersion, session: &mut Session) -> bool {
     change(
         &mut variant.attrs,
@@ -47,15 +47,15 @@ fn keep_variant(variant: &mut VariantItem<'_>, version: &ModuleVersion, session:
     .is_some()
 }
 
-/// A field or variant that a version has.
+/// A field or variant that exists in a version.
 #[derive(Default)]
 struct Kept {
     /// `None` if the type is the declared one.
     ty: Option<TypeRef>,
 }
 
-/// Changes the name and the attributes of a field or variant. Returns `None` if the version does not
-/// have it.
+/// Changes the name and the attributes of a field or variant. Returns `None` if it does not exist
+/// in the version.
 fn change<'a>(
     attrs: &mut Vec<Attribute<'a>>,
     ident: &mut Ident<'a>,

@@ -1,9 +1,9 @@
 //! stackable-versioned's `#[versioned]`, which generates a module for each version of an API.
 //!
-//! The source describes the newest version of each type. Actions on fields and variants say how
+//! The source describes the newest version of each type. Actions on fields and variants specify how
 //! earlier versions differ: `added(since = "…")`, `changed(since = "…", from_name = "…")` and
-//! `deprecated(since = "…")`. [`read_versioned_module`] reads the versions of a module, and
-//! `at_version` turns an item into the one that the macro generates for a version.
+//! `deprecated(since = "…")`. [`read_versioned_module`] reads a module's versions, and `at_version`
+//! converts an item to what the macro generates for a version.
 
 mod actions;
 mod item;

@@ -1,4 +1,4 @@
-//! The arguments of `#[versioned]` on a module, or on a struct or enum outside of such a module.
+//! The arguments of `#[versioned]` on a module, or on a struct or enum outside such a module.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use rbuilder_reader::{Arg, ArgValue, Attribute, Span};
 
 use crate::Diagnostic;
 
-/// Maximum number of versions of a module.
+/// Maximum number of versions in a module.
 const MAX_VERSIONS: usize = 100;
 
 /// The arguments of `#[versioned]` on a module.
@@ -14,33 +14,33 @@ const MAX_VERSIONS: usize = 100;
 pub struct VersionedModule {
     /// The versions in ascending order.
     pub versions: Vec<ModuleVersion>,
-    /// Whether the modules of the versions are nested in the original module.
+    /// Whether the version modules are nested in the original module.
     pub keeps_module: bool,
 }
 
-/// One version of a module with `#[versioned]`.
+/// A version of a module with `#[versioned]`.
 #[derive(Clone, Debug)]
 pub struct ModuleVersion {
     /// The names of all versions in ascending order.
     names: Arc<[String]>,
     /// The position of this version.
     pub(super) position: usize,
-    /// Text that comes before the documentation of each type. Empty if there is none.
+    /// Text that precedes the documentation of each type. Empty if there is none.
     pub(crate) docs: Arc<str>,
     /// How the macro converts objects between the versions.
     pub(crate) conversions: Conversions,
 }
 
-/// The options about conversions that change the status of a kind.
+/// Conversion options that change a kind's status.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Conversions {
     /// Whether the status stores values that other versions do not have.
     pub(crate) are_tracked: bool,
-    /// What the macro does not generate.
+    /// Functions that the macro does not generate.
     pub(crate) skipped: Skipped,
 }
 
-/// The functions that `skip(…)` leaves out.
+/// The functions omitted because of `skip(…)`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Skipped {
     pub(crate) merged_crd: bool,
@@ -62,7 +62,7 @@ impl ModuleVersion {
         &self.names[self.position]
     }
 
-    /// Returns the names of all versions of the module in ascending order.
+    /// Returns the names of all versions in the module, in ascending order.
     pub fn all_names(&self) -> &[String] {
         &self.names
     }
@@ -72,23 +72,24 @@ impl ModuleVersion {
 ///
 /// # Errors
 ///
-/// If an argument is malformed or unknown, since it may change what the macro generates, and for
-/// versions that the macro refuses: none, duplicates, and versions in descending order.
+/// Returns an error if an argument is malformed or unknown, since it may change what the macro
+/// generates, and for versions that the macro rejects: none, duplicates, and versions in descending
+/// order.
 pub fn read_versioned_module(attr: &Attribute<'_>) -> Result<VersionedModule, Diagnostic> {
     read_versioned(attr, &[])
 }
 
-/// Reads the arguments of `#[versioned]` on a struct or enum outside of such a module, as releases of
-/// the macro before 0.8 accept it. The keys of the kind (`k8s(…)`) are among them.
+/// Reads the arguments of `#[versioned]` on a struct or enum outside such a module, as accepted by
+/// the macro before 0.8. They include the keys of the kind (`k8s(…)`).
 ///
 /// # Errors
 ///
-/// As [`read_versioned_module`].
+/// Same as [`read_versioned_module`].
 pub fn read_versioned_item(attr: &Attribute<'_>) -> Result<VersionedModule, Diagnostic> {
     read_versioned(attr, &["k8s", "crd"])
 }
 
-/// `ignored` are the names of arguments that are read elsewhere.
+/// `ignored` contains the names of arguments that are read elsewhere.
 fn read_versioned(attr: &Attribute<'_>, ignored: &[&str]) -> Result<VersionedModule, Diagnostic> {
     let args = attr.args();
     if let Some(error) = &args.malformed {
@@ -101,7 +102,7 @@ fn read_versioned(attr: &Attribute<'_>, ignored: &[&str]) -> Result<VersionedMod
             "version" => read.push(read_version(arg)?),
             "options" => options.read(list_of(arg)?)?,
             "skip" => options.conversions.skipped.add(arg),
-            // Paths of crates.
+            // Crate paths.
             "crates" => {}
             name if ignored.contains(&name) => {}
             _ => return Err(unknown(arg, "versioned")),

@@ -1,4 +1,4 @@
-//! Checks webhooks: validations of the API server, and cases in which a webhook is never called.
+//! Checks webhooks: API server validations, and cases in which a webhook is never called.
 
 use rbuilder_reader::Span;
 
@@ -95,7 +95,7 @@ fn check_rule(webhook: &Webhook, at: At<'_>, session: &mut Session) {
     }
 }
 
-/// Checks the name of a built-in resource, which is only known if `groups` is given.
+/// Checks the name of a built-in resource, which is only known if `groups` is set.
 fn check_known_resource(resource: &str, webhook: &Webhook, at: Span, session: &mut Session) {
     let groups = webhook.groups.as_deref().unwrap_or_default();
     let (whole, part) = match resource.split_once('/') {

@@ -20,7 +20,7 @@ use crate::{Session, suggest};
 pub use selector::{LabelSelector, MatchCondition, Requirement};
 pub(crate) use selector::{describe_condition_args, describe_requirement_args, describe_selector_args};
 
-/// The name of the attribute, or the last segment if it has a path.
+/// The name of the attribute, or the last segment of its path.
 pub const WEBHOOK: &str = "webhook";
 
 /// The two kinds of admission webhooks.
@@ -33,8 +33,8 @@ pub enum WebhookKind {
     Validating,
 }
 
-/// One `#[webhook(…)]`. Enumerated values are in the API's spelling. `None` stands for the default
-/// of the API server or of the handler's type.
+/// A `#[webhook(…)]` marker. Enumerated values use the API's spelling. `None` stands for the
+/// default of the API server or of the handler's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the marker's arguments of the same names
 pub struct Webhook {
@@ -42,11 +42,11 @@ pub struct Webhook {
     pub kind: WebhookKind,
     pub configuration: Option<String>,
     pub name: Option<String>,
-    /// The span of the name, or of the marker without one.
+    /// The span of the name, or of the marker if it has no name.
     pub name_span: Span,
     /// Derived from the handler's type if absent, like `versions`, `resources` and `path`.
     pub groups: Option<Vec<String>>,
-    /// The span of the groups, or of the marker without any. The other spans work the same way.
+    /// The span of the groups, or of the marker if it has none. The other spans work the same way.
     pub groups_span: Span,
     pub versions: Option<Vec<String>>,
     pub versions_span: Span,
@@ -57,7 +57,7 @@ pub struct Webhook {
     pub scope: Option<&'static str>,
     pub scope_span: Span,
     pub path: Option<String>,
-    /// The span of the path, or of the marker without one.
+    /// The span of the path, or of the marker if it has no path.
     pub path_span: Span,
     pub url: Option<String>,
     pub service_name: Option<String>,
@@ -280,7 +280,7 @@ pub const WEBHOOK_ARGS: &[WebhookArg] = &[
 const OPERATIONS: &[&str] = &["CREATE", "UPDATE", "DELETE", "CONNECT", "*"];
 const SCOPES: &[&str] = &["Namespaced", "Cluster", "*"];
 
-/// Arguments of controller-gen that have another name or no counterpart here, and the help for
+/// Arguments of controller-gen that have a different name or no counterpart here, and the help for
 /// each.
 const FOREIGN: &[(&str, &str)] = &[
     ("verbs", "write `operations = …`"),
@@ -307,14 +307,14 @@ pub fn webhook_attributes<'t, 'a>(attrs: &'t [Attribute<'a>]) -> impl Iterator<I
     attrs.iter().filter(|attr| attr.last_segment() == WEBHOOK)
 }
 
-/// Parses one `#[webhook(…)]` attribute.
+/// Parses a `#[webhook(…)]` attribute.
 pub fn parse_webhook_attribute(attr: &Attribute<'_>, session: &mut Session) -> Option<Webhook> {
     let args = args::check_args(attr, session);
     read(args, attr.span(), session)
 }
 
-/// Parses the arguments of `#[webhook(…)]`. Returns `None` if there are errors, which the session
-/// then holds. An error about the marker as a whole is placed at the macro call.
+/// Parses the arguments of `#[webhook(…)]`. Returns `None` if there are errors, which are added to
+/// the session. An error about the marker as a whole is reported at the macro call.
 pub fn parse_webhook(arguments: Cursor<'_>, session: &mut Session) -> Option<Webhook> {
     let args = args::parse_args(arguments, session);
     read(&args, Span::OUTSIDE, session)
@@ -342,7 +342,7 @@ fn read(args: &[Arg<'_>], span: Span, session: &mut Session) -> Option<Webhook> 
     (session.diagnostics.error_count() == errors).then_some(webhook)
 }
 
-/// Reads an enumerated value of the API. Case is ignored, as in kubebuilder's markers.
+/// Reads an enumerated API value. Case is ignored, as in kubebuilder's markers.
 fn choice(arg: &Arg, known: &[&'static str], session: &mut Session) -> Option<&'static str> {
     let text = arg.text(session)?;
     chosen(&text, arg, known, session)

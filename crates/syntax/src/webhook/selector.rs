@@ -15,14 +15,14 @@ use crate::{Session, object_name};
 pub struct LabelSelector {
     /// Labels that must have these values.
     pub match_labels: BTreeMap<String, String>,
-    /// Additional requirements on single labels.
+    /// Additional requirements on individual labels.
     pub match_expressions: Vec<Requirement>,
 }
 
-/// A requirement on one label.
+/// A requirement on a single label.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requirement {
-    /// The key of the label.
+    /// The label key.
     pub key: String,
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     pub operator: &'static str,
