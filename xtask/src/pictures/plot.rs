@@ -80,13 +80,16 @@ pub(super) const PLOTS: &[Plot] = &[
     },
     Plot {
         name: "shards-received",
-        title: "Received by each replica at a cold start with 5,000 objects",
+        title: "Received by each replica at a start with 50,000 objects",
         page: "docs/scaling.md",
-        after: "With the feature gate `ShardedListAndWatch`",
+        after: "With 50,000 objects, all of them reconciled",
         bars: &[
-            bar("1 replica", &["cold", "1"], 2, true),
-            bar("2 replicas", &["cold", "2"], 2, true),
-            bar("4 replicas", &["cold", "4"], 2, true),
+            bar("controller-runtime leader", &["controller-runtime", "a leader"], 3, false),
+            bar("rbuilder leader", &["rbuilder", "a leader"], 3, true),
+            bar("2 replicas, client filter", &["rbuilder", "client-side filter", "2"], 3, true),
+            bar("4 replicas, client filter", &["rbuilder", "client-side filter", "4"], 3, true),
+            bar("2 replicas, server shards", &["rbuilder", "shards", "2"], 3, true),
+            bar("4 replicas, server shards", &["rbuilder", "shards", "4"], 3, true),
         ],
     },
 ];
