@@ -1,8 +1,9 @@
 //! Translates help for types that derive schemars' `JsonSchema` or use kube alone.
 //!
 //! Help texts are written for `derive(CrdSchema)`. Its attributes do not compile on other types, so
-//! this module replaces them by what schemars and kube accept. `crates/generator/tests/advice.rs` follows
-//! each piece of advice. `crates/runtime/tests/advice.rs` compiles the result with the current kube, and
+//! this module replaces them with attributes that schemars and kube accept.
+//! `crates/generator/tests/advice.rs` follows each piece of advice.
+//! `crates/runtime/tests/advice.rs` compiles the result with the current kube, and
 //! `cargo xtask advice` with older releases.
 //!
 //! Older versions of kube lack some attributes and use an older schemars. [`for_kube`] replaces
@@ -21,7 +22,7 @@ pub(crate) fn for_type(help: &str, is_ours: bool) -> String {
     }
 }
 
-/// Replaces attributes of `derive(CrdSchema)` by those of schemars.
+/// Replaces attributes of `derive(CrdSchema)` with schemars' attributes.
 fn for_schemars(help: &str) -> String {
     let mut help = help.to_owned();
     for (ours, theirs) in ADVICE {
@@ -32,7 +33,7 @@ fn for_schemars(help: &str) -> String {
     help
 }
 
-/// Replaces advice about a field by advice about the type of a status.
+/// Replaces advice about a field with advice about the type of a status.
 pub(crate) fn for_status(help: &str) -> String {
     let of_field = match help.split_once("put `#[") {
         Some((before, after)) if after.ends_with("on the field") => Some(before),

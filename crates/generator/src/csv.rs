@@ -1,4 +1,4 @@
-//! Collects `#[csv(…)]` of kinds and fields for the ClusterServiceVersion.
+//! Collects `#[csv(…)]` on kinds and fields for the ClusterServiceVersion.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use crate::origin::place_of;
 use crate::place::Place;
 use crate::report::Report;
 
-/// The first `required` entry of each CRD and version, with the kind it is written on.
+/// The first `required` entry for each CRD and version, with the kind that declares it.
 #[derive(Default)]
 pub(crate) struct RequiredCrds<'a> {
     first: BTreeMap<(&'a str, &'a str), (&'a str, &'a RequiredCrd)>,
 }
 
 impl<'a> RequiredCrds<'a> {
-    /// Adds the entries of one version of a kind. Reports an entry that contradicts an earlier one,
-    /// since a ClusterServiceVersion has a single entry for each version of a CRD.
+    /// Adds the entries of a version of a kind. Reports an entry that contradicts an earlier one,
+    /// since a ClusterServiceVersion contains a single entry for each version of a CRD.
     pub(crate) fn add(&mut self, resource: &'a CustomResource, report: &mut Report) {
         for required in &resource.csv.required {
             let key = (required.name.as_str(), required.version.as_str());
@@ -129,7 +129,7 @@ pub(crate) fn collect_csv_markers(resource: &CustomResource, schema: &Schema) ->
     (!is_empty).then_some(markers)
 }
 
-/// Collects the descriptors of the fields in a value. Lists add `[0]` to the path. Maps are skipped
+/// Collects the descriptors of a value's fields. Lists add `[0]` to the path. Maps are skipped
 /// because consoles do not know their keys, as are names that contain a dot or a bracket.
 fn collect_descriptors(schema: &Schema, path: &str, found: &mut Vec<(String, Descriptor)>) {
     if let Some(items) = &schema.items {

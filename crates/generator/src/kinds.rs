@@ -10,7 +10,7 @@ use crate::{Diagnostic, FileRange};
 /// A kind in the selected packages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindSummary {
-    /// The kind, or the name of the struct if its attributes could not be parsed.
+    /// The kind, or the struct's name if its attributes could not be parsed.
     pub kind: String,
     /// The API group. Empty if the attributes could not be parsed.
     pub group: String,
@@ -20,7 +20,7 @@ pub struct KindSummary {
     pub is_namespaced: bool,
     /// The names of its versions.
     pub versions: Vec<String>,
-    /// The struct of its first version.
+    /// The struct of the first version.
     pub place: FileRange,
     /// The folder of its package.
     pub package: String,
@@ -32,7 +32,7 @@ pub struct KindSummary {
 
 impl KindSummary {
     /// Returns true if an item of `skip` or `only` selects the kind: `Kind`, `Kind.group`, or
-    /// `*.group` for all kinds of a group.
+    /// `*.group` for all kinds in a group.
     pub fn is_named(&self, item: &str) -> bool {
         fits(item, &self.kind, &self.group)
     }

@@ -1,4 +1,4 @@
-//! The version of kube that a program uses. Older ones lack attributes and use an older schemars.
+//! The version of kube used by a program. Older versions lack attributes and use an older schemars.
 
 /// A version of kube as far as compatibility is concerned, such as 0.98 or 5.0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

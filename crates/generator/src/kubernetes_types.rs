@@ -33,13 +33,13 @@ struct Doubt {
     range: Range<usize>,
     /// A remark about the choice, if there is one.
     remark: Option<String>,
-    /// The types of the versions that may be meant. Empty if any type may differ.
+    /// The types in the versions that may be meant. Empty if any type may differ.
     others: Vec<Catalogue<'static>>,
 }
 
 impl KubernetesTypes {
-    /// Creates the types of the chosen version, or of the newest one. `place` is the dependency on
-    /// k8s-openapi, given as the path of a manifest and the bytes there.
+    /// Creates the types in the chosen version, or in the newest version. `place` is the dependency
+    /// on k8s-openapi, given as the path of a manifest and the bytes there.
     pub(crate) fn new(choice: MinorChoice, place: Option<(String, Range<usize>)>) -> Self {
         let MinorChoice {
             minor,
@@ -65,12 +65,12 @@ impl KubernetesTypes {
         }
     }
 
-    /// Returns whether k8s-openapi has a type or module with this path.
+    /// Returns whether k8s-openapi contains a type or module with this path.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.contains(path) || rbuilder_schema::is_known(path) || self.catalogue.is_module(path)
     }
 
-    /// Returns whether the catalogue has a schema for a type.
+    /// Returns whether the catalogue contains a schema for a type.
     pub(crate) fn contains(&self, path: &str) -> bool {
         self.catalogue.contains(path)
     }
@@ -87,7 +87,7 @@ impl KubernetesTypes {
         self.catalogue.schema(path)
     }
 
-    /// Returns help for a type that only other versions have.
+    /// Returns help for a type that only exists in other versions.
     pub(crate) fn advice(&self, path: &str) -> Option<String> {
         let here = self.catalogue.minor();
         let has = |minor: &Minor| Catalogue::new(*minor).contains(path);

@@ -88,29 +88,29 @@ pub enum Product {
 pub struct Options {
     /// The products to generate. Mistakes in other products are not errors.
     pub products: Vec<Product>,
-    /// Name of the ClusterRole, and of Roles whose marker names none.
+    /// Name of the ClusterRole, and of Roles whose marker specifies no name.
     pub role_name: String,
-    /// The namespaces of the manager. A Role for any other namespace whose marker has no
-    /// `role_name` gets the namespace in its name, because kustomize rejects two objects of one
-    /// name. `None` gives all such Roles the same name, as controller-gen does.
+    /// The manager's namespaces. A Role for any other namespace whose marker has no `role_name`
+    /// gets the namespace in its name, because kustomize rejects two objects with the same name. If
+    /// `None`, all such Roles get the same name, as in controller-gen.
     pub own_namespaces: Option<Vec<String>>,
     /// Names of the packages to read. If empty, the package in the current directory, or all
     /// members of the workspace there.
     pub packages: Vec<String>,
     /// Names of examples to read instead of the library and the binaries.
     pub examples: Vec<String>,
-    /// The kinds to generate, as `Kind`, `Kind.group` or `*.group`. If empty, those that
-    /// `Cargo.toml` and PROJECT select.
+    /// The kinds to generate, as `Kind`, `Kind.group` or `*.group`. If empty, the kinds selected in
+    /// `Cargo.toml` and PROJECT.
     pub kinds: Vec<String>,
-    /// Kinds to leave out.
+    /// Kinds to skip.
     pub skip_kinds: Vec<String>,
-    /// The kinds that PROJECT lists, if there is a PROJECT file.
+    /// The kinds listed in PROJECT, if it exists.
     pub project: Option<ProjectKinds>,
     /// Names of CRDs that the project has generated before, such as `cups.example.com`. Their kinds
     /// belong to the project, whatever the source suggests.
     pub committed: Vec<String>,
-    /// Cargo features to enable besides the default ones when `cfg(feature = "…")` is evaluated:
-    /// `feature` or `package/feature`.
+    /// Cargo features to enable in addition to the default ones when evaluating
+    /// `cfg(feature = "…")`: `feature` or `package/feature`.
     pub features: Vec<String>,
     /// Enables all features of the packages.
     pub all_features: bool,
@@ -126,19 +126,19 @@ pub struct Options {
     /// templates. Otherwise the API server drops them. The marker `embedded_object_meta` does the
     /// same for one value.
     pub embedded_object_meta: bool,
-    /// Generates manifests in spite of errors elsewhere: the CRDs of unaffected kinds, and the
-    /// roles and webhook configurations if all errors are in types. Otherwise any error prevents
-    /// all output.
+    /// Generates manifests despite errors elsewhere: the CRDs of unaffected kinds, and the roles
+    /// and webhook configurations if all errors are in types. Otherwise any error prevents all
+    /// output.
     pub keep_going: bool,
-    /// The Kubernetes version of the types if no feature of k8s-openapi selects one. This
-    /// corresponds to the environment variable `K8S_OPENAPI_ENABLED_VERSION`. `None` selects the
-    /// newest version.
+    /// The Kubernetes version of the types if no k8s-openapi feature selects one. This corresponds
+    /// to the environment variable `K8S_OPENAPI_ENABLED_VERSION`. `None` selects the newest
+    /// version.
     pub kubernetes: Option<Minor>,
     /// Collects `#[csv(…)]` attributes in [`Findings::csv`].
     pub csv: bool,
     /// The packages whose calls are compared with the roles.
     pub calls: Calls,
-    /// Which warnings are errors, and which are left out.
+    /// Which warnings are errors, and which are suppressed.
     pub levels: Levels,
 }
 
@@ -197,7 +197,7 @@ pub type Diagnostic = rbuilder_diagnostic::Diagnostic<FileRange>;
 pub struct FileRange {
     /// The path of the file in [`Sources`].
     pub path: String,
-    /// The range in bytes; `0..0` for the file as a whole.
+    /// The range in bytes; `0..0` for the entire file.
     pub range: Range<usize>,
 }
 
@@ -228,7 +228,7 @@ pub struct Generated {
 pub struct Findings {
     /// All diagnostics, sorted by place, without duplicates.
     pub diagnostics: Vec<Diagnostic>,
-    /// The kinds of the packages, sorted by group and name. Empty if CRDs are not requested, or if
+    /// The kinds in the packages, sorted by group and name. Empty if CRDs are not requested, or if
     /// the packages could not be read.
     pub kinds: Vec<KindSummary>,
     /// The other products that were not generated because of an error.
@@ -236,10 +236,10 @@ pub struct Findings {
     /// The versions of kinds with `#[csv(…)]`, sorted by group and kind, without those affected by
     /// an error. Empty unless [`Options::csv`] is set.
     pub csv: Vec<CsvMarkers>,
-    /// The warnings that the source leaves out, for diagnostics of the caller.
+    /// The warnings suppressed in the source, for the caller's own diagnostics.
     pub allows: Allows,
-    /// What the run has read. Dropping it takes a twentieth of the run, so a process that is about to
-    /// exit can forget it.
+    /// The source that the run has read. Dropping it takes a twentieth of the run, so a process
+    /// that is about to exit can forget it.
     pub source: SourceModel,
 }
 

@@ -15,8 +15,8 @@ pub(crate) fn find_types_that_need_option(package: &Package) -> BTreeSet<TypeId>
     found.map(|(position, _)| TypeId(position)).collect()
 }
 
-/// Returns the slots whose values serde deserializes by their type, and whether each value can be
-/// `null` on its own. The value of a flattened field, for example, cannot.
+/// Returns the slots whose values serde deserializes by type, and whether each value can be `null`
+/// on its own. The value of a flattened field, for example, cannot.
 pub(crate) fn list_read_slots(container: &Container) -> Vec<(usize, bool)> {
     let of_fields = |fields: &[Field]| -> Vec<(usize, bool)> {
         let read = fields.iter().filter(|field| !field.stated);
@@ -37,8 +37,8 @@ pub(crate) fn list_read_slots(container: &Container) -> Vec<(usize, bool)> {
     }
 }
 
-/// Returns the nullable type that a `null` in `ty` reaches without an `Option` in between. With
-/// `is_inside`, only items and values of `ty` are searched.
+/// Returns the nullable type that a `null` in `ty` reaches without an `Option` in between. If
+/// `is_inside` is set, only searches the items and values of `ty`.
 pub(crate) fn find_reached(ty: &Ty, is_inside: bool, need_option: &BTreeSet<TypeId>) -> Option<TypeId> {
     match ty {
         Ty::Item(id, _) => (!is_inside && need_option.contains(id)).then_some(*id),

@@ -1,4 +1,4 @@
-//! Files that contain markers but belong to no module.
+//! Files that contain markers but do not belong to any module.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,9 +11,8 @@ use crate::report::Report;
 use crate::sources::{Sources, is_within, join};
 use crate::{Diagnostic, FileRange, Options, survey};
 
-/// Warns about files with markers that rustc ignores because no `mod` declares them. Files that
-/// another build includes, for instance for tests or with another feature, are left out
-/// deliberately.
+/// Warns about files with markers that rustc ignores because no `mod` declares them. Files included
+/// in a different build, e.g. for tests or with another feature, are skipped deliberately.
 pub(crate) fn warn_of_orphans(
     sources: &dyn Sources,
     options: &Options,

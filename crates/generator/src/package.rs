@@ -47,14 +47,14 @@ id!(
     FunctionId
 );
 
-/// The source of a run: all targets of the selected packages, and what is needed of their
+/// The source of a run: all targets of the selected packages, and the required parts of their
 /// dependencies.
 #[derive(Default)]
 pub(crate) struct Package {
     pub(crate) modules: Vec<Module>,
     pub(crate) types: Vec<TypeItem>,
     pub(crate) aliases: Vec<Alias>,
-    /// Files with markers that belong to no module.
+    /// Files with markers that do not belong to any module.
     pub(crate) orphans: Vec<Orphan>,
     /// Functions and constants that may evaluate to a value.
     pub(crate) values: Vec<ValueItem>,
@@ -84,7 +84,7 @@ pub(crate) struct Package {
     pub(crate) kubernetes: KubernetesTypes,
 }
 
-/// A file with markers that belongs to no module.
+/// A file with markers that does not belong to any module.
 #[derive(Debug)]
 pub(crate) struct Orphan {
     pub(crate) path: String,
@@ -101,7 +101,7 @@ impl Orphan {
     }
 }
 
-/// The crate that a name in source refers to.
+/// The crate that a name in the source refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Dependency {
     /// A package that is read: a path dependency, or a published package that has been loaded.
@@ -119,7 +119,7 @@ pub(crate) struct LockedDependency {
     pub(crate) key: String,
     /// The name of the crate.
     pub(crate) name: String,
-    /// Why loading failed, if it was tried.
+    /// Why loading failed, if it was attempted.
     pub(crate) obstacle: Option<Obstacle>,
 }
 
@@ -207,7 +207,7 @@ pub(crate) struct TypeItem {
     pub(crate) doubts: Vec<(FileId, rbuilder_syntax::Diagnostic)>,
     /// Whether errors are reported even if nothing uses the item.
     pub(crate) is_checked: bool,
-    /// Whether an attribute macro may change the item. It then has no schema.
+    /// Whether an attribute macro may change the item. In this case, it has no schema.
     pub(crate) is_rewritten: bool,
     /// The name of the struct if it derives `CustomResource`.
     pub(crate) kind_struct: Option<String>,
@@ -221,7 +221,7 @@ pub(crate) struct TypeItem {
     pub(crate) derives_schema: bool,
     /// Why no CRD is generated, if the type is a kind.
     pub(crate) skipped: Option<Skipped>,
-    /// A sign in the source that the kind belongs to another project.
+    /// Evidence in the source that the kind belongs to another project.
     pub(crate) sign: Option<Sign>,
 }
 
@@ -241,17 +241,17 @@ impl TypeItem {
 /// Why no CRD is generated for a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Skipped {
-    /// The command line excludes it.
+    /// Excluded on the command line.
     Flag,
-    /// `skip` in `Cargo.toml` lists it.
+    /// Listed in `skip` in `Cargo.toml`.
     Listed,
-    /// PROJECT says that another project defines it.
+    /// Defined by another project, according to PROJECT.
     Disowned,
-    /// `only` in `Cargo.toml` does not list it.
+    /// Not listed in `only` in `Cargo.toml`.
     Unlisted,
     /// The group belongs to another project.
     Foreign(&'static str),
-    /// A sign in the source suggests that another project defines it.
+    /// The source contains hints that another project defines it.
     Seems(Sign),
     /// It has `schema = "disabled"`, and no derive provides a schema.
     NoSchema,
@@ -262,7 +262,7 @@ pub(crate) enum Skipped {
 pub(crate) struct SerdeDerives {
     pub(crate) writes: bool,
     pub(crate) reads: bool,
-    /// A derive that changes the format from what the fields and variants suggest.
+    /// A derive whose format differs from what the fields and variants suggest.
     pub(crate) other: Option<&'static str>,
 }
 
@@ -308,7 +308,7 @@ pub(crate) struct ValueItem {
     pub(crate) type_parameters: Vec<String>,
     /// The type behind `Self`.
     pub(crate) self_type: Option<TypeRef>,
-    /// The items that the body declares; `None` if some of them cannot be read.
+    /// The items declared in the body; `None` if some of them cannot be read.
     pub(crate) local: Option<LocalItems>,
     /// The source text of the function body or of the constant's value.
     pub(crate) body: Box<str>,
@@ -332,7 +332,7 @@ pub(crate) struct FunctionItem {
     pub(crate) start: u32,
 }
 
-/// The items that a function body declares.
+/// The items declared in a function body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LocalItems {
     None,
@@ -371,7 +371,7 @@ pub(crate) struct Associated {
     pub(crate) value: ValueId,
 }
 
-/// A kind and its plural, which is computed once.
+/// A kind and its plural, which is computed only once.
 pub(crate) struct OwnKind<'a> {
     pub(crate) kind: &'a CustomResource,
     pub(crate) plural: String,

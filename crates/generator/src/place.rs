@@ -15,7 +15,7 @@ pub(crate) struct Place {
     pub(crate) span: Span,
 }
 
-/// The paths of files. A path has one index even if two targets include the file.
+/// The paths of files. A path has a single index even if two targets include the file.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     paths: Vec<String>,

@@ -1,6 +1,6 @@
 //! Collects diagnostics together with the outputs that they affect.
 //!
-//! An error prevents the outputs that it affects. While the schema of a kind is built, all errors
+//! An error prevents the outputs that it affects. While a kind's schema is being built, all errors
 //! affect that kind. Schemas are shared between kinds, so a cache stores the errors along with the
 //! schema ([`Report::errors_since`]) and adds them to each further kind that uses it
 //! ([`Report::charge`]).
@@ -21,14 +21,14 @@ use crate::{Diagnostic, FileRange, advice};
 /// A diagnostic at a place in a file that has been read.
 pub(crate) type PlacedDiagnostic = rbuilder_diagnostic::Diagnostic<Place>;
 
-/// What a diagnostic affects.
+/// The outputs that a diagnostic affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Concern {
     /// All outputs.
     Run,
     /// The outputs that combine markers from all sources: the roles and the webhook configurations.
     Markers,
-    /// Part of the source, such as a type. The error is charged to whatever uses that part.
+    /// Part of the source, such as a type. The error is charged to everything that uses that part.
     Part,
     /// The CRD of a kind, by the kind's position in the run.
     Kind(usize),
@@ -61,16 +61,16 @@ pub(crate) struct Report {
     /// Directories of packages that the user cannot edit.
     sealed: Vec<String>,
     list: Vec<Entry>,
-    /// What new diagnostics affect.
+    /// The outputs that new diagnostics affect.
     concern: Concern,
     /// Errors in the order in which they were added or charged.
     log: Vec<ErrorId>,
-    /// Everything that an error affects.
+    /// Everything affected by an error.
     held_back: BTreeSet<Concern>,
-    /// The version of kube that help is written for; `None` for the newest.
+    /// The version of kube for which help is written; `None` for the newest.
     kube: Option<KubeRelease>,
     levels: Levels,
-    /// The warnings that the source leaves out.
+    /// The warnings suppressed in the source.
     allows: Allows,
 }
 
@@ -115,13 +115,13 @@ impl Report {
         folders.find(|folder| is_within(folder, path)).map(String::as_str)
     }
 
-    /// Leaves out warnings from now on. `is_checked` is whether the run finds all warnings about the
-    /// item.
+    /// Suppresses warnings from now on. `is_checked` indicates whether the run finds all warnings
+    /// about the item.
     pub(crate) fn allow(&mut self, file: FileId, allow: &Allow, is_checked: bool) {
         self.allows.add(self.files.path(file), allow, is_checked);
     }
 
-    /// Reports codes in `allow(…)` without effect. Unused ones are reported only if the run is
+    /// Reports codes in `allow(…)` without effect. Unused codes are only reported if the run is
     /// complete. An error about them affects no output.
     pub(crate) fn check_allows(&mut self, is_complete: bool) {
         let outer = self.set_concern(Concern::Part);
@@ -133,7 +133,7 @@ impl Report {
         self.set_concern(outer);
     }
 
-    /// Takes the warnings that the source leaves out.
+    /// Takes the warnings suppressed in the source.
     pub(crate) fn take_allows(&mut self) -> Allows {
         std::mem::take(&mut self.allows)
     }
@@ -169,7 +169,7 @@ impl Report {
         self.kube = kube;
     }
 
-    /// Sets what further diagnostics affect and returns the previous value.
+    /// Sets the outputs that further diagnostics affect and returns the previous value.
     pub(crate) fn set_concern(&mut self, concern: Concern) -> Concern {
         std::mem::replace(&mut self.concern, concern)
     }
@@ -184,7 +184,7 @@ impl Report {
         self.log[count..].to_vec()
     }
 
-    /// Records that errors also affect what is being built now.
+    /// Records that errors also affect the output that is being built.
     pub(crate) fn charge(&mut self, errors: &[ErrorId]) {
         for id in errors {
             self.list[id.0].concerns.insert(self.concern);
@@ -230,7 +230,7 @@ impl Report {
         })
     }
 
-    /// Adds diagnostics of `rbuilder-syntax` for a file.
+    /// Adds diagnostics from `rbuilder-syntax` for a file.
     pub(crate) fn add_all(
         &mut self,
         file: FileId,
@@ -256,7 +256,7 @@ impl Report {
         self.push(diagnostic);
     }
 
-    /// Adds an error; an empty `help` stands for none.
+    /// Adds an error; an empty `help` means no help.
     pub(crate) fn error(&mut self, place: Place, message: impl Into<String>, help: &str) {
         let help = (!help.is_empty()).then(|| help.to_owned());
         self.add(PlacedDiagnostic::error(place, message).maybe_help(help));
@@ -271,8 +271,9 @@ impl Report {
         self.add(PlacedDiagnostic::note(place, message));
     }
 
-    /// Returns the diagnostics sorted by place, with what each affects. Duplicates are merged: an
-    /// item in two targets is read twice, and a type that two kinds use is reported for each.
+    /// Returns the diagnostics sorted by place, along with the affected outputs. Duplicates are
+    /// merged: an item in two targets is read twice, and a type used by two kinds is reported for
+    /// each.
     pub(crate) fn into_sorted(mut self) -> Vec<(Diagnostic, BTreeSet<Concern>)> {
         if let Some(kube) = self.kube {
             for Entry { diagnostic, .. } in &mut self.list {

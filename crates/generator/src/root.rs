@@ -1,4 +1,4 @@
-//! The schema of a whole object: spec and status together with the fields that every object has.
+//! The schema of an entire object: spec and status together with the fields that every object has.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ Cannot be updated.
 In CamelCase.
 More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 
-/// Builds the schema of the object from those of spec and status.
+/// Builds the object's schema from the schemas of spec and status.
 pub(crate) fn root_schema(
     resource: &CustomResource,
     spec: &Arc<Schema>,
@@ -50,8 +50,8 @@ pub(crate) fn root_schema(
     add_stated_keys(resource, root)
 }
 
-/// Returns the schema of the object as a field of another type. The API server sets no `metadata`
-/// there, and serde requires it.
+/// Returns the schema of the object as a field of another type. The API server does not set
+/// `metadata` there, but serde requires it.
 pub(crate) fn embedded_schema(
     resource: &CustomResource,
     spec: &Arc<Schema>,
@@ -63,7 +63,7 @@ pub(crate) fn embedded_schema(
 }
 
 /// Merges the keys of `root_schema` into the root. Properties, required fields and rules are added
-/// to the existing ones. Other keys replace them.
+/// to the existing ones. Other keys are replaced.
 fn merge_keys(mut root: Schema, keys: &Schema) -> Schema {
     let fields = keys.properties.iter();
     root.properties
@@ -80,7 +80,7 @@ fn merge_keys(mut root: Schema, keys: &Schema) -> Schema {
     root
 }
 
-/// Completes a schema that the program defines for the whole object.
+/// Completes a schema that the program defines for the entire object.
 pub(crate) fn complete_root(resource: &CustomResource, mut root: Schema) -> Schema {
     if let Some(doc) = &resource.doc {
         root.description = Some(doc.as_str().into());
@@ -122,7 +122,7 @@ fn add_object_fields(root: &mut Schema) {
     }
 }
 
-/// Applies the options that concern the schema of every kind.
+/// Applies the options that affect every kind's schema.
 pub(crate) fn apply_options(root: &mut Schema, options: &Options) {
     if options.embedded_object_meta {
         // The API server knows the schema of the root's own metadata.

@@ -1,17 +1,17 @@
-//! Signs that a kind belongs to another project.
+//! Hints that a kind belongs to another project.
 
-/// A sign that a kind belongs to another project.
+/// A hint that a kind belongs to another project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Sign {
     /// kopium generated the type from an existing CRD.
     Generated,
-    /// A comment above the type or at the beginning of the file says so.
+    /// Stated in a comment above the type or at the beginning of the file.
     Said,
     /// The group belongs to the Kubernetes community.
     Reserved,
-    /// The program makes CRDs of other kinds, but never of this kind.
+    /// The program creates CRDs of other kinds, but never of this kind.
     NeverMade,
-    /// The program makes CRDs for or reconciles kinds of other groups, but none of this group.
+    /// The program creates CRDs for or reconciles kinds in other groups, but none in this group.
     OnlyRead,
 }
 

@@ -1,4 +1,4 @@
-//! Access to source files. The generator asks for the files that it needs, and the caller reads
+//! Access to source files. The generator requests the files that it needs, and the caller reads
 //! them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,42 +8,42 @@ use memchr::memmem;
 
 /// Provides files by path.
 ///
-/// Paths are relative to the current folder of the command and use `/` as separator. Paths of path
+/// Paths are relative to the command's current folder and use `/` as separator. Paths of path
 /// dependencies may start with `../` or be absolute.
 ///
-/// The generator asks for a file when it needs it, and never twice for the same purpose, so an
+/// The generator requests a file when it needs it, and never twice for the same purpose, so an
 /// implementation can read lazily. It must return the same result for the same path during a run.
 pub trait Sources: Sync {
     /// Returns the text of a file, or `None` if it does not exist.
     ///
     /// # Errors
-    /// If the file exists but cannot be read. The error is a phrase with the reason.
+    /// Returns an error if the file exists but cannot be read. The error is a phrase with the
+    /// reason.
     fn text(&self, path: &str) -> Result<Option<Arc<str>>, String>;
 
-    /// Returns all Rust files below a folder, sorted by path. Leaves out hidden folders and nested
+    /// Returns all Rust files below a folder, sorted by path. Skips hidden folders and nested
     /// packages. Returns an empty list if the folder does not exist.
     ///
     /// # Errors
-    /// If a folder cannot be read. The error is a phrase with the reason.
+    /// Returns an error if a folder cannot be read. The error is a phrase with the reason.
     fn rust_files(&self, folder: &str) -> Result<Vec<String>, String>;
 
     /// Returns the names of the direct subfolders of a folder, sorted. Returns an empty list if the
     /// folder does not exist.
     ///
     /// # Errors
-    /// If the folder cannot be read. The error is a phrase with the reason.
+    /// Returns an error if the folder cannot be read. The error is a phrase with the reason.
     fn folders(&self, folder: &str) -> Result<Vec<String>, String>;
 
-    /// Makes the text files of a published package available below a folder, which starts with
-    /// [`REGISTRY`]. Other methods must answer for such folders from the archive, never from the
-    /// disk.
+    /// Makes the text files in a published package available below a folder, which starts with
+    /// [`REGISTRY`]. Other methods must serve such folders from the archive, never from the disk.
     ///
     /// # Errors
-    /// If there is no archive with this checksum, or it cannot be read.
+    /// Returns an error if there is no archive with this checksum, or if it cannot be read.
     fn open_archive(&self, folder: &str, archive: &Archive<'_>) -> Result<(), ArchiveError>;
 
     /// Returns the given CRD names, such as `cups.example.com`, that occur in a manifest or
-    /// template of the repository. Tests are ignored. Called at most once, and only if the source
+    /// template in the repository. Tests are ignored. Called at most once, and only if the source
     /// does not show which project the kinds belong to.
     fn find_committed_crds(&self, _names: &BTreeSet<String>) -> BTreeSet<String> {
         BTreeSet::new()
@@ -54,10 +54,10 @@ pub trait Sources: Sync {
 /// because archives are identified by their checksum.
 pub const REGISTRY: &str = "<registry>";
 
-/// The published archive of a package, as `Cargo.lock` names it.
+/// The published archive of a package, as identified in `Cargo.lock`.
 #[derive(Clone, Copy, Debug)]
 pub struct Archive<'a> {
-    /// The name of the package. Consists of letters, digits, `-` and `_`.
+    /// The package name. Consists of letters, digits, `-` and `_`.
     pub name: &'a str,
     /// The version. Does not contain `/`.
     pub version: &'a str,
@@ -152,7 +152,7 @@ impl Sources for SourceSet {
         Ok(names.into_iter().map(str::to_owned).collect())
     }
 
-    /// Succeeds if the set has any file of the archive.
+    /// Succeeds if the set contains any file from the archive.
     fn open_archive(&self, folder: &str, _: &Archive<'_>) -> Result<(), ArchiveError> {
         match self.below(folder).next() {
             Some(_) => Ok(()),
@@ -218,7 +218,7 @@ fn normalize(path: &str) -> String {
     format!("{root}{}", parts.join("/"))
 }
 
-/// Returns true if a word is in the text of a file. Files are long and searched for several words,
+/// Returns true if a file's text contains a word. Files are long and searched for several words,
 /// which takes a fraction of the time that `str::contains` does.
 pub(crate) fn is_in_file(word: &str, text: &str) -> bool {
     memmem::find(text.as_bytes(), word.as_bytes()).is_some()

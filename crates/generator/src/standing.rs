@@ -34,7 +34,7 @@ pub enum StandingMarker {
     },
     /// `#[rbac(…)]`.
     Rule(RbacRule),
-    /// `#[webhook(…)]`, with the names of the types in the signature of its handler.
+    /// `#[webhook(…)]`, with the names of the types in its handler's signature.
     Webhook(Box<Webhook>, Vec<String>),
     /// A marker that cannot be parsed, with the text of its file.
     Hidden(MarkKind, Arc<str>),

@@ -2,7 +2,7 @@
 //!
 //! A manifest may lose an entry by mistake: a missing `mod` line, a disabled feature, or a package
 //! that is no longer listed. So before anything is removed, all available source is searched for
-//! the marker of the entry. This is slower than a run, and only necessary when something would be
+//! the entry's marker. This is slower than a run, and only necessary when something would be
 //! removed.
 
 use std::collections::BTreeSet;
@@ -142,7 +142,7 @@ fn rust_files(sources: &dyn Sources, options: &Options, read: &BTreeSet<String>)
             if depth >= MAX_DEPTH || seen.len() >= MAX_FOLDERS || !seen.insert(inner.clone()) {
                 continue;
             }
-            // `rust_files` is recursive, but leaves out nested packages.
+            // `rust_files` is recursive, but skips nested packages.
             let is_package = matches!(sources.text(&join(&inner, "Cargo.toml")), Ok(Some(_)));
             if depth == 0 || is_package {
                 files.extend(sources.rust_files(&inner).unwrap_or_default());

@@ -256,7 +256,7 @@ fn storage_advice_depends_on_kube_version() {
 fn annotation_advice_depends_on_kube_version() {
     let approved = include_str!("advice/approved.rs");
     let lines = approved.lines().filter(|line| !line.contains("annotation("));
-    // The program calls `crd()`, so the kind is its own.
+    // The program calls `crd()`, so the kind belongs to it.
     let without: Vec<&str> = lines.chain(["pub fn print() { Sample::crd(); }"]).collect();
     let without = without.join("\n");
     let add = "or add `#[kube(annotation(\"api-approved.kubernetes.io\", \"https://…\"))]`";

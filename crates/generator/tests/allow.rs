@@ -1,4 +1,4 @@
-//! `allow(…)` leaves out warnings within the item with the marker, and nothing else.
+//! `allow(…)` suppresses warnings within the item with the marker, and nothing else.
 
 use rbuilder_generator::codes::Code;
 use rbuilder_generator::{Diagnostic, Levels, Options, Product, Severity, SourceSet, generate};
@@ -156,7 +156,7 @@ fn codes_without_a_warning_are_reported() {
         ..Options::default()
     };
     assert_eq!(run(&kind("#[crd(allow(RB0306, RB0309))]", ""), &options), []);
-    // Changes of CRDs are known to the command.
+    // The command knows about changes to CRDs.
     check(&kind("#[crd(allow(RB0306, RB0803))]", ""), &[]);
 }
 

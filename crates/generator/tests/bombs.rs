@@ -42,7 +42,7 @@ fn check_error(generated: &Generated, message: &str) {
     assert!(error.message.contains(message), "{error:#?}");
 }
 
-/// Creates `LEVELS + 1` items, each from its level and the name of the next item. The last one uses
+/// Creates `LEVELS + 1` items, each from its level and the next item's name. The last one uses
 /// `leaf` instead.
 fn chain(leaf: &str, item: impl Fn(usize, &str) -> String) -> String {
     let mut items = String::new();

@@ -1,4 +1,4 @@
-//! Snapshot tests of whole packages: `tests/cases/<name>/in/**` is the source, `out/**` contains
+//! Snapshot tests of entire packages: `tests/cases/<name>/in/**` is the source, `out/**` contains
 //! the manifests and `stderr` the diagnostics.
 //!
 //! `SNAPSHOTS=overwrite cargo test -p rbuilder-generator --test suite cases::` updates the

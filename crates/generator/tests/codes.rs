@@ -1,5 +1,5 @@
-//! The codes of messages: each example has the diagnostic that it is about, and each message of the
-//! golden cases has a code.
+//! The codes of messages: each example causes the diagnostic that it is about, and each message in
+//! the golden cases has a code.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -104,7 +104,7 @@ fn every_message_of_the_golden_cases_has_a_code() {
     );
 }
 
-/// The parser of markers knows the codes without the table.
+/// The marker parser knows the codes without the table.
 #[test]
 fn parser_knows_all_codes() {
     let known: Vec<String> = rbuilder_syntax::codes().collect();

@@ -1,4 +1,4 @@
-//! Attributes of kinds, checked against what the API server does with them.
+//! Attributes of kinds, compared with the API server's behavior.
 
 use crate::support;
 

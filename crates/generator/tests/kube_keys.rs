@@ -1,4 +1,4 @@
-//! The attributes of a kind as kube-derive 5.0 reads them: derived names, and schemas from
+//! The attributes of a kind as parsed by kube-derive 5.0: derived names, and schemas from
 //! elsewhere.
 
 use crate::support;

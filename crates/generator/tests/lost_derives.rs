@@ -1,5 +1,5 @@
-//! A derive that is removed while the attributes stay is reported, before a CRD is lost or another one
-//! than the program has is written.
+//! A derive that is removed while the attributes stay is reported, before a CRD is lost or differs
+//! from the program's own.
 
 use rbuilder_generator::{Generated, Options, SourceSet, generate};
 

@@ -6,8 +6,8 @@
 //! [`EXCEPTIONS`](exceptions::EXCEPTIONS); unused entries fail the test. `cargo xtask mutations`
 //! records the responses.
 //!
-//! If rbuilder may reject a case, the tables contain the manifest to send. So the case can be sent
-//! again after rbuilder has learned to reject its source.
+//! If rbuilder may reject a case, the tables contain the manifest to send. So the case can still be
+//! sent after rbuilder has learned to reject its source.
 
 #[path = "mutations/corpus/mod.rs"]
 mod corpus;
@@ -257,10 +257,10 @@ fn every_message_has_a_code() {
     );
 }
 
-/// Cases in which the generator finds a second mistake only without the first.
+/// Cases in which the generator only finds a second mistake without the first.
 const HIDING: &[&str] = &["key/marker-among-keys"];
 
-/// A replacement corrects the mistake of its message, and makes no other.
+/// A replacement corrects the mistake in its message, and introduces no other.
 #[test]
 fn replacements_correct_their_mistakes() {
     let texts = |said: &[Diagnostic]| -> BTreeMap<String, usize> {

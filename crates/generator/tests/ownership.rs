@@ -1,4 +1,4 @@
-//! Kinds of other projects get no CRD by default. A note has the line that changes this.
+//! Kinds of other projects get no CRD by default. A note contains the line that changes this.
 
 use rbuilder_generator::{Generated, Options, SourceSet, generate};
 
@@ -26,7 +26,7 @@ fn run(files: &[(&str, &str)], options: &Options) -> Generated {
     generate(&sources, options)
 }
 
-/// Checks which kinds have a CRD, and the words of the note. `note` is empty if there is none.
+/// Checks which kinds get a CRD, and words in the note. `note` is empty if there is none.
 #[track_caller]
 fn check(files: &[(&str, &str)], expected: &[&str], note: &str) {
     check_with(files, &Options::default(), expected, note);

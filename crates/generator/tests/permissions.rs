@@ -44,7 +44,7 @@ fn show(said: &[Diagnostic]) -> Vec<String> {
 
 /// Returns the missing permissions as `verbs resource` and the notes.
 fn check(source: &str, expected: &[&str]) {
-    // A rule that is needed by nothing but `register`, so that the rules are compared.
+    // A rule that only `register` needs, so that the rules are compared.
     let source = format!(
         "#[rbac(groups = \"events.k8s.io\", resources = \"events\", verbs = [\"create\", \"patch\"])]\n\
          pub fn register(manager: Manager, cups: Controller<Cup, ()>) -> Manager {{ manager.controller(cups) }}\n{source}"
@@ -61,7 +61,7 @@ fn check(source: &str, expected: &[&str]) {
         .collect();
     found.sort();
     assert_eq!(found, expected, "{source}\n{:#?}", show(&said));
-    // The markers of the warnings are accepted, and nothing is missing with them.
+    // The markers in the warnings are accepted, and complete.
     let markers: Vec<&str> = said
         .iter()
         .filter(|said| said.severity == Severity::Warning)
@@ -182,12 +182,12 @@ fn permissions_are_read_from_types() {
         (format!("{reconcile} {{ let api: Api<Pod> = Api::namespaced(ctx.client(), \"a\"); api.list(&p).await?; Ok(()) }}"), &[pods]),
         (format!("{reconcile} {{ let api = Api::<Pod>::all(ctx.client()); read(&api).await }} async fn read(api: &Api<Pod>) -> Result<()> {{ api.list(&p).await?; Ok(()) }}"), &[pods]),
         ("struct Reader { pods: Api<Pod> } impl Reader { async fn read(&self) { self.pods.list(&p).await; } }".into(), &[pods]),
-        // What a type dereferences to has the fields and the methods.
+        // Fields and methods of the type that a type dereferences to.
         ("struct Inner { pods: Api<Pod> } struct Outer { inner: Inner } impl std::ops::Deref for Outer { type Target = Inner; fn deref(&self) -> &Self::Target { &self.inner } } async fn f(outer: Outer) { outer.pods.list(&p).await; }".into(), &[pods]),
         ("struct Pods { api: Api<Pod> } impl std::ops::Deref for Pods { type Target = Api<Pod>; fn deref(&self) -> &Api<Pod> { &self.api } } async fn f(of: Pods) { of.list(&p).await; }".into(), &[pods]),
         ("struct A { b: B } struct B { a: Box<A> } impl std::ops::Deref for A { type Target = B; fn deref(&self) -> &B { &self.b } } impl std::ops::Deref for B { type Target = A; fn deref(&self) -> &A { &self.a } } async fn f(a: A) { a.pods.list(&p).await; a.read().await; }".into(), &[]),
         ("async fn evict(pods: Api<Pod>) { pods.evict(\"a\", &p).await; pods.get_subresource(\"resize\", \"a\").await; }".into(), &["missing create on pods/eviction", "missing get on pods/resize"]),
-        // Generic functions, once for each type that they are called with.
+        // Generic functions, once for each type with which they are called.
         ("async fn read<K: Resource>(api: &Api<K>) { api.list(&p).await; } async fn f(pods: Api<Pod>, nodes: Api<Node>) { read(&pods).await; read(&nodes).await; }".into(), &["missing list on nodes", pods]),
         // Controllers: functions, closures, and watches.
         ("fn c(cups: Controller<Cup, ()>) -> Controller<Cup, ()> { cups.watches(|pod: &Pod, _| vec![]).watch(Watch::<Secret>::owned()).watch(Watch::mapped(map)).finalizer(\"a\", f) } fn map(node: &Node, ctx: &Ctx<()>) -> Vec<Cup> { vec![] }".into(), &["missing list, watch on nodes", "missing list, watch on pods", "missing list, watch on secrets", "missing patch on cups.g.example.com"]),
@@ -195,10 +195,10 @@ fn permissions_are_read_from_types() {
         // Other clusters do not matter.
         ("async fn f(ctx: Ctx<State>, pod: Pod) { ctx.in_cluster(&ctx.edge).delete(&pod).await; } struct State { edge: rbuilder::Cluster }".into(), &[]),
         ("async fn f(edge: rbuilder::Cluster) { Api::<Pod>::all(edge.client()).list(&p).await; }".into(), &[]),
-        // What cannot be told is said.
+        // Unknown permissions are reported.
         ("async fn f(ctx: Ctx<()>) { ctx.delete(&*unknown()).await; }".into(), &["cannot tell the kind for which delete needs delete, so this is not compared with the role"]),
         ("async fn f(api: Api<DynamicObject>) { api.list(&p).await; }".into(), &["the kind for which list needs list is known only at run time, so this is not compared with the role"]),
-        // Tests are no part of the program.
+        // Tests are not part of the program.
         ("#[cfg(test)] mod tests { async fn f(pods: Api<Pod>) { pods.list(&p).await; } }".into(), &[]),
     ] {
         check(&source, expected);
@@ -290,7 +290,7 @@ fn derived_marker_grants_what_the_code_needs() {
     );
 }
 
-/// A project that uses kube and not the library.
+/// A project that only uses kube, without the library.
 const KUBE_PROJECT: &str = "use std::sync::Arc;\n\
 use k8s_openapi::api::apps::v1::Deployment;\n\
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};\n\

@@ -1,4 +1,4 @@
-//! Roles from rules: the rows of controller-gen's own tests, and properties such as that no
+//! Roles from rules: the rows in controller-gen's own tests, and properties such as that no
 //! permission is lost or added between the markers and the YAML.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -347,8 +347,8 @@ fn read_role(role: &Value) -> (String, Vec<RbacRule>) {
     (format!("{} {name}", text(&role["kind"])), rules.collect())
 }
 
-/// All rows in one package, as in controller-gen's test. The seven documents and their rules are in
-/// this order, whatever the order of the markers.
+/// All rows in a single package, as in controller-gen's test. The seven documents and their rules
+/// are in this order, whatever the order of the markers.
 #[test]
 fn generates_roles_like_controller_gen() {
     let rows = [

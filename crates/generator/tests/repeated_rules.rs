@@ -1,4 +1,4 @@
-//! The same CEL rule twice on a value. Server-side apply uses the expression as list key and
+//! The same CEL rule twice on a value. Server-side apply uses the expression as the list key and
 //! rejects such CRDs.
 
 use rbuilder_generator::{Options, SourceSet, generate};

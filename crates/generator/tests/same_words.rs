@@ -13,7 +13,7 @@ use rbuilder_generator::{Options, Severity, SourceSet, generate};
 const CARGO_TOML: &str =
     "[package]\nname = \"ui\"\nedition = \"2024\"\n\n[dependencies]\nrbuilder-derive = \"0.1\"\n";
 
-/// An error as both report it.
+/// An error as reported by both.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Said {
     line: usize,
@@ -41,7 +41,7 @@ fn compiler_and_generator_report_the_same_errors() {
     }
 }
 
-/// Parses rustc's output: `error: message`, help on lines of its own, then ` --> file:line:column`.
+/// Parses rustc's output: `error: message`, help on separate lines, then ` --> file:line:column`.
 fn compiler(stderr: &str) -> Vec<Said> {
     let mut said = Vec::new();
     let (mut message, mut help) = (String::new(), None);

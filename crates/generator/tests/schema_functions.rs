@@ -371,7 +371,8 @@ fn implementations() {
     assert_eq!(said[0].0, "`OneOrMany` does not derive a schema");
 }
 
-/// A field with a `schema_with` function is required unless it has a default, whatever its type.
+/// A field with a `schema_with` function is required unless it has a default, no matter what its
+/// type is.
 #[test]
 fn presence_with_schema_functions() {
     let found = spec(

@@ -77,8 +77,8 @@ fn generated(name: &str) -> (Schema, Vec<String>) {
     (schema.unwrap_or_else(|| panic!("{name} has no schema")), warnings)
 }
 
-/// Creates a random value that the API server may store. It has fields from the schema, and unknown
-/// fields where the schema preserves them.
+/// Creates a random value that the API server may store. It contains fields from the schema, and
+/// unknown fields where the schema preserves them.
 fn value(schema: &Schema, random: &mut Random) -> Value {
     if !schema.enumeration.is_empty() {
         return schema.enumeration[random.below(schema.enumeration.len())].clone();

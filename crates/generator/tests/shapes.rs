@@ -1,5 +1,5 @@
-//! Every kind of value in Rust and serde with its schema, one row each. The twin test of the
-//! library compiles the same types.
+//! Every kind of value in Rust and serde with its schema, one row each. The library's twin test
+//! compiles the same types.
 
 use crate::support;
 
@@ -21,13 +21,13 @@ fn check(field: &str, items: &str, expected: (Value, Presence)) {
     assert_eq!(is_required, expected.1 == Presence::Required, "{field} {items}");
 }
 
-/// Checks the schema of a type by a required field `a`.
+/// Checks a type's schema using a required field `a`.
 #[track_caller]
 fn shape(ty: &str, items: &str, expected: Value) {
     check(&format!("a: {ty}"), items, (expected, Presence::Required));
 }
 
-/// Checks the schema of the whole spec.
+/// Checks the schema of the entire spec.
 #[track_caller]
 fn whole(fields: &str, items: &str, expected: Value) {
     assert_eq!(spec(fields, items), Ok(expected), "{fields} {items}");

@@ -178,7 +178,7 @@ pub mod versioned {
 }
 "##;
 
-/// Items outside of the versioned module.
+/// Items outside the versioned module.
 const AROUND: &str = "
 const MAX: u32 = 1 << 12;
 type Old = i32;
@@ -344,7 +344,7 @@ fn unsorted_versions_are_read_in_their_order() {
     assert_eq!(sorted.files, unsorted.files);
 }
 
-/// Returns the messages about a kind with one versioned field or variant.
+/// Returns the messages about a kind with a single versioned field or variant.
 fn said_about(item: &str) -> Vec<String> {
     let found = run(&format!(
         "#[versioned(version(name = \"v1alpha1\"), version(name = \"v1\"))]\nmod versioned {{\n\
@@ -497,7 +497,7 @@ fn large_modules_are_an_error() {
     );
 }
 
-/// A kind in two versions, whose macro is on the struct itself.
+/// A kind in two versions, with the macro on the struct itself.
 fn bare(arguments: &str) -> String {
     format!(
         "#[derive({DERIVES})]\npub struct Lid {{ pub tight: bool }}\n\

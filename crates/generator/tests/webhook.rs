@@ -1,5 +1,5 @@
 //! Webhook configurations from markers, following controller-gen's own tests row by row. The
-//! markers here state everything; `cases/webhooks` covers what is derived from the handler's type.
+//! markers here are explicit; `cases/webhooks` covers what is derived from the handler's type.
 
 use rbuilder_generator::{Generated, Options, SourceSet, generate, yaml};
 use serde_json::{Value, json};
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 const CARGO_TOML: &str =
     "[package]\nname = \"operator\"\nedition = \"2024\"\n\n[dependencies]\nrbuilder = \"0.1\"\n";
 
-/// Arguments that all markers in the rows share.
+/// Arguments shared by all markers in the rows.
 const RULE: &str = "groups = \"testdata.example.com\", versions = \"v1\", resources = \"cronjobs\"";
 
-/// Returns a function with these markers, in which `#` stands for [`RULE`].
+/// Returns a function with these markers, in which `#` is replaced with [`RULE`].
 fn handler(markers: &[&str]) -> String {
     let markers: String = markers
         .iter()
@@ -253,7 +253,7 @@ fn webhooks_are_sorted_by_name() {
     }
 }
 
-/// A module of two targets has one webhook.
+/// A module included in two targets has a single webhook.
 #[test]
 fn module_of_two_targets_has_one_webhook() {
     let shared = handler(&["validating, #, name = \"a.b.c\", path = \"/v\""]);

@@ -71,7 +71,7 @@ fn passed_struct_is_read_as_written() {
                 ADDS.replace("#[derive(Cus", &format!("{KUBE}#[derive(Cus"))
             ),
         )],
-        // All attributes are in the call, which has several items.
+        // All attributes are in the call, which contains several items.
         vec![(
             "src/lib.rs",
             format!(
@@ -119,7 +119,7 @@ fn other_macros_stay_errors() {
             inside,
         ),
         (ADDS.replace("($(#[$m", "(x) => {}; ($(#[$m"), inside),
-        // Two macros of one name.
+        // Two macros with the same name.
         (
             format!("{ADDS}mod other {{ {} }}", ADDS.replace("camelCase", "lowercase")),
             "this macro may hide a kind; rbuilder does not expand macros",
@@ -192,7 +192,7 @@ fn calls_of_macros_that_define_kinds_are_reported() {
         .map(|(_, at)| at.split('{').next().unwrap_or_default().trim())
         .collect();
     assert_eq!(places, ["both!", "kind!"]);
-    // Without a call in place of an item, the definition has the error.
+    // Without a call in place of an item, the definition gets the error.
     let inside = format!("wrap! {{ {calls} }}\nfn f() {{ {calls} }}\n");
     let said = said_about(&format!("{USES}{NESTED}{inside}{OTHERS}"));
     let place = "CustomResource".to_owned();

@@ -79,7 +79,7 @@ impl File {
         table_at(self.root(), key)
     }
 
-    /// Creates an error at an item, or for the whole file if `at` is `None`.
+    /// Creates an error at an item, or for the entire file if `at` is `None`.
     pub(super) fn error(&self, at: Option<&Item>, message: impl Into<String>, help: &str) -> Diagnostic {
         let range = at.and_then(Item::span).unwrap_or(0..0);
         manifest_error(&self.path, range, message).maybe_help((!help.is_empty()).then(|| help.to_owned()))

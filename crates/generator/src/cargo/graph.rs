@@ -2,7 +2,7 @@
 //!
 //! Features follow Cargo's rules: a feature enables other features, optional dependencies and
 //! features of dependencies, and the requests of all dependents are unified. Dependencies from a
-//! registry or from git stay unread until [`Published`](super::Published) loads them.
+//! registry or from git are not read until [`Published`](super::Published) loads them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -37,13 +37,13 @@ pub(super) struct Graph<'a> {
     pub(super) nodes: Vec<Node>,
     by_folder: BTreeMap<String, Index>,
     pub(super) files: Files<'a>,
-    /// Enabled features that are yet to be expanded.
+    /// Enabled features that have yet to be expanded.
     pub(super) open: Vec<(Index, String)>,
 }
 
 pub(super) struct Node {
     pub(super) file: Rc<File>,
-    /// The entry in `Cargo.lock` of a package from a registry or from git.
+    /// The `Cargo.lock` entry of a package from a registry or from git.
     pub(super) locked: Option<LockId>,
     root: Option<Rc<File>>,
     features: BTreeSet<String>,
@@ -52,7 +52,7 @@ pub(super) struct Node {
     library: Option<targets::Library>,
 }
 
-/// A dependency as the manifest and its workspace declare it.
+/// A dependency as declared in the manifest and its workspace.
 pub(super) struct Wanted {
     /// The name of the package, which may differ from the key.
     pub(super) package: String,
@@ -63,7 +63,7 @@ pub(super) struct Wanted {
     pub(super) requirement: Option<String>,
     /// Whether the package comes from a registry or from git, and its types are not built in.
     pub(super) is_locked: bool,
-    /// Whether the dependency is for targets other than Linux only.
+    /// Whether the dependency only applies to targets other than Linux.
     pub(super) is_elsewhere: bool,
     optional: bool,
     /// The requested features, including `default` unless the dependency disables it.
@@ -154,7 +154,7 @@ impl<'a> Graph<'a> {
         index
     }
 
-    /// Returns the workspace of a package, and only searches for it if the package inherits a key.
+    /// Returns a package's workspace, and only searches for it if the package inherits a key.
     fn root(&mut self, file: &Rc<File>) -> Option<Rc<File>> {
         if file.table("workspace").is_some() {
             return Some(Rc::clone(file));
@@ -176,7 +176,7 @@ impl<'a> Graph<'a> {
         result.map_err(|problem| self.problems.push(problem)).ok()
     }
 
-    /// Enables features of a package and everything that they imply.
+    /// Enables a package's features and everything that they imply.
     pub(super) fn activate(&mut self, index: Index, features: impl IntoIterator<Item = String>) {
         self.open
             .extend(features.into_iter().map(|feature| (index, feature)));
@@ -243,7 +243,7 @@ impl<'a> Graph<'a> {
             .table("features")
             .filter(|features| features.contains_key(feature))
         else {
-            // An optional dependency is an implicit feature unless some feature mentions it as
+            // An optional dependency is an implicit feature unless a feature mentions it as
             // `dep:name`.
             return self.enable(index, feature);
         };
@@ -345,7 +345,7 @@ impl<'a> Graph<'a> {
         own.as_str()
     }
 
-    /// Returns the newest version of a package that the manifests require. This is the fallback for
+    /// Returns the newest version of a package required by any manifest. This is the fallback for
     /// repositories without a `Cargo.lock`.
     pub(super) fn required_release(&self, name: &str) -> Option<(u16, u16)> {
         let own = self.nodes.iter().filter(|node| node.locked.is_none());
@@ -363,8 +363,8 @@ impl<'a> Graph<'a> {
 
     /// Returns the requested features of k8s-openapi.
     ///
-    /// Libraries leave the choice of a Kubernetes version to the final binary and choose one only
-    /// for their tests. Dev-dependencies therefore count only if no other dependency chooses a
+    /// Libraries leave the choice of a Kubernetes version to the final binary and only choose one
+    /// for their tests. Dev-dependencies therefore only count if no other dependency chooses a
     /// version.
     pub(super) fn k8s_openapi(&self) -> K8sOpenapi {
         let mut found = K8sOpenapi::default();
@@ -424,7 +424,7 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Adds the k8s-openapi features that one manifest requests.
+/// Adds the k8s-openapi features requested in a manifest.
 fn add_k8s_openapi(found: &mut K8sOpenapi, file: &File, wanted: &BTreeMap<String, Wanted>) {
     for wanted in wanted.values().filter(|wanted| wanted.package == "k8s-openapi") {
         found.features.extend(wanted.features.iter().cloned());
@@ -486,7 +486,8 @@ fn dependency(key: &str, item: &Item, file: &File, root: Option<&File>) -> Wante
     let package = spec.and_then(|spec| string_at(spec, "package"));
     let name = package.unwrap_or(key);
     let path = spec.and_then(|spec| string_at(spec, "path"));
-    // Crates with built-in schemas are never read: a checkout of `kube` adds nothing to its name.
+    // Crates with built-in schemas are never read, so a checkout of `kube` provides nothing but its
+    // name.
     let is_known = resolve::is_known_crate(&resolve::crate_name(name));
     let path = path.filter(|_| !is_known);
     let requirement = source

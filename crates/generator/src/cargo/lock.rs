@@ -31,7 +31,7 @@ pub(super) struct LockedPackage {
 }
 
 impl Lock {
-    /// Parses a lock file of any format version. The error is a phrase that states the reason.
+    /// Parses a lock file of any format version. The error is a phrase with the reason.
     pub(super) fn parse(text: &str) -> Result<Lock, String> {
         let document = Document::parse(text).map_err(|error| error.message().trim().to_owned())?;
         let mut lock = Lock {
@@ -101,7 +101,7 @@ impl Lock {
     }
 
     /// Returns the package that a dependency resolves to. Renamed dependencies can have the same
-    /// package name; Cargo then uses the newest version that matches the requirement.
+    /// package name; in this case Cargo uses the newest version that matches the requirement.
     pub(super) fn find_dependency(
         &self,
         dependent: LockId,

@@ -1,4 +1,4 @@
-//! The manifest of a package as later stages need it, and the dependency on k8s-openapi.
+//! A package's manifest as needed by later stages, and the dependency on k8s-openapi.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -50,9 +50,9 @@ impl K8sOpenapi {
 
     /// Chooses the Kubernetes minor version.
     ///
-    /// A feature of k8s-openapi takes precedence over `asked`, and `asked` over the newest version
-    /// that the locked k8s-openapi supports. If the catalogue lacks that version, the nearest one
-    /// is used.
+    /// A k8s-openapi feature takes precedence over `asked`, and `asked` over the newest version
+    /// that the locked k8s-openapi supports. If the catalogue lacks that version, the nearest
+    /// version is used.
     pub(crate) fn choose(&self, asked: Option<Minor>) -> MinorChoice {
         let feature = self
             .features
@@ -88,7 +88,7 @@ impl K8sOpenapi {
     }
 }
 
-/// The Kubernetes version that a feature selects.
+/// The Kubernetes version selected by a feature.
 #[derive(Clone, Copy)]
 enum Asked {
     Minor(u8),
@@ -111,7 +111,8 @@ fn exact(minor: Minor) -> MinorChoice {
     }
 }
 
-/// Returns the minor version nearest to `number`. `is_told` adds a remark even if it is `number`.
+/// Returns the minor version nearest to `number`. If `is_told` is set, adds a remark even if it is
+/// equal to `number`.
 fn near(number: u8, why: String, is_told: bool) -> MinorChoice {
     let minor = Minor::nearest(number);
     let is_other = minor.number() != number;

@@ -7,7 +7,7 @@ use super::file::{File, table_at};
 use crate::Diagnostic;
 use std::ops::Range;
 
-/// The keys of the table. The command itself reads those after `serde-defaults`.
+/// The keys of the table. The command itself reads the keys after `serde-defaults`.
 const KEYS: &[&str] = &[
     "only",
     "skip",
@@ -26,9 +26,9 @@ const KEYS: &[&str] = &[
 pub(crate) struct Selection {
     /// The only kinds to generate; `None` selects all.
     pub(crate) only: Option<Vec<NamedKind>>,
-    /// The kinds to leave out.
+    /// The kinds to skip.
     pub(crate) skip: Vec<NamedKind>,
-    /// The features to enable besides the default ones.
+    /// The features to enable in addition to the default ones.
     pub(crate) features: Vec<String>,
     /// Whether the schemas of types that derive schemars' `JsonSchema` contain serde's defaults.
     pub(crate) serde_defaults: bool,

@@ -38,13 +38,13 @@ pub(crate) struct Manifests<'a> {
     pub(crate) packages: Vec<Manifest>,
     pub(crate) k8s_openapi: K8sOpenapi,
     pub(crate) published: Published<'a>,
-    /// The version of kube in `Cargo.lock`, or else the one that the manifests require.
+    /// The version of kube in `Cargo.lock`, or else the version that the manifests require.
     pub(crate) kube: Option<KubeRelease>,
 }
 
 /// Reads the manifests of the selected packages and of their path dependencies.
 ///
-/// Returns `None` after an error, which is in `report`.
+/// Returns `None` after an error, which is added to `report`.
 pub(crate) fn read_manifests<'a>(
     sources: &'a dyn Sources,
     options: &Options,
@@ -73,7 +73,7 @@ pub(crate) fn read_manifests<'a>(
     }
 }
 
-/// What the manifests contain, before any Rust source is read.
+/// The information in the manifests, before any Rust source is read.
 struct Found {
     here: Rc<File>,
     packages: Vec<Manifest>,
@@ -117,7 +117,7 @@ fn find(graph: &mut Graph<'_>, options: &Options) -> Result<Found, Diagnostic> {
     let kube = find_locked(&here, graph, "kube").or_else(|| graph.required_release("kube"));
     let kube = kube.map(|(major, minor)| KubeRelease::new(major, minor));
     let mut packages = graph.manifests(0);
-    // `serde-defaults` applies to path dependencies too: kinds of other packages use their types.
+    // `serde-defaults` also applies to path dependencies: kinds in other packages use their types.
     for (index, manifest) in packages.iter_mut().enumerate() {
         manifest.selection.serde_defaults =
             metadata::read_selection(graph.file(index)).is_ok_and(|read| read.serde_defaults);
@@ -192,7 +192,7 @@ fn members(
     Ok(members)
 }
 
-/// Returns the members that `--package` names, or all members without `--package`.
+/// Returns the members named by `--package`, or all members without `--package`.
 fn choose(
     here: &File,
     members: Vec<Index>,
@@ -218,8 +218,8 @@ fn choose(
 }
 
 /// Activates features: `default`, those in `[package.metadata.rbuilder]` and those on the command
-/// line. `--features name` applies to every selected package that has the feature, `--features
-/// package/name` to that package only.
+/// line. `--features name` applies to every selected package that has the feature,
+/// `--features package/name` only to that package.
 fn turn_on(
     here: &File,
     selected: &[Index],
@@ -284,7 +284,7 @@ fn check_targets(
     {
         return Err(here.error(None, format!("no package has an example `{example}`"), ""));
     }
-    // A workspace member may consist of tests only, so only a single package needs targets.
+    // A workspace member may only consist of tests, so only a single package needs targets.
     if let [index] = selected
         && !found(index)
         && manifests[*index].library.is_none()

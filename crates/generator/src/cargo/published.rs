@@ -1,10 +1,10 @@
 //! Packages from registries and from git, loaded when a kind needs one of their types.
 //!
 //! `Cargo.lock` pins the version and the checksum of each dependency, so the output depends on the
-//! repository alone. The paths of its files start with [`REGISTRY`], which is not a directory on
-//! disk, and [`join`] never leaves it. Any dependent of a package can enable its features, so the
-//! manifests of all dependents are read. The rest of the graph, often hundreds of packages, is not:
-//! it cannot enable features, so reading more of it later cannot change the result.
+//! repository alone. The file paths start with [`REGISTRY`], which is not a directory on disk, and
+//! [`join`] never leaves it. Any dependent of a package can enable its features, so the manifests
+//! of all dependents are read. The rest of the graph, often hundreds of packages, is not: it cannot
+//! enable features, so reading more of it later cannot change the result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -39,7 +39,7 @@ pub(crate) struct Published<'a> {
 /// A loaded package and the manifests that were read for it.
 pub(crate) struct Loaded {
     pub(crate) package: PackageId,
-    /// The new manifests, to be appended to those the caller already has.
+    /// The new manifests, to be appended to those that the caller already has.
     pub(crate) added: Vec<Manifest>,
 }
 
@@ -195,7 +195,7 @@ impl<'a> Published<'a> {
         }
         let mut folder = format!("{REGISTRY}/{name}-{version}");
         if self.is_taken(&folder) {
-            // Another registry has a package with the same name and version.
+            // Another registry contains a package with the same name and version.
             folder = format!("{folder}-{}", checksum.get(..8).unwrap_or(checksum));
         }
         let archive = Archive {

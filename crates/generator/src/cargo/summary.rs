@@ -5,7 +5,7 @@ use super::{targets, workspace};
 use crate::Diagnostic;
 use crate::sources::Sources;
 
-/// The package and the workspace of a directory.
+/// The package and the workspace in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackageSummary {
     /// Name of the package; `None` for a virtual workspace.
@@ -22,11 +22,11 @@ pub struct PackageSummary {
     pub finds_tests: bool,
     /// Whether the directory is the root of a workspace.
     pub is_workspace: bool,
-    /// Directories of the members that the workspace lists.
+    /// Directories of the members listed by the workspace.
     pub members: Vec<String>,
 }
 
-/// Summarizes the package in the directory of the sources; `None` if there is no `Cargo.toml`.
+/// Summarizes the package in the root directory of the sources; `None` if there is no `Cargo.toml`.
 ///
 /// # Errors Fails if a manifest cannot be read or is not TOML.
 pub fn summarize_package(sources: &dyn Sources) -> Result<Option<PackageSummary>, Diagnostic> {

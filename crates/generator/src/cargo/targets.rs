@@ -59,7 +59,7 @@ pub(super) fn find_examples(file: &File, sources: &dyn Sources) -> Result<Vec<(S
 
 /// Cargo's discovery rules for binaries or examples.
 struct Sort {
-    /// The key of their tables.
+    /// The key of the tables.
     key: &'static str,
     /// The directory in which Cargo discovers targets.
     folder: &'static str,
@@ -163,6 +163,6 @@ pub(super) fn is_proc_macro(file: &File) -> bool {
 }
 
 fn is_file(sources: &dyn Sources, path: &str) -> bool {
-    // An unreadable file counts as existing: reading it later reports the error.
+    // An unreadable file is treated as existing: reading it later reports the error.
     sources.text(path).map_or(true, |text| text.is_some())
 }

@@ -12,9 +12,9 @@ use crate::sources::{Sources, join};
 /// The number of parent directories that are searched for a workspace.
 const MAX_ANCESTORS: usize = 32;
 
-/// Returns the workspace of a package that is not itself a workspace root. This is the one that
-/// `package.workspace` names, or else the nearest parent with a `[workspace]` that does not exclude
-/// the package.
+/// Returns the workspace of a package that is not itself a workspace root. This is the workspace
+/// named by `package.workspace`, or else the nearest parent with a `[workspace]` that does not
+/// exclude the package.
 pub(super) fn root_of(file: &File, files: &mut Files<'_>) -> Result<Option<Rc<File>>, Diagnostic> {
     if let Some(named) = file
         .table("package")
@@ -39,7 +39,7 @@ pub(super) fn root_of(file: &File, files: &mut Files<'_>) -> Result<Option<Rc<Fi
     Ok(None)
 }
 
-/// Returns the directories of the members that a root lists. Members by virtue of a path dependency
+/// Returns the directories of the members listed by a root. Members by virtue of a path dependency
 /// are not included.
 pub(super) fn find_members(root: &File, sources: &dyn Sources) -> Result<BTreeSet<String>, Diagnostic> {
     let mut folders = BTreeSet::new();
@@ -125,7 +125,7 @@ fn expand(root: &File, pattern: &str, sources: &dyn Sources) -> Result<Vec<Strin
     Ok(folders)
 }
 
-/// Whether a package belongs to the workspace above it, by Cargo's rules.
+/// Whether a package belongs to the workspace above it, according to Cargo's rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Membership {
     /// The manifest has no `[workspace]`, or excludes the package.

@@ -1,4 +1,4 @@
-//! Classifies attributes of items, and finds where an item with its attributes is.
+//! Classifies item attributes, and finds the location of an item with its attributes.
 
 use rbuilder_reader::grammar::Item;
 use rbuilder_reader::{Attribute, Span, read_derives};

@@ -77,7 +77,7 @@ fn adds_kind(text: &str, cfg: &Cfg) -> bool {
     item.active && !attributes::is_test(&item.attrs) && (!is_type || has_derive(&item.attrs, KIND))
 }
 
-/// Returns the features that the conditions name, such as `a` in `feature = "a"`.
+/// Returns the features mentioned in the conditions, such as `a` in `feature = "a"`.
 fn features_in(conditions: &str) -> BTreeSet<&str> {
     let options = conditions.match_indices("feature");
     options

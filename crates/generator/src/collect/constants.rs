@@ -27,8 +27,8 @@ use crate::resolve::{ValueTarget, find_value};
 /// Maximum depth of constants that refer to other constants.
 const MAX_DEPTH: usize = 32;
 
-/// Maximum number of constants to evaluate for one item. A constant can name another one twice, so
-/// the number can grow exponentially.
+/// Maximum number of constants to evaluate for a single item. A constant can mention another one
+/// twice, so the number can grow exponentially.
 const MAX_STEPS: usize = 1000;
 
 /// Maximum number of bytes to lex again, for all items together.
@@ -45,7 +45,7 @@ pub(super) struct Deferred {
     pub(super) version: Option<ModuleVersion>,
     /// The derives that the file imports under another name.
     pub(super) renamed: RenamedDerives,
-    /// Where the item is, if it is in a macro call.
+    /// The location of the item, if it is in a macro call.
     pub(super) wrapped: Option<Wrapped>,
     /// Paths of the constants, as written.
     pub(super) constants: BTreeSet<String>,
@@ -173,7 +173,7 @@ impl Collector<'_> {
     }
 }
 
-/// Returns the pattern of `Regex::new("…")`, if the expression has exactly one such call.
+/// Returns the pattern of `Regex::new("…")`, if the expression contains exactly one such call.
 fn find_pattern(cursor: Cursor<'_>) -> Option<String> {
     let mut found = Vec::new();
     add_patterns(cursor, &mut found);
@@ -197,7 +197,7 @@ fn add_patterns(mut cursor: Cursor<'_>, found: &mut Vec<Option<String>>) {
     }
 }
 
-/// Parses arguments that are one string literal, or a `concat!` of them.
+/// Parses arguments that consist of a single string literal, or a `concat!` of string literals.
 fn read_text(args: &mut Cursor<'_>) -> Option<String> {
     let mut text = String::new();
     if args.eat_word("concat") && args.eat(b'!') {

@@ -20,16 +20,16 @@ use crate::place::FileId;
 use crate::selection::may_call_crd;
 use crate::sources::is_in_file;
 
-/// Returns true if a `cfg_attr` of the item would derive a kind.
+/// Returns true if a `cfg_attr` on the item would derive a kind.
 fn has_hidden_kind(text: &str, item: &Item<'_>) -> bool {
     let [written, _] = item.written;
     text[written.range()].contains("CustomResource") && !has_derive(&item.attrs, "CustomResource")
 }
 
-/// Words without which a file sends no requests and passes no client on.
+/// If a file contains none of these words, it neither sends requests nor passes on a client.
 const WORDS: [&str; 3] = ["rbuilder", "kube", "Ctx"];
 
-/// Returns true if functions of a file may send requests to the API server.
+/// Returns true if functions in a file may send requests to the API server.
 fn may_send(text: &str) -> bool {
     WORDS.iter().any(|word| is_in_file(word, text))
 }
@@ -64,14 +64,14 @@ impl Collector<'_> {
             }
         };
         // Users cannot edit a published package. Its types keep their own diagnostics, and a gap is
-        // reported only if a needed type may be in it.
+        // only reported if it may contain a type that is needed.
         if !self.package.member(open.module).is_published {
             self.report.add_all(id, said);
         }
     }
 
-    /// Records a file of a published package that could not be read. This is reported only if a
-    /// needed type may be in it.
+    /// Records a file in a published package that could not be read. This is only reported if it
+    /// may contain a type that is needed.
     fn add_missing(&mut self, open: &OpenFile) {
         if !self.package.member(open.module).is_published {
             return;
@@ -133,7 +133,7 @@ impl Collector<'_> {
 }
 
 impl Collector<'_> {
-    /// Records that items of a file may be missing from its module and from its inline modules,
+    /// Records that items in a file may be missing from its module and from its inline modules,
     /// which start at index `first`.
     fn add_unread(&mut self, module: ModuleId, first: usize, file: FileId, text: &str, reason: Diagnostic) {
         let gap = GapId(self.package.gaps.len());
@@ -161,18 +161,18 @@ pub(super) struct FileReader<'c, 'a> {
     pub(super) cfg: &'c Cfg,
     pub(super) text: &'c str,
     pub(super) session: Session,
-    /// True in path dependencies, where only types that a kind uses matter.
+    /// True in path dependencies, where only types used by a kind matter.
     pub(super) is_foreign: bool,
     pub(super) seen_marks: SeenMarks<'c>,
     /// True if functions in this file may modify CRDs.
     pub(super) may_patch: bool,
-    /// True if the functions of the package are followed to find the permissions that they need.
+    /// True if the package's functions are followed to find the permissions that they need.
     pub(super) follows_calls: bool,
     /// True if functions in this file may send requests.
     pub(super) may_send: bool,
     /// The derives that the file imports under another name.
     pub(super) renamed: RenamedDerives,
-    /// Where the item is that is read from a macro call.
+    /// The location of the macro call, if the current item is read from one.
     pub(super) wrapped: Option<Wrapped>,
     /// Macro calls in place of items, with their modules.
     pub(super) macros: Vec<(ModuleId, Span)>,
@@ -180,8 +180,8 @@ pub(super) struct FileReader<'c, 'a> {
     pub(super) rewritten: Option<Diagnostic>,
     /// The version of the items, inside a module with stackable-versioned's `#[versioned]`.
     pub(super) version: Option<ModuleVersion>,
-    /// Diagnostics about conditions of the current item and of the modules around it. They are
-    /// reported only if the item turns out to matter.
+    /// Diagnostics about conditions on the current item and the modules around it. They are only
+    /// reported if the item turns out to be relevant.
     pub(super) pending: Vec<Diagnostic>,
 }
 
@@ -268,7 +268,7 @@ impl<'c> FileReader<'c, '_> {
         Ok(true)
     }
 
-    /// Reports conditions of the item and its modules that cannot be evaluated.
+    /// Reports conditions on the item and its modules that cannot be evaluated.
     pub(super) fn report_pending(&mut self) {
         for diagnostic in self.pending.clone() {
             self.session.report(diagnostic);
@@ -390,8 +390,8 @@ impl<'c> FileReader<'c, '_> {
         Ok(())
     }
 
-    /// Leaves out the warnings of `allow(…)` markers that have been read. `is_checked` is whether the
-    /// run finds all warnings about their items.
+    /// Suppresses the warnings in `allow(…)` markers that have been read. `is_checked` indicates
+    /// whether the run finds all warnings about their items.
     pub(super) fn add_allows(&mut self, is_checked: bool) {
         for mut allow in std::mem::take(&mut self.session.allows) {
             if let Some(wrapped) = &self.wrapped {

@@ -1,5 +1,4 @@
-//! Records functions and the fields of structs, from which the permissions that the code needs are
-//! found.
+//! Records functions and struct fields, from which the required permissions are determined.
 
 use rbuilder_reader::grammar::{Body, Fields, Function, Implementation, TypeItem};
 

@@ -82,7 +82,7 @@ impl FileReader<'_, '_> {
         }
     }
 
-    /// Keeps the error about a definition with kinds until all calls are known.
+    /// Holds back the error about a definition with kinds until all calls are known.
     fn hold_definition(&mut self, module: ModuleId, name: &str, error: Diagnostic) {
         let folder = self.collector.package.member(module).folder.clone();
         self.collector.kind_errors.add_definition(Definition {
@@ -93,8 +93,8 @@ impl FileReader<'_, '_> {
         });
     }
 
-    /// Reads a call of a macro that passes items through. The markers in the definition of such a macro
-    /// are read with its calls.
+    /// Reads a call of a macro that passes items through. The markers in the definition of such a
+    /// macro are read along with its calls.
     fn note_wrapper(&mut self, module: ModuleId, span: Span) -> Call {
         let text = &self.text[span.range()];
         if !text.starts_with("macro_rules") {
@@ -176,7 +176,7 @@ fn kind_in_macro(span: Span, defines: bool) -> Diagnostic {
     Diagnostic::error(span, message).help(help)
 }
 
-/// Returns the name of the macro that an item defines, if it is a `macro_rules!`.
+/// Returns the name of the macro defined by an item, if it is a `macro_rules!`.
 fn definition_name(item: &str) -> Option<&str> {
     let name = item.strip_prefix("macro_rules!")?.trim_start();
     let end = name.find(|c: char| !(c.is_alphanumeric() || c == '_'))?;

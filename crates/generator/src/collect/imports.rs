@@ -26,7 +26,7 @@ impl FileReader<'_, '_> {
                 Import::Name(name, path) => {
                     self.refuse_renamed(&name, &path, tree.span(), module);
                     names.push(name.clone());
-                    // A type of this name takes precedence: the import may be a derive or a
+                    // A type with this name takes precedence: the import may be a derive or a
                     // function.
                     let names = &mut self.collector.package.modules[module.0].names;
                     names.entry(name).or_insert(Name::Import(path));
@@ -40,8 +40,8 @@ impl FileReader<'_, '_> {
         Ok(())
     }
 
-    /// Reports renamed imports of markers, which are recognized by name only, and records those of
-    /// derives, which are recognized in the same file.
+    /// Reports renamed imports of markers, which are only recognized by name, and records renamed
+    /// imports of derives, which are recognized in the same file.
     fn refuse_renamed(&mut self, name: &str, path: &[String], span: Span, module: ModuleId) {
         let Some(real) = path.last().filter(|last| *last != name) else {
             return;
@@ -93,7 +93,7 @@ fn read_imports(mut tree: Cursor<'_>) -> Result<Vec<Import>, Diagnostic> {
     }
 }
 
-/// Flattens one tree. The lexer limits the depth of braces, and so the recursion.
+/// Flattens a single tree. The lexer limits the depth of braces, and thus the recursion.
 fn walk(tree: &mut Cursor<'_>, prefix: &mut Vec<String>, found: &mut Vec<Import>) -> Result<(), Diagnostic> {
     let outer = prefix.len();
     if tree.eat_pair(b':', b':') && outer == 0 {

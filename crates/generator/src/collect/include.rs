@@ -1,4 +1,4 @@
-//! `include!`: items of another file in the middle of a module.
+//! `include!`: items from another file in the middle of a module.
 
 use rbuilder_reader::grammar::Macro;
 use rbuilder_reader::token::{Cursor, Delimiter, LiteralKind, text_value};
@@ -9,13 +9,13 @@ use super::path;
 pub(super) enum Included {
     /// The path of the file.
     Path(String),
-    /// A file in `OUT_DIR`, which exists only after a build.
+    /// A file in `OUT_DIR`, which only exists after a build.
     Built,
     /// An expression that only the compiler can evaluate.
     Unknown,
 }
 
-/// Returns true for the `include!` of std.
+/// Returns true for std's `include!`.
 pub(super) fn is_include(mac: &Macro<'_>) -> bool {
     matches!(mac.path.as_slice(), ["include"] | ["std" | "core", "include"])
 }
@@ -48,7 +48,7 @@ const MANIFEST_DIR: &str = "\0";
 /// Maximum depth of nested macro calls.
 const MAX_DEPTH: usize = 8;
 
-/// Evaluates an expression of string literals and macros.
+/// Evaluates an expression consisting of string literals and macros.
 fn read_text(cursor: &mut Cursor<'_>, depth: usize) -> Option<String> {
     if let Some((kind, literal)) = cursor.literal() {
         let text = (kind == LiteralKind::Text).then(|| text_value(literal));

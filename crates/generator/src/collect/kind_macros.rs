@@ -1,5 +1,5 @@
-//! Macros that define kinds: `macro_rules!` with `derive(CustomResource)` in a result, or with a call
-//! of such a macro.
+//! Macros that define kinds: `macro_rules!` whose result contains `derive(CustomResource)`, or a
+//! call of such a macro.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use rbuilder_syntax::Diagnostic;
 use super::Collector;
 use crate::place::FileId;
 
-/// The definitions of macros, by name. Several definitions of one name count as one.
+/// The definitions of macros, by name. Several definitions with the same name are treated as one.
 #[derive(Debug, Default)]
 pub(super) struct KindMacros {
     /// The macros that derive a kind themselves.
@@ -26,7 +26,7 @@ impl KindMacros {
             .any(|name| self.direct.contains(*name))
     }
 
-    /// Returns the macros that calls of some macros expand, including these.
+    /// Returns the macros that calls of the given macros expand, including the given macros.
     pub(super) fn reached_from<'s>(&'s self, names: impl IntoIterator<Item = &'s str>) -> BTreeSet<&'s str> {
         let mut found = BTreeSet::new();
         let mut next: Vec<&str> = names.into_iter().collect();
@@ -38,7 +38,7 @@ impl KindMacros {
         found
     }
 
-    /// Records what the rules of a macro contain.
+    /// Records the content of a macro's rules.
     pub(super) fn add_rules(&mut self, name: &str, mut cursor: Cursor<'_>) {
         while !cursor.is_end() {
             if let Some(inner) = cursor.any_group() {
@@ -59,8 +59,8 @@ impl KindMacros {
     }
 }
 
-/// The errors about kinds in macros. A call of such a macro has an error of its own, because the user
-/// writes the struct there. The definition has an error only if no such call exists.
+/// The errors about kinds in macros. A call of such a macro gets its own error, because the user
+/// should write the struct there. The definition only gets an error if there is no such call.
 #[derive(Debug, Default)]
 pub(super) struct KindErrors {
     /// Macros with calls that have errors, as (folder of the package, name).
@@ -68,7 +68,7 @@ pub(super) struct KindErrors {
     definitions: Vec<Definition>,
 }
 
-/// A definition of a macro that has a kind.
+/// A macro definition that contains a kind.
 #[derive(Debug)]
 pub(super) struct Definition {
     /// The folder of the package.

@@ -22,12 +22,12 @@ const KEYWORDS: &[&str] = &[
 ];
 
 /// Words that must not occur in local items. Kinds and markers in a body are reported as unread,
-/// and a module may be in a file of its own.
+/// and a module may be in a separate file.
 const REFUSED: &[&str] = &["CustomResource", "rbac", "webhook", "versioned", "mod", "include"];
 
 impl FileReader<'_, '_> {
-    /// Reads the items that a body declares into a module of their own. Returns `None` if some of
-    /// them cannot be read.
+    /// Reads the items declared in a body into a separate module. Returns `None` if some of them
+    /// cannot be read.
     pub(super) fn local_items(
         &mut self,
         body: &str,

@@ -1,4 +1,4 @@
-//! Where items in macro calls are.
+//! The locations of items in macro calls.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use rbuilder_syntax::{Allow, Diagnostic};
 
 use crate::package::TypeItem;
 
-/// Where an item in a macro call is. What the macro adds has its place at the call.
+/// The location of an item in a macro call. Anything added by the macro is located at the call.
 #[derive(Clone, Debug)]
 pub(super) struct Wrapped {
     pub(super) call: Span,
@@ -29,7 +29,7 @@ impl Wrapped {
         allow.scope.start = allow.scope.start.max(start);
     }
 
-    /// Replaces the places of attributes that the macro adds.
+    /// Replaces the locations of attributes added by the macro.
     pub(super) fn place_within(&self, item: &mut TypeItem) {
         let reserved: Vec<Diagnostic> = std::mem::take(&mut item.reserved);
         let placed = reserved

@@ -1,9 +1,9 @@
-//! The macros that a file defines.
+//! The macros defined in a file.
 
 use rbuilder_reader::token::{Cursor, lex};
 
-/// Calls `visit` with the name and the rules of each `macro_rules!` in a text. A text that cannot be
-/// lexed has none.
+/// Calls `visit` with the name and the rules of each `macro_rules!` in a text. A text that cannot
+/// be lexed contains none.
 pub(super) fn visit_macros(text: &str, mut visit: impl FnMut(&str, Cursor<'_>)) {
     if text.contains("macro_rules!")
         && let Ok(tokens) = lex(text)
@@ -12,7 +12,7 @@ pub(super) fn visit_macros(text: &str, mut visit: impl FnMut(&str, Cursor<'_>)) 
     }
 }
 
-/// The lexer limits the depth of groups, and so the recursion.
+/// The lexer limits the depth of groups, and thus the recursion.
 fn walk(mut cursor: Cursor<'_>, visit: &mut impl FnMut(&str, Cursor<'_>)) {
     while !cursor.is_end() {
         let mut ahead = cursor;

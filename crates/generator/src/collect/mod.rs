@@ -2,7 +2,7 @@
 //!
 //! Starting at the root of each target, the collector follows `mod` declarations and parses every
 //! item with `rbuilder-syntax`. The lexer records the tokens `CustomResource`, `rbac` and `webhook`
-//! wherever they occur, and the collector reports those that no parser has seen, so that no marker
+//! wherever they occur, and the collector reports tokens that no parser has seen, so that no marker
 //! is silently ignored.
 
 mod attributes;
@@ -66,8 +66,8 @@ fn writes_markers(script: &str) -> bool {
         })
 }
 
-/// Reads all modules of the selected targets. In path dependencies, it reads only the modules on
-/// the way to types that a kind needs.
+/// Reads all modules of the selected targets. In path dependencies, only reads the modules on the
+/// way to types that a kind needs.
 pub(crate) fn collect_packages(
     sources: &dyn Sources,
     manifests: Vec<Manifest>,
@@ -133,7 +133,7 @@ pub(crate) fn collect_packages(
 /// The build configurations to collect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Build {
-    /// The configuration that the options select.
+    /// The configuration selected by the options.
     Asked,
     /// All configurations at once: every `cfg` counts as active.
     Every,
@@ -205,16 +205,16 @@ enum Declared {
 struct OpenFile {
     module: ModuleId,
     path: String,
-    /// The folder that its child modules are in.
+    /// The folder that contains its child modules.
     folder: String,
     /// The files that declare or include it, outermost first.
     ancestors: Vec<String>,
-    /// Conditions of the file that cannot be evaluated. They apply to all of its items.
+    /// Conditions on the file that cannot be evaluated. They apply to all of its items.
     doubts: Vec<Doubt>,
     content: Content,
 }
 
-/// A diagnostic about the condition of a file. It points into the file that declares or includes
+/// A diagnostic about the condition on a file. It points into the file that declares or includes
 /// it.
 type Doubt = (FileId, rbuilder_syntax::Diagnostic);
 
@@ -245,7 +245,7 @@ impl Collector<'_> {
         id
     }
 
-    /// Reports an error that makes the result of the whole run unreliable.
+    /// Reports an error that makes the result of the entire run unreliable.
     fn fatal_error(&mut self, place: Place, message: String, help: &str) {
         let outer = self.report.set_concern(Concern::Run);
         self.report.error(place, message, help);
@@ -259,7 +259,7 @@ impl Collector<'_> {
             Build::Asked => Cfg::with_features(manifest.features),
             Build::Every => Cfg::everything(),
         }));
-        // If a package disables serde's defaults, published types must not bring them back.
+        // If a package disables serde's defaults, published types must not reintroduce them.
         let takes_serde_defaults = match manifest.is_published {
             true => self
                 .package
@@ -355,7 +355,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Reads the file of a module, and what it includes.
+    /// Reads the file of a module, and the files that it includes.
     fn read_module(&mut self, module: ModuleId) {
         let Some(declared) = self.declared.remove(&module) else {
             return;
@@ -420,8 +420,8 @@ impl Collector<'_> {
                 // The gap prevents errors about missing types that this file may define.
                 let reason = rbuilder_syntax::Diagnostic::error(place.span, message.as_str()).help(&*help);
                 self.add_gap(module, Gap::of_build(place.file, reason));
-                // In a published package, a missing file matters only if a needed type may be in
-                // it.
+                // In a published package, a missing file only matters if it may contain a type that
+                // is needed.
                 if !self.package.member(module).is_published {
                     self.fatal_error(place, message, &help);
                 }
@@ -437,8 +437,7 @@ impl Collector<'_> {
             .is_some_and(|script| !writes_markers(&script))
     }
 
-    /// Returns true if the functions of a module are followed to find the permissions that they
-    /// need.
+    /// Returns true if a module's functions are followed to find the permissions that they need.
     fn follows_calls(&self, module: ModuleId) -> bool {
         match self.calls {
             None => false,
@@ -455,7 +454,7 @@ impl Collector<'_> {
     }
 
     fn is_file(&self, path: &str) -> bool {
-        // Unreadable files count as existing: reading them later reports the error.
+        // Unreadable files are treated as existing: reading them later reports the error.
         self.sources.text(path).map_or(true, |text| text.is_some())
     }
 

@@ -105,7 +105,7 @@ fn add_aliases<'a>(package: &'a Package, used: &mut BTreeSet<&'a str>, hops: &BT
     }
 }
 
-/// Returns the names in all types of fields, and all words in functions that return schemas.
+/// Returns the names in all field types, and all words in functions that return schemas.
 fn find_used_names(package: &Package) -> BTreeSet<&str> {
     let mut used = BTreeSet::new();
     for model in package.types.iter().filter_map(|item| item.model.as_ref()) {

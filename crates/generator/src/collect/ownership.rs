@@ -1,8 +1,8 @@
 //! Skips kinds that seem to belong to another project.
 //!
-//! Comments are checked while a file is read. Whether the program makes the CRD of a kind is known
-//! only when all files have been read. This is decided before reading modules that only the schemas
-//! of such kinds need.
+//! Comments are checked while a file is being read. Whether the program creates a kind's CRD is
+//! only known after all files have been read. This is decided before reading modules that are only
+//! needed for the schemas of such kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,8 +34,8 @@ impl Collector<'_> {
         self.skip_groups_only_read(calls.as_ref());
     }
 
-    /// Marks the kinds of groups that the program only reads: it makes CRDs for or reconciles kinds
-    /// of other groups, but none of this group, and no CRD of the group is committed.
+    /// Marks the kinds in groups that the program only reads: it creates CRDs for or reconciles
+    /// kinds in other groups, but none in this group, and no CRD of the group is committed.
     fn skip_groups_only_read(&mut self, calls: Option<&Calls>) {
         let kinds = self.package.types.iter().enumerate();
         let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -101,7 +101,7 @@ impl Collector<'_> {
         found
     }
 
-    /// Returns true if no setting says whether a kind belongs to the project.
+    /// Returns true if no setting determines whether a kind belongs to the project.
     fn is_undecided(&self, item: &TypeItem) -> bool {
         let module = self.package.module(item.module);
         let Some(resource) = item
@@ -113,8 +113,8 @@ impl Collector<'_> {
         !self.selector.is_claimed(module.package, resource)
     }
 
-    /// Returns the domains of kinds that certainly belong to the project. Kinds of one domain are
-    /// usually installed together, even if the program makes only some of their CRDs.
+    /// Returns the domains of kinds that certainly belong to the project. Kinds in the same domain
+    /// are usually installed together, even if the program only creates some of their CRDs.
     fn own_domains(&self, calls: Option<&Calls>) -> BTreeSet<String> {
         let is_made =
             |item: &TypeItem| calls.is_some_and(|calls| item.root().is_some_and(|root| calls.make(root)));
@@ -129,7 +129,7 @@ impl Collector<'_> {
     }
 
     /// Finds the calls of `crd()`. Returns `None` if it is unclear for which kinds the program
-    /// makes CRDs.
+    /// creates CRDs.
     fn find_calls(&self, undecided: &[usize]) -> Option<Calls> {
         let roots = self.package.types.iter().filter_map(TypeItem::root);
         let roots: BTreeSet<&str> = roots.collect();
@@ -141,8 +141,8 @@ impl Collector<'_> {
             let own = self.seen.iter().filter_map(|path| self.text_of(path));
             own.for_each(|text| calls.follow(&text));
         }
-        // If all known calls are for kinds of other projects, they say nothing about the program's
-        // own kinds.
+        // If all known calls are for kinds of other projects, they do not indicate anything about
+        // the program's own kinds.
         let own_kinds = self.package.types.iter().filter(|item| item.skipped.is_none());
         let own_kinds: BTreeSet<&str> = own_kinds.filter_map(TypeItem::root).collect();
         let is_own = |name: &str| own_kinds.contains(name);
@@ -157,7 +157,7 @@ impl Collector<'_> {
         if undecided.iter().all(is_made) {
             return Some(calls);
         }
-        // An example, a test, a build script or another package may make the CRDs.
+        // An example, a test, a build script or another package may create the CRDs.
         for path in self.files_beside() {
             if let Some(text) = self.text_of(&path) {
                 calls.read(&text, &is_kind);
@@ -167,12 +167,12 @@ impl Collector<'_> {
         calls.are_known(&is_own).then_some(calls)
     }
 
-    /// Returns the text of a file. Read errors have been reported before, or do not matter.
+    /// Returns the text of a file. Read errors have already been reported, or do not matter.
     fn text_of(&self, path: &str) -> Option<Arc<str>> {
         self.sources.text(path).ok().flatten()
     }
 
-    /// Returns the Rust files of the packages that no target of this run includes.
+    /// Returns the packages' Rust files that are not included in any target of this run.
     fn files_beside(&self) -> BTreeSet<String> {
         let own = self.package.members.iter().filter(|member| !member.is_published);
         let folders: BTreeSet<&str> = own.map(|member| member.folder.as_str()).collect();
@@ -183,7 +183,7 @@ impl Collector<'_> {
     }
 }
 
-/// Returns the sign that a kind belongs to another project.
+/// Returns the evidence that a kind belongs to another project.
 fn find_sign(item: &TypeItem, calls: Option<&Calls>, own_domains: &BTreeSet<String>) -> Option<Sign> {
     let resource = item.resource()?;
     let is_made = calls.is_some_and(|calls| item.root().is_some_and(|root| calls.make(root)));
@@ -191,7 +191,7 @@ fn find_sign(item: &TypeItem, calls: Option<&Calls>, own_domains: &BTreeSet<Stri
     let is_approved = resource.annotations.iter().any(|(key, _)| key == APPROVED);
     let by_program = match calls {
         _ if is_made => None,
-        // `derive(CrdSchema)` and the annotation only make sense if the project makes the CRD.
+        // `derive(CrdSchema)` and the annotation only make sense if the project creates the CRD.
         _ if is_reserved(&resource.group) && !item.is_ours && !is_approved => Some(Sign::Reserved),
         Some(_) if !is_of_own_domain => Some(Sign::NeverMade),
         _ => None,

@@ -1,4 +1,4 @@
-//! Finds the types that the kinds need, and reads only those modules of other packages that lead to
+//! Finds the types needed by kinds, and only reads those modules of other packages that lead to
 //! them.
 //!
 //! | package | found in | source |
@@ -39,7 +39,7 @@ pub(super) struct SchemaOwners {
 /// Why a path is followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// A schema needs the item. Packages on the way are loaded from registries.
+    /// A schema needs the item. Packages along the path are loaded from registries.
     Schema,
     /// The item is optional. No package is loaded from a registry for it.
     Other,
@@ -233,7 +233,7 @@ impl Collector<'_> {
     fn find(&mut self, segments: &[String], module: ModuleId, purpose: Purpose) -> Option<Item> {
         loop {
             match find_item(&self.package, module, segments) {
-                // This terminates as well: each dependency is loaded at most once.
+                // This also terminates: each dependency is loaded at most once.
                 Found::Locked(dependent, name) => {
                     if purpose == Purpose::Other || !self.load_dependency(dependent, &name) {
                         return None;

@@ -1,7 +1,7 @@
 //! Derives that a file imports under another name: `use kube::CustomResource as Resource;`.
 //!
-//! Derives are recognized by their names. So an item that derives a renamed one gets a second derive
-//! attribute with the real name.
+//! Derives are recognized by their names. So an item that derives a renamed one gets a second
+//! derive attribute with the real name.
 
 use std::sync::OnceLock;
 
@@ -72,12 +72,12 @@ impl RenamedDerives {
         }
     }
 
-    /// Adds the renamed derives of the file around a part of it.
+    /// Adds the renamed derives of the enclosing file to those of a part of it.
     pub(super) fn extend(&mut self, around: &RenamedDerives) {
         self.list.extend(around.list.iter().cloned());
     }
 
-    /// Adds a derive with the real name for each renamed one.
+    /// For each renamed derive, adds a derive with the real name.
     pub(super) fn add_to<'a>(&self, attrs: &mut Vec<Attribute<'a>>) {
         if self.list.is_empty() {
             return;
@@ -100,7 +100,7 @@ impl RenamedDerives {
     }
 }
 
-/// A renamed import of a derive that other files may import from there.
+/// A renamed import of a derive that other files may import from this one.
 pub(super) struct RenamedImport {
     pub(super) file: FileId,
     pub(super) path: String,

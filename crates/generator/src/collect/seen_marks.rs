@@ -6,7 +6,7 @@ use rbuilder_reader::Span;
 use rbuilder_reader::token::Mark;
 use rbuilder_syntax::{Diagnostic, MarkKind};
 
-/// The marker tokens of a file, each with a flag whether a parser has seen it.
+/// The marker tokens in a file, each with a flag that indicates whether a parser has seen it.
 pub(super) struct SeenMarks<'t> {
     marks: &'t [Mark],
     seen: Vec<bool>,

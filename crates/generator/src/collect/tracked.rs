@@ -1,15 +1,16 @@
 //! The status that stackable-versioned generates for kinds that track conversions.
 //!
-//! With the option `experimental_conversion_tracking`, the status of a kind also stores the values that
+//! With the option `experimental_conversion_tracking`, a kind's status also stores the values that
 //! a conversion would lose. The macro declares a struct with these values and the fields of the
-//! original status, beside the modules of the versions.
+//! original status, next to the version modules.
 
 use rbuilder_syntax::TrackedStatus;
 
 use super::file::FileReader;
 use crate::package::{Glob, ModuleId, Name, TypeId, TypeItem};
 
-/// The items that the struct needs, with stackable-versioned's documentation, which is part of the CRD.
+/// The items needed by the struct, with stackable-versioned's documentation, which is part of the
+/// CRD.
 const CHANGES: &str = r#"
 /// Contains changed values during upgrades and downgrades of CRDs.
 #[derive(::serde::Deserialize, ::serde::Serialize, ::schemars::JsonSchema, Default)]
@@ -37,8 +38,8 @@ pub struct AnyObject {}
 const ORIGINAL: usize = 1;
 
 impl FileReader<'_, '_> {
-    /// Adds the generated status of each kind among the types from `first` on to the module around the
-    /// versions.
+    /// Adds the generated status of each kind among the types from `first` on to the module around
+    /// the versions.
     pub(super) fn add_tracked_statuses(&mut self, first: usize, around: ModuleId) {
         let types = &self.collector.package.types[first..];
         let kinds = types.iter().filter_map(TypeItem::resource);
@@ -49,7 +50,7 @@ impl FileReader<'_, '_> {
             let is_known = self.collector.package.modules[around.0]
                 .names
                 .contains_key(&status.name);
-            // Each version of the kind has the same one.
+            // All versions of the kind share the same status.
             if !is_known {
                 self.add_tracked_status(&status, around);
             }
@@ -58,7 +59,7 @@ impl FileReader<'_, '_> {
 
     fn add_tracked_status(&mut self, status: &TrackedStatus, around: ModuleId) {
         let package = self.collector.package.module(around).package;
-        // The helper types have no names in the module of the user.
+        // The helper types have no names in the user's module.
         let inner = self.collector.add_module(package, Some(around));
         self.collector.package.modules[inner.0].globs.push(Glob {
             path: vec!["super".to_owned()],

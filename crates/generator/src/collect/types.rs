@@ -43,7 +43,7 @@ impl FileReader<'_, '_> {
     ) {
         self.discriminants(&item, attrs, module, whole);
         let ident = item.ident;
-        // In a version of a module or type, the macro has handled the attribute of the item.
+        // In a version of a module or type, the macro has handled the item's attribute.
         if self.rewritten.is_none()
             && self.version.is_none()
             && let Some(attr) = attrs.iter().find(|attr| attr.is("versioned"))
@@ -65,7 +65,7 @@ impl FileReader<'_, '_> {
         let before = said.len();
         let model = parse_type(attrs, item, &mut self.session);
         let found = std::mem::replace(&mut self.session.diagnostics, earlier).into_vec();
-        // Report only the macro: other errors may be a consequence of it.
+        // Only report the macro: other errors may be a consequence of it.
         said.extend(found.into_iter().filter(|_| !is_rewritten));
         let mut constants = self.session.take_missing_constants();
         // `derive(CrdSchema)` does not see the values of constants, so they are not resolved here
@@ -74,8 +74,8 @@ impl FileReader<'_, '_> {
             constants.clear();
         }
         let skipped = self.skipped(model.as_ref(), attrs, module);
-        // A type that only derives schemars may be unrelated to the API, and a skipped kind is not
-        // written. Both are checked only if another kind uses them.
+        // A type that only derives schemars' trait may be unrelated to the API, and a skipped kind
+        // is not written. Both are only checked if another kind uses them.
         let is_checked = ours && !self.is_foreign && skipped.is_none();
         self.add_allows(is_checked);
         if !constants.is_empty() {
@@ -132,7 +132,7 @@ impl FileReader<'_, '_> {
         self.name(module, ident, Name::Type(id));
     }
 
-    /// Returns why a kind of the package gets no CRD. `None` if it gets one, or is not a kind.
+    /// Returns why a kind in the package gets no CRD. `None` if it gets one, or is not a kind.
     fn skipped(&self, model: Option<&Type>, attrs: &[Attribute<'_>], module: ModuleId) -> Option<Skipped> {
         let resource = model?.custom_resource.as_ref().filter(|_| !self.is_foreign)?;
         let has_derive = std::iter::once(&"CrdSchema")

@@ -77,7 +77,7 @@ impl FileReader<'_, '_> {
         }
     }
 
-    /// Records the values that `lazy_static! { static ref NAME: Type = value; }` declares.
+    /// Records the values declared with `lazy_static! { static ref NAME: Type = value; }`.
     pub(super) fn lazy_statics(&mut self, mut body: Cursor<'_>, module: ModuleId) {
         while !body.is_end() {
             let declared = body.eat_word("static") && body.eat_word("ref");
@@ -111,8 +111,7 @@ impl FileReader<'_, '_> {
 
     fn add_value(&mut self, value: Found<'_>, around: Option<&Implementation<'_>>, module: ModuleId) {
         let name = value.name;
-        // With a condition that cannot be evaluated, another item of this name may be compiled
-        // instead.
+        // If a condition cannot be evaluated, another item with this name may be compiled instead.
         if !self.pending.is_empty() || value.body.len() > value.longest {
             return;
         }

@@ -1,8 +1,8 @@
-//! stackable-versioned's `#[versioned]` on modules and, as in releases before 0.8, on single structs
-//! and enums.
+//! stackable-versioned's `#[versioned]` on modules and, as in releases before 0.8, on individual
+//! structs and enums.
 //!
-//! The macro generates one module per version, each with the items of the original as that version
-//! has them. So the items are read once per version.
+//! The macro generates one module per version, each containing the items of the original as they
+//! are in that version. So the items are read once per version.
 
 use rbuilder_reader::grammar::{ItemKind, Items};
 use rbuilder_reader::token::{Cursor, Ident};
@@ -18,22 +18,22 @@ use super::path::Location;
 use crate::gap::words;
 use crate::package::{Glob, ModuleId, Name, TypeItem};
 
-/// Maximum number of bytes of all versions of a module together.
+/// Maximum number of bytes in all versions of a module combined.
 const MAX_BYTES: usize = 16 << 20;
 
-/// Where the macro is.
+/// Where the macro is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum VersionedOn {
     Module,
     Type,
 }
 
-/// What one version contains.
+/// The content of a single version.
 #[derive(Clone, Copy)]
 pub(super) enum VersionedContent<'s, 'a, 'c> {
     /// The content of a module.
     Module(Cursor<'a>),
-    /// One struct or enum, which is the next item.
+    /// A single struct or enum, which is the next item.
     Type(&'s Items<'a, 'c>),
 }
 
@@ -50,7 +50,7 @@ pub(super) fn read_versioned(
 
 /// Returns the attribute if no other macro changes the item.
 fn only_macro<'s, 'a>(attrs: &'s [Attribute<'a>], on: VersionedOn) -> Option<&'s Attribute<'a>> {
-    // What follows a derive changes the item only after the derive has read it.
+    // A macro below a derive only changes the item after the derive has read it.
     let above = attrs
         .iter()
         .take_while(|attr| on == VersionedOn::Module || !attr.is("derive"));
@@ -89,7 +89,7 @@ fn count_kinds(text: &str) -> usize {
 }
 
 impl<'c> FileReader<'c, '_> {
-    /// Reads a struct or enum with `#[versioned]` outside of such a module, into a module for each
+    /// Reads a struct or enum with `#[versioned]` outside such a module, into a module for each
     /// version. `items` begins with it. Returns false if the macro is not on it.
     pub(super) fn versioned_type(
         &mut self,
@@ -115,7 +115,7 @@ impl<'c> FileReader<'c, '_> {
                 self.add_rewritten(attr, text, &reason, &[module]);
                 self.name(module, ident, Name::Opaque);
             }
-            // The macro may be another one of this name.
+            // The macro may be another one with this name.
             Err(_) => return Ok(false),
         }
         Ok(true)
@@ -177,7 +177,7 @@ impl<'c> FileReader<'c, '_> {
         read
     }
 
-    /// Names the two enums that the macro generates for each kind beside the modules of the versions.
+    /// Names the two enums that the macro generates for each kind next to the version modules.
     fn name_generated_enums(&mut self, first: usize, module: ModuleId) {
         let package = &mut self.collector.package;
         let kinds = package.types[first..].iter().filter_map(TypeItem::resource);
@@ -189,8 +189,8 @@ impl<'c> FileReader<'c, '_> {
         }
     }
 
-    /// Reads a module inside of a `#[versioned]` one. The macro moves its imports to the version of
-    /// the same name.
+    /// Reads a module inside a `#[versioned]` module. The macro moves its imports to the version
+    /// with the same name.
     pub(super) fn imports_of_version(
         &mut self,
         ident: Ident<'_>,
@@ -199,7 +199,7 @@ impl<'c> FileReader<'c, '_> {
         module: ModuleId,
     ) -> Result<(), Diagnostic> {
         let names = version.all_names();
-        // The macro refuses the other items, so markers in them do not matter.
+        // The macro rejects the other items, so markers in them do not matter.
         if let Some(content) = content {
             self.seen_marks.note(content.span_to_end());
         }

@@ -1,4 +1,4 @@
-//! Reads calls of macros that pass items through, as the items in them.
+//! Reads the items in calls of macros that pass items through.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,9 +21,9 @@ use crate::package::ModuleId;
 /// The macros of a package.
 #[derive(Default)]
 pub(super) struct Macros {
-    /// The file that defines each macro, and the macro if it passes items through, by name.
+    /// For each macro name, the files that define it, and the macro if it passes items through.
     by_name: BTreeMap<String, Vec<(String, Option<Wrapper>)>>,
-    /// Those that define kinds.
+    /// The macros that define kinds.
     of_kinds: KindMacros,
 }
 
@@ -33,16 +33,16 @@ impl Macros {
     }
 }
 
-/// What a macro call is.
+/// The result of reading a macro call.
 #[derive(Clone, Copy)]
 pub(super) enum Call {
-    /// The items in it have been read.
+    /// The items in the call have been read.
     Read,
-    /// The call of a macro that derives kinds, but not for these items.
+    /// A call of a macro that derives kinds, but not for these items.
     Unread,
-    /// The call of a macro whose definition has kinds.
+    /// A call of a macro whose definition contains kinds.
     DefinesKinds,
-    /// The call of any other macro.
+    /// A call of any other macro.
     Other,
 }
 
@@ -74,7 +74,7 @@ impl FileReader<'_, '_> {
             return Call::Other;
         };
         let added = candidates.iter().filter_map(|(_, wrapper)| wrapper.as_ref());
-        // Otherwise, markers in the call say whether it hides a kind.
+        // Otherwise, markers in the call indicate whether it hides a kind.
         let mut added = added.map(|wrapper| &wrapper.added);
         let unread = if added.any(|added| hides_kind(added, &self.renamed)) {
             Call::Unread
@@ -129,8 +129,8 @@ impl FileReader<'_, '_> {
         macros
     }
 
-    /// Reads one item with more attributes, which are placed in front of it. Returns false if it cannot
-    /// be read.
+    /// Reads a single item with additional attributes, which are placed in front of it. Returns
+    /// false if it cannot be read.
     fn read_wrapped_item(&mut self, module: ModuleId, item: Range<usize>, added: &str, call: Span) -> bool {
         let budget = &mut self.collector.local_bytes;
         let (Some(blanks), Some(left)) = (item.start.checked_sub(added.len()), budget.checked_sub(item.end))

@@ -1,8 +1,8 @@
-//! Macros that pass items through: `macro_rules!` whose only rule emits the item that it is given, with
-//! more attributes or beside implementations of traits.
+//! Macros that pass items through: `macro_rules!` whose only rule emits the item passed to it, with
+//! additional attributes or next to trait implementations.
 //!
-//! Such a call is read as the item in it. Nothing is expanded: the rule is compared with its own
-//! pattern, and any other macro stays unread.
+//! The item in such a call is read directly. Nothing is expanded: the rule is compared with its own
+//! pattern, and calls of any other macro stay unread.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,13 +13,14 @@ use rbuilder_reader::token::{Cursor, Delimiter, Kind, lex};
 /// A macro that passes items through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wrapper {
-    /// The attributes that it adds.
+    /// The attributes added by the macro.
     pub(super) added: String,
-    /// Whether it takes any number of items instead of one struct or enum.
+    /// Whether it accepts any number of items instead of a single struct or enum.
     is_list: bool,
 }
 
-/// Words outside of delimiters that define something else than the item, or change how it is written.
+/// Words outside of delimiters that define something other than the item, or change how it is
+/// written.
 const REFUSED: &[&str] = &[
     "!",
     "CustomResource",
@@ -34,7 +35,7 @@ const REFUSED: &[&str] = &[
     "use",
 ];
 
-/// Tokens of attributes that are not read from a macro: variables, and arguments whose places in the source
+/// Attribute tokens that are not read from a macro: variables, and arguments whose source locations
 /// are needed after the item has been read.
 const UNPLACED: &[&str] = &[
     "$",
@@ -90,7 +91,8 @@ fn add_tokens<'a>(mut cursor: Cursor<'a>, tokens: &mut Vec<&'a str>) {
     }
 }
 
-/// The pattern of a rule without the kinds of its variables, as the result would repeat it.
+/// The pattern of a rule without the fragment specifiers of its variables, as the result would
+/// repeat it.
 struct Pattern<'a> {
     tokens: Vec<&'a str>,
     /// The variables for visibility, which does not matter.
@@ -120,7 +122,7 @@ impl<'a> Pattern<'a> {
         Pattern { tokens, visibilities }
     }
 
-    /// Finds the pattern in the result of the rule. The rest must not matter for schemas.
+    /// Finds the pattern in the result of the rule. The rest must not affect schemas.
     fn find_wrapper(&self, pattern: &[&'a str], result: &[&str]) -> Option<Wrapper> {
         if let ["$", "(", inner @ .., ")", "*"] = pattern
             && !inner.starts_with(&["#"])
@@ -143,7 +145,7 @@ impl<'a> Pattern<'a> {
         found.next()
     }
 
-    /// As [`Pattern::find_wrapper`] for a list of items: `$(…)*`.
+    /// Same as [`Pattern::find_wrapper`], for a list of items: `$(…)*`.
     fn find_repeated(&self, pattern: &[&'a str], result: &[&str]) -> Option<Wrapper> {
         let starts = (0..result.len()).filter(|at| is_balanced(&result[..*at]));
         let mut found = starts.filter_map(|at| {
@@ -163,8 +165,8 @@ impl<'a> Pattern<'a> {
         found.next()
     }
 
-    /// Matches attributes and the pattern from a token on. Returns the attributes that the pattern does
-    /// not have, and the position after the item.
+    /// Matches attributes and the pattern from a token on. Returns the attributes that are not in
+    /// the pattern, and the position after the item.
     fn match_item(&self, pattern: &[&str], result: &[&str], at: usize) -> Option<(String, usize)> {
         let mut added = String::new();
         let mut at = at + read_attributes(&result[at..], &mut added)?;
@@ -189,8 +191,8 @@ impl<'a> Pattern<'a> {
         matches.then(|| (added, at + found[wanted.len() - 1].1))
     }
 
-    /// Returns the tokens that matter, each with the position after it: without visibilities and
-    /// commas.
+    /// Returns the relevant tokens, i.e. without visibilities and commas, each with the position
+    /// after it.
     fn essence<'t>(&self, tokens: &[&'t str]) -> Vec<(&'t str, usize)> {
         let mut found = Vec::new();
         let mut at = 0;
@@ -210,7 +212,7 @@ impl<'a> Pattern<'a> {
     }
 }
 
-/// Returns whether the tokens are one variable.
+/// Returns whether the tokens are a single variable.
 fn is_variable(tokens: &[&str]) -> bool {
     matches!(tokens, ["$", name] if *name != "(")
 }
@@ -231,8 +233,8 @@ fn is_balanced(tokens: &[&str]) -> bool {
     depth == 0
 }
 
-/// Adds the attributes at the beginning, and returns the number of their tokens. Returns `None` if one
-/// depends on the call.
+/// Adds the attributes at the beginning, and returns the number of their tokens. Returns `None` if
+/// any of them depends on the call.
 fn read_attributes(tokens: &[&str], to: &mut String) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -259,13 +261,13 @@ fn read_attributes(tokens: &[&str], to: &mut String) -> Option<usize> {
     }
 }
 
-/// Returns whether the items in a part of the result do not matter for the schema of the passed item.
+/// Returns whether the items in a part of the result do not affect the schema of the passed item.
 fn is_idle(tokens: &[&str]) -> bool {
     let mut outside = Vec::new();
     let mut before = "";
     for token in tokens {
         match *token {
-            // A repetition holds items, other groups hold their contents.
+            // A repetition contains items, other groups contain their contents.
             "(" => outside.push(before == "$"),
             "[" | "{" => outside.push(false),
             ")" | "]" | "}" => drop(outside.pop()),
@@ -279,8 +281,8 @@ fn is_idle(tokens: &[&str]) -> bool {
     true
 }
 
-/// Returns the items in a call of a wrapper, as byte ranges of its text. Returns `None` if the call has
-/// anything else.
+/// Returns the items in a wrapper call, as byte ranges of its text. Returns `None` if the call
+/// contains anything else.
 pub(super) fn find_items(call: &str, wrapper: &Wrapper) -> Option<Vec<Range<usize>>> {
     let tokens = lex(call).ok()?;
     let mut cursor = tokens.cursor();

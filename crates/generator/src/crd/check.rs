@@ -26,9 +26,9 @@ pub(super) fn check_version(version: &Version<'_>, schemas: &mut Schemas<'_>) {
 
 /// Checks that selectable fields and schemas either both differ between versions, or both agree.
 ///
-/// If all versions have the same schema, the API server stores it once for the whole CRD, and does
+/// If all versions have the same schema, the API server stores it once for the entire CRD, and does
 /// the same with selectable fields. It rejects top-level selectable fields without a top-level
-/// schema and the reverse (kubernetes/kubernetes#140689).
+/// schema and vice versa (kubernetes/kubernetes#140689).
 pub(super) fn check_versions(versions: &[Version<'_>], schemas: &mut Schemas<'_>) {
     let Some((first, rest)) = versions.split_first() else {
         return;
@@ -64,7 +64,7 @@ fn paths_of<'a>(version: &Version<'a>) -> impl Iterator<Item = &'a str> {
     fields.map(|field| field.json_path.as_str())
 }
 
-/// Checks the structural schema rules on the whole version, since schemas that are valid on their
+/// Checks the structural schema rules on the entire version, since schemas that are valid on their
 /// own can violate a rule in combination.
 pub(super) fn check_structure(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     let about_root = check_root(&version.schema, version.resource.object_parts());

@@ -1,5 +1,5 @@
-//! Warns about served versions that differ without a conversion. The API server then only changes
-//! `apiVersion`, and fields that the other version lacks are dropped or misread.
+//! Warns about served versions that differ without a conversion. In this case, the API server only
+//! changes `apiVersion`, and fields that the other version lacks are dropped or misread.
 
 use rbuilder_schema::Schema;
 
@@ -13,14 +13,14 @@ const HELP: &str = "add `#[crd(conversion)]` and a conversion webhook (`rbuilder
 enum Difference {
     /// A field that has a different type in each version, with a noun for each type.
     Type(String, [&'static str; 2]),
-    /// A field that exists in one version only: 0 for the first, 1 for the second.
+    /// A field that exists in only one version: 0 for the first, 1 for the second.
     Field(String, usize),
 }
 
 /// Reports the first difference between two served versions if the kind has no conversion.
 ///
 /// A changed type is an error for types that derive `CrdSchema`. For other types it is a warning,
-/// because existing kube projects are published that way.
+/// because this is how existing kube projects are published.
 pub(super) fn check_conversion(versions: &[Version<'_>], schemas: &mut Schemas<'_>) {
     if versions
         .iter()

@@ -1,4 +1,4 @@
-//! Groups versions into kinds and checks that the versions of a kind fit into one CRD.
+//! Groups versions into kinds and checks that a kind's versions fit into a single CRD.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::package::{Package, TypeId};
 use crate::place::Place;
 use crate::report::{Concern, PlacedDiagnostic, Report};
 
-/// The versions of one kind, sorted by name.
+/// The versions of a single kind, sorted by name.
 pub(super) type Versions<'a> = Vec<(TypeId, &'a CustomResource)>;
 
 /// Returns all kinds of a package, by group and kind.
@@ -30,7 +30,7 @@ pub(super) fn group_versions<'a>(
         else {
             continue;
         };
-        // Kinds of packages that are not selected are not generated.
+        // Kinds in packages that are not selected are not generated.
         if package.module(item.module).is_foreign || item.skipped.is_some() {
             continue;
         }
@@ -75,8 +75,8 @@ fn find_gaps<'a>(package: &'a Package, resource: &'a CustomResource) -> impl Ite
     hiding.filter(move |gap| gap.mentions(&resource.kind) || is_called && gap.sort == GapSort::Macro)
 }
 
-/// Returns whether two types are one, from a file that several targets include. A `#[versioned]`
-/// module has several versions in one place.
+/// Returns whether two types are the same type, in a file included in several targets. A
+/// `#[versioned]` module contains several versions in the same place.
 fn is_same(package: &Package, a: TypeId, at_a: &CustomResource, b: TypeId, at_b: &CustomResource) -> bool {
     package.item(a).file == package.item(b).file && at_a.span == at_b.span && at_a.version == at_b.version
 }
@@ -117,7 +117,7 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
             report.error(place(package, version), message, help);
         }
     }
-    // A version that could not be read may be the storage version or a served one.
+    // A version that could not be read may be the storage version or a served version.
     let is_whole = find_gaps(package, versions[0].1).next().is_none()
         && !versions
             .iter()
@@ -130,7 +130,7 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     check_annotations(package, versions, report);
 }
 
-/// Checks that the versions agree on the conversion: a CRD has only one. It may be written on any
+/// Checks that the versions agree on the conversion: a CRD has only one. It may be declared on any
 /// version.
 fn check_conversion(package: &Package, versions: &Versions<'_>, report: &mut Report) {
     let mut said: Option<&Conversion> = None;
@@ -186,7 +186,7 @@ fn check_approval(package: &Package, versions: &Versions<'_>, report: &mut Repor
     }
 }
 
-/// The API server's limit for annotations in bytes, counting keys and values.
+/// The API server's limit for annotations in bytes, including keys and values.
 const MOST_ANNOTATIONS: usize = 256 * 1024;
 
 fn check_annotations(package: &Package, versions: &Versions<'_>, report: &mut Report) {
@@ -225,7 +225,7 @@ fn is_url(text: &str) -> bool {
     })
 }
 
-/// Returns whether an error was reported in the attributes of a version.
+/// Returns whether an error was reported in a version's attributes.
 fn has_wrong_attribute(
     package: &Package,
     (id, resource): &(TypeId, &CustomResource),
@@ -257,7 +257,7 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
     let kind = &versions[0].1.kind;
     if let Some(stored) = storage::explain(package, versions) {
         let at = place(package, &versions[stored.position]);
-        // Only an assumed choice is worth a warning: a version added later could change the storage
+        // Only an assumed choice deserves a warning: a version added later could change the storage
         // version of existing objects.
         let severity = if stored.is_assumed {
             Severity::Warning
@@ -300,8 +300,8 @@ fn check_storage(package: &Package, versions: &Versions<'_>, report: &mut Report
 
 /// Returns message and help for a kind without a storage version.
 ///
-/// The version may be in a file that no `mod` declares. If another group has a kind of the same
-/// name, the two may be meant to share a group.
+/// The version may be in a file that no `mod` declares. If another group contains a kind with the
+/// same name, the two may be meant to be in the same group.
 fn explain_no_storage(package: &Package, version: &CustomResource) -> (String, String) {
     let (kind, group) = (&version.kind, &version.group);
     // The versions that were read are fine, so point to the missing one.
@@ -331,8 +331,8 @@ fn explain_no_storage(package: &Package, version: &CustomResource) -> (String, S
     }
 }
 
-/// Reports kinds of one group that share a plural, singular or short name: the API server never
-/// serves the second one.
+/// Reports kinds in the same group that share a plural, singular or short name: the API server
+/// never serves the second one.
 fn check_plurals(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>, report: &mut Report) {
     let mut owners: BTreeMap<(&str, String), (&str, usize)> = BTreeMap::new();
     for (position, ((group, kind), versions)) in kinds.iter().enumerate() {
@@ -362,8 +362,8 @@ fn check_plurals(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>
     }
 }
 
-/// Reports kinds that have the name of another kind's list: the API server never serves the second
-/// one.
+/// Reports kinds whose name is the name of another kind's list: the API server never serves the
+/// second one.
 fn check_list_kinds(package: &Package, kinds: &BTreeMap<(&str, &str), Versions<'_>>, report: &mut Report) {
     for (position, ((group, kind), versions)) in kinds.iter().enumerate() {
         let Some(listed) = kind.strip_suffix("List") else {

@@ -70,7 +70,7 @@ impl Names {
     }
 }
 
-/// What is known about the kinds apart from their files.
+/// Additional information about the kinds, apart from their files.
 #[derive(Default)]
 pub(crate) struct CrdFindings {
     pub(crate) kinds: Vec<Kind>,
@@ -201,8 +201,8 @@ fn version<'a>(
     Some(version)
 }
 
-/// Checks that the type derives the kind, and warns if it derives no schema. Both are easily removed with
-/// another derive, while the attributes stay. Returns false after an error.
+/// Checks that the type derives the kind, and warns if it does not derive a schema. Both are easily
+/// removed along with another derive, while the attributes stay. Returns false after an error.
 fn check_derives(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<'_>) -> bool {
     let item = schemas.package().item(id);
     let Some(model) = item.model.as_ref().filter(|_| !item.is_rewritten) else {
@@ -237,7 +237,7 @@ fn check_derives(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<'_
     true
 }
 
-/// Warns about `schema = "disabled"`: the program's own CRD has no schema, or a different one.
+/// Warns about `schema = "disabled"`: the program's own CRD contains no schema, or a different one.
 fn check_disabled_schema(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<'_>) {
     let item = schemas.package().item(id);
     if resource.schema_mode != SchemaMode::Disabled || item.is_ours {
@@ -271,7 +271,7 @@ fn check_null_spec(id: TypeId, resource: &CustomResource, schemas: &mut Schemas<
     schemas.report().warning(place, message, help);
 }
 
-/// Returns the schema of a whole kind with `schema = "manual"` and an `impl JsonSchema`.
+/// Returns the schema of an entire kind with `schema = "manual"` and an `impl JsonSchema`.
 ///
 /// The outer `None` means that the kind has no such schema. The inner `None` means that it could
 /// not be read, which has been reported.

@@ -8,7 +8,7 @@ use crate::place::Place;
 use crate::report::Report;
 use crate::resolve::{Target, lookup_path};
 
-/// The places where the program modifies CRDs, by position of the kind.
+/// The places where the program modifies CRDs, by the kind's position.
 pub(super) type Patches = BTreeMap<usize, Vec<Place>>;
 
 /// Finds the modified kind for each patch. Imports inside functions are not read, so a name that

@@ -37,8 +37,8 @@ pub(super) fn check_rules(version: &Version<'_>, schemas: &mut Schemas<'_>) {
     }
 }
 
-/// Collects rules that read a field whose default only the program knows, with the path of the
-/// field.
+/// Collects rules that read a field whose default is only known to the program, with the field's
+/// path.
 fn find_unknown_defaults<'s>(schema: &'s Schema, found: &mut Vec<(&'s Cel, String)>) {
     for rule in &schema.validations {
         for path in paths_of_self(&rule.rule) {

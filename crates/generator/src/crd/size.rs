@@ -8,13 +8,13 @@ use super::Version;
 use crate::OutputFile;
 use crate::schemas::{MAX_BYTES, Schemas, is_too_large};
 
-/// The limit for annotations in bytes. `kubectl apply` stores the whole object in one.
+/// The limit for annotations in bytes. `kubectl apply` stores the entire object in an annotation.
 const CLIENT_SIDE: usize = 256 * 1024;
-/// etcd's default request limit in bytes, less a reserve for what the API server adds.
+/// etcd's default request limit in bytes, less a reserve for fields added by the API server.
 const STORED: usize = 1024 * 1024;
 
 /// Reports a CRD that exceeds the API server's own limit. This runs before the CRD is printed,
-/// since descriptions that many fields share can make it huge.
+/// since descriptions shared by many fields can make it huge.
 pub(super) fn check_weight(versions: &[Version<'_>], schemas: &mut Schemas<'_>) {
     if !is_too_large(versions.iter().map(|version| version.schema.weight())) {
         return;

@@ -1,12 +1,12 @@
-//! Chooses the storage version when the attributes leave it open. kube's `storage` attribute is
-//! newer than `merge_crds`, which takes the storage version as an argument.
+//! Chooses the storage version if the attributes leave it open. kube's `storage` attribute is newer
+//! than `merge_crds`, which takes the storage version as an argument.
 
 use rbuilder_syntax::CustomResource;
 
 use crate::package::{Package, TypeId};
 
 /// Returns the position of the storage version if several versions could be it. Returns `None` if
-/// `storage = true` decides it, or is written twice.
+/// `storage = true` determines it, or occurs twice.
 pub(super) fn find_stored(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<usize> {
     choose(package, versions).map(|(position, _)| position)
 }
@@ -15,7 +15,8 @@ pub(super) fn find_stored(package: &Package, versions: &[(TypeId, &CustomResourc
 pub(super) struct Explanation {
     pub(super) position: usize,
     pub(super) message: String,
-    /// How to state the choice in the source; `None` if the program states it where it merges the CRDs.
+    /// How to state the choice in the source; `None` if the program states it where it merges the
+    /// CRDs.
     pub(super) help: Option<&'static str>,
     /// Whether nothing in the source determines the version, so that a new version may change it.
     pub(super) is_assumed: bool,

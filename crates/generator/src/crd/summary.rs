@@ -1,4 +1,4 @@
-//! Lists the kinds of the packages, whether or not their CRDs are generated.
+//! Lists the kinds in the packages, whether or not their CRDs are generated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,7 +95,7 @@ fn place_of_struct(item: &TypeItem) -> Span {
     name.or(error).unwrap_or_default()
 }
 
-/// Creates a kind of which only the struct is known.
+/// Creates a kind for which only the struct is known.
 fn unnamed(package: &Package, item: &TypeItem, report: &Report) -> Kind {
     let range = item.model.as_ref().map_or(0..0, |model| model.span.range());
     Kind {

@@ -41,7 +41,7 @@ const WRAPPERS: &[(&str, &str)] = &[
     ("Into", "into"),
 ];
 
-/// Types of std and of common crates that are empty after `new`.
+/// Types from std and common crates that are empty after `new`.
 const EMPTY: &[&str] = &[
     "Vec",
     "VecDeque",
@@ -128,7 +128,7 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// Looks up a function of one of the packages.
+    /// Looks up a function in one of the packages.
     pub(super) fn find_function(&self, names: &[&str], frame: Frame<'_>) -> Option<ValueId> {
         self.find_named(self.target(names, frame))
     }
@@ -167,7 +167,7 @@ impl<'a> Evaluator<'_, 'a> {
         self.step(|this| run(this, &expr, frame))
     }
 
-    /// Returns the type that a function or constant belongs to.
+    /// Returns the type to which a function or constant belongs.
     fn owner(&self, id: ValueId) -> Option<Owner> {
         let item = &self.package().values[id.0];
         match &item.self_type.as_ref()?.kind {
@@ -268,7 +268,7 @@ impl<'a> Evaluator<'_, 'a> {
         self.value(content, &inner, frame)
     }
 
-    /// Evaluates functions of std and of Kubernetes types.
+    /// Evaluates functions from std and of Kubernetes types.
     fn call_std(&mut self, names: &[&str], args: &[Expr<'_>], ty: &Ty, frame: Frame<'_>) -> Option<Value> {
         let (last, prefix) = names.split_last()?;
         let of = prefix.last().copied().unwrap_or_default();
@@ -443,7 +443,7 @@ pub(crate) fn bound(names: &[&str]) -> Option<Value> {
     Expr::read(&mut tokens.cursor()).ok()?.value().ok()
 }
 
-/// Calculates with two integers.
+/// Evaluates an operator on two integers.
 pub(crate) fn calculate(left: &Value, operator: Operator, right: &Value) -> Option<Value> {
     let integer = |value: &Value| {
         let signed = value.as_i64().map(i128::from);

@@ -1,11 +1,11 @@
-//! Values of types that are a single value in JSON.
+//! Values of types that are represented by a single JSON value.
 
 use serde_json::{Map, Number, Value};
 
 use crate::package::Package;
 use crate::resolve::Ty;
 
-/// The maximum length of an array that is filled with its type's default.
+/// The maximum length of an array filled with its type's default.
 const MAX_ARRAY: u64 = 64;
 
 const QUANTITY: &str = "k8s_openapi::apimachinery::pkg::api::resource::Quantity";

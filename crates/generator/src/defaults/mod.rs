@@ -1,9 +1,9 @@
-//! Evaluates serde's defaults: literals, constants, variants, lists, structs of these, and
-//! functions that return one.
+//! Evaluates serde's defaults: literals, constants, variants, lists, structs consisting of these,
+//! and functions that return such values.
 //!
-//! No code is run and nothing is guessed. A value that takes more than looking up names is unknown,
-//! which is reported where the default is written. `derive(CrdSchema)` calls the same functions,
-//! and the twin test compares the results.
+//! No code is run and nothing is guessed. A value that requires more than looking up names is
+//! unknown, which is reported where the default is written. `derive(CrdSchema)` calls the same
+//! functions, and the twin test compares the results.
 //!
 //! A value never causes a package to be loaded from a registry. An unknown value is only a warning,
 //! so the result would otherwise depend on what a machine has downloaded.
@@ -27,7 +27,7 @@ use crate::resolve::{Associated, Bindings, Owner, Resolver, SCHEMA_FUNCTION, Sco
 /// The maximum nesting of calls and values.
 const MAX_DEPTH: usize = 32;
 
-/// The maximum number of values evaluated for the defaults of one type. A value can contain itself
+/// The maximum number of values evaluated for a single type's defaults. A value can contain itself
 /// several times.
 const MAX_STEPS: usize = 10_000;
 
@@ -40,7 +40,7 @@ pub(crate) fn index_associated(package: &Package) -> Associated {
             continue;
         };
         let of_trait = item.of_trait.as_deref();
-        // Another trait may have a function of the same name.
+        // Another trait may contain a function with the same name.
         let is_other = match item.name.as_str() {
             "default" => of_trait.is_some_and(|name| name != "Default"),
             SCHEMA_FUNCTION => of_trait != Some("JsonSchema"),
@@ -92,7 +92,7 @@ pub(crate) fn help(is_ours: bool, field: &AbsentField<'_>) -> String {
     format!("make the default a literal, a constant, a variant, or a list or struct of these, or {marker}")
 }
 
-/// Evaluates the defaults of one type.
+/// Evaluates the defaults of a single type.
 ///
 /// The caller must discard its reports: errors in a type are reported where its schema is needed,
 /// and a type whose values have another schema may not need one.
@@ -139,8 +139,8 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         made
     }
 
-    /// Returns the value that serde uses for each absent field: `null` if the schema takes no
-    /// default, and `None` if the value is unknown.
+    /// Returns the value that serde uses for each absent field: `null` if there is no default for
+    /// the schema, and `None` if the value is unknown.
     pub(crate) fn absent_values(
         &mut self,
         id: TypeId,

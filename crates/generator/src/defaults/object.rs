@@ -15,7 +15,7 @@ use crate::resolve::{Owner, Ty};
 pub(super) enum Rest<'r> {
     /// All fields must be explicit.
     None,
-    /// Each field has the default of its type.
+    /// Each field has its type's default.
     Zero,
     /// The fields come from another serialized value, as in `..base`.
     Of(&'r Map<String, Value>),

@@ -62,7 +62,7 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    /// Evaluates `matches!(parameter, A | B)` with patterns that carry no data.
+    /// Evaluates `matches!(parameter, A | B)` with patterns that contain no data.
     fn matches(&mut self, mut args: Cursor<'_>, value: &Value, ty: &Ty, frame: Frame<'_>) -> Option<bool> {
         let matched = Expr::read_operand(&mut args).ok()?;
         if !is_parameter(&matched, frame) || !args.eat(b',') {

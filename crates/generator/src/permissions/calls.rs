@@ -1,4 +1,4 @@
-//! What calls need, and what they return.
+//! The permissions that calls need, and their return types.
 
 use rbuilder_reader::token::{Cursor, Ident};
 use rbuilder_reader::{Span, TypeRef};
@@ -10,7 +10,7 @@ use super::{Need, Resource, Unseen, Why};
 use crate::place::Place;
 use crate::resolve::{FunctionTarget, find_function};
 
-/// Methods whose result has the type of the receiver, because it contains the same objects.
+/// Methods whose result has the receiver's type, because it contains the same objects.
 const PASSING: &[&str] = &[
     "clone",
     "cloned",
@@ -78,7 +78,7 @@ const PASSING: &[&str] = &[
     "timeout",
 ];
 
-/// Methods that call a closure with the value, and return the result of the closure.
+/// Methods that call a closure with the value, and return its result.
 const MAPPING: &[&str] = &[
     "map",
     "and_then",
@@ -101,7 +101,7 @@ struct Call<'c> {
 }
 
 impl Follower<'_, '_> {
-    /// Follows the call of a function at a path.
+    /// Follows a call of the function at a path.
     pub(super) fn function_call(
         &mut self,
         segments: &[String],
@@ -251,7 +251,7 @@ impl Follower<'_, '_> {
         Ty::Unknown
     }
 
-    /// Returns true if a type of the table has no function with this name.
+    /// Returns true if a type in the table has no function with this name.
     fn is_row_free(&self, receiver: &Ty, name: &str) -> bool {
         match receiver {
             Ty::Known(on, _) => table::find_call(on, name).is_none(),
@@ -275,7 +275,7 @@ impl Follower<'_, '_> {
         }
     }
 
-    /// Follows a call of a type of the table.
+    /// Follows a call of a function of a type in the table.
     fn known_call(
         &mut self,
         on: &'static str,
@@ -302,7 +302,7 @@ impl Follower<'_, '_> {
         }
     }
 
-    /// Records the needs of a call. Returns the type of its result.
+    /// Records the permissions needed by a call. Returns the type of its result.
     fn call(&mut self, row: &Row, call: &Call<'_>) -> Ty {
         let is_remote = call.known.is_remote || call.args.iter().any(|arg| is_remote(row, arg));
         for ask in row.asks {
@@ -337,7 +337,7 @@ impl Follower<'_, '_> {
         }
     }
 
-    /// Returns the type of the subject of a need.
+    /// Returns the type of a permission's subject.
     fn subject(&self, of: Of, call: &Call<'_>) -> Ty {
         let arg = |position: usize| call.args.get(position).cloned().unwrap_or_default();
         let generic = || call.generic.first().cloned().unwrap_or_default();
@@ -352,8 +352,7 @@ impl Follower<'_, '_> {
                     Ty::Function(id) => self.functions.parameter(id, 0),
                     _ => Ty::Unknown,
                 };
-                // The kind of a watch is the first type argument, in `Watch::<W, _>::mapped` as
-                // well.
+                // The kind of a watch is the first type argument, also in `Watch::<W, _>::mapped`.
                 mapped.or(generic).or(|| call.known.kind.clone())
             }
             Of::Fixed(group, plural) => Ty::Object(Resource {
@@ -452,14 +451,14 @@ impl Follower<'_, '_> {
     }
 }
 
-/// Returns true if an argument is for another cluster, in a call that depends on it.
+/// Returns true if an argument refers to another cluster, in a call that depends on it.
 fn is_remote(row: &Row, arg: &Ty) -> bool {
     let depends =
         row.on == "Api" || row.on.is_empty() || row.on == "Recorder" || matches!(row.name, "watch" | "with");
     depends && matches!(arg, Ty::Known(_, known) if known.is_remote)
 }
 
-/// Returns the row of a function that is no method.
+/// Returns the row of a function that is not a method.
 fn find_path(path: &str) -> Option<&'static Row> {
     let path = path.replace("kube_runtime::", "kube::runtime::");
     table::find_call("", &path)

@@ -1,8 +1,8 @@
 //! Follows the calls in a function body.
 //!
-//! One pass over the tokens computes the type of each expression as far as it matters, with the
-//! variables in scope, and records the needs of the calls on the way. Control flow is ignored: a
-//! call counts if it is written.
+//! A single pass over the tokens computes the type of each expression as far as it matters, with
+//! the variables in scope, and records the permissions needed by calls. Control flow is ignored:
+//! every call in the source counts.
 
 use rbuilder_reader::TypeRef;
 use rbuilder_reader::token::{Cursor, Delimiter, Ident, Kind, LiteralKind, text_value};
@@ -16,19 +16,19 @@ use crate::resolve::{FunctionTarget, Owner, find_function};
 /// Maximum depth of expressions without delimiters, such as closures in closures.
 const MAX_DEPTH: usize = 200;
 
-/// Maximum number of types that a value dereferences to in turn.
+/// Maximum number of successive dereferences of a value.
 const MAX_DEREFERENCES: usize = 8;
 
-/// Follows one body.
+/// Follows a single body.
 pub(super) struct Follower<'f, 'a> {
     pub(super) functions: &'f mut Functions<'a>,
     pub(super) item: &'a FunctionItem,
     pub(super) scope: Scope<'f>,
     /// The variables in scope, innermost last.
     pub(super) variables: Vec<(String, Ty)>,
-    /// The type that the context requires of the current expression.
+    /// The type that the context requires for the current expression.
     pub(super) expected: Ty,
-    /// The type of the first parameter of a closure that is an argument.
+    /// The type of the first parameter of a closure passed as an argument.
     pub(super) hint: Ty,
     depth: usize,
     pub(super) known: Vec<Need>,
@@ -68,7 +68,7 @@ impl Follower<'_, '_> {
         let mut value = Ty::Unknown;
         while !cursor.is_end() {
             value = self.statement(&mut cursor);
-            // The bodies of macros have commas, too.
+            // The bodies of macros contain commas, too.
             if (cursor.eat(b';') || cursor.eat(b',')) && !cursor.is_end() {
                 value = Ty::Unknown;
             }
@@ -117,7 +117,7 @@ impl Follower<'_, '_> {
         self.bind_pattern(&mut pattern.clone(), &ty, is_end_of_let);
     }
 
-    /// Skips a pattern up to one of two signs. Returns the type after it, if one is written.
+    /// Skips a pattern up to one of two tokens. Returns the type after it, if there is one.
     fn annotation(&self, cursor: &mut Cursor<'_>, ends: [u8; 2]) -> Option<Ty> {
         let mut ty = None;
         while !cursor.is_end() && !ends.iter().any(|end| cursor.is_punct(*end)) {
@@ -269,7 +269,7 @@ impl Follower<'_, '_> {
         }
     }
 
-    /// Follows the closure that is next.
+    /// Follows the closure at the cursor.
     fn closure(&mut self, cursor: &mut Cursor<'_>) -> Ty {
         let outer = self.variables.len();
         let mut hint = std::mem::take(&mut self.hint);
@@ -351,7 +351,7 @@ impl Follower<'_, '_> {
             arms.eat_pair(b'=', b'>');
             if !arms.is_end() {
                 let found = match arms.is_group(Delimiter::Brace) {
-                    // A block ends its arm, whatever follows.
+                    // A block ends its arm, no matter what follows.
                     true => {
                         let block = self.atom(&mut arms, true);
                         self.postfix(&mut arms, block)
@@ -390,7 +390,7 @@ impl Follower<'_, '_> {
         value
     }
 
-    /// Follows the next part of the body of a macro or of a guard, which may not be an expression.
+    /// Follows the next part of a macro body or a guard, which may not be an expression.
     fn part(&mut self, cursor: &mut Cursor<'_>) {
         let is_sign = cursor.eat(b';') || cursor.eat(b',') || cursor.eat_pair(b'=', b'>');
         if !is_sign {
@@ -459,7 +459,7 @@ impl Follower<'_, '_> {
         }
     }
 
-    /// Reads `::<A, B>`, if it is next.
+    /// Reads `::<A, B>`, if it comes next.
     fn turbofish(&mut self, cursor: &mut Cursor<'_>) -> Vec<Ty> {
         let types = read_turbofish(cursor);
         types.iter().map(|ty| self.read_type(ty)).collect()
@@ -469,7 +469,7 @@ impl Follower<'_, '_> {
         read_type(self.functions.package, ty, self.scope)
     }
 
-    /// Returns the type of a field, of the value or of what it dereferences to.
+    /// Returns the type of a field of the value or of the type that it dereferences to.
     pub(super) fn field_type(&self, value: &Ty, name: &str) -> Ty {
         let owner = match value {
             Ty::Own(owner) => owner,
@@ -490,7 +490,7 @@ impl Follower<'_, '_> {
         Ty::Unknown
     }
 
-    /// Returns the type of a field of a type of the package.
+    /// Returns the type of a field of one of the package's types.
     fn own_field(&self, owner: &Owner, name: &str) -> Option<Ty> {
         let package = self.functions.package;
         let (module, of) = match owner {
@@ -520,7 +520,7 @@ impl Follower<'_, '_> {
         self.own_field(owner, field)
     }
 
-    /// Returns the function of a type, or of what it dereferences to, and the receiver.
+    /// Returns the function of a type, or of the type that it dereferences to, and the receiver.
     pub(super) fn find_method(&self, receiver: &Ty, name: &str) -> (Ty, Option<FunctionId>) {
         let mut found = receiver.clone();
         for _ in 0..MAX_DEREFERENCES {
@@ -680,7 +680,7 @@ fn is_end_of_parameter(cursor: Cursor<'_>) -> bool {
     cursor.is_punct(b',') || cursor.is_punct(b'|') || cursor.is_punct(b':') && !cursor.is_pair(b':', b':')
 }
 
-/// Reads `::<A, B>`, if it is next. Lifetimes and `_` become unknown types.
+/// Reads `::<A, B>`, if it comes next. Lifetimes and `_` become unknown types.
 fn read_turbofish(cursor: &mut Cursor<'_>) -> Vec<TypeRef> {
     let mut ahead = *cursor;
     if !(ahead.eat_pair(b':', b':') && ahead.eat(b'<')) {

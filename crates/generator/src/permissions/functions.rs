@@ -1,4 +1,4 @@
-//! The functions whose calls are followed, and the instances of generic ones.
+//! The functions whose calls are followed, and the instances of generic functions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ pub(super) struct Signature {
     pub(super) type_parameters: Vec<String>,
     pub(super) parameters: Vec<Parameter>,
     pub(super) output: Option<TypeRef>,
-    /// The trait bounds of type parameters are not read, only those in place of types.
+    /// Trait bounds on type parameters are not read, only those in place of types.
     pub(super) is_generic: bool,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Functions<'a> {
     pub(super) package: &'a Package,
     pub(super) signatures: Vec<Signature>,
     associated: BTreeMap<(Owner, &'a str), FunctionId>,
-    /// Instances still to be followed.
+    /// Instances that have yet to be followed.
     pub(super) waiting: Vec<Instance>,
     seen: BTreeSet<Instance>,
 }
@@ -131,9 +131,9 @@ impl<'a> Functions<'a> {
         }
     }
 
-    /// Records a call with arguments of these types. Returns the type of the result.
+    /// Records a call with arguments of the given types. Returns the type of the result.
     ///
-    /// `args` contains the receiver of a method first.
+    /// `args` starts with the receiver of a method.
     pub(super) fn call(&mut self, id: FunctionId, generic: &[Ty], args: &[Ty]) -> Ty {
         let signature = &self.signatures[id.0];
         let mut bindings = Bindings::new();

@@ -1,9 +1,9 @@
 //! Finds the permissions that the code needs.
 //!
-//! The [calls] of the library and of kube are [followed](follow) in the functions of the packages: the
-//! [table] lists what each needs, and the [types](ty) of variables, parameters, fields and
-//! results show of which kind. Nothing is guessed: a call whose kind the source does not show is
-//! recorded as [`Unseen`].
+//! The [calls] of the library and kube are [followed](follow) in the packages' functions: the
+//! [table] lists the permissions that each call needs, and the [types](ty) of variables,
+//! parameters, fields and results determine the kind. Nothing is guessed: a call whose kind cannot
+//! be determined from the source is recorded as [`Unseen`].
 
 mod calls;
 mod follow;
@@ -30,7 +30,7 @@ pub(crate) struct Resource {
 /// Permissions that a call needs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Need {
-    /// The name of the function.
+    /// The place of the function's name.
     pub(crate) place: Place,
     pub(crate) call: String,
     pub(crate) resource: Resource,
@@ -41,7 +41,7 @@ pub(crate) struct Need {
 }
 
 impl Need {
-    /// Returns the resource as in rules: `deployments` or `deployments/status`.
+    /// Formats the resource as in rules: `deployments` or `deployments/status`.
     pub(crate) fn rule_resource(&self) -> String {
         match &self.part {
             Some(part) => format!("{}/{part}", self.resource.plural),
@@ -50,7 +50,7 @@ impl Need {
     }
 }
 
-/// A call that needs permissions for a kind that the source does not show.
+/// A call that needs permissions for a kind that cannot be determined from the source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Unseen {
     pub(crate) place: Place,
@@ -63,22 +63,22 @@ pub(crate) struct Unseen {
     pub(crate) why: Why,
 }
 
-/// Why it is unknown what a call needs.
+/// Why the permissions needed by a call are unknown.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Why {
     /// The type of the object could not be followed.
     Type,
-    /// The kind is known only at run time.
+    /// The kind is only known at run time.
     Dynamic,
     /// The kind is declared by another crate.
     Foreign(String),
-    /// The call may send any request, or one for another cluster.
+    /// The call may send any request, or a request to another cluster.
     AnyKind,
     /// A client is passed to code that is not followed.
     Passed,
 }
 
-/// What the code needs.
+/// The permissions that the code needs.
 #[derive(Debug, Default)]
 pub(crate) struct Needs {
     /// Sorted by place.

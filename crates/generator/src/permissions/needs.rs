@@ -8,7 +8,7 @@ use super::ty::{Bindings, Scope, Ty, read_type};
 use super::{Need, Needs, Unseen};
 use crate::package::{FunctionId, Package};
 
-/// Returns what all functions need.
+/// Returns the permissions that all functions need.
 pub(crate) fn find_needs(package: &Package) -> Needs {
     let mut functions = Functions::new(package);
     let mut needs = Needs::default();
@@ -35,7 +35,7 @@ pub(crate) fn find_needs(package: &Package) -> Needs {
             needs.known.extend(known);
             needs.unseen.extend(unseen);
         }
-        // A generic function that is never called with known types is followed as it is.
+        // A generic function that is never called with known types is followed as is.
         let Some(instance) = generic.pop() else { break };
         if !functions.is_instantiated(instance.function) {
             let (known, unseen) = follow(&mut functions, &instance);
@@ -50,7 +50,7 @@ pub(crate) fn find_needs(package: &Package) -> Needs {
     needs
 }
 
-/// Follows the calls of one instance of a function.
+/// Follows the calls in an instance of a function.
 fn follow(functions: &mut Functions<'_>, instance: &Instance) -> (Vec<Need>, Vec<Unseen>) {
     let item = functions.item(instance.function);
     let Ok(tokens) = lex(&item.body) else {

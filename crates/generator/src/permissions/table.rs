@@ -1,12 +1,12 @@
-//! The calls of the library and of kube, and the permissions that each needs.
+//! The calls of the library and kube, and the permissions that each needs.
 //!
-//! One row per call. Tests compare the rows with the public functions of the library and of kube, so
-//! a new function without a row fails them.
+//! There is one row per call. Tests compare the rows with the public functions of the library and
+//! kube, so a new function without a row fails them.
 
 /// The subject of a permission: where the kind comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
-    /// The type argument of the receiver: `K` of `Api<K>`.
+    /// The receiver's type argument: `K` of `Api<K>`.
     Receiver,
     /// The type argument of the call, or the type of this argument.
     Generic(usize),
@@ -18,7 +18,7 @@ pub(crate) enum Of {
     Mapped(usize),
     /// A resource with this group and plural.
     Fixed(&'static str, &'static str),
-    /// Any kind: the source does not show which.
+    /// Any kind: it cannot be determined from the source.
     Any,
 }
 
@@ -27,16 +27,17 @@ pub(crate) enum Of {
 pub(crate) enum Part {
     Whole,
     Subresource(&'static str),
-    /// The subresource that a string argument names.
+    /// The subresource given by a string argument.
     Named(usize),
 }
 
 /// How certain it is that a call needs a permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Strength {
-    /// The call may need it, or another role grants it. A rule for it is not superfluous.
+    /// The call may need it, or another role grants it. A rule for it is not reported as
+    /// unnecessary.
     Possible,
-    /// Some clusters require it, or other calls do. Derived roles contain it.
+    /// Some clusters or other calls require it. Derived roles contain it.
     Optional,
     /// The call fails without it.
     Required,
@@ -54,21 +55,21 @@ pub(crate) struct Ask {
 /// The type that a call returns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Returns {
-    /// A type that is of no interest.
+    /// An irrelevant type.
     Nothing,
-    /// The type of the receiver.
+    /// The receiver's type.
     Receiver,
-    /// The type of the receiver, for another cluster.
+    /// The receiver's type, for another cluster.
     Remote,
-    /// A value of the kind, also in a `Result`, an `Option` or a list.
+    /// A value of the kind, possibly in a `Result`, an `Option` or a list.
     Value(Of),
-    /// A type of this table with the kind as type argument.
+    /// A type in this table with the kind as its type argument.
     Known(&'static str, Of),
 }
 
 /// A call and the permissions that it needs.
 pub(crate) struct Row {
-    /// The type that has the function, as in [`TYPES`].
+    /// The type with this function, as in [`TYPES`].
     pub(crate) on: &'static str,
     pub(crate) name: &'static str,
     pub(crate) asks: &'static [Ask],
@@ -111,7 +112,7 @@ const fn weak(strength: Strength, ask: Ask) -> Ask {
     Ask { strength, ..ask }
 }
 
-/// Owner references with `blockOwnerDeletion` need this on clusters with the admission plugin
+/// Owner references with `blockOwnerDeletion` need this in clusters with the admission plugin
 /// OwnerReferencesPermissionEnforcement.
 const fn own(of: Of) -> Ask {
     weak(Strength::Optional, sub(of, "finalizers", &["update"]))
@@ -119,8 +120,8 @@ const fn own(of: Of) -> Ask {
 
 const EVENTS: Of = Of::Fixed("events.k8s.io", "events");
 const SEND_EVENTS: Ask = ask(EVENTS, &["create", "patch"]);
-/// After a conflict, a patch of the object itself reads its version again. Without the permission, the
-/// whole reconcile is repeated.
+/// After a conflict, a patch of the object itself reads its version again. Without the permission,
+/// the entire reconcile is repeated.
 const LOOK_AGAIN: Ask = weak(Strength::Optional, ask(Of::Argument(0), &["get"]));
 const WATCH: &[&str] = &["list", "watch"];
 const APPLY: &[&str] = &["create", "patch"];
@@ -205,7 +206,8 @@ pub(crate) const CALLS: &[Row] = &[
     row("Cached", "by", &[], Value(Receiver)),
     row("Written", "object", &[], Value(Receiver)),
     row("Written", "into_object", &[], Value(Receiver)),
-    // rbuilder: managers. The scaffold has the permissions for leader election in a role of its own.
+    // rbuilder: managers. The scaffold contains a separate role with the permissions for leader
+    // election.
     row("Manager", "new", &[weak(Strength::Possible, ask(Fixed("coordination.k8s.io", "leases"), &["get", "create", "update"])), weak(Strength::Possible, ask(Fixed("", "events"), &["create", "patch"])), weak(Strength::Possible, SEND_EVENTS), weak(Strength::Possible, ask(Fixed("authentication.k8s.io", "tokenreviews"), &["create"])), weak(Strength::Possible, ask(Fixed("authorization.k8s.io", "subjectaccessreviews"), &["create"])), weak(Strength::Possible, ask(Fixed("", "secrets"), &["create", "get", "list", "watch", "update"])), weak(Strength::Possible, ask(Fixed(ADMISSION, "mutatingwebhookconfigurations"), CERTIFICATE)), weak(Strength::Possible, ask(Fixed(ADMISSION, "validatingwebhookconfigurations"), CERTIFICATE)), weak(Strength::Possible, ask(Fixed("apiextensions.k8s.io", "customresourcedefinitions"), CERTIFICATE))], Known("Manager", Any)),
     row("Manager", "with_config", &[], Known("Manager", Any)),
     row("Manager", "with_client", &[], Known("Manager", Any)),
@@ -237,7 +239,7 @@ pub(crate) const CALLS: &[Row] = &[
     row("Cluster", "index", &[weak(Strength::Possible, ask(Mapped(1), WATCH))], Nothing),
     row("Clusters", "add", &[], Known("Cluster", Any)),
     row("Clusters", "get", &[], Known("Cluster", Any)),
-    // kube: clients of one kind.
+    // kube: clients for a single kind.
     row("Api", "all", &[], Known("Api", Receiver)),
     row("Api", "namespaced", &[], Known("Api", Receiver)),
     row("Api", "default_namespaced", &[], Known("Api", Receiver)),
@@ -261,7 +263,7 @@ pub(crate) const CALLS: &[Row] = &[
     row("Api", "create", &[ask(Receiver, &["create"])], Value(Receiver)),
     row("Api", "delete", &[ask(Receiver, &["delete"])], Nothing),
     row("Api", "delete_collection", &[ask(Receiver, &["deletecollection"])], Nothing),
-    // An apply creates objects. Other patches do not, which `Ty::Change` shows.
+    // Applying creates objects. Other patches do not, which is indicated by `Ty::Change`.
     row("Api", "patch", &[ask(Receiver, &["patch"]), weak(Strength::Optional, ask(Receiver, &["create"]))], Value(Receiver)),
     row("Api", "patch_metadata", &[ask(Receiver, &["patch"]), weak(Strength::Optional, ask(Receiver, &["create"]))], Value(Receiver)),
     row("Api", "replace", &[ask(Receiver, &["update"])], Value(Receiver)),
@@ -297,7 +299,7 @@ pub(crate) const CALLS: &[Row] = &[
     row("Api", "cordon", &[ask(Receiver, &["patch"])], Value(Receiver)),
     row("Api", "uncordon", &[ask(Receiver, &["patch"])], Value(Receiver)),
     row("Api", "create_token_request", &[sub(Receiver, "token", &["create"])], Nothing),
-    // kube: clients of any kind.
+    // kube: clients for any kind.
     row("Client", "clone", &[], Returns::Receiver),
     row("Client", "try_default", &[], Known("Client", Any)),
     row("Client", "try_from", &[], Known("Client", Any)),
@@ -381,7 +383,7 @@ const QUIET: &[(&str, &[&str])] = &[
     ("Api", &["namespace", "resource_url"]),
 ];
 
-/// Types whose own methods build them: a call without a row returns the receiver.
+/// Types with builder methods: a call without a row returns the receiver.
 const BUILDERS: [&str; 7] = [
     "Controller",
     "Watch",
@@ -392,7 +394,7 @@ const BUILDERS: [&str; 7] = [
     "kube::Controller",
 ];
 
-/// The types of other crates that the rows are for, by crate and name.
+/// The types from other crates to which the rows apply, by crate and name.
 pub(crate) const TYPES: &[(&str, &str, &str)] = &[
     ("rbuilder", "Controller", "Controller"),
     ("rbuilder", "Watch", "Watch"),
@@ -412,7 +414,7 @@ pub(crate) const TYPES: &[(&str, &str, &str)] = &[
     ("kube", "Recorder", "Recorder"),
 ];
 
-/// Returns the name in this table of a type at a canonical path.
+/// Returns the name used in this table for a type at a canonical path.
 pub(crate) fn find_type(path: &str) -> Option<&'static str> {
     let (crate_name, _) = path.split_once("::")?;
     let crate_name = if crate_name.starts_with("kube") {
@@ -506,7 +508,7 @@ mod tests {
             .filter(|(on, name)| ours.contains(&on.as_str()) && !listed(on, name))
             .collect();
         assert!(missing.is_empty(), "add rows to CALLS or QUIET: {missing:?}");
-        // `extend` is of the trait `Extend`.
+        // `extend` belongs to the trait `Extend`.
         let known = CALLS
             .iter()
             .filter(|row| ours.contains(&row.on) && row.name != "extend");

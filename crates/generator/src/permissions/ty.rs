@@ -1,7 +1,7 @@
-//! The types of values, as far as they matter for permissions.
+//! The types of values, as far as they are relevant for permissions.
 //!
-//! References, pointers, `Option`, `Result` and lists have the type of what they contain: only the
-//! kind of an object matters.
+//! References, pointers, `Option`, `Result` and lists have the type of their content: only the kind
+//! of an object matters.
 
 use rbuilder_reader::{TypeKind, TypeRef};
 
@@ -17,25 +17,25 @@ pub(super) enum Ty {
     Unknown,
     /// An object of a kind.
     Object(Resource),
-    /// An object of a kind that is known only at run time.
+    /// An object of a kind that is only known at run time.
     Dynamic,
-    /// A type of the package that is no kind.
+    /// A type in the package that is not a kind.
     Own(Owner),
-    /// A type of another crate, by path.
+    /// A type in another crate, by path.
     Foreign(String),
-    /// A type of the [table](super::table), with the kind and the state that are its type arguments.
+    /// A type in the [table](super::table), with the kind and the state from its type arguments.
     Known(&'static str, Box<Known>),
     Tuple(Vec<Ty>),
     /// A string literal.
     Text(String),
-    /// A patch of kube that changes objects and creates none.
+    /// A kube patch that changes objects but never creates any.
     Change,
     /// A closure: the types of its parameters and of its result.
     Closure(Vec<Ty>, Box<Ty>),
     Function(FunctionId),
 }
 
-/// The type arguments of a type of the table.
+/// The type arguments of a type in the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Known {
     pub(super) kind: Ty,
@@ -53,7 +53,7 @@ impl Ty {
         }
     }
 
-    /// Returns the kind that is the type argument, if there is one.
+    /// Returns the kind in the type arguments, if there is one.
     pub(super) fn kind(&self) -> Ty {
         match self {
             Ty::Known(_, known) => known.kind.clone(),
@@ -72,7 +72,7 @@ impl Ty {
     }
 }
 
-/// Types with the type of their last argument.
+/// Types that are treated as the type of their last argument.
 const TRANSPARENT: [&str; 26] = [
     "Arc",
     "Rc",
@@ -105,7 +105,7 @@ const TRANSPARENT: [&str; 26] = [
 /// The type parameters in scope, by name.
 pub(super) type Bindings = std::collections::BTreeMap<String, Ty>;
 
-/// Where a type is written.
+/// The scope of a written type.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
     pub(super) module: ModuleId,
@@ -115,7 +115,7 @@ pub(super) struct Scope<'a> {
 
 const MAX_DEPTH: usize = 32;
 
-/// Returns the type that is written.
+/// Returns the type for a written type.
 pub(super) fn read_type(package: &Package, ty: &TypeRef, scope: Scope<'_>) -> Ty {
     read(package, ty, scope, 0)
 }
@@ -214,7 +214,7 @@ pub(super) fn read_path(
             return read(package, &alias.target, inner, depth + 1);
         }
         Target::External(path) => path,
-        // A glob of kube or of the library may have the type.
+        // A glob of kube or the library may contain the type.
         Target::Missing(globs) => {
             let is_ours = |glob: &&String| glob.starts_with("kube") || glob.starts_with("rbuilder");
             match globs.iter().find(is_ours) {
@@ -241,7 +241,7 @@ fn read_external(
     };
     let last = path.rsplit("::").next().unwrap_or(name);
     if let Some(name) = find_type(&path) {
-        // The first type argument of a context is its state.
+        // A context's first type argument is its state.
         let (kind, state) = if name == "Ctx" {
             (Ty::Unknown, arg(0))
         } else {

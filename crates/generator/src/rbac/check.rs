@@ -1,4 +1,4 @@
-//! Checks rules against the package's own kinds. `rbuilder-syntax` checks them against the
+//! Checks rules against the package's own kinds. `rbuilder-syntax` checks them against the built-in
 //! resources of Kubernetes.
 //!
 //! A rule that grants nothing is an error. A rule that may be meant for another project or version
@@ -65,7 +65,7 @@ fn judge(kinds: &[OwnKind<'_>], rule: &RbacRule, resource: &str) -> Option<Diagn
     judge_subresource(&named, rule, plural, part?)
 }
 
-/// Reports a subresource that no version of the kind has.
+/// Reports a subresource that does not exist in any version of the kind.
 fn judge_subresource(
     versions: &[&CustomResource],
     rule: &RbacRule,
@@ -74,7 +74,7 @@ fn judge_subresource(
 ) -> Option<Diagnostic> {
     let has_status = versions.iter().any(|kind| kind.status.is_some());
     let has_scale = versions.iter().any(|kind| kind.scale.is_some());
-    // `finalizers` exists for authorization only: it controls who may block the deletion of an
+    // `finalizers` only exists for authorization: it controls who may block the deletion of an
     // owner.
     let known: Vec<&str> = [("status", has_status), ("scale", has_scale), ("finalizers", true)]
         .into_iter()

@@ -9,7 +9,8 @@ use crate::permissions::{Needs, Strength, Unseen, Why};
 use crate::place::Place;
 use crate::report::Report;
 
-/// Returns the rules of all `#[rbac(derived)]` markers. Reports what they cannot contain.
+/// Returns the rules for all `#[rbac(derived)]` markers. Reports permissions that they cannot
+/// contain.
 pub(super) fn derive_rules(package: &Package, needs: &Needs, report: &mut Report) -> Vec<RbacRule> {
     let mut markers = package
         .rules
@@ -34,7 +35,7 @@ pub(super) fn derive_rules(package: &Package, needs: &Needs, report: &mut Report
     markers.flat_map(|placed| rules_of(&placed.rule, needs)).collect()
 }
 
-/// Returns the rules of one marker.
+/// Returns the rules for a single marker.
 fn rules_of(marker: &RbacRule, needs: &Needs) -> Vec<RbacRule> {
     let known = needs.known.iter();
     let known = known.filter(|need| need.strength >= Strength::Optional);

@@ -17,25 +17,25 @@ use crate::{Calls, FileRange, Options, Product, cargo};
 /// A role drafted from the calls in the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DraftedRole {
-    /// The markers, sorted by group and resource. Without permissions that markers in the source
-    /// grant already.
+    /// The markers, sorted by group and resource. Excludes permissions already granted by markers
+    /// in the source.
     pub markers: Vec<DraftedMarker>,
-    /// What could not be followed, sorted by place.
+    /// Code that could not be followed, sorted by place.
     pub unfollowed: Vec<Unfollowed>,
 }
 
-/// A marker for the permissions that calls need on one resource.
+/// A marker for the permissions that calls need on a single resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DraftedMarker {
     /// The API group; `""` for the core group.
     pub group: String,
-    /// The plural, with the subresource if it is for one: `deployments/status`.
+    /// The plural, including the subresource if there is one: `deployments/status`.
     pub resource: String,
     /// The verbs in the order of the API documentation.
     pub verbs: Vec<&'static str>,
     /// The attribute: `#[rbac(…)]`.
     pub text: String,
-    /// The calls that need it, sorted by place.
+    /// The calls that need the permissions, sorted by place.
     pub calls: Vec<DraftedCall>,
 }
 
@@ -44,7 +44,7 @@ pub struct DraftedMarker {
 pub struct DraftedCall {
     /// The name of the function.
     pub name: String,
-    /// The name of the function in the source.
+    /// The location of the function name in the source.
     pub place: FileRange,
 }
 
@@ -53,12 +53,12 @@ pub struct DraftedCall {
 pub struct Unfollowed {
     /// The call, or the part of a file.
     pub place: FileRange,
-    /// What is unknown.
+    /// A description of what is unknown.
     pub message: String,
 }
 
-/// Drafts the markers for the permissions that calls of kube and of the library need, in all
-/// selected packages. [`Options::products`] and [`Options::calls`] have no effect.
+/// Drafts the markers for the permissions needed by calls of kube and the library, in all selected
+/// packages. [`Options::products`] and [`Options::calls`] have no effect.
 pub fn draft_role(sources: &dyn Sources, options: &Options) -> DraftedRole {
     let mut report = Report::default();
     let options = Options {

@@ -1,8 +1,8 @@
 //! Compares the rules with the permissions that the code needs.
 //!
-//! A missing permission is a warning at the call that needs it. A permission that nothing needs is a
-//! note at its marker, unless code that is not followed may need it. A program without any marker
-//! has a role of its own, which is not read.
+//! A missing permission is a warning at the call that needs it. An unnecessary permission is a note
+//! at its marker, unless code that is not followed may need it. A program without any marker has
+//! its own role, which is not read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,15 +15,17 @@ use crate::permissions::{Need, Needs, REQUEST_VERBS, Strength, Unseen, Why};
 use crate::place::Place;
 use crate::report::Report;
 
-/// Resources of which the API server lets nobody grant more than they have themselves.
+/// Resources for which the API server prevents users from granting more permissions than they have
+/// themselves.
 const GRANTING: [&str; 4] = ["roles", "clusterroles", "rolebindings", "clusterrolebindings"];
 
-/// Reports permissions that are missing or that nothing needs.
+/// Reports permissions that are missing or unnecessary.
 pub(super) fn compare(package: &Package, needs: &Needs, report: &mut Report) {
     if package.rules.is_empty() || needs.is_empty() {
         return;
     }
-    // What is derived contains all that is known to be needed, and says what is not.
+    // A derived rule contains all permissions that are known to be needed, and its marker reports
+    // what is unknown.
     if !package.rules.iter().any(|placed| placed.rule.derived) {
         // A rule with a mistake may allow what seems to be missing.
         if !package.has_unread_rules {
@@ -66,7 +68,7 @@ fn report_missing(package: &Package, needs: &Needs, report: &mut Report) {
     }
 }
 
-/// Reports the calls whose kind the source does not show.
+/// Reports the calls whose kind cannot be determined from the source.
 fn report_unseen(needs: &Needs, report: &mut Report) {
     for unseen in &needs.unseen {
         if let Some(what) = describe_unseen(unseen) {
@@ -78,7 +80,8 @@ fn report_unseen(needs: &Needs, report: &mut Report) {
     }
 }
 
-/// Says what is unknown about a call, or `None` if it only may need more than is known.
+/// Describes what is unknown about a call, or returns `None` if it merely may need more than is
+/// known.
 pub(super) fn describe_unseen(unseen: &Unseen) -> Option<String> {
     let call = &unseen.call;
     let verbs = unseen.verbs.join("`, `");
@@ -131,18 +134,19 @@ fn report_unneeded(package: &Package, needs: &Needs, report: &mut Report) {
     }
 }
 
-/// Returns true if part of the source is unknown that may call the API server.
+/// Returns true if any unknown part of the source may call the API server.
 fn may_hide_calls(package: &Package) -> bool {
     package.gaps.iter().any(hides_calls)
 }
 
-/// Returns true if a part of the source that is unknown may call the API server.
+/// Returns true if an unknown part of the source may call the API server.
 pub(super) fn hides_calls(gap: &Gap) -> bool {
     matches!(gap.sort, GapSort::Unread | GapSort::Built)
         || ["Api", "Client", "Ctx"].iter().any(|name| gap.mentions(name))
 }
 
-/// Returns true if the program writes roles. It then needs whatever it grants.
+/// Returns true if the program writes roles. In this case, it needs every permission that it
+/// grants.
 fn grants_permissions(needs: &Needs) -> bool {
     needs.known.iter().any(|need| {
         let is_write = need
@@ -153,9 +157,9 @@ fn grants_permissions(needs: &Needs) -> bool {
     })
 }
 
-/// Returns true if the code needs a permission, or if it is unknown whether it does.
+/// Returns true if the code needs a permission, or if this is unknown.
 fn is_needed(needs: &Needs, group: &str, resource: &str, verb: &str) -> bool {
-    // Wildcards and verbs that are no requests cannot be compared.
+    // Wildcards and verbs that are not requests cannot be compared.
     if !REQUEST_VERBS.contains(&verb) || group == "*" || resource.contains('*') {
         return true;
     }
@@ -163,7 +167,7 @@ fn is_needed(needs: &Needs, group: &str, resource: &str, verb: &str) -> bool {
     let main = resource.split('/').next().unwrap_or(resource);
     let is_of = |need: &Need| {
         let is_part = need.rule_resource() == resource;
-        // Whoever may list or watch objects can read each.
+        // Whoever may list or watch objects can read each of them.
         let is_read = verb == "get"
             && need.resource.plural == main
             && need.verbs.iter().any(|verb| matches!(*verb, "list" | "watch"));
@@ -177,7 +181,7 @@ fn is_needed(needs: &Needs, group: &str, resource: &str, verb: &str) -> bool {
         })
 }
 
-/// Returns whether a rule allows a verb. Names of objects and namespaces are not compared.
+/// Returns whether a rule allows a verb. Object names and namespaces are not compared.
 pub(super) fn allows(rule: &RbacRule, permission: &Permission, verb: &str) -> bool {
     let group = |group: &String| {
         group == "*" || *group == permission.group || group == "core" && permission.group.is_empty()
@@ -193,6 +197,6 @@ pub(super) fn allows(rule: &RbacRule, permission: &Permission, verb: &str) -> bo
     rule.groups.iter().any(group)
         && rule.resources.iter().any(resource)
         && rule.verbs.iter().any(|allowed| allowed == "*" || allowed == verb)
-        // The API server does not know the name of an object that is created.
+        // The API server does not know the name of an object being created.
         && (rule.resource_names.is_empty() || verb != "create")
 }

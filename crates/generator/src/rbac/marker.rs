@@ -3,7 +3,7 @@
 use crate::package::Package;
 use crate::permissions::Need;
 
-/// A resource of a rule: its group, and its plural with a subresource.
+/// A resource in a rule: its group, and its plural with a subresource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Permission {
     pub(super) group: String,
@@ -31,7 +31,7 @@ impl Permission {
     }
 }
 
-/// Returns the marker for some verbs.
+/// Returns the marker for the given verbs.
 pub(super) fn write_marker(permission: &Permission, verbs: &[&str], namespace: Option<&str>) -> String {
     let Permission { group, resource, .. } = permission;
     let verbs: Vec<String> = verbs.iter().map(|verb| format!("\"{verb}\"")).collect();
@@ -41,7 +41,8 @@ pub(super) fn write_marker(permission: &Permission, verbs: &[&str], namespace: O
     format!("#[rbac(groups = \"{group}\", resources = \"{resource}\", verbs = [{verbs}]{namespace})]")
 }
 
-/// Returns the namespace for a marker: that of the other markers, if they all have the same one.
+/// Returns the namespace for a marker: the namespace of the other markers, if they all have the
+/// same one.
 pub(super) fn find_namespace<'a>(package: &'a Package, permission: &Permission) -> Option<&'a str> {
     if !permission.is_namespaced {
         return None;

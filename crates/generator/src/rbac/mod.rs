@@ -1,7 +1,7 @@
 //! Generates roles from `#[rbac(…)]` markers.
 //!
-//! `rbuilder-syntax` parses and checks each marker on its own. This module combines the markers of
-//! all packages into one ClusterRole, and one Role for each namespace that a marker names.
+//! `rbuilder-syntax` parses and checks each marker on its own. This module combines the markers
+//! from all packages into a single ClusterRole, and a Role for each namespace named in a marker.
 
 mod check;
 mod derived;

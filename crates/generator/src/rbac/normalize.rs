@@ -1,9 +1,9 @@
 //! Merges rules without changing what they grant.
 //!
-//! Like controller-gen, rules that differ in one list only are merged in that list: first by verbs,
-//! then by resources, names and groups. Projects that migrate therefore keep their rules. Unlike in
-//! controller-gen, merging never replaces another rule and repeats until nothing changes, so no
-//! permission is lost and the order of markers does not matter.
+//! Like in controller-gen, rules that differ in only one list are merged in that list: first by
+//! verbs, then by resources, names and groups. Projects that migrate therefore keep their rules.
+//! Unlike in controller-gen, merging never replaces another rule and repeats until nothing changes,
+//! so no permission is lost and the order of markers does not matter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ pub struct PolicyRule {
     pub resource_names: Names,
     /// `nonResourceURLs`; excludes the three lists above.
     pub urls: Names,
-    /// `verbs`; `*` has no other verbs next to it.
+    /// `verbs`; `*` excludes other verbs.
     pub verbs: Names,
 }
 
@@ -65,7 +65,7 @@ fn urls(rule: &mut PolicyRule) -> &mut Names {
     &mut rule.urls
 }
 
-/// Merges rules that differ in one list only. Empty and non-empty lists are not merged: a rule
+/// Merges rules that differ in only one list. Empty and non-empty lists are not merged: a rule
 /// without resource names applies to all objects.
 fn join(rules: Vec<PolicyRule>, list: List) -> Vec<PolicyRule> {
     let mut joined = BTreeMap::<(PolicyRule, bool), Names>::new();

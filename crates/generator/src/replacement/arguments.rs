@@ -1,4 +1,4 @@
-//! The arguments of attributes around a place, in tokens.
+//! The attribute arguments around a place, in tokens.
 
 use std::ops::Range;
 
@@ -11,21 +11,21 @@ pub(super) struct Group {
     /// The content, without the delimiters.
     pub(super) inner: Range<usize>,
     pub(super) args: Vec<Argument>,
-    /// The attribute with the group, if the group is all that follows its name: `#[kube(…)]`.
+    /// The attribute with the group, if only the group follows its name: `#[kube(…)]`.
     pub(super) attribute: Option<Range<usize>>,
 }
 
-/// One argument: `name`, `name = value` or `name(…)`.
+/// An argument: `name`, `name = value` or `name(…)`.
 #[derive(Clone, Debug)]
 pub(super) struct Argument {
     pub(super) name: String,
     pub(super) range: Range<usize>,
-    /// What follows `=`.
+    /// The value after `=`.
     pub(super) value: Option<Range<usize>>,
 }
 
 impl Group {
-    /// Returns the argument with a name, if there is exactly one.
+    /// Returns the argument with the given name, if there is exactly one.
     pub(super) fn find(&self, name: &str) -> Option<&Argument> {
         let mut found = self.args.iter().filter(|arg| arg.name == name);
         let first = found.next()?;
@@ -130,14 +130,14 @@ fn read_arguments(mut cursor: Cursor<'_>) -> Vec<Argument> {
     args
 }
 
-/// Returns the position of the function whose body contains a place: before `pub`, `async` and
-/// `fn`, after its attributes.
+/// Returns the start of the function whose body contains a place: before `pub`, `async` and `fn`,
+/// after its attributes.
 pub(super) fn function_start(source: &str, place: &Range<usize>) -> Option<usize> {
     const QUALIFIERS: [&str; 6] = ["pub", "default", "const", "async", "unsafe", "extern"];
     let tokens = lex(source).ok()?;
     let mut cursor = tokens.cursor();
     loop {
-        // Where the qualifiers of the current item start.
+        // The start of the current item's qualifiers.
         let mut start: Option<Span> = None;
         let mut function = None;
         let (inner, delimiter) = loop {

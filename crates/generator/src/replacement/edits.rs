@@ -1,4 +1,4 @@
-//! Edits of the arguments of attributes, of attributes, and of comments that are markers in Go.
+//! Edits of attribute arguments, attributes, and comments that are Go markers.
 
 use std::ops::Range;
 
@@ -34,8 +34,8 @@ fn list_of(found: &Found<'_>, arg: &Argument) -> Option<Group> {
     (arg.range.start <= group.inner.start && group.inner.end == last).then_some(group)
 }
 
-/// Sets the argument `{name}` beside the one at the place. Both are lists of one item, so that
-/// nothing else depends on them.
+/// Sets the argument `{name}` next to the argument at the place. Both are lists with a single item,
+/// so that nothing else depends on them.
 pub(super) fn set_beside(found: &Found<'_>) -> Option<Replacement> {
     let (name, value) = (found.get("name")?, found.get("value")?);
     let group = groups_around(found.source, &found.place).pop()?;
@@ -58,7 +58,7 @@ pub(super) fn set_operations(found: &Found<'_>) -> Option<Replacement> {
         .then(|| set_value(found))?
 }
 
-/// Writes `resources = "deployments.apps"` as a group and a plural.
+/// Rewrites `resources = "deployments.apps"` as a group and a plural.
 pub(super) fn split_group(found: &Found<'_>) -> Option<Replacement> {
     let (name, plural) = (found.get("group")?, found.get("plural")?);
     let group = groups_around(found.source, &found.place).pop()?;
@@ -78,7 +78,7 @@ pub(super) fn split_group(found: &Found<'_>) -> Option<Replacement> {
     }
 }
 
-/// Removes the quotes of a value.
+/// Removes a value's quotes.
 pub(super) fn unquote(found: &Found<'_>) -> Option<Replacement> {
     let (written, value) = (found.get("found")?, found.get("value")?);
     let plain = written.trim_matches('"');
@@ -86,7 +86,7 @@ pub(super) fn unquote(found: &Found<'_>) -> Option<Replacement> {
     is_same.then(|| found.at_place(value))
 }
 
-/// Replaces `name = true` by `name`.
+/// Replaces `name = true` with `name`.
 pub(super) fn remove_value(found: &Found<'_>) -> Option<Replacement> {
     let name = found.get("new")?;
     let arg = argument_at(found).filter(|arg| arg.name == name)?;
@@ -96,7 +96,7 @@ pub(super) fn remove_value(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Writes the argument `{old} = …` as `{outer}({new} = …)`.
+/// Rewrites the argument `{old} = …` as `{outer}({new} = …)`.
 pub(super) fn wrap_argument(found: &Found<'_>) -> Option<Replacement> {
     let (outer, new) = (found.get("outer")?, found.get("new")?);
     let arg = argument_at(found)?;
@@ -107,7 +107,7 @@ pub(super) fn wrap_argument(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Renames the argument `{old}` to `{new}`, which the list must not have.
+/// Renames the argument `{old}` to `{new}`, unless the list already contains `{new}`.
 pub(super) fn rename_argument(found: &Found<'_>) -> Option<Replacement> {
     let (old, new) = (found.get("old")?, found.get("new")?);
     let group = groups_around(found.source, &found.place).pop()?;
@@ -122,7 +122,7 @@ pub(super) fn rename_argument(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Writes the argument in an attribute `{attribute}` of its own.
+/// Moves the argument to a separate attribute `{attribute}`.
 pub(super) fn move_argument(found: &Found<'_>) -> Option<Replacement> {
     let attribute = found.get("attribute")?;
     let groups = groups_around(found.source, &found.place);
@@ -149,7 +149,8 @@ pub(super) fn move_argument(found: &Found<'_>) -> Option<Replacement> {
     Some(Replacement { range: whole, text })
 }
 
-/// Adds an argument after the one at the place, unless the list has one of its name.
+/// Adds an argument after the argument at the place, unless the list already contains an argument
+/// with its name.
 pub(super) fn add_argument(found: &Found<'_>) -> Option<Replacement> {
     let argument = found.get("new")?;
     let group = groups_around(found.source, &found.place).pop()?;
@@ -175,8 +176,9 @@ pub(super) fn remove_argument(found: &Found<'_>) -> Option<Replacement> {
     remove(found, &groups, position)
 }
 
-/// Removes the argument `{name}`: the one that contains the place, or the one beside it. The latter
-/// only if the place is a single item, so that no other item depends on the argument.
+/// Removes the argument `{name}`: either the argument that contains the place, or the one next to
+/// it. The latter only if the place is a single item, so that no other item depends on the
+/// argument.
 pub(super) fn remove_named(found: &Found<'_>) -> Option<Replacement> {
     let name = found.get("name")?;
     let mut groups = groups_around(found.source, &found.place);
@@ -194,7 +196,7 @@ pub(super) fn remove_named(found: &Found<'_>) -> Option<Replacement> {
     None
 }
 
-/// Removes a code from `allow(…)`, and the whole marker with its last code.
+/// Removes a code from `allow(…)`, and the entire marker along with its last code.
 pub(super) fn remove_allowed(found: &Found<'_>) -> Option<Replacement> {
     let mut groups = groups_around(found.source, &found.place);
     let group = groups.last()?;
@@ -208,7 +210,7 @@ pub(super) fn remove_allowed(found: &Found<'_>) -> Option<Replacement> {
     remove(found, &groups, position)
 }
 
-/// Removes an argument, and what would be empty without it.
+/// Removes an argument, and anything that would be empty without it.
 fn remove(found: &Found<'_>, groups: &[Group], position: usize) -> Option<Replacement> {
     let (group, around) = groups.split_last()?;
     let range = if group.args.len() > 1 {
@@ -225,7 +227,7 @@ fn remove(found: &Found<'_>, groups: &[Group], position: usize) -> Option<Replac
     })
 }
 
-/// Returns the range of an argument with one of its commas. `None` if the range has a comment.
+/// Returns the range of an argument with one of its commas. `None` if the range contains a comment.
 fn remove_from(source: &str, group: &Group, position: usize) -> Option<Range<usize>> {
     let own = &group.args[position].range;
     let (range, between) = match (group.args.get(position + 1), position.checked_sub(1)) {
@@ -240,7 +242,7 @@ fn remove_from(source: &str, group: &Group, position: usize) -> Option<Range<usi
     (!between.contains("//") && !between.contains("/*")).then_some(range)
 }
 
-/// Returns the line of an attribute, or the attribute if the line has more.
+/// Returns the line of an attribute, or just the attribute if the line contains more.
 fn line_of(source: &str, attribute: &Range<usize>) -> Range<usize> {
     let start = source[..attribute.start].rfind('\n').map_or(0, |at| at + 1);
     let end = source[attribute.end..]
@@ -258,7 +260,7 @@ fn line_of(source: &str, attribute: &Range<usize>) -> Range<usize> {
 }
 
 /// Returns the spaces before a position, if nothing else precedes it on its line. A byte order mark
-/// is no space.
+/// is not a space.
 fn indentation(source: &str, at: usize) -> Option<&str> {
     let start = source[..at].rfind('\n').map_or(0, |at| at + 1);
     let before = source[start..at].trim_start_matches('\u{feff}');
@@ -268,7 +270,7 @@ fn indentation(source: &str, at: usize) -> Option<&str> {
         .then_some(before)
 }
 
-/// Writes a marker before the function whose body contains the place.
+/// Inserts a marker before the function whose body contains the place.
 pub(super) fn mark_function(found: &Found<'_>) -> Option<Replacement> {
     let marker = found.get("new")?;
     let start = function_start(found.source, &found.place)?;
@@ -279,8 +281,8 @@ pub(super) fn mark_function(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Replaces a comment that is a marker in Go by the attribute. A helper attribute of a derive is
-/// written after the derive.
+/// Replaces a comment that is a Go marker with the attribute. A derive's helper attribute is
+/// inserted after the derive.
 pub(super) fn replace_comment(found: &Found<'_>) -> Option<Replacement> {
     let attribute = found.get("new")?;
     let start = comment_start(found)?;
@@ -308,8 +310,8 @@ pub(super) fn replace_comment(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Returns where the comment at the place starts. The place has its slashes only if the comment is a
-/// description. `None` for comments in blocks and inner comments.
+/// Returns the start of the comment at the place. The place only includes the slashes if the
+/// comment is a description. `None` for block comments and inner comments.
 fn comment_start(found: &Found<'_>) -> Option<usize> {
     let before = &found.source[..found.place.start];
     let is_line = |slashes: &&str| found.placed().starts_with(*slashes) || before.ends_with(*slashes);
@@ -320,9 +322,9 @@ fn comment_start(found: &Found<'_>) -> Option<usize> {
     }
 }
 
-/// What follows a comment.
+/// The text that follows a comment.
 struct Following<'s> {
-    /// The end of the last line of attributes that is a derive.
+    /// The end of the last attribute line that is a derive.
     derive: Option<usize>,
     /// The first line that is neither a comment nor an attribute.
     line: &'s str,

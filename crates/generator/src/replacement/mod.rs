@@ -1,15 +1,16 @@
-//! Replacements in the source that the help of diagnostics proposes, for editors and
+//! Source replacements proposed by the help of diagnostics, for editors and
 //! `rbuilder manifests --fix`.
 //!
-//! The [table](table::ROWS) lists which message with which help determines the replacement. It has
-//! no row where the help leaves a choice, such as "remove it, or write …", or shows an example.
-//! Crates report without knowing about replacements, as they do without knowing about codes.
+//! The [table](table::ROWS) lists the combinations of message and help that determine a
+//! replacement. It contains no row if the help leaves a choice, such as "remove it, or write …", or
+//! shows an example. Crates report diagnostics without knowing about replacements, just as they do
+//! not know about codes.
 //!
 //! A replacement is only returned if it is unambiguous: the word occurs once at the place, or the
-//! argument that changes is the only one of its name.
+//! argument to change is the only one with its name.
 //!
-//! To add one, add a row, and an example to `tests.rs`, which demands one for each row. Another test
-//! corrects the projects of `crates/generator/tests/mutations`.
+//! To add one, add a row, and an example to `tests.rs`, which requires one for each row. Another
+//! test corrects the projects in `crates/generator/tests/mutations`.
 
 mod arguments;
 mod edits;
@@ -25,7 +26,7 @@ use crate::Diagnostic;
 use pattern::{Captures, capture};
 use table::ROWS;
 
-/// A text that replaces a part of a file.
+/// A text that replaces part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replacement {
     /// The bytes to replace. Empty to insert the text.
@@ -34,8 +35,8 @@ pub struct Replacement {
     pub text: String,
 }
 
-/// Returns the replacement that the help of a diagnostic proposes. `source` is the text of the file
-/// of the diagnostic.
+/// Returns the replacement proposed by the help of a diagnostic. `source` is the text of the
+/// diagnostic's file.
 pub fn find_replacement(diagnostic: &Diagnostic, source: &str) -> Option<Replacement> {
     source.get(diagnostic.place.range.clone())?;
     let help = diagnostic.help.as_deref().unwrap_or_default();
@@ -52,14 +53,14 @@ impl table::Row {
             place: diagnostic.place.range.clone(),
         };
         let replacement = (self.edit)(&found)?;
-        // Help with this sign shows a part of what to write.
+        // Help that contains this character only shows part of what to write.
         let is_complete = !replacement.text.contains('…');
         (is_complete && source.get(replacement.range.clone()) != Some(&replacement.text))
             .then_some(replacement)
     }
 }
 
-/// A diagnostic that a row of the table fits.
+/// A diagnostic that matches a row of the table.
 struct Found<'s> {
     captures: &'s Captures<'s>,
     source: &'s str,
@@ -67,7 +68,7 @@ struct Found<'s> {
 }
 
 impl<'s> Found<'s> {
-    /// Returns the text of a part of the message or of the help.
+    /// Returns the text of a named part of the message or the help.
     fn get(&self, name: &str) -> Option<&'s str> {
         self.captures.get(name)
     }
@@ -77,7 +78,7 @@ impl<'s> Found<'s> {
         &self.source[self.place.clone()]
     }
 
-    /// Returns the same with another place.
+    /// Returns a copy with a different place.
     fn at(&self, place: Range<usize>) -> Found<'s> {
         Found { place, ..*self }
     }
@@ -89,7 +90,7 @@ impl<'s> Found<'s> {
         }
     }
 
-    /// Returns the line end of the file.
+    /// Returns the file's line ending.
     fn line_end(&self) -> &'static str {
         if self.source.contains("\r\n") {
             "\r\n"

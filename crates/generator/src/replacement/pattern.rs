@@ -1,6 +1,6 @@
-//! Patterns of messages and of help, with names for the parts that differ.
+//! Patterns for messages and help, with names for the parts that vary.
 
-/// The texts that the named parts of a pattern match, by name. Parts without a name, `{}`, are not
+/// The texts matched by the named parts of a pattern, by name. Parts without a name, `{}`, are not
 /// kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Captures<'t> {
@@ -14,14 +14,14 @@ impl<'t> Captures<'t> {
         found.map(|(_, text)| *text)
     }
 
-    /// Adds the texts of another pattern.
+    /// Adds the texts from another pattern.
     pub(super) fn extend(&mut self, other: Captures<'t>) {
         self.list.extend(other.list);
     }
 }
 
-/// Matches a whole text with a pattern such as ``unknown verb `{old}` ``. Each part is as short as
-/// possible, and ends before the next letters of the pattern.
+/// Matches an entire text with a pattern such as ``unknown verb `{old}` ``. Each part is as short
+/// as possible, and ends before the next literal text in the pattern.
 pub(super) fn capture<'t>(pattern: &'static str, text: &'t str) -> Option<Captures<'t>> {
     let mut captures = Captures::default();
     let (first, mut pattern) = pattern.split_once('{').unwrap_or((pattern, ""));

@@ -1,4 +1,4 @@
-//! Which messages and help texts determine a replacement.
+//! The messages and help texts that determine a replacement.
 
 use super::edits::{
     add_argument, correct_column, mark_function, move_argument, remove_allowed, remove_argument,
@@ -18,7 +18,7 @@ pub(super) struct Row {
     pub(super) message: &'static str,
     /// The pattern of the help. Empty for messages without help.
     pub(super) help: &'static str,
-    /// Returns `None` if the source does not determine the replacement.
+    /// The edit, which returns `None` if the source does not determine the replacement.
     pub(super) edit: fn(&Found<'_>) -> Option<Replacement>,
 }
 
@@ -26,7 +26,7 @@ const fn row(message: &'static str, help: &'static str, edit: fn(&Found<'_>) -> 
     Row { message, help, edit }
 }
 
-/// The rows. The first one with a replacement counts.
+/// The rows. The first row that results in a replacement is used.
 pub(super) const ROWS: &[Row] = &[
     // Names in lists.
     row("{}unknown {}`{old}`{}", "did you mean `{new}`?", correct_item),

@@ -6,7 +6,7 @@ use super::*;
 use crate::codes::ExamplePlace::{self, Field, Items, Keys, KindChange, Types};
 use crate::{Code, Options, SourceSet, generate};
 
-/// Where an example belongs, the source with the mistake, and the source after the replacement.
+/// The context of an example, the source with the mistake, and the source after the replacement.
 type Example = (ExamplePlace, &'static str, &'static str);
 
 const RBAC: &[Example] = &[
@@ -337,8 +337,8 @@ fn diagnostics(files: &[(&'static str, String); 2]) -> Vec<Diagnostic> {
     generate(&sources, &Options::default()).diagnostics
 }
 
-/// Applies the replacements of a source until there are none, as the command does. Returns the
-/// messages that had one.
+/// Applies the replacements in a source until there are none left, like the command. Returns the
+/// messages that had a replacement.
 fn fix(files: &mut [(&'static str, String); 2]) -> BTreeSet<String> {
     let mut messages = BTreeSet::new();
     for _ in 0..9 {

@@ -1,4 +1,4 @@
-//! Edits of words: names, and the items of lists such as `"get;list"` or `["get", "list"]`.
+//! Edits of words: names, and items in lists such as `"get;list"` or `["get", "list"]`.
 
 use std::ops::Range;
 
@@ -27,13 +27,14 @@ pub(super) fn correct_subresource(found: &Found<'_>) -> Option<Replacement> {
     is_misspelled(found).then(|| replace_subresource(found))?
 }
 
-/// Returns whether `{old}` is `{new}` with a typo. Help may propose names that are less similar.
+/// Returns whether `{old}` is a misspelling of `{new}`. Help may propose names that are less
+/// similar.
 fn is_misspelled(found: &Found<'_>) -> bool {
     let words = found.get("old").zip(found.get("new"));
     words.is_some_and(|(old, new)| is_misspelling(old, new))
 }
 
-/// Replaces the only occurrence of `{old}` by `{new}`.
+/// Replaces the only occurrence of `{old}` with `{new}`.
 pub(super) fn replace_word(found: &Found<'_>) -> Option<Replacement> {
     let (old, new) = (found.get("old")?, found.get("new")?);
     let start = found.place.start + find_word(found.placed(), old)?;
@@ -43,7 +44,7 @@ pub(super) fn replace_word(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Replaces the only occurrence of the variable `{old}` in an expression by `{new}`.
+/// Replaces the only occurrence of the variable `{old}` in an expression with `{new}`.
 pub(super) fn replace_variable(found: &Found<'_>) -> Option<Replacement> {
     let (old, new) = (found.get("old")?, found.get("new")?);
     let text = found.placed();
@@ -56,7 +57,7 @@ pub(super) fn replace_variable(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Removes the backquotes from the only occurrence of `{new}` in them.
+/// Removes the backticks around the only occurrence of `{new}`.
 pub(super) fn remove_backquotes(found: &Found<'_>) -> Option<Replacement> {
     let new = found.get("new")?;
     let quoted = format!("`{new}`");
@@ -75,7 +76,7 @@ fn find_word(text: &str, word: &str) -> Option<usize> {
     found.next().is_none().then_some(first)
 }
 
-/// Returns the positions of a word that is no part of a longer one.
+/// Returns the positions of a word that is not part of a longer word.
 fn find_words<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> + 't {
     let is_part =
         |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
@@ -123,7 +124,7 @@ pub(super) fn remove_item(found: &Found<'_>) -> Option<Replacement> {
     edit_items(found, |item| (item == old).then(String::new))
 }
 
-/// Removes all but the first of equal items. Lower and upper case are equal in operations.
+/// Removes all but the first of equal items. Operations are compared case-insensitively.
 pub(super) fn remove_repeated(found: &Found<'_>) -> Option<Replacement> {
     let old = found.get("old")?;
     let is_old = |item: &str| item == old || item.to_uppercase() == old;
@@ -147,16 +148,16 @@ pub(super) fn keep_wildcard(found: &Found<'_>) -> Option<Replacement> {
 /// An item of a list.
 #[derive(Debug)]
 struct Item {
-    /// The item without spaces around it.
+    /// The item without surrounding spaces.
     range: Range<usize>,
-    /// What is removed with the item: the literal, if the item is all that it has.
+    /// The range to remove with the item: the entire literal, if it contains nothing else.
     outer: Range<usize>,
     /// The position of the literal in the list.
     literal: usize,
 }
 
-/// Edits the items at the place. `edit` returns the new text of an item, which is removed if it is
-/// empty or if another item has the text, and `None` for an item that does not change.
+/// Edits the items at the place. `edit` returns the new text of an item, which is removed if the
+/// text is empty or already used by another item, or `None` if the item does not change.
 fn edit_items(found: &Found<'_>, mut edit: impl FnMut(&str) -> Option<String>) -> Option<Replacement> {
     let items = read_items(found)?;
     let text = |item: &Item| &found.source[item.range.clone()];
@@ -180,7 +181,7 @@ fn edit_items(found: &Found<'_>, mut edit: impl FnMut(&str) -> Option<String>) -
     join(found, &edits)
 }
 
-/// Applies edits of items as one replacement, from the first edit to the last.
+/// Combines item edits into a single replacement, from the first edit to the last.
 fn join(found: &Found<'_>, edits: &[(&Item, Option<&str>)]) -> Option<Replacement> {
     let mut splices: Vec<(Range<usize>, &str)> = Vec::new();
     for (position, (item, new)) in edits.iter().enumerate() {
@@ -201,7 +202,7 @@ fn join(found: &Found<'_>, edits: &[(&Item, Option<&str>)]) -> Option<Replacemen
     Some(Replacement { range: whole, text })
 }
 
-/// Returns the range of an item with the separator to one of its neighbours that remain.
+/// Returns the range of an item, including the separator between it and a remaining neighbor.
 fn removed_range(edits: &[(&Item, Option<&str>)], position: usize) -> Option<Range<usize>> {
     let item = edits[position].0;
     let is_kept = |new: &Option<&str>| *new != Some("");
@@ -258,7 +259,7 @@ fn read_items(found: &Found<'_>) -> Option<Vec<Item>> {
     Some(items)
 }
 
-/// Splits a literal at its semicolons. Returns `None` if it has escapes.
+/// Splits a literal at its semicolons. Returns `None` if it contains escapes.
 fn split_literal(found: &Found<'_>, range: Range<usize>, literal: usize) -> Option<Vec<Item>> {
     let text = &found.source[range.clone()];
     let start = range.start + text.find('"')? + 1;
@@ -284,7 +285,7 @@ fn split_literal(found: &Found<'_>, range: Range<usize>, literal: usize) -> Opti
     Some(items.collect())
 }
 
-/// Returns the number of items at a place. `None` if the place is no list of strings.
+/// Returns the number of items at a place. `None` if the place is not a list of strings.
 pub(super) fn count_items(found: &Found<'_>) -> Option<usize> {
     read_items(found).map(|items| items.len())
 }

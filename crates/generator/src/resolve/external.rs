@@ -1,4 +1,4 @@
-//! Types of other crates by path: containers and the prelude of std, and re-exports between crates.
+//! Types from other crates by path: std's containers and prelude, and re-exports between crates.
 
 /// Returns the path of a primitive type.
 pub(super) fn find_primitive(name: &str) -> Option<&'static str> {
@@ -9,7 +9,7 @@ pub(super) fn find_primitive(name: &str) -> Option<&'static str> {
     PRIMITIVES.iter().copied().find(|primitive| *primitive == name)
 }
 
-/// Returns the full path of a primitive or of a name in std's prelude.
+/// Returns the full path of a primitive or a name in std's prelude.
 pub(super) fn prelude_path(name: &str) -> Option<&'static str> {
     Some(match name {
         "Option" => "std::option::Option",
@@ -20,13 +20,13 @@ pub(super) fn prelude_path(name: &str) -> Option<&'static str> {
     })
 }
 
-/// A generic type whose schema is made from the schemas of its arguments.
+/// A generic type whose schema is derived from the schemas of its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Constructor {
     Option,
-    /// Serialized like the value that it contains.
+    /// Serialized like the contained value.
     Pointer,
-    /// `NonZero<T>`, which equals a named type such as `NonZeroU8`.
+    /// `NonZero<T>`, which is equivalent to a named type such as `NonZeroU8`.
     NonZero,
     List,
     Set,
@@ -106,7 +106,7 @@ const KNOWN_CRATES: &[&str] = &[
 /// Returns the name of the library of a package whose manifest is not read.
 pub(crate) fn crate_name(package: &str) -> String {
     match package {
-        // The library of this package is not named after the package.
+        // This package's library is not named after the package.
         "rbuilder-runtime" => "rbuilder".to_owned(),
         _ => package.replace('-', "_"),
     }
@@ -117,7 +117,7 @@ pub(crate) fn is_known_crate(name: &str) -> bool {
     KNOWN_CRATES.contains(&name)
 }
 
-/// Re-exports: prefixes of paths, and the paths that they stand for.
+/// Re-exports: path prefixes, and their targets.
 const REEXPORTS: &[(&str, &str)] = &[
     ("rbuilder::kube", "kube"),
     ("rbuilder::k8s_openapi", "k8s_openapi"),
@@ -154,10 +154,10 @@ const REEXPORTS: &[(&str, &str)] = &[
     ("std::prelude::v1", ""),
 ];
 
-/// Returns the canonical path of a type of another crate.
+/// Returns the canonical path of a type in another crate.
 pub(super) fn canonical_path(segments: &[String]) -> String {
     let mut path = segments.join("::");
-    // A re-export may lead to another one, but no chain has more than a few.
+    // A re-export may lead to another one, but chains are short.
     for _ in 0..4 {
         let moved = REEXPORTS.iter().find_map(|(from, to)| {
             let rest = path.strip_prefix(from)?;

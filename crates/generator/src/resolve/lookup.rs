@@ -81,11 +81,11 @@ pub(crate) enum Found {
     Other,
 }
 
-/// Looks up a path as far as modules have been read.
+/// Looks up a path in the modules read so far.
 pub(crate) fn find_item(package: &Package, module: ModuleId, segments: &[String]) -> Found {
     let mut search = Search::new(package);
     let step = search.path_or_locked(module, segments);
-    // A glob of an unread module may define the name too, so read that module first.
+    // A glob of an unread module may define the name as well, so read that module first.
     match (search.unread, step) {
         (Some(id), _) => Found::Unread(id),
         // The object contains its spec and status.
@@ -145,7 +145,7 @@ pub(crate) fn find_owner(package: &Package, module: ModuleId, segments: &[String
     search.owner(step, 0)
 }
 
-/// The target of a path that is called.
+/// The target of a path in a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FunctionTarget {
     /// A function of a module.
@@ -289,7 +289,7 @@ impl<'a> Search<'a> {
         module
     }
 
-    /// Returns the parent of a body, where names are looked up that the body does not declare.
+    /// Returns the parent of a body, in which names that the body does not declare are looked up.
     fn outside_of_body(&self, module: ModuleId) -> Option<ModuleId> {
         let this = self.package.module(module);
         this.parent.filter(|_| this.is_body)
@@ -346,7 +346,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Looks up a function that a module declares, imports, or has from a glob.
+    /// Looks up a function that a module declares, imports, or gets from a glob.
     fn function_in(&mut self, module: ModuleId, name: &str, depth: usize) -> Option<FunctionTarget> {
         self.steps += 1;
         if depth > MAX_DEPTH || self.steps > MAX_STEPS {
@@ -388,7 +388,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Looks up a value that a module declares, imports, or has from a glob.
+    /// Looks up a value that a module declares, imports, or gets from a glob.
     fn value_in(&mut self, module: ModuleId, name: &str, depth: usize) -> Option<ValueTarget> {
         self.steps += 1;
         if depth > MAX_DEPTH || self.steps > MAX_STEPS {
@@ -456,7 +456,7 @@ impl<'a> Search<'a> {
             .or_else(|| self.through_open_globs(module, name))
     }
 
-    /// Looks up a name that a module declares, imports, or has from a glob.
+    /// Looks up a name that a module declares, imports, or gets from a glob.
     fn member(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         self.steps += 1;
         let is_circle = self
@@ -549,7 +549,7 @@ impl<'a> Search<'a> {
     /// Looks up a name in the globs of a module.
     ///
     /// A glob whose condition cannot be evaluated makes the result uncertain, unless another glob
-    /// has the name too: Rust rejects ambiguous globs, so both must have the same item.
+    /// contains the name as well: Rust rejects ambiguous globs, so both must contain the same item.
     fn through_globs(&mut self, module: ModuleId, name: &str) -> Option<Step> {
         let globs = &self.package.module(module).globs;
         let decided = globs.iter().filter(|glob| glob.undecided.is_none());
@@ -566,8 +566,8 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Looks up a name in some globs. A module that declares the name takes precedence over one
-    /// that imports it. The import must be private, because Rust rejects ambiguous globs.
+    /// Looks up a name in some globs. A module that declares the name takes precedence over a
+    /// module that imports it. The import must be private, because Rust rejects ambiguous globs.
     fn through<'g>(
         &mut self,
         globs: impl Iterator<Item = &'g Glob>,

@@ -1,7 +1,7 @@
 //! Help for types that cannot be found: a missing import or a misspelled name.
 //!
 //! The name is looked up in the modules of the run, among the types with a built-in schema, and
-//! among similar names in scope. Imports are suggested only from crates that the package depends
+//! among similar names in scope. Imports are only suggested from crates that the package depends
 //! on.
 
 use rbuilder_diagnostic::suggest::{find_nearest, is_one_slip, list_names};
@@ -42,7 +42,8 @@ const KNOWN_MODULES: &[&str] = &[
     "ordered_float",
 ];
 
-/// Types that API types often use. A misspelling of one is recognized even if it is not imported.
+/// Types that are common in API types. A misspelling is recognized even if the type is not
+/// imported.
 const COMMON: &[&str] = &[
     "BTreeMap",
     "BTreeSet",
@@ -82,7 +83,7 @@ pub(super) fn suggest_type(package: &Package, module: ModuleId, segments: &[Stri
     }
 }
 
-/// Suggests the crate that the import of a name needs.
+/// Suggests the crate needed to import a name.
 fn suggest_crate_of_import(package: &Package, module: ModuleId, name: &str) -> Option<String> {
     match package.module(module).names.get(name)? {
         Name::Import(path) => suggest_crate(package, module, path.first()?),
@@ -110,7 +111,7 @@ fn depends_on(package: &Package, module: ModuleId, name: &str) -> bool {
     package.member(module).dependencies.contains_key(name)
 }
 
-/// Suggests `use` declarations for types of this name.
+/// Suggests `use` declarations for types with this name.
 fn suggest_import(package: &Package, module: ModuleId, name: &str) -> Option<String> {
     let mut imports = find_declared(package, module, name);
     if imports.is_empty() {
@@ -121,7 +122,7 @@ fn suggest_import(package: &Package, module: ModuleId, name: &str) -> Option<Str
     (!lines.is_empty()).then(|| format!("add {}", lines.join(" or ")))
 }
 
-/// Returns the paths of types of the run with this name, limited to those nearest to the module.
+/// Returns the paths of types in the run with this name, limited to those nearest to the module.
 fn find_declared(package: &Package, from: ModuleId, name: &str) -> Vec<String> {
     let here = path_below_root(package, from).unwrap_or_default();
     let mut found: Vec<(usize, String)> = Vec::new();
@@ -238,7 +239,7 @@ fn path_below_root(package: &Package, module: ModuleId) -> Option<Vec<String>> {
     Some(path)
 }
 
-/// Returns the paths of types of this name in std and in direct dependencies.
+/// Returns the paths of types with this name in std and direct dependencies.
 fn find_built_in(package: &Package, module: ModuleId, name: &str) -> Vec<String> {
     let is_usable = |path: &str| match path.split("::").next() {
         Some("std") => true,
@@ -255,7 +256,7 @@ fn find_built_in(package: &Package, module: ModuleId, name: &str) -> Vec<String>
     }
 }
 
-/// Returns the paths of types of k8s-openapi with this name. Prefers stable API versions.
+/// Returns the paths of k8s-openapi types with this name. Prefers stable API versions.
 fn find_kubernetes(package: &Package, name: &str) -> Vec<String> {
     let mut paths = package.kubernetes.find_by_name(name);
     let is_stable = |path: &String| {
@@ -281,7 +282,7 @@ fn suggest_name(package: &Package, module: ModuleId, name: &str) -> Option<Strin
     Some(format!("did you mean {}?{import}", list_names([*near])))
 }
 
-/// Returns the names of types in scope: declared, imported, or from a glob of a module of the run.
+/// Returns the names of types in scope: declared, imported, or from a glob of a module in the run.
 fn names_in_scope(package: &Package, module: ModuleId) -> impl Iterator<Item = &str> {
     let this = package.module(module);
     let globs = this.globs.iter().filter(|glob| glob.undecided.is_none());

@@ -1,7 +1,7 @@
 //! Resolves names: imports, globs, re-exports, aliases, generics, other crates and std's prelude.
 //!
-//! The result is a [`Ty`], which contains what a schema needs to know about the type. The resolver
-//! does not guess: it reports a name that it cannot find where the name is used.
+//! The result is a [`Ty`], which contains everything that a schema needs to know about the type.
+//! The resolver does not guess: if it cannot find a name, it reports the place where it is used.
 
 mod external;
 mod lookup;
@@ -26,11 +26,11 @@ pub(crate) use lookup::{FunctionTarget, find_function};
 /// A resolved type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Ty {
-    /// A struct or enum of the package, with its type arguments.
+    /// A struct or enum in the package, with its type arguments.
     Item(TypeId, Vec<Ty>),
     /// The full path of a type with a built-in schema.
     Known(String),
-    /// The full path of a type of k8s-openapi.
+    /// The full path of a k8s-openapi type.
     Kubernetes(String),
     Option(Box<Ty>),
     List(Box<Ty>),
@@ -46,7 +46,7 @@ pub(crate) enum Ty {
 }
 
 impl Ty {
-    /// Counts this type and all types inside it.
+    /// Counts this type and all types nested in it.
     fn count_parts(&self) -> usize {
         let inner = match self {
             Ty::Known(_) | Ty::Kubernetes(_) | Ty::Root(_) => 0,
@@ -260,7 +260,7 @@ impl<'a> Resolver<'a> {
         Some(args.into_iter().map(|(_, ty)| ty).collect())
     }
 
-    /// Reports the errors of a type, once something needs it.
+    /// Reports a type's errors, once something needs the type.
     pub(crate) fn report_reserved(&mut self, id: TypeId) {
         let item = self.package.item(id);
         self.report.add_all(item.file, item.reserved.iter().cloned());
@@ -276,7 +276,7 @@ impl<'a> Resolver<'a> {
         Some(Ty::Item(id, args.into_iter().map(|(_, ty)| ty).collect()))
     }
 
-    /// Resolves the whole object of a kind. This is an error in a type that derives `CrdSchema`:
+    /// Resolves the entire object of a kind. This is an error in a type that derives `CrdSchema`:
     /// kube's schema of the object lacks `metadata`, so the API server would prune it and serde
     /// could not read the object.
     fn resolve_root(&mut self, id: TypeId, written: &str, place: Place) -> Option<Ty> {
@@ -338,7 +338,7 @@ impl<'a> Resolver<'a> {
         resolved
     }
 
-    /// Pairs type parameters with the written arguments, or with their defaults.
+    /// Pairs type parameters with the explicit arguments, or with their defaults.
     fn bind(
         &mut self,
         name: &str,

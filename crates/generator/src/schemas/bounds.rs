@@ -16,8 +16,8 @@ pub(crate) const MAX_BYTES: usize = 3 << 20;
 /// share fields, so the sum is more than the result.
 const MAX_SLOT_BYTES: usize = 16 * MAX_BYTES;
 
-/// The maximum number of members of `anyOf` and the like in all slots of a type. Each type that
-/// uses them copies them.
+/// The maximum number of members of `anyOf` and similar lists in all slots of a type. Each type
+/// that uses them copies them.
 const MAX_ALTERNATIVES: usize = 16 * 1024;
 
 impl Schemas<'_> {

@@ -51,9 +51,9 @@ impl Schemas<'_> {
     }
 
     /// Returns whether an attribute of the field or newtype already has an error. A schema error
-    /// there is usually a consequence of that one.
+    /// there is usually a consequence of it.
     ///
-    /// The attributes of a field are between it and the preceding field.
+    /// A field's attributes are located between it and the preceding field.
     pub(super) fn is_reported(&mut self, model: &Type, site: &Site, file: FileId) -> bool {
         let before = match *site {
             Site::Field(0) => Site::Container,
@@ -221,13 +221,13 @@ impl Schemas<'_> {
     }
 }
 
-/// Returns the bytes with the attributes of a newtype and of its field.
+/// Returns the range of a newtype's attributes, including those of its field.
 fn attributes_of_newtype(model: &Type, slot: usize) -> Range<usize> {
     let end = model.slots.get(slot).map_or(model.span, |ty| ty.span);
     model.start as usize..end.range().start
 }
 
-/// Returns the span of a marker, or of the item it applies to if the marker is not written there.
+/// Returns the span of a marker, or of the item it applies to if the marker does not occur there.
 pub(super) fn span_of_part(model: &Type, part: &Part) -> Span {
     let owner = span_of(model, &part.site);
     let marker = part.marker.and_then(|name| model.marker_span(owner, name));

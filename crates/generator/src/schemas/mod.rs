@@ -1,4 +1,4 @@
-//! Builds the schemas of resolved types, once for each item and its type arguments.
+//! Builds the schemas of resolved types, once per item and type arguments.
 
 mod bounds;
 mod checks;
@@ -58,7 +58,7 @@ pub(crate) struct Schemas<'a> {
     made: BTreeMap<Instance, Made<Option<Slot>>>,
     /// The serde traits that a type implements by hand.
     by_hand: BTreeMap<TypeId, Vec<Direction>>,
-    /// Types whose schema is nullable although serde accepts `null` only for an `Option` of them.
+    /// Types whose schema is nullable although serde only accepts `null` for an `Option` of them.
     need_option: BTreeSet<TypeId>,
     /// The schemas of types by module and spelling. Most fields use one of a few types.
     spelled: HashMap<ModuleId, HashMap<String, Made<Slot>>>,
@@ -109,12 +109,12 @@ impl<'a> Schemas<'a> {
         self.instance(&(id, args), place).map(|slot| slot.schema)
     }
 
-    /// Returns whether the schema of an item accepts a `null` that serde reads only in an `Option`.
+    /// Returns whether an item's schema accepts a `null` that serde only reads in an `Option`.
     pub(crate) fn needs_option(&self, id: TypeId) -> bool {
         self.need_option.contains(&id)
     }
 
-    /// Returns the schema of a type that is written next to an item.
+    /// Returns the schema of a type written next to an item.
     pub(crate) fn beside(&mut self, id: TypeId, ty: &TypeRef) -> Option<Slot> {
         let item = self.package().item(id);
         let scope = Scope {
@@ -237,7 +237,7 @@ impl<'a> Schemas<'a> {
         })
     }
 
-    /// Returns the schema of a whole object for a field that embeds a kind.
+    /// Returns the schema of an entire object for a field that embeds a kind.
     fn embedded_object(&mut self, id: TypeId, place: Place) -> Option<Arc<Schema>> {
         let kind = self.package().item(id).model.as_ref()?.custom_resource.as_ref()?;
         let spec = self.item(id, place)?;
@@ -461,7 +461,7 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// Returns the values that serde uses for absent fields, if the schema takes them as defaults.
+    /// Returns the values that serde uses for absent fields, if the schema uses them as defaults.
     fn absent_values(&mut self, id: TypeId, args: &[Ty], model: &Type) -> Vec<(Site, Option<Value>)> {
         let item = self.package().item(id);
         let fields = model.absent_fields();

@@ -1,10 +1,10 @@
-//! API groups of well-known projects. Other programs declare kinds of these groups only to use
+//! API groups of well-known projects. Other programs only declare kinds in these groups to use
 //! them.
 
 use std::sync::LazyLock;
 
 /// One line per group, sorted, with three columns: the group, or a suffix such as `*.dapr.io`; the
-/// project that owns it; and the repository with its CRDs.
+/// project that owns it; and the repository that contains its CRDs.
 ///
 /// A group is listed if a project that is not written in Rust publishes its CRDs. A Rust type in
 /// such a group can only be a binding. A project that owns a listed group can claim it in PROJECT

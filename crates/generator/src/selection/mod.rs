@@ -1,7 +1,7 @@
 //! Selects the kinds that get a CRD: those of the project, but not those of other projects.
 //!
 //! A program that uses objects of another project declares their kind with the same derive as its
-//! own, usually with only a few of the fields. Such a binding must not become a CRD, because
+//! own kinds, usually with only a few of the fields. Such a binding must not become a CRD, because
 //! applying it would replace the real one. A note names each kind that is skipped by default. A
 //! kind that a flag, `Cargo.toml` or PROJECT claims for the project is never skipped.
 
@@ -23,7 +23,7 @@ use crate::package::{PackageId, Skipped};
 /// The ownership of kinds according to the PROJECT file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectKinds {
-    /// The domain of the project. Its API groups end in this.
+    /// The project's domain. Its API groups end in this.
     pub domain: String,
     /// Group and kind of each API that the project defines.
     pub own: Vec<(String, String)>,
@@ -54,7 +54,7 @@ fn is_among(kinds: &[(String, String)], resource: &CustomResource) -> bool {
     kinds.any(|(group, kind)| (group, kind) == (&resource.group, &resource.kind))
 }
 
-/// Whether the struct of a kind asks for a schema.
+/// Whether the struct of a kind requests a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SchemaAsked {
     Yes,
@@ -68,7 +68,7 @@ pub(crate) struct Selector {
     kinds: Vec<String>,
     skip_kinds: Vec<String>,
     project: Option<ProjectKinds>,
-    /// The names of the CRDs that exist already.
+    /// Names of the existing CRDs.
     committed: BTreeSet<String>,
     /// The selection in `[package.metadata.rbuilder]` of each package.
     of_package: Vec<Selection>,
@@ -142,8 +142,8 @@ pub(crate) fn crd_name(resource: &CustomResource) -> String {
     format!("{}.{}", resource.plural_name(), resource.group)
 }
 
-/// Returns true if an item of a list selects a kind: `Kind`, `Kind.group`, or `*.group` for all
-/// kinds of a group.
+/// Returns true if an item in a list selects a kind: `Kind`, `Kind.group`, or `*.group` for all
+/// kinds in a group.
 fn is_named(name: &str, resource: &CustomResource) -> bool {
     fits(name, &resource.kind, &resource.group)
 }

@@ -1,4 +1,4 @@
-//! Reports skipped kinds, kinds of other domains, and names in `only` and `skip` that match no
+//! Reports skipped kinds, kinds in other domains, and names in `only` and `skip` that match no
 //! kind.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ const MAX_EXAMPLES: usize = 6;
 
 impl Selector {
     /// Reports which kinds are skipped by default, which seem to belong to other projects, and
-    /// which names in `only` and `skip` match no kind. `find_standing` returns all markers of the
+    /// which names in `only` and `skip` match no kind. `find_standing` returns all markers in the
     /// source.
     pub(crate) fn report(
         &self,
@@ -84,7 +84,7 @@ impl Selector {
         report.add(PlacedDiagnostic::note(place, message).help(help));
     }
 
-    /// Returns true if a kind is outside of the project's domain, and no setting says whether it
+    /// Returns true if a kind is outside the project's domain, and no setting determines whether it
     /// belongs to the project.
     fn is_of_other_domain(&self, id: PackageId, resource: &CustomResource) -> bool {
         let is_chosen = !self.kinds.is_empty() || self.of_package[id.0].only.is_some();
@@ -94,8 +94,8 @@ impl Selector {
         })
     }
 
-    /// Warns about the kinds of a group outside of the project's domain. Only the author knows
-    /// whether they belong to the project.
+    /// Warns about the kinds in a group outside the project's domain. Only the author knows whether
+    /// they belong to the project.
     fn warn_of_other_domain(
         &self,
         package: &Package,

@@ -1,4 +1,4 @@
-//! Checks that need all webhooks of a run.
+//! Checks that need all webhooks in a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,7 +48,7 @@ fn check_names(entries: &[Entry<'_>], report: &mut Report) {
     }
 }
 
-/// Checks that each path has one handler. A function with several markers is one handler.
+/// Checks that each path has a single handler. A function with several markers is a single handler.
 fn check_paths(entries: &[Entry<'_>], report: &mut Report) {
     let mut functions: BTreeMap<(&str, Option<&str>, Option<&str>), Place> = BTreeMap::new();
     for entry in entries {

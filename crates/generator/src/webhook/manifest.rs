@@ -42,7 +42,7 @@ fn configuration(entries: &[Entry<'_>]) -> Value {
     })
 }
 
-/// Returns whether the namespace is to be replaced. This requires a placeholder in every such
+/// Returns whether the namespace has to be replaced. This requires a placeholder in every such
 /// condition, since kustomize fails without one.
 fn names_manager_namespace(entries: &[Entry<'_>]) -> bool {
     let conditions = entries.iter().flat_map(|entry| &entry.webhook.match_conditions);

@@ -181,7 +181,7 @@ fn path(what: WebhookKind, kind: &Kind) -> String {
     format!("/{verb}-{group}-{}-{}", kind.version, kind.kind.to_lowercase())
 }
 
-/// Replaces `core` by the empty group and removes duplicates, keeping the order.
+/// Replaces `core` with the empty group and removes duplicates, keeping the order.
 fn groups(written: Vec<String>) -> Vec<String> {
     let mut groups: Vec<String> = Vec::new();
     for group in written {

@@ -1,7 +1,8 @@
-//! Reports webhooks that are never called, or called with objects that the handler does not take.
+//! Reports webhooks that are never called, or called with objects that the handler does not accept.
 //!
-//! Compares them with the resources of Kubernetes and with the package's own kinds. A webhook that
-//! matches nothing is an error. One that may be meant for another project or version is a warning.
+//! Compares them with the built-in resources of Kubernetes and with the package's own kinds. A
+//! webhook that matches nothing is an error. A webhook that may be meant for another project or
+//! version is a warning.
 
 use rbuilder_diagnostic::{Severity, suggest};
 use rbuilder_syntax::{CustomResource, Diagnostic, resources};
@@ -76,8 +77,8 @@ fn judge_kind(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnostic> {
     )
 }
 
-/// Checks that subresources of the package's own kinds exist. `finalizers` exists for authorization
-/// only: no request uses it.
+/// Checks that subresources of the package's own kinds exist. `finalizers` only exists for
+/// authorization: no request uses it.
 fn judge_subresource(kinds: &[OwnKind<'_>], entry: &Entry<'_>) -> Option<Diagnostic> {
     entry.resources.iter().find_map(|resource| {
         let (plural, part) = split(resource);

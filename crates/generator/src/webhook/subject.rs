@@ -12,7 +12,8 @@ use rbuilder_syntax::kubernetes::{self, Kind};
 /// The maximum nesting of aliases and wrappers. The limit ends cycles.
 const MAX_DEPTH: usize = 16;
 
-/// The maximum number of types visited for one handler. An alias can mention another one twice.
+/// The maximum number of types visited for a single handler. An alias can mention another alias
+/// twice.
 const MAX_STEPS: usize = 1000;
 
 /// The kind that a handler takes.
@@ -25,8 +26,8 @@ pub(super) enum Subject {
     Missing,
 }
 
-/// Finds the kind of the first parameter that has one. References, `Arc`, `Box`, `Option` and
-/// `AdmissionRequest` are looked through, and `self` is the type of the `impl`.
+/// Finds the kind of the first parameter that has one. Looks through references, `Arc`, `Box`,
+/// `Option` and `AdmissionRequest`, and `self` is the type of the `impl`.
 pub(super) fn find_subject(package: &Package, handler: &Handler) -> Subject {
     let search = Search {
         package,

@@ -8,7 +8,7 @@
 //! Three deliberate differences from Go:
 //!
 //! - The keys `<<` and `=` are quoted. Go writes them plain and then cannot parse them.
-//! - Text that other YAML 1.1 parsers take for a number or timestamp, or reject, is quoted:
+//! - Text that other YAML 1.1 parsers parse as a number or timestamp, or reject, is quoted:
 //!   `2001-01-01T00:00:00` and `2001-02-30`.
 //! - Unicode line separators are escaped.
 //!

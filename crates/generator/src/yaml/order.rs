@@ -1,13 +1,13 @@
-//! go-yaml's order of keys, which compares runs of digits as numbers and sorts letters last.
+//! go-yaml's key order, which compares runs of digits as numbers and sorts letters last.
 
 /// Sorts keys in the order in which they are printed.
 ///
 /// Go's comparison is not transitive (`v10 < v1a < v2 < v10`), and the standard sort may panic on
-/// such an order. Merge sort copes with it, and agrees with Go wherever Go's order is total.
+/// such an order. Merge sort can handle it, and agrees with Go wherever Go's order is total.
 pub(crate) fn sort_keys<K: AsRef<str> + Copy, V: Copy>(keys: &mut Vec<(K, V)>) {
     let alphabetic = |key: &str| key.bytes().all(|b| b.is_ascii_alphabetic());
     if keys.iter().all(|(key, _)| alphabetic(key.as_ref())) {
-        // Keys of letters only are sorted by bytes.
+        // Keys that only consist of letters are sorted by bytes.
         return keys.sort_unstable_by(|(a, _), (b, _)| a.as_ref().cmp(b.as_ref()));
     }
     let mut merged = Vec::with_capacity(keys.len());

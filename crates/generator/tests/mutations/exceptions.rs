@@ -153,7 +153,7 @@ pub(crate) const EXCEPTIONS: &[(&str, &str)] = &[
     ("source/spec-as-enum", NOT_BUILT),
 ];
 
-/// Cases whose edits in the tables do not give the generated objects. Either the table sends a
+/// Cases whose edits in the tables do not result in the generated objects. Either the table sends a
 /// mistake that rbuilder would not write, or rbuilder writes the same thing differently.
 pub(crate) const OTHERWISE: &[&str] = &[
     "bounds/enum-of-a-variant-and-none",

@@ -1,4 +1,4 @@
-//! Small packages for tests, and what the generator makes of them.
+//! Small packages for tests, and the generator's results for them.
 
 // Each test uses only part of this module.
 #![allow(dead_code)]

@@ -1,4 +1,4 @@
-//! Recognizes expressions that hold CRDs.
+//! Recognizes expressions that contain CRDs.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use super::Finder;
 /// Functions whose result contains the CRD of their first argument.
 const WRAPPERS: [&str; 5] = ["to_value", "from_value", "merge_crds", "Ok", "Some"];
 
-/// Methods whose result holds the CRDs of the receiver, possibly as a copy.
+/// Methods whose result contains the receiver's CRDs, possibly as a copy.
 const PASSING: [&str; 13] = [
     "unwrap",
     "expect",
@@ -28,7 +28,7 @@ const PASSING: [&str; 13] = [
     "to_vec",
 ];
 
-/// The CRDs that an expression holds.
+/// The CRDs that an expression contains.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
     /// The paths of their kinds, as written.
@@ -38,7 +38,7 @@ pub(super) struct Held {
 }
 
 impl<'a> Finder<'a> {
-    /// Parses an expression that holds CRDs. Returns `None` for any other expression.
+    /// Parses an expression that contains CRDs. Returns `None` for any other expression.
     pub(super) fn held_by(&self, cursor: &mut Cursor<'a>) -> Option<Held> {
         while cursor.eat(b'&') || cursor.eat_word("mut") {}
         let held = if cursor.is_punct(b'<') {

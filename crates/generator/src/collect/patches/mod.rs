@@ -1,8 +1,8 @@
 //! Finds code that modifies the CRD returned by `crd()` before it writes or applies it.
 //!
-//! A manifest is generated from types and attributes, so it lacks such changes. The search is
-//! limited to one function body: it tracks the variables that hold a CRD, a list of CRDs, or a CRD
-//! as JSON. For example, in
+//! A manifest is generated from types and attributes, so it does not include such changes. The
+//! search is limited to a single function body: it tracks the variables that contain a CRD, a list
+//! of CRDs, or a CRD as JSON. For example, in
 //!
 //! ```text
 //! let mut crd = Cup::crd();
@@ -11,9 +11,9 @@
 //! value["spec"]["preserveUnknownFields"] = json!(false);
 //! ```
 //!
-//! `value` holds the CRD of `Cup`, and the last line changes a field that the manifest has. The
-//! second line does not, because a manifest has no resource version. Changes to a copy of a field
-//! (`crd.spec.names.kind.clone()`) do not count either.
+//! `value` contains the CRD of `Cup`, and the last line changes a field that is in the manifest.
+//! The second line does not, because a manifest has no resource version. Changes to a copy of a
+//! field (`crd.spec.names.kind.clone()`) do not count either.
 
 mod held;
 #[cfg(test)]
@@ -34,8 +34,8 @@ use crate::sources::is_in_file;
 /// The call that returns a CRD, as rustfmt writes it.
 const CALL: &str = "crd()";
 
-/// Maximum length of a body, in bytes. The sets of CRDs that variables hold are copied, which could
-/// take long for larger bodies.
+/// Maximum length of a body, in bytes. The sets of CRDs in variables are copied, which could take
+/// long for larger bodies.
 const MAX_BODY: usize = 1 << 18;
 
 /// Methods that modify their receiver, in addition to those whose names end in `_mut`.
@@ -55,11 +55,11 @@ const CHANGING: [&str; 13] = [
     "dedup",
 ];
 
-/// Methods that remove something and return it. They count as a change only if the result is
+/// Methods that remove something and return it. They only count as a change if the result is
 /// unused, because programs often call them to read a part.
 const REMOVING: [&str; 5] = ["remove", "swap_remove", "pop", "take", "drain"];
 
-/// Methods of kube's `ResourceExt` that return metadata which no manifest has.
+/// Methods of kube's `ResourceExt` that return metadata that is not in any manifest.
 const SERVER_MANAGED: [&str; 3] = ["finalizers_mut", "owner_references_mut", "managed_fields_mut"];
 
 /// Returns true if code may modify a CRD.
@@ -110,12 +110,13 @@ fn find_patches(body: &str) -> Vec<(Vec<String>, Span)> {
 
 #[derive(Default)]
 struct Finder<'a> {
-    /// The variables that hold CRDs.
+    /// The variables that contain CRDs.
     held: BTreeMap<&'a str, Held>,
     found: Vec<(Vec<String>, Span)>,
     /// The kinds in `found`.
     known: BTreeSet<Vec<String>>,
-    /// The kinds of the latest change. Programs often change one variable several times in a row.
+    /// The kinds of the latest change. Programs often change the same variable several times in a
+    /// row.
     latest: Option<Rc<BTreeSet<Vec<String>>>>,
 }
 
@@ -166,7 +167,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Parses `let mut name: Type =` up to the value. Returns the name and what the value holds.
+    /// Parses `let mut name: Type =` up to the value. Returns the name and the CRDs in the value.
     fn binding(&self, cursor: &mut Cursor<'a>) -> Option<(&'a str, Option<Held>)> {
         if !cursor.eat_word("let") {
             return None;
@@ -177,15 +178,15 @@ impl<'a> Finder<'a> {
         while !(ahead.is_end() || ahead.is_punct(b'=') || ahead.is_punct(b';')) {
             ahead.skip();
         }
-        // A name that starts a pattern, such as `Some(name)`, is treated as a variable that holds
-        // nothing.
+        // A name that starts a pattern, such as `Some(name)`, is treated as a variable that
+        // contains nothing.
         ahead.eat(b'=');
         *cursor = ahead;
         let value = self.held_by(&mut ahead).filter(|_| ahead.is_punct(b';'));
         Some((name.text, value))
     }
 
-    /// Parses `mut name in` of a loop. The variable holds the CRDs of the list.
+    /// Parses `mut name in` of a loop. The variable contains the list's CRDs.
     fn for_loop(&mut self, cursor: &mut Cursor<'a>) {
         let mut ahead = *cursor;
         ahead.eat_word("mut");
@@ -242,7 +243,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Parses a name. If it is a variable that holds CRDs, records how it is modified.
+    /// Parses a name. If it is a variable that contains CRDs, records how it is modified.
     fn variable(&mut self, cursor: &mut Cursor<'a>, starts_statement: bool) {
         let start = *cursor;
         let Some(name) = cursor.any_ident() else { return };
@@ -318,7 +319,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// A part of the value of a variable.
+/// A part of a variable's value.
 #[derive(Default)]
 struct Part<'a> {
     /// The fields on the way to the part, including keys of JSON objects.

@@ -246,7 +246,7 @@ impl SchemaReader<'_, '_> {
         }
     }
 
-    /// Evaluates a block. A block that changes outer variables or declares items is unknown.
+    /// Evaluates a block. The result is unknown if it changes outer variables or declares items.
     fn block(&mut self, body: Cursor<'_>, expr: &Expr<'_>, function: &Function<'_>) -> Read<Value> {
         let Ok(statements) = read_block(body) else {
             return function.unread(expr.span, "it is nested too deeply");
@@ -266,7 +266,7 @@ impl SchemaReader<'_, '_> {
         Ok(value)
     }
 
-    /// Calls a function of one of the packages.
+    /// Calls a function in one of the packages.
     fn call_function(
         &mut self,
         id: super::ValueId,
@@ -320,7 +320,7 @@ impl SchemaReader<'_, '_> {
             (name, [] | [_]) if SAME.contains(&name) || legacy::is_accessor(name) => {
                 self.value(receiver, function)
             }
-            // A value makes the default irrelevant. With `null` it is unknown which of the two
+            // A value makes the default irrelevant. For `null`, it is unknown which of the two
             // applies.
             ("unwrap_or_default", []) | ("unwrap_or" | "unwrap_or_else", [_]) => {
                 match self.value(receiver, function)? {

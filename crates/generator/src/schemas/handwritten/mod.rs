@@ -1,10 +1,10 @@
 //! Evaluates functions that return a schema: those named in `schema_with` and the methods of a
 //! handwritten `impl JsonSchema`.
 //!
-//! Most of these functions write a schema as literals, reuse the schema of a type, or add to it.
-//! Those can be evaluated without running any code. The first unsupported statement is reported,
-//! and the schema is then unknown. `derive(CrdSchema)` calls the functions instead. Both front ends
-//! convert the result with `crates/schema/src/import/`.
+//! Most of these functions write a schema as literals, reuse a type's schema, or add to it. They
+//! can be evaluated without running any code. The first unsupported statement is reported, and the
+//! schema is then unknown. `derive(CrdSchema)` calls the functions instead. Both front ends convert
+//! the result with `crates/schema/src/import/`.
 
 mod evaluate;
 mod legacy;
@@ -25,8 +25,8 @@ use crate::resolve::{Bindings, Owner, Scope, Ty, ValueTarget, find_owner, find_v
 /// The maximum depth of nested calls.
 const MAX_DEPTH: usize = 16;
 
-/// The maximum number of JSON values created for one schema. Without a limit, a function can double
-/// a value with each statement.
+/// The maximum number of JSON values created for a single schema. Without a limit, a function can
+/// double a value with each statement.
 const MAX_PARTS: usize = 500_000;
 
 /// An unsupported part of a function.
@@ -374,7 +374,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Parses a returned JSON value as a structural schema. The error states the reason.
+/// Parses a returned JSON value as a structural schema. The error is the reason.
 pub(crate) fn structural_schema(value: &Value) -> Result<rbuilder_schema::Schema, String> {
     let schema = read_json_schema(value)?;
     let mut said = check_structural(&schema).into_iter();

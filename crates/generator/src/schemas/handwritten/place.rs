@@ -20,7 +20,7 @@ const SAME: &[&str] = &[
     "unwrap",
 ];
 
-/// Text that suggests that an expression changes a variable it mentions. Assignments are found
+/// Text that suggests that an expression changes a variable that it mentions. Assignments are found
 /// separately.
 const CHANGES: &[&str] = &[
     "&mut",

@@ -22,9 +22,9 @@ pub(super) fn is_simple_key(key: &str) -> bool {
     key.len() <= 128 && !key.contains(['\n', '\r'])
 }
 
-/// Returns whether a string is certainly written plain and on one line, as a key or as a value.
-/// This fast path covers most keys and many values. Booleans, nulls and other special words have at
-/// most five letters.
+/// Returns whether a string is certainly written plain and on a single line, as a key or as a
+/// value. This fast path covers most keys and many values. Booleans, nulls and other special words
+/// have at most five letters.
 pub(super) fn is_plain_word(text: &str) -> bool {
     let bytes = text.as_bytes();
     (6..=128).contains(&bytes.len())
@@ -158,7 +158,7 @@ fn is_printable(c: char) -> bool {
 /// Writes plain (`quote` is empty) or single-quoted text, folded at single spaces.
 fn write_folded(out: &mut String, text: &str, place: Place, quote: &str) {
     out.push_str(quote);
-    // The start of the text that is yet to be written: runs are copied at once.
+    // The start of the text that has yet to be written: runs are copied at once.
     let mut start = 0;
     let is_quoted = !quote.is_empty();
     if let Some((mut column, indent)) = start_of_folding(out, text, place, is_quoted) {
@@ -292,7 +292,7 @@ fn write_escaped(out: &mut String, c: char) {
     out.push(short);
 }
 
-/// Writes a literal block: `|`, an indentation indicator if the text starts with white space, and
+/// Writes a literal block: `|`, an indentation indicator if the text starts with whitespace, and
 /// the chomping indicator for the final line breaks.
 fn write_block(out: &mut String, text: &str, indent: usize) {
     out.push('|');

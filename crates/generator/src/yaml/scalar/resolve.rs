@@ -83,8 +83,8 @@ fn is_sexagesimal(text: &str) -> bool {
         && rest.all(|part| is_short_number(part) && (part.len() == 1 || part.as_bytes()[0] < b'6'))
 }
 
-/// Returns whether text has the form of a date with an optional time. The date need not exist:
-/// parsers may reject the whole file because of it.
+/// Returns whether text looks like a date with an optional time. The date need not exist: parsers
+/// may reject the entire file because of it.
 fn is_moment(text: &str) -> bool {
     let end = text.find(['T', 't', ' ', '\t']).unwrap_or(text.len());
     let (date, rest) = text.split_at(end);
@@ -102,7 +102,7 @@ fn is_date(text: &str) -> bool {
         && parts.next().is_none()
 }
 
-/// Returns whether `T` or white space, a time and an optional zone follow a date.
+/// Returns whether a date is followed by `T` or whitespace, a time and an optional zone.
 fn is_time_and_zone(text: &str) -> bool {
     let text = text.trim_start_matches(['T', 't', ' ', '\t']);
     let end = text.find(['Z', '+', '-', ' ', '\t']).unwrap_or(text.len());

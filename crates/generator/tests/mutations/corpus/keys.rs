@@ -94,8 +94,8 @@ fn changed(change: &str) -> String {
         .collect()
 }
 
-/// Creates a case with another name of the kind, with everything in the manifest that follows from
-/// it.
+/// Creates a case that renames the kind, including everything in the manifest that follows from the
+/// name.
 fn name(row: &[&'static str]) -> Case {
     let (part, name) = (row[0], row[1]);
     let value = expanded(row.get(2).copied().unwrap_or_default());

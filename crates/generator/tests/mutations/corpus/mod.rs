@@ -1,11 +1,11 @@
 //! The mutation corpus: projects that are correct except for one place, and the objects that each
 //! would send to the API server.
 //!
-//! A [`Case`] is a small package with one mistake, or with something that merely looks like one.
-//! The cases come from the tables of the modules below. `cargo xtask mutations` sends the objects
-//! of each case to kube-apiserver and records the responses next to this directory. These objects
-//! never depend on whether rbuilder reports the mistake: where it might, the table states what the
-//! manifest would contain.
+//! A [`Case`] is a small package with a single mistake, or with something that merely looks like
+//! one. The cases come from the tables in the modules below. `cargo xtask mutations` sends the
+//! objects of each case to kube-apiserver and records the responses next to this directory. These
+//! objects never depend on whether rbuilder reports the mistake: where it might, the table contains
+//! what would be in the manifest.
 
 // Two programs use the corpus, each only part of it.
 #![allow(dead_code)]
@@ -25,7 +25,8 @@ use std::sync::{Mutex, PoisonError};
 use rbuilder_generator::{Diagnostic, Options, SourceSet, generate};
 use serde_json::Value;
 
-/// The group of the base project's kind. The recorder replaces it by a unique group for each case.
+/// The group of the base project's kind. The recorder replaces it with a unique group for each
+/// case.
 pub(crate) const GROUP: &str = "mutations.example.com";
 
 /// The JSON pointer to the schema of the tested field.
@@ -300,7 +301,7 @@ fn documents(text: &str) -> Vec<Value> {
 }
 
 /// Applies an edit. `1:/spec` is a place in the second object. `+` moves the second version of the
-/// first object to an object of its own and then applies the edits in its value.
+/// first object to a separate object and then applies the edits in its value.
 fn apply(objects: &mut Vec<Value>, (place, value): &Edit) -> Result<(), String> {
     if let ("+", Some(places)) = (place.as_str(), value) {
         let second = second_version(&mut objects[0])?;
