@@ -1,4 +1,4 @@
-//! The match conditions of webhooks. Their variables are those of
+//! Webhook match conditions. Their variables are the same as in
 //! `k8s.io/apiserver/pkg/admission/plugin/cel`.
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn variables() -> [(&'static str, Type); 5] {
     ]
 }
 
-/// A compiled match condition of a webhook.
+/// A webhook's compiled match condition.
 ///
 /// ```
 /// use rbuilder_cel::MatchCondition;
@@ -44,10 +44,10 @@ pub struct MatchCondition {
 }
 
 impl MatchCondition {
-    /// Compiles an expression whose variables are those of [`check_match_condition`].
+    /// Compiles an expression with the variables of [`check_match_condition`].
     ///
     /// # Errors
-    /// Returns the first error of the expression.
+    /// Returns the first error in the expression.
     pub fn compile(expression: &str) -> Result<Self, String> {
         let mut parsed = parse_expression(expression).map_err(|error| error.message)?;
         let checked = check::check_expression(&mut parsed.root, parsed.nodes, &variables());
@@ -61,11 +61,12 @@ impl MatchCondition {
         Ok(Self { plan })
     }
 
-    /// Evaluates the condition on an object, the object before a change, and a request without both.
-    /// An absent object is `null`.
+    /// Evaluates the condition on an object, the object before a change, and a request without
+    /// either. An absent object is `null`.
     ///
     /// # Errors
-    /// Returns the API server's text if the evaluation fails. There is no authorizer, so its use fails.
+    /// Returns the API server's message if the evaluation fails. There is no authorizer, so using
+    /// it fails.
     pub fn evaluate(&self, object: &Value, old: &Value, request: &Value) -> Result<bool, String> {
         let variables = [("object", object), ("oldObject", old), ("request", request)];
         match evaluate::run_with_variables(&self.plan, &variables) {

@@ -39,7 +39,7 @@ pub(crate) enum Kind {
     /// `Name{…}`: a message of one of CEL's built-in types. Its fields are not parsed.
     Message(String),
     Fold(Box<Fold>),
-    /// `let name = value in body`. CEL has no syntax for it; only macros expand to it.
+    /// `let name = value in body`. CEL has no syntax for this; only macros expand to it.
     Bind {
         name: String,
         value: Box<Expr>,
@@ -91,5 +91,5 @@ impl Kind {
 }
 
 /// The variable that accumulates the result of a loop. Expressions cannot refer to it, since `@` is
-/// not part of an identifier.
+/// not allowed in identifiers.
 pub(crate) const ACCUMULATOR: &str = "@result";

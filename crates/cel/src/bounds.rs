@@ -18,7 +18,7 @@ impl MissingBound {
 }
 
 /// Returns the help for a rule on the value at `path`: at most four bounds to add. `unbounded` is
-/// the innermost unbounded list or map around the value.
+/// the innermost unbounded list or map that contains the value.
 pub(crate) fn advise_bounds(schema: &Schema, path: &str, unbounded: Option<&MissingBound>) -> String {
     let mut missing: Vec<MissingBound> = unbounded.into_iter().cloned().collect();
     collect_missing(schema, path, &mut missing);

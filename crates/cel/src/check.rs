@@ -1,5 +1,5 @@
-//! Infers the type of every node as cel-go's checker does, and reports what the API server would
-//! reject.
+//! Infers the type of every node like cel-go's checker, and reports everything that the API server
+//! would reject.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ pub(crate) struct Checked {
     pub(crate) types: Vec<Type>,
     /// The overloads that match each call, indexed by id.
     pub(crate) overloads: Vec<Vec<&'static Overload>>,
-    /// The type of the whole expression.
+    /// The type of the entire expression.
     pub(crate) result: Type,
-    /// The variables that the expression uses, without those of loops.
+    /// The variables used by the expression, except loop variables.
     pub(crate) used: Vec<String>,
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
@@ -72,14 +72,14 @@ const TYPE_NAMES: &[&str] = &[
     "uint",
 ];
 
-/// Qualified names of types of Kubernetes that can be used as values.
+/// Qualified names of Kubernetes types that can be used as values.
 const QUALIFIED_TYPE_NAMES: &[&str] = &["net.CIDR", "net.IP"];
 
-/// Names of types of protocol buffers whose values CEL has. Others of them can be named, but no value
-/// has them.
+/// Names of protocol buffer types that have CEL values. Other types can be named, but do not have
+/// any values.
 const MESSAGE_TYPE_NAMES: &[&str] = &["google.protobuf.Duration", "google.protobuf.Timestamp"];
 
-/// Returns the name of a type whose values CEL has, or `None` for other names.
+/// Returns the name of a type that has CEL values, or `None` for other names.
 pub(crate) fn type_name(path: &str) -> Option<&'static str> {
     let names = [TYPE_NAMES, QUALIFIED_TYPE_NAMES, MESSAGE_TYPE_NAMES];
     names.into_iter().flatten().copied().find(|name| *name == path)
@@ -376,7 +376,7 @@ impl Checker {
         Type::map(or_fresh(keys), or_fresh(values))
     }
 
-    /// Returns the type of an item or value. An optional one, `?item`, is unwrapped.
+    /// Returns the type of an item or value. An optional item or value, `?item`, is unwrapped.
     fn unwrap(&mut self, ty: Type, optional: bool, at: &Range<usize>) -> Type {
         if !optional {
             return ty;
@@ -395,8 +395,8 @@ impl Checker {
         let Some(joined) = joined else { return ty };
         let differ = match (self.bindings.resolve(&joined), self.bindings.resolve(&ty)) {
             (Type::Error, _) | (_, Type::Error) => return Type::Error,
-            // Kubernetes requires all items to have one type, and `dyn` does not match any other
-            // type.
+            // Kubernetes requires all items to have the same type, and `dyn` does not match any
+            // other type.
             (Type::Dyn, other) | (other, Type::Dyn) => {
                 !self.in_format && !matches!(other, Type::Dyn | Type::Variable(_))
             }

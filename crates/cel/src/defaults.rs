@@ -15,7 +15,7 @@ use super::{abbreviate, check};
 
 type RuleDiagnostic = rbuilder_diagnostic::Diagnostic<RulePlace>;
 
-/// Checks every default in the schema of a whole object against the rules on the default and on
+/// Checks every default in the schema of an entire object against the rules on the default and on
 /// values inside it.
 ///
 /// Skips rules that do not type-check, which are reported elsewhere, and rules that the evaluator
@@ -160,7 +160,7 @@ fn judge(rule: &Cel, value: &Value, schema: &Schema, is_correlated: bool) -> Ver
     broken.next().unwrap_or(Verdict::Holds)
 }
 
-/// The verdict of a rule on a default.
+/// The result of a rule for a default.
 #[derive(Clone, Debug, PartialEq)]
 enum Verdict {
     Holds,

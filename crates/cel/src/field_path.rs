@@ -6,16 +6,16 @@ use rbuilder_schema::Schema;
 /// name with special characters.
 ///
 /// # Errors
-/// The reason why the path does not lead to a field.
+/// Returns the reason if the path does not lead to a field.
 pub(crate) fn follow_field_path(path: &str, schema: &Schema) -> Result<(), String> {
     normalize_field_path(path, schema).map(|_| ())
 }
 
-/// Returns a path as the API server writes it in errors, such as `a.b` for `.a.b` and `a[b]` for the
-/// key `b` of the map `a`.
+/// Normalizes a path as in the API server's errors, such as `a.b` for `.a.b` and `a[b]` for the key
+/// `b` in the map `a`.
 ///
 /// # Errors
-/// The reason why the path does not lead to a field.
+/// Returns the reason if the path does not lead to a field.
 pub(crate) fn normalize_field_path(path: &str, schema: &Schema) -> Result<String, String> {
     let mut schema = schema;
     let mut rest = path;

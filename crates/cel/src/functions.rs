@@ -1,4 +1,4 @@
-//! The functions of Kubernetes' CEL: the standard library, and the libraries that kube-apiserver
+//! The functions in Kubernetes' CEL: the standard library, and the libraries that kube-apiserver
 //! enables for CRDs and admission (`k8s.io/apiserver/pkg/cel/environment/base.go`).
 //!
 //! Each signature is one line. `contains: string.(string) -> bool` is called as `a.contains(b)`,
@@ -8,11 +8,11 @@
 //!
 //! 1. Add its signatures to the list below. A new type also needs a variant of `Value` in
 //!    `evaluate/value.rs` and, unless it is opaque to the checker, one of `Type` in `types.rs`.
-//! 2. If a call costs anything but 1, add its estimate to `cost/price.rs` and its cost at run time
-//!    to `evaluate/cost.rs`.
+//! 2. If a call does not cost 1, add its estimate to `cost/price.rs` and its run-time cost to
+//!    `evaluate/cost.rs`.
 //! 3. Implement it in `evaluate/standard.rs`, `strings.rs`, `lists.rs` or `kubernetes.rs` there.
-//!    `evaluate/call.rs` asks each of them in turn; no list names the functions again.
-//! 4. Add its name to those that `tests/random_rules.rs` draws.
+//!    `evaluate/call.rs` tries each of them in turn; the functions are not listed again elsewhere.
+//! 4. Add its name to the functions used in `tests/random_rules.rs`.
 //! 5. Add rules to `tests/recorded.jsonl`, `tests/evaluated/cases.json` and
 //!    `crates/generator/tests/mutations/tables/cel.tsv`, and run `cargo xtask cel` and `mutations`.
 
@@ -213,7 +213,7 @@ pub(crate) fn find_overloads(function: &str) -> Option<&'static [Overload]> {
     FUNCTIONS.get(function).map(Vec::as_slice)
 }
 
-/// Parses one overload of a signature.
+/// Parses a single overload of a signature.
 fn parse_overload(form: &'static str) -> Option<Overload> {
     let (call, result) = form.rsplit_once(" -> ")?;
     let (target, args) = call.split_once('(')?;

@@ -199,7 +199,7 @@ impl<'t> Lexer<'t> {
             .rest()
             .get(..digits)
             .and_then(|code| u32::from_str_radix(code, radix).ok());
-        // In bytes, an escape sequence is a byte, in strings it is a character.
+        // In bytes literals, an escape sequence is a byte; in strings it is a character.
         let byte = code.and_then(|code| u8::try_from(code).ok());
         match (code.and_then(char::from_u32), byte) {
             (_, Some(byte)) if bytes => {

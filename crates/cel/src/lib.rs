@@ -1,13 +1,13 @@
-//! Checks CEL expressions as kube-apiserver does: validation rules of CRDs and match conditions of
+//! Checks CEL expressions like kube-apiserver: validation rules in CRDs and match conditions of
 //! webhooks.
 //!
 //! Each expression is parsed, its macros are expanded, every node is typed, and its cost is
-//! estimated. The language, the functions and the cost units are those of kube-apiserver. Rules run
-//! on the defaults in a schema (see `defaults`) and on objects ([`RuleSet`]).
+//! estimated. The language, the functions and the cost units are the same as in kube-apiserver.
+//! Rules run on the defaults in a schema (see `defaults`) and on objects ([`RuleSet`]).
 //!
-//! The checks predict what the API server decides. Every error is one that the API server reports
-//! too. An expression that is too large to be checked is only a warning. Functions are those of the
-//! newest Kubernetes minor that rbuilder knows; others are errors.
+//! The checks predict the API server's result. Every error is also reported by the API server. An
+//! expression that is too large to be checked only causes a warning. The functions are those of the
+//! newest Kubernetes minor version that rbuilder knows; other functions are errors.
 //!
 //! | step | module | follows |
 //! |---|---|---|
@@ -17,16 +17,18 @@
 //! | types of nodes | `check`, `unify`, `literals`, `mismatch` | cel-go's `checker/checker.go` |
 //! | cost of one run | `cost` | cel-go's `checker/cost.go`, `apiserver/pkg/cel/library/cost.go` |
 //! | all rules of a schema: number of runs, budgets | `rules`, `bounds`, `field_path` | `apiextensions/validation/validation.go` |
-//! | the rules of a value on an object: messages, budgets | `rule_set` | `apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go` |
+//! | the rules of a value in an object: messages, budgets | `rule_set` |
+//! `apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go` |
 //! | values and functions at run time, with their cost | `evaluate` | cel-go's `interpreter/` and `ext/`, `apiserver/pkg/cel/{common,library}` |
 //! | rules on defaults | `defaults` | `apiextensions-apiserver/pkg/apiserver/schema/defaulting` |
 //! | match conditions of webhooks | `admission` | `apiserver/pkg/admission/plugin/cel` |
 //!
-//! `tests/recorded.jsonl` contains rules with the verdicts and costs of kube-apiserver's own code,
-//! which `cargo xtask cel` records and the unit tests compare. To add a function, add it to
-//! `functions` and `cost::price`, and rules that call it to this file. `tests/evaluated/cases.json`
-//! has tables of expressions, and `recorded.jsonl` beside it what a real API server says that they
-//! evaluate to; a new function also belongs into `evaluate` and these tables.
+//! `tests/recorded.jsonl` contains rules with the results and costs of kube-apiserver's own code,
+//! which are recorded by `cargo xtask cel` and compared in the unit tests. To add a function, add
+//! it to `functions` and `cost::price`, and rules that call it to this file.
+//! `tests/evaluated/cases.json` contains tables of expressions, and `recorded.jsonl` next to it
+//! contains their values according to a real API server; a new function also belongs in `evaluate`
+//! and these tables.
 //!
 //! Release builds of operators do not compile this crate.
 //!
@@ -66,9 +68,9 @@ use types::{Decl, Type};
 /// A diagnostic about a range of bytes of an expression.
 pub type Diagnostic = rbuilder_diagnostic::Diagnostic<Range<usize>>;
 
-/// The maximum cost of one rule: the cost of a run times the number of runs per object.
+/// The maximum cost of a single rule: the cost of a run times the number of runs per object.
 pub(crate) const RULE_BUDGET: u64 = 10_000_000;
-/// The maximum total cost of all rules of a CRD.
+/// The maximum total cost of all rules in a CRD.
 pub(crate) const CRD_BUDGET: u64 = 100_000_000;
 
 /// The type that an expression must evaluate to.
@@ -90,8 +92,8 @@ impl ResultType {
 /// The result of checking an expression.
 struct Examined {
     diagnostics: Vec<Diagnostic>,
-    /// The upper bound of the cost of one run. `None` if the expression has errors or cannot be
-    /// checked.
+    /// The upper bound of the cost of a single run. `None` if the expression has errors or cannot
+    /// be checked.
     cost: Option<u64>,
     /// The variables that the expression uses.
     used: Vec<String>,

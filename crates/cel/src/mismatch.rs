@@ -1,4 +1,4 @@
-//! Messages about calls whose argument types match no overload of the function.
+//! Messages about calls whose argument types do not match any overload of the function.
 
 /// Returns the message and the help for a call with arguments of these types.
 pub(crate) fn describe_mismatch(function: &str, member: bool, given: &[String]) -> (String, Option<String>) {

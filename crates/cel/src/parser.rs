@@ -51,7 +51,7 @@ struct Parser {
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// The binary operators by ascending precedence. All are left-associative.
+/// The binary operators in ascending order of precedence. All are left-associative.
 const LEVELS: &[&[&str]] = &[
     &["||"],
     &["&&"],
@@ -151,7 +151,7 @@ impl Parser {
             if times == 0 {
                 continue;
             }
-            // A sign is part of the literal behind it, but not of one in parentheses.
+            // A sign is part of the literal after it, but not if the literal is in parentheses.
             let is_literal = matches!(self.peek(), Some(Token::Literal(_)));
             let mut operand = self.member()?;
             if symbol == "-" && times == 1 && is_literal && self.negated(&mut operand) {

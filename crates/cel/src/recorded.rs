@@ -1,11 +1,11 @@
-//! Rules and the verdicts of kube-apiserver's own code, recorded by `cargo xtask cel`.
+//! Rules and the results of kube-apiserver's own code, recorded by `cargo xtask cel`.
 //!
-//! A test of the library includes this file too and sends the same rules to a server.
+//! A test in the library also includes this file and sends the same rules to a server.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A rule and its verdict.
+/// A rule and its result.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Recorded {
     /// The name of the schema that contains the rule.
@@ -15,7 +15,7 @@ pub(crate) struct Recorded {
     pub(crate) rule: String,
     /// The first compile error.
     pub(crate) error: Option<String>,
-    /// The cost of one run.
+    /// The cost of a single run.
     pub(crate) cost: Option<u64>,
     /// The number of runs per object.
     pub(crate) times: Option<u64>,

@@ -1,9 +1,9 @@
-//! Runs the rules of a value as kube-apiserver does when it validates an object.
+//! Runs the rules of a value like kube-apiserver when it validates an object.
 //!
-//! The order of checks, the budgets and the texts follow `validateExpressions` in
-//! `apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go`. The caller walks the object and
-//! its schema, correlates old values, and writes the errors: a [`Violation`] has all that an error
-//! needs but its path.
+//! The order of checks, the budgets and the messages follow `validateExpressions` in
+//! `apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go`. The caller walks the object
+//! and its schema, correlates old values, and writes the errors: a [`Violation`] contains
+//! everything needed for an error except its path.
 
 use rbuilder_schema::{Cel, Reason, Schema};
 use serde_json::Value;
@@ -13,12 +13,12 @@ use super::parser::parse_expression;
 use super::types::{Decl, Type};
 use super::{Diagnostic, ResultType, check, field_path};
 
-/// The maximum cost of all rules of one object.
+/// The maximum total cost of all rules for an object.
 const REQUEST_BUDGET: u64 = 10_000_000;
 /// The maximum length of an evaluated message, in bytes.
 const MAX_MESSAGE: usize = 5 * 1024;
 
-/// What the rules of one object may still cost, in the API server's units.
+/// The remaining budget for the rules of an object, in the API server's units.
 #[derive(Clone, Debug)]
 pub struct Budget {
     /// `None` once a rule has exceeded the budget.
@@ -26,19 +26,19 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Returns the budget of one object: the API server starts with it for each request.
+    /// Returns the budget for an object: the API server starts with it for each request.
     pub fn per_object() -> Budget {
         Budget {
             remaining: Some(REQUEST_BUDGET),
         }
     }
 
-    /// Returns whether the budget was exceeded: the API server runs no further rules.
+    /// Returns whether the budget was exceeded, in which case the API server runs no further rules.
     pub fn is_exceeded(&self) -> bool {
         self.remaining.is_none()
     }
 
-    /// Returns what is left. Zero if the budget was exceeded.
+    /// Returns the remaining budget. Zero if it was exceeded.
     pub fn remaining(&self) -> u64 {
         self.remaining.unwrap_or(0)
     }
@@ -54,33 +54,33 @@ impl Budget {
     }
 }
 
-/// The reason why a rule has a [`Violation`].
+/// Why there is a [`Violation`] of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ViolationKind {
-    /// The rule is false. Its error shows the value, or nothing for objects and lists.
+    /// The rule is false. Its error contains the value, unless it is an object or a list.
     Fails,
     /// The rule cannot be evaluated, or a budget was exceeded. The error is `Invalid value` and
-    /// shows the name of the schema's type.
+    /// contains the name of the schema's type.
     Errors,
-    /// The evaluator here does not support the rule: nothing is known about the verdict.
+    /// The evaluator does not support the rule: the result is unknown.
     Unsupported,
 }
 
 /// A rule that does not hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    /// The index of the rule in the list that was compiled.
+    /// The rule's index in the compiled list.
     pub rule: usize,
     /// Why the rule does not hold.
     pub kind: ViolationKind,
-    /// The API server's text, without the path, the type of the error and the value.
+    /// The API server's message, without the path, the error type and the value.
     pub detail: String,
-    /// The rule's reason. `FieldValueInvalid` if it has none, and if the rule has an error.
+    /// The rule's reason. `FieldValueInvalid` if it has none, or if the rule has an error.
     pub reason: Reason,
-    /// The path to append to the path of the value, separated by a dot, such as `metadata.name`.
+    /// The path to append to the value's path, separated by a dot, such as `metadata.name`.
     pub field: Option<String>,
-    /// Whether the API server returns a warning instead of an error if the value is unchanged in an
-    /// update.
+    /// Whether the API server returns a warning instead of an error if an update does not change
+    /// the value.
     pub ratchets: bool,
 }
 
@@ -146,9 +146,9 @@ impl Program {
 /// Why an expression cannot be compiled.
 #[derive(Debug)]
 enum CompileError {
-    /// The API server rejects it too.
+    /// The API server rejects it as well.
     Invalid(String),
-    /// It is too large for the checks here.
+    /// It is too large to be checked here.
     TooLarge,
 }
 
@@ -162,11 +162,11 @@ impl CompileError {
 }
 
 impl RuleSet {
-    /// Compiles the rules of the values of a schema. `is_object` is set for the root of a resource
+    /// Compiles the rules for the values of a schema. `is_object` is set for the root of a resource
     /// and for embedded objects, which have `apiVersion`, `kind` and `metadata`.
     ///
-    /// The rules are a parameter because a branch of `allOf` can have rules too, and they see the
-    /// value through the schema around it.
+    /// The rules are a separate parameter because a branch of `allOf` can also contain rules, which
+    /// see the value through the enclosing schema.
     pub fn compile(rules: &[Cel], schema: &Schema, is_object: bool) -> RuleSet {
         let own = match rules.is_empty() {
             true => None,
@@ -186,16 +186,16 @@ impl RuleSet {
         self.rules.is_empty()
     }
 
-    /// Returns whether a rule compares with the old value.
+    /// Returns whether any rule uses the old value.
     pub fn uses_old(&self) -> bool {
         self.rules.iter().any(|rule| rule.uses_old)
     }
 
-    /// Runs the rules on a value. `old` is the correlated value of the object before an update, and
-    /// `schema` is the schema that the rules were compiled for.
+    /// Runs the rules on a value. `old` is the correlated value in the object before an update, and
+    /// `schema` is the schema for which the rules were compiled.
     ///
-    /// Rules do not run on `null`, and rules that need an old value only run if there is one. If the
-    /// budget was exceeded, the caller must not run any further rules of the object.
+    /// Rules do not run on `null`, and rules that need an old value only run if there is one. If
+    /// the budget was exceeded, the caller must not run any further rules for the object.
     pub fn evaluate(
         &self,
         own: &Value,
@@ -262,7 +262,7 @@ impl Rule {
                 return rule;
             }
         }
-        // An invalid message expression cannot be in a CRD: the rule then has its message.
+        // An invalid message expression is not allowed in a CRD: the rule then uses its message.
         rule.message = source
             .message_expression
             .as_deref()
@@ -319,7 +319,8 @@ impl Rule {
         self.error(index, detail)
     }
 
-    /// Returns the violation of a rule that exceeds the limit of one run. No further rules run.
+    /// Returns the violation for a rule that exceeds the limit of a single run. No further rules
+    /// run.
     fn over_limit(&self, index: usize, budget: &mut Budget) -> Violation {
         budget.exceed();
         let rule = self.shown();
@@ -329,7 +330,7 @@ impl Rule {
         self.error(index, detail)
     }
 
-    /// Returns the violation of a rule that is false.
+    /// Returns the violation for a rule that is false.
     fn fails(&self, index: usize, values: &Values<'_>, budget: &mut Budget) -> Violation {
         let violation = |kind, detail| Violation {
             rule: index,
@@ -362,7 +363,7 @@ impl Rule {
         }
     }
 
-    /// Returns what names the rule in an error: its message, or else its text.
+    /// Returns the text that identifies the rule in an error: its message, or else its expression.
     fn shown(&self) -> &str {
         match self.source.message.as_deref() {
             None | Some("") => self.source.rule.trim(),
@@ -392,7 +393,7 @@ impl Rule {
 /// The result of a message expression.
 enum Message {
     Text(String),
-    /// The expression fails or has no usable result: the rule's `message` replaces it.
+    /// The expression fails or has no usable result: the rule's `message` is used instead.
     Unusable,
     /// A budget was exceeded.
     Stops(String),

@@ -1,4 +1,4 @@
-//! Checks the rules of a CRD's schema, and estimates their cost from the number of runs.
+//! Checks the rules in a CRD's schema, and estimates their cost from the number of runs.
 //!
 //! Budgets and cardinality follow `apiextensions-apiserver/pkg/apis/apiextensions/validation`.
 
@@ -13,11 +13,11 @@ use super::field_path::follow_field_path;
 use super::types::{Decl, MAX_REQUEST, Type};
 use super::{CRD_BUDGET, Examined, RULE_BUDGET, ResultType, abbreviate, examine_expression};
 
-/// The place of a rule in the schema and in its source.
+/// The location of a rule in the schema and in its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RulePlace {
     /// The path of the value that the rule applies to, such as `.spec.items[].name`. Empty for the
-    /// whole object.
+    /// entire object.
     pub path: String,
     /// The origin of the marker, from [`Cel::origin`].
     pub origin: Origin,
@@ -26,7 +26,7 @@ pub struct RulePlace {
 }
 
 impl RulePlace {
-    /// Returns the place as the end of a message.
+    /// Formats the place as the end of a message.
     pub fn describe(&self) -> String {
         match self.path.as_str() {
             "" => "in a rule on the whole object".to_owned(),
@@ -37,10 +37,10 @@ impl RulePlace {
 
 type RuleDiagnostic = rbuilder_diagnostic::Diagnostic<RulePlace>;
 
-/// Checks every rule in the schema of a whole object.
+/// Checks every rule in the schema of an entire object.
 ///
-/// Diagnostics are in the order of the schema: the rules of a value come first, then those of its
-/// fields by name, then those of its items or values. An error about the total cost comes last.
+/// Diagnostics are in schema order: the rules of a value come first, then those of its fields by
+/// name, then those of its items or values. An error about the total cost comes last.
 pub fn check_rules(root: &Schema) -> Vec<RuleDiagnostic> {
     if !has_rules(root) {
         return Vec::new();
@@ -51,7 +51,7 @@ pub fn check_rules(root: &Schema) -> Vec<RuleDiagnostic> {
     walk.found
 }
 
-/// Returns whether a schema, or one inside it, has a rule.
+/// Returns whether a schema, or a schema nested in it, contains a rule.
 pub(crate) fn has_rules(schema: &Schema) -> bool {
     !schema.validations.is_empty()
         || schema.properties.values().any(|property| has_rules(property))
@@ -59,11 +59,11 @@ pub(crate) fn has_rules(schema: &Schema) -> bool {
         || schema.additional_properties.as_deref().is_some_and(has_rules)
 }
 
-/// The lists and maps around a value.
+/// The lists and maps that enclose a value.
 #[derive(Clone)]
 pub(crate) struct Scope {
     pub(crate) path: String,
-    /// The maximum number of values at this path in one object. `None` if there is no bound.
+    /// The maximum number of values at this path in an object. `None` if there is no bound.
     times: Option<u64>,
     /// The innermost list or map without a bound.
     pub(crate) unbounded: Option<MissingBound>,
@@ -73,9 +73,9 @@ pub(crate) struct Scope {
 
 /// The estimated cost of a rule.
 pub(crate) struct Cost {
-    /// The cost of one run.
+    /// The cost of a single run.
     pub(crate) once: u64,
-    /// The maximum number of runs for one object.
+    /// The maximum number of runs per object.
     pub(crate) times: u64,
     place: RulePlace,
     /// The rule, abbreviated.
@@ -206,7 +206,7 @@ impl Walk {
         }
     }
 
-    /// Checks the use of `oldSelf`.
+    /// Checks how `oldSelf` is used.
     fn check_transition(&mut self, site: &Site<'_>, examined: &Examined) {
         let uses_old = examined.used.iter().any(|name| name == "oldSelf");
         if let (true, Some(list)) = (uses_old, &site.scope.uncorrelatable) {

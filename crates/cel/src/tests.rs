@@ -1,4 +1,4 @@
-//! Compares verdicts and costs with those recorded from kube-apiserver's own code, for about 260
+//! Compares results and costs with those recorded from kube-apiserver's own code, for about 260
 //! rules.
 
 use rbuilder_schema::Schema;

@@ -1,4 +1,4 @@
-//! CEL's types, and the types and maximum sizes that Kubernetes declares for the values of a
+//! CEL's types, and the types and maximum sizes that Kubernetes declares for the values in a
 //! schema.
 //!
 //! The sizes follow `k8s.io/apiserver/pkg/cel/common/schemas.go`. A value without a limit in the
@@ -35,7 +35,7 @@ pub(crate) enum Type {
     Optional(Arc<Type>),
     /// An object with fields. Every object schema is a distinct type.
     Object(Arc<Decl>),
-    /// A type of one of Kubernetes' libraries.
+    /// A type in one of Kubernetes' libraries.
     Opaque(&'static str),
     /// A type that has not been inferred yet.
     Variable(usize),
@@ -90,7 +90,7 @@ impl Type {
     }
 }
 
-/// A value with a schema, as CEL rules see it.
+/// A value with a schema, as seen by CEL rules.
 #[derive(Debug)]
 pub(crate) struct Decl {
     pub(crate) kind: DeclKind,

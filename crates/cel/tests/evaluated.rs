@@ -1,5 +1,5 @@
-//! Compares what rules evaluate to with the record of kube-apiserver, which `cargo xtask cel`
-//! writes (see xtask/src/cel/evaluation.rs for the format).
+//! Compares the results of evaluating rules with kube-apiserver's, as recorded by `cargo xtask cel`
+//! (see xtask/src/cel/evaluation.rs for the format).
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ struct Group {
     old: Option<Value>,
 }
 
-/// Results of the API server that the evaluator does not know, by their beginning, with the reason.
+/// Results of the API server that the evaluator does not support, by prefix, with the reason.
 const UNKNOWN_HERE: &[(&str, &str)] = &[
     (
         "!internal error",
@@ -73,7 +73,7 @@ fn rules_evaluate_as_in_the_api_server() {
 
 const UNKNOWN: &str = "unsupported";
 
-/// Evaluates a case, in the form of the record.
+/// Evaluates a case. The result has the form of the record.
 fn evaluate(group: &Group, source: &Value, says: &Value) -> Value {
     let is_print = says.is_string() && source.is_string();
     let rule = match source {
@@ -107,7 +107,7 @@ fn evaluate(group: &Group, source: &Value, says: &Value) -> Value {
             json!(format!("!{}", text.unwrap_or(&violation.detail)))
         }
         (Some(violation), _) if is_print && !violation.detail.starts_with("failed rule: ") => {
-            // The value of a scalar is shown before the message.
+            // For scalars, the value is shown before the message.
             match group.value.is_object() || group.value.is_array() {
                 true => json!(violation.detail),
                 false => json!(format!("{}: {}", group.value, violation.detail)),
@@ -118,7 +118,7 @@ fn evaluate(group: &Group, source: &Value, says: &Value) -> Value {
     }
 }
 
-/// Writes an error as the API server does.
+/// Formats an error like the API server.
 fn message(violation: &Violation, schema: &Schema, value: &Value) -> String {
     let kind = serde_json::to_value(schema.schema_type).expect("a type");
     let shown = match violation.kind {

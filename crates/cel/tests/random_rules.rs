@@ -1,4 +1,4 @@
-//! Runs random rules on random values: the evaluation never panics, and it ends.
+//! Runs random rules on random values: the evaluation never panics, and always terminates.
 
 use proptest::prelude::*;
 use rbuilder_cel::{Budget, RuleSet};
@@ -20,7 +20,7 @@ fn schema() -> Value {
     }})
 }
 
-/// A value of the schema, or one that does not fit it.
+/// A value that matches the schema, or one that does not.
 fn value() -> impl Strategy<Value = Value> {
     let text = prop_oneof![
         "[a-zäß%.,:/0-9-]{0,12}",

@@ -1,4 +1,4 @@
-//! The conversion of a CRD: changes of its strategy, and versions between which fields get lost.
+//! CRD conversion: changes of the strategy, and versions between which fields get lost.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ pub(crate) fn strategy(crd: &Value) -> String {
     }
 }
 
-/// Returns each served version with the storage version, which may not be served itself.
+/// Pairs each served version with the storage version, which may not be served itself.
 pub(crate) fn served_pairs(crd: &Value) -> Vec<(String, String)> {
     let storage = versions(crd)
         .into_iter()
@@ -55,8 +55,8 @@ pub(crate) fn served_pairs(crd: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns a change for each pair of served versions between which fields get lost, if the former
-/// CRD does not have the same pair already with the same schemas.
+/// Returns a change for each pair of served versions between which fields get lost, unless the old
+/// CRD already contains the same pair with the same schemas.
 fn find_missing_conversion(
     old: &Value,
     new: &Value,
@@ -90,8 +90,8 @@ fn find_missing_conversion(
     Ok(changes)
 }
 
-/// Returns the first field that objects of one version lose in another one, except those that they
-/// lose by the old CRD already.
+/// Returns the first field that objects of one version lose in another version, unless they already
+/// lose it with the old CRD.
 fn find_loss(
     old: &Value,
     new: &Value,
@@ -118,7 +118,7 @@ fn find_loss(
     Ok(None)
 }
 
-/// Returns the judges of two versions of a CRD, and the fields that the second one does not have.
+/// Returns the judges of two versions of a CRD, and the fields that the second version lacks.
 pub(crate) fn lossy_pair<'b>(
     crd: &Value,
     from: &str,

@@ -82,7 +82,7 @@ fn names(value: &Value) -> BTreeSet<String> {
     }
 }
 
-/// Returns the versions that both have.
+/// Returns the versions that exist in both CRDs.
 fn kept_versions<'c>(old: &'c Value, new: &'c Value) -> Vec<(&'c Value, &'c Value)> {
     let kept = versions(old).into_iter();
     kept.filter_map(|before| Some((before, find_version(new, &before["name"])?)))
@@ -96,8 +96,8 @@ fn storage_version(crd: &Value) -> Option<String> {
     Some(text(&stored["name"]))
 }
 
-/// Returns whether objects may be stored in a version: the cluster says so, or it is the storage
-/// version.
+/// Returns whether objects may be stored in a version, because the cluster reports it or because it
+/// is the storage version.
 fn may_be_stored(crd: &Value, name: &str) -> bool {
     let recorded = list(&crd["status"]["storedVersions"]);
     recorded.iter().any(|stored| text(stored) == name) || storage_version(crd).as_deref() == Some(name)
@@ -174,7 +174,7 @@ fn compare_version_schemas(
     let (Some(mut before), Some(mut after)) = (definition(old, name)?, definition(new, name)?) else {
         return Ok(Vec::new());
     };
-    // Changed names and scopes are changes of their own.
+    // Changes of names and scopes are reported separately.
     after.kind.clone_from(&before.kind);
     after.is_namespaced = before.is_namespaced;
     let differences = compare_schemas(&before.schema, &after.schema);
@@ -187,7 +187,7 @@ fn compare_version_schemas(
         let pair = Pair::new(before.clone(), after.clone(), budget);
         changes.push(describe_status(&pair, &before, place));
     }
-    // The subresource is a change of its own.
+    // The change of the subresource is reported separately.
     before.has_status |= after.has_status;
     after.has_status = before.has_status;
     let pair = Pair::new(before, after, budget);
@@ -209,7 +209,7 @@ fn compare_version_schemas(
     Ok(changes)
 }
 
-/// Describes a new `status` subresource: writes of the object no longer change `status`.
+/// Describes a new `status` subresource: writes to the object no longer change `status`.
 fn describe_status(pair: &Pair<'_>, old: &Definition, place: &Place) -> Change {
     let mut change = place.change(
         "status-subresource-added",
@@ -244,7 +244,7 @@ fn search(pair: &Pair<'_>, difference: &Difference) -> Outcome {
             if outcome.witness.is_some() || outcome.is_cut_short {
                 return outcome;
             }
-            // Another change may hide the rule: the server runs none after other errors.
+            // Another change may hide the rule: the server runs no rules after other errors.
             match pair.with_rule_alone(&difference.path, rule) {
                 Some(alone) => alone.search_rule(&goal, rule, node),
                 None => Outcome {
@@ -256,7 +256,7 @@ fn search(pair: &Pair<'_>, difference: &Difference) -> Outcome {
     }
 }
 
-/// Returns the rule of a removed or a new CRD.
+/// Describes a removed or new CRD.
 pub(crate) fn describe_presence(is_new: bool, place: &Place) -> Change {
     match is_new {
         true => place.change("crd-added", "", "new".to_owned()),

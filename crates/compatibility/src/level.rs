@@ -1,11 +1,11 @@
-//! How much a change breaks, and for whom.
+//! How much a change breaks, and for which parties.
 
-/// How much a change breaks.
+/// The severity of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// Nobody has to do anything.
     Compatible,
-    /// Something behaves differently, and only people can tell whether that matters.
+    /// Something behaves differently, and only people can decide whether it matters.
     Risky,
     /// Something that worked fails.
     Breaking,
@@ -22,7 +22,7 @@ impl Level {
     }
 }
 
-/// Whom a change affects.
+/// A party affected by a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Party {
     /// Objects in the cluster.

@@ -5,9 +5,9 @@
 //! the operator, or to the person who installs the manifests. Its [`Level`] is *compatible*,
 //! *risky* or *breaking*.
 //!
-//! A level is not guessed where an object can show it. The crate generates objects that the old
-//! schema accepts, and `rbuilder-judge` judges them by the new one. An object that was accepted and
-//! is refused, or is read differently, is the [`Witness`] of a change.
+//! A level is not guessed if an object can show it. The crate generates objects that the old schema
+//! accepts, and `rbuilder-judge` validates them against the new schema. An object that was accepted
+//! and is rejected, or is read differently, is the [`Witness`] of a change.
 //!
 //! | subject | module |
 //! |---|---|
@@ -20,11 +20,11 @@
 //! | roles | `roles` |
 //! | webhook configurations | `webhooks` |
 //!
-//! [`find_losses`] needs one state only: it finds the fields that objects lose between the versions of a
-//! CRD.
+//! [`find_losses`] only needs a single state: it finds the fields that objects lose between the
+//! versions of a CRD.
 //!
-//! The crate does no I/O, and the same input has the same output: the search draws its numbers from
-//! a fixed seed, and its [`Budget`] counts steps.
+//! The crate does no I/O, and the same input results in the same output: the search draws its
+//! numbers from a fixed seed, and its [`Budget`] counts steps.
 
 mod change;
 mod conversion;

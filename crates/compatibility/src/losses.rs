@@ -10,20 +10,21 @@ use crate::place::{Place, text};
 use crate::settled::settle;
 use crate::witness::Budget;
 
-/// What objects lose between the versions of CRDs.
+/// The fields that objects lose between the versions of CRDs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Losses {
     /// The lost fields, each as a change from one version to another.
     pub changes: Vec<Change>,
-    /// The number of pairs of versions that were examined.
+    /// Number of version pairs that were examined.
     pub pairs: usize,
-    /// The names of the CRDs whose versions a webhook converts, which only the operator can examine.
+    /// The names of the CRDs whose versions are converted by a webhook, which only the operator can
+    /// examine.
     pub converted_by_webhook: Vec<String>,
 }
 
-/// Finds the fields that objects lose between the served versions of CRDs: objects that one version
-/// accepts are stored in the storage version and read again, and stored objects are read in each version
-/// and written back.
+/// Finds the fields that objects lose between the served versions of CRDs: objects that a version
+/// accepts are stored in the storage version and read again, and stored objects are read in each
+/// version and written back.
 ///
 /// # Errors
 /// Returns a phrase that names the CRD that cannot be read.
@@ -55,7 +56,7 @@ pub fn find_losses(objects: &[Value], budget: &Budget) -> Result<Losses, String>
     Ok(losses)
 }
 
-/// Objects of one version that are converted to another one and back.
+/// Objects of one version that are converted to another version and back.
 struct Journey<'j> {
     from: &'j str,
     to: &'j str,

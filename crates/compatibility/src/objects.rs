@@ -14,7 +14,7 @@ use crate::witness::Budget;
 /// Compares two sets of manifests: CRDs, roles and webhook configurations. Ignores all other
 /// objects.
 ///
-/// The changes are in order of manifests, and for each manifest from breaking to compatible.
+/// The changes are in manifest order, and from breaking to compatible within each manifest.
 ///
 /// # Errors
 /// Returns a phrase that names the manifest that cannot be read.
@@ -22,7 +22,7 @@ pub fn compare(old: &[Value], new: &[Value]) -> Result<Vec<Change>, String> {
     compare_within(old, new, &Budget::default())
 }
 
-/// Like [`compare`], with a limit on the work of all searches together.
+/// Like [`compare`], with a limit on the total work of all searches.
 ///
 /// # Errors
 /// Returns a phrase that names the manifest that cannot be read.

@@ -4,10 +4,10 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// The key of the only map entry on a path in generated objects. In lists, that is the first item.
+/// The key of the only map entry on a path in generated objects. In lists, the first item is used.
 pub(crate) const KEY: &str = "key";
 
-/// One step into a value.
+/// A step into a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// A field of an object.
@@ -47,8 +47,7 @@ impl Path {
         })
     }
 
-    /// Returns whether a field in a message of the API server is the value at this path or a part of
-    /// it.
+    /// Returns whether a field in an API server message is the value at this path or a part of it.
     pub(crate) fn covers(&self, field: &str) -> bool {
         let mut rest = field;
         for step in &self.0 {

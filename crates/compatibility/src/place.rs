@@ -1,11 +1,11 @@
-//! The manifest that a change is about, and its values.
+//! The manifest affected by a change, and its values.
 
 use serde_json::Value;
 
 use crate::change::Change;
 use crate::rules::rule;
 
-/// The manifest, and the version in it, that a change is about.
+/// The manifest, and the version in it, affected by a change.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) kind: String,
@@ -34,7 +34,7 @@ impl Place {
         }
     }
 
-    /// Returns a change by the rule with a name.
+    /// Returns a change according to the rule with the given name.
     pub(crate) fn change(&self, name: &str, field: &str, message: String) -> Change {
         let rule = rule(name);
         Change {
@@ -53,7 +53,7 @@ impl Place {
     }
 }
 
-/// Returns the text of a value; empty if it is not a string.
+/// Returns the value if it is a string, or an empty string.
 pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
@@ -66,7 +66,7 @@ pub(crate) fn list(value: &Value) -> Vec<&Value> {
         .unwrap_or_default()
 }
 
-/// Returns a value for a message.
+/// Formats a value for a message.
 pub(crate) fn shown(value: &Value) -> String {
     format!(
         "`{}`",

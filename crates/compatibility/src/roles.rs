@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::change::Change;
 use crate::place::{Place, list, text};
 
-/// One permission: a verb on a resource of a group, or on a URL.
+/// A permission: a verb on a resource in a group, or on a URL.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Permission {
     Resource {

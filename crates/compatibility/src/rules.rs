@@ -1,27 +1,27 @@
-//! The rules by which changes are classified.
+//! The rules that classify changes.
 
 use crate::level::Level::{self, Breaking, Compatible, Risky};
 use crate::level::Party::{self, Installer, Operator, Readers, StoredObjects, Writers};
 
-/// A rule that classifies one sort of change.
+/// A rule that classifies a kind of change.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The name, such as `maximum-lowered`.
     pub name: &'static str,
-    /// The level. A change for which an object is refused is always breaking.
+    /// The level. A change that causes an object to be rejected is always breaking.
     pub level: Level,
     /// The level if the search tried objects and found none that shows an effect.
     pub unproven: Level,
-    /// Whom the change affects, in addition to those for whom the search finds an effect.
+    /// The affected parties, in addition to those for which the search finds an effect.
     pub affects: &'static [Party],
     /// Why the change has this level.
     pub reason: &'static str,
 }
 
-/// Returns the rule with a name.
+/// Returns the rule with the given name.
 ///
 /// # Panics
-/// Panics if there is no such rule, which the tests of all rules exclude.
+/// Panics if there is no such rule, which is ruled out by the tests of all rules.
 pub(crate) fn rule(name: &str) -> &'static Rule {
     let found = RULES.iter().find(|rule| rule.name == name);
     found.unwrap_or_else(|| panic!("no rule is named `{name}`"))
@@ -79,7 +79,7 @@ pub const RULES: &[Rule] = &[
     plain("conversion-changed", Risky, &[Operator, Installer], "requests for other versions fail while the webhook is not reachable"),
     searched("conversion-missing", Breaking, Risky, &[Writers, Readers], "without a conversion webhook, the API server only changes `apiVersion`, and prunes what the other version does not have"),
     searched("conversion-loses-field", Breaking, Risky, &[Writers, Readers], "without a conversion webhook, the API server only changes `apiVersion`, and prunes what the other version does not have"),
-    // Subresources and fields of versions.
+    // Subresources and fields in versions.
     searched("status-subresource-added", Breaking, Risky, &[Operator], "the API server ignores `status` in writes of the object"),
     plain("status-subresource-removed", Breaking, &[Operator, Writers], "writes of the subresource get 404"),
     plain("scale-subresource-added", Compatible, &[], "nothing used it before"),

@@ -1,10 +1,10 @@
-//! The level of a change by the result of a search.
+//! Determines a change's level from the result of a search.
 
 use crate::change::{Change, Effect};
 use crate::level::{Level, Party};
 use crate::witness::Outcome;
 
-/// Sets the level of a change by the result of the search.
+/// Sets a change's level according to the result of the search.
 pub(crate) fn settle(change: &mut Change, outcome: Outcome) {
     change.level = match &outcome.witness {
         Some(witness) if matches!(witness.effect, Effect::Refused(_)) => Level::Breaking,

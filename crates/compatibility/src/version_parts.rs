@@ -1,4 +1,5 @@
-//! Compares the parts of a version beside its schema: subresources, selectable fields and columns.
+//! Compares the parts of a version other than its schema: subresources, selectable fields and
+//! columns.
 
 use std::collections::BTreeSet;
 

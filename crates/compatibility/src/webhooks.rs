@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use crate::change::Change;
 use crate::place::{Place, list, text};
 
-/// The keys that have one value, with the value that the API server fills in, and the rule of their
-/// changes.
+/// The keys with a single value, with the API server's default, and the rule for their changes.
 const KEYS: &[(&str, &str, &str)] = &[
     ("failurePolicy", "Fail", "failure-policy-changed"),
     ("matchPolicy", "Equivalent", "match-policy-changed"),

@@ -3,7 +3,7 @@
 use rbuilder_compatibility::{Budget, Change, Level, compare, compare_within};
 use serde_json::{Value, json};
 
-/// A CRD with fields that hold texts of at most `longest` characters.
+/// A CRD with fields that contain strings of at most `longest` characters.
 fn crd(fields: usize, longest: u32) -> Value {
     let properties: serde_json::Map<String, Value> = (0..fields)
         .map(|field| {

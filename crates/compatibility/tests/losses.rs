@@ -3,7 +3,8 @@
 use rbuilder_compatibility::{Budget, Change, Effect, Level, Losses, compare, find_losses};
 use serde_json::{Value, json};
 
-/// Returns a CRD with versions: name, whether objects are stored in it, and the schema of `spec`.
+/// Returns a CRD with the given versions: name, whether objects are stored in it, and the schema of
+/// `spec`.
 fn crd(versions: &[(&str, bool, Value)]) -> Value {
     let version = |(name, storage, spec): &(&str, bool, Value)| {
         json!({

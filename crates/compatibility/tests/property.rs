@@ -1,5 +1,5 @@
-//! If all changes between two random schemas are compatible, each object that the old one accepts is
-//! accepted by the new one, and loses nothing.
+//! If all changes between two random schemas are compatible, each object that the old schema
+//! accepts is accepted by the new one, and loses nothing.
 
 use rbuilder_compatibility::{Level, compare};
 use rbuilder_judge::{Body, Definition, FieldValidation, Judge};
@@ -161,7 +161,7 @@ fn judge(crd: &Value) -> Judge {
     Judge::new(Definition::of_crd(crd).expect("a CRD").remove(0))
 }
 
-/// Returns whether a value contains everything of another one.
+/// Returns whether a value contains everything in another one.
 fn contains(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => part

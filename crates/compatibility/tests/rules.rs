@@ -1,4 +1,4 @@
-//! A case for each rule: two states, the level, for whom, and the object that shows it.
+//! A case for each rule: two states, the level, the affected parties, and the object that shows it.
 
 #![allow(clippy::disallowed_methods)] // the last test reads the guide
 
@@ -78,7 +78,7 @@ fn no_case_has_other_changes_that_break() {
 #[test]
 fn each_rule_has_a_case() {
     let mut tested: BTreeSet<&str> = cases().iter().map(|case| case.rule).collect();
-    // It is about one state, and tested in `losses.rs`.
+    // This rule concerns a single state, and is tested in `losses.rs`.
     tested.insert("conversion-loses-field");
     let rules: BTreeSet<&str> = RULES.iter().map(|rule| rule.name).collect();
     assert_eq!(rules.len(), RULES.len(), "names of rules are unique");

@@ -2,7 +2,7 @@
 //!
 //! The estimate follows cel-go's `checker/cost.go` and Kubernetes' additions in
 //! `apiserver/pkg/cel/library/cost.go`. The cost of an operation grows with the size of its
-//! operands. The schema limits these sizes; otherwise the largest request does.
+//! operands. These sizes are limited by the schema, or else by the largest request.
 //!
 //! For example, take `self.names.exists(n, n == self.name)`, where `names` has at most 10 items of
 //! at most 20 characters and `name` has at most 63 characters. The macro expands to a loop (see
@@ -20,10 +20,10 @@
 //! (`tests/recorded.jsonl`).
 //!
 //! Counting nodes and rounds would not be enough. The cost of `==` depends on the size of `n`,
-//! which is known only because `n` is an item of `self.names`. So the estimator records the path of
+//! which is only known because `n` is an item of `self.names`. So the estimator records the path of
 //! each value (`self`, `names`, `@items`) and looks up its size in the schema. Without `max_items`,
-//! the list can have as many items as fit into a request of 3 MiB: (3 · 2²⁰ − 2) / 3 = 1,048,575.
-//! The rule then costs 34,602,978, which is above the budget.
+//! the list can contain as many items as fit into a request of 3 MiB: (3 · 2²⁰ − 2) / 3 =
+//! 1,048,575. The rule then costs 34,602,978, which is above the budget.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -187,7 +187,7 @@ struct Local {
     entries: Option<Entries>,
 }
 
-/// Returns the maximum cost of one run.
+/// Returns the maximum cost of a single run.
 pub(crate) fn estimate_cost(root: &Expr, checked: &Checked, decl: &Arc<Decl>) -> u64 {
     let mut estimator = Estimator {
         checked,
@@ -260,8 +260,8 @@ impl Estimator<'_> {
             }
             Kind::Fold(fold) => self.fold(expr, fold),
             Kind::Bind { name, value, body } => {
-                // cel-go represents a binding as a loop over an empty list, so it also pays for the
-                // list.
+                // cel-go represents a binding as a loop over an empty list, so the cost includes
+                // the list.
                 let sum = Estimate::exactly(NEW_LIST).plus(self.cost(value));
                 self.bind(name, value);
                 let sum = sum.plus(self.cost(body));
@@ -274,7 +274,7 @@ impl Estimator<'_> {
     }
 
     fn select(&mut self, expr: &Expr, operand: &Expr, field: &str, test: bool) -> Estimate {
-        // The qualified name of a type is one variable.
+        // The qualified name of a type is a single variable.
         if *self.ty(expr) == Type::Kind
             && let Some(name) = check::path(expr)
         {

@@ -7,12 +7,12 @@ use super::{Estimate, Estimator, NEW_LIST, Path, UNKNOWN};
 use crate::ast::{ACCUMULATOR, Expr, Kind, Literal};
 use crate::types::Type;
 
-/// The cost of traversing one character of a string.
+/// The cost of traversing a character of a string.
 const PER_CHARACTER: f64 = 0.1;
 /// The factor per character of a pattern, applied to the cost of traversing the string.
 const PER_PATTERN_CHARACTER: f64 = 0.25;
 
-/// A call resolved to one overload.
+/// A call resolved to a single overload.
 pub(super) struct Call<'c> {
     pub(super) expr: &'c Expr,
     pub(super) function: &'c str,

@@ -1,4 +1,4 @@
-//! Variables, fields and indices. cel-go evaluates `self.a.b[0]` as one attribute with three
+//! Variables, fields and indices. cel-go evaluates `self.a.b[0]` as a single attribute with three
 //! qualifiers: each qualifier costs 1, and so does the attribute, unless it is the branch of a
 //! conditional or an index of another attribute.
 
@@ -13,7 +13,7 @@ struct Qualifier<'p> {
     key: Key<'p>,
     /// Whether an absent value is an empty optional.
     optional: bool,
-    /// Whether the qualifier is the field of `has`.
+    /// Whether the qualifier is the field in a `has` macro.
     test: bool,
 }
 
@@ -27,7 +27,7 @@ enum Key<'p> {
 const READ: u64 = 1;
 
 impl<'v, 'p> Evaluator<'v, 'p> {
-    /// Evaluates an attribute that is not a part of another one.
+    /// Evaluates an attribute that is not part of another one.
     pub(super) fn attribute(&mut self, expr: &'p Expr) -> Outcome<'v> {
         let result = self.resolve(expr, Vec::new());
         if matches!(result, Err(Stop::OverLimit | Stop::Unsupported(_))) {
@@ -36,15 +36,15 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         let is_test = matches!(expr.kind, Kind::Select { test: true, .. });
         match (is_test, is_conditional(base(expr))) {
             (false, false) => self.charge(READ)?,
-            // `has` gives back the cost of the attribute, which a conditional does not have.
+            // `has` refunds the cost of the attribute, which a conditional does not have.
             (true, true) => self.cost = self.cost.saturating_sub(READ),
             _ => {}
         }
         result
     }
 
-    /// Evaluates an attribute without its own cost. `outer` are further qualifiers, from right to
-    /// left.
+    /// Evaluates an attribute without its own cost. `outer` contains further qualifiers, from right
+    /// to left.
     fn resolve(&mut self, expr: &'p Expr, mut outer: Vec<Qualifier<'p>>) -> Outcome<'v> {
         let mut expr = expr;
         while self.plan.is_attribute(expr)
@@ -77,7 +77,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         self.qualify_all(value, &outer)
     }
 
-    /// Applies qualifiers, which are in order from right to left.
+    /// Applies qualifiers, given from right to left.
     fn qualify_all(&mut self, value: Value<'v>, qualifiers: &[Qualifier<'p>]) -> Outcome<'v> {
         let (mut value, mut is_optional) = match value {
             Value::Optional(None) => return Ok(value),
@@ -119,7 +119,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         })
     }
 
-    /// Evaluates an index. Its own cost is that of the qualifier.
+    /// Evaluates an index. Its cost is that of the qualifier.
     fn index(&mut self, index: &'p Expr) -> Outcome<'v> {
         match self.plan.is_attribute(index) && !self.plan.is_constant(index) {
             true => self.resolve(index, Vec::new()),
@@ -143,7 +143,7 @@ fn split(expr: &Expr) -> Option<(&Expr, Qualifier<'_>)> {
     Some((operand, qualifier))
 }
 
-/// Returns the expression that the fields and indices are added to.
+/// Returns the expression to which the fields and indices are applied.
 fn base(expr: &Expr) -> &Expr {
     split(expr).map_or(expr, |(operand, _)| base(operand))
 }
@@ -152,14 +152,15 @@ fn is_conditional(expr: &Expr) -> bool {
     matches!(&expr.kind, Kind::Call { function, .. } if function == "_?_:_")
 }
 
-/// Looks up a key. `may_be_absent` makes an absent value `None` instead of an error.
+/// Looks up a key. If `may_be_absent` is set, an absent value results in `None` instead of an
+/// error.
 fn qualify<'v>(value: &Value<'v>, key: &Value<'v>, may_be_absent: bool) -> Result<Option<Value<'v>>, Stop> {
     let is_key = matches!(
         key,
         Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_)
     );
     if !is_key {
-        // The error of the API server names a type of Go.
+        // The API server's error contains the name of a Go type.
         return Err(Stop::Unsupported("an index of an unusual type"));
     }
     let missing = |what: &str| match may_be_absent {
@@ -197,7 +198,7 @@ fn list_index(list: &List<'_>, key: &Value<'_>) -> Result<Option<usize>, Stop> {
     };
     let index = usize::try_from(index).ok();
     let is_inside = index.is_some_and(|index| index < list.len());
-    // Lists of the object only accept integers.
+    // Lists in the object only accept integers.
     if is_inside && matches!(list, List::Json(_)) && !matches!(key, Value::Int(_)) {
         return Err(Stop::error(format!("unsupported index: {}", text::show(key))));
     }

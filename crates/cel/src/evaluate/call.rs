@@ -1,4 +1,4 @@
-//! Calls of functions: evaluates the arguments, finds the overload and counts the cost.
+//! Function calls: evaluates the arguments, finds the overload and counts the cost.
 
 use rbuilder_re2::Pattern;
 
@@ -67,8 +67,8 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         result
     }
 
-    /// Evaluates `&&` (`decisive` is false) or `||` (`decisive` is true). Either operand can decide
-    /// the result, even if the other one fails.
+    /// Evaluates `&&` (`decisive` is false) or `||` (`decisive` is true). Either operand can
+    /// determine the result, even if the other fails.
     fn junction(&mut self, left: &'p Expr, right: &'p Expr, decisive: bool) -> Outcome<'v> {
         let mut stop = None;
         for side in [left, right] {
@@ -77,7 +77,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
                 Ok(Value::Bool(_)) => {}
                 Ok(_) => stop = stop.or(Some(Stop::no_overload())),
                 Err(Stop::OverLimit) => return Err(Stop::OverLimit),
-                // An unknown operand is not decided by the error of the other one.
+                // An error in one operand does not determine the result if the other is unknown.
                 Err(unknown @ Stop::Unsupported(_)) => stop = Some(unknown),
                 Err(error) => stop = stop.or(Some(error)),
             }
@@ -95,7 +95,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         Ok(Value::Bool(holds))
     }
 
-    /// Evaluates `or`, or `orValue` if `unwraps` is set. Both cost nothing.
+    /// Evaluates `or`, or `orValue` if `unwraps` is set. Both are free.
     fn or(&mut self, target: &'p Expr, other: &'p Expr, unwraps: bool) -> Outcome<'v> {
         match self.evaluate(target)? {
             Value::Optional(None) => self.evaluate(other),
@@ -105,7 +105,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         }
     }
 
-    /// Evaluates a list that cel-go turns into a set when it compiles the rule: a constant list of
+    /// Evaluates a list that cel-go converts to a set when it compiles the rule: a constant list of
     /// primitive values. Returns `None` for other lists.
     fn constant_set(&mut self, expr: &Expr, list: &'p Expr) -> Option<Value<'v>> {
         if self.plan.overload(expr).is_none() || !self.plan.is_constant(list) {
@@ -125,7 +125,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         is_set.then_some(set)
     }
 
-    /// Looks a value up in a set of constants. That costs nothing.
+    /// Looks up a value in a set of constants, which is free.
     fn is_in_constant_set(&mut self, item: &'p Expr, set: &Value<'v>) -> Outcome<'v> {
         match self.evaluate(item)? {
             Value::Bytes(_) => Err(super::value::UNHASHABLE),
@@ -152,7 +152,7 @@ fn invoke<'v>(
             .unwrap_or_else(|| lists::call(function, args).unwrap_or_else(|| mismatch(function, args)));
     }
     if pattern.is_some() && !matches!(args.first(), Some(Value::String(_))) {
-        // Literal patterns are compiled with the rule, which also changes the error.
+        // Literal patterns are compiled along with the rule, which also changes the error.
         return Err(Stop::no_overload());
     }
     if function == "distinct" && !matches!(args.first(), Some(Value::List(_))) {
@@ -172,7 +172,7 @@ fn invoke<'v>(
     })
 }
 
-/// The error of a call whose arguments fit no overload.
+/// Returns the error for a call whose arguments do not match any overload.
 fn mismatch<'v>(function: &str, args: &[Value<'v>]) -> Outcome<'v> {
     let types: Vec<&str> = args.iter().map(Value::type_name).collect();
     Err(Stop::error(format!(
@@ -181,7 +181,7 @@ fn mismatch<'v>(function: &str, args: &[Value<'v>]) -> Outcome<'v> {
     )))
 }
 
-/// Returns whether the overload, or any overload if it is not known, accepts the arguments.
+/// Returns whether the overload, or any overload if it is unknown, accepts the arguments.
 fn accepts(function: &str, overload: Option<&'static Overload>, args: &[Value<'_>]) -> bool {
     let fits = |overload: &Overload| {
         overload.args.len() == args.len()
@@ -197,7 +197,8 @@ fn accepts(function: &str, overload: Option<&'static Overload>, args: &[Value<'_
     }
 }
 
-/// Returns whether a value has a type. Of lists and maps, the first item decides.
+/// Returns whether a value has the given type. For lists and maps, this is determined by the first
+/// item.
 fn is_assignable(ty: &Type, value: &Value<'_>) -> bool {
     match (ty, value) {
         (Type::Dyn | Type::Error | Type::Variable(_), _)

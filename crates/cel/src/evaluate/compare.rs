@@ -1,4 +1,4 @@
-//! Equality and order of values, as in `common/types` of cel-go and in kube-apiserver's values.
+//! Equality and order of values, as in cel-go's `common/types` and in kube-apiserver's own values.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ use super::{Outcome, Stop};
 /// Compares two values with `==`. Values of different types differ, except for numbers.
 ///
 /// # Errors
-/// The API server cannot compare the values.
+/// Returns an error if the API server cannot compare the values.
 pub(super) fn equal(one: &Value<'_>, other: &Value<'_>) -> Result<bool, Stop> {
     match (one, other) {
         (Value::Null, Value::Null) => Ok(true),
@@ -19,7 +19,7 @@ pub(super) fn equal(one: &Value<'_>, other: &Value<'_>) -> Result<bool, Stop> {
     }
 }
 
-/// Compares two values as the items of lists: `null` is not special.
+/// Compares two values like list items: `null` is not special.
 fn equal_items(one: &Value<'_>, other: &Value<'_>) -> Result<bool, Stop> {
     Ok(match (one, other) {
         (Value::Null, other) => matches!(other, Value::Null),
@@ -80,7 +80,7 @@ fn equal_lists<'v>(one: &List<'v>, other: &Value<'v>) -> Result<bool, Stop> {
     }
     for (one, other) in one.iter().zip(other.iter()) {
         let is_equal = match is_made {
-            // A list that the expression has created treats an error as equal.
+            // A list created by the expression treats an error as equal.
             true => match equal(&one?, &other?) {
                 Err(Stop::Error(_)) => true,
                 result => result?,
@@ -94,8 +94,9 @@ fn equal_lists<'v>(one: &List<'v>, other: &Value<'v>) -> Result<bool, Stop> {
     Ok(true)
 }
 
-/// Compares parts of two objects. An object may have values of another type than its schema
-/// declares. The API server asks the first part, and a scalar differs from what cannot be read.
+/// Compares parts of two objects. An object may contain values of a different type than its schema
+/// declares. The API server calls the first part's comparison, and a scalar differs from a value
+/// that cannot be read.
 fn equal_parts<'v>(one: Outcome<'v>, other: Outcome<'v>) -> Result<bool, Stop> {
     let one = one?;
     let asks = matches!(one, Value::List(_) | Value::Map(_) | Value::Preserved(_));
@@ -105,8 +106,8 @@ fn equal_parts<'v>(one: Outcome<'v>, other: Outcome<'v>) -> Result<bool, Stop> {
     }
 }
 
-/// Compares lists of type `set`: each item of the second list must be in the first, and cover it. An
-/// item that cannot be read is the same as no other, not even as itself.
+/// Compares lists of type `set`: each item of the second list must be in the first, and cover it.
+/// An item that cannot be read is not equal to any item, not even to itself.
 fn equal_sets<'v>(one: &List<'v>, other: &List<'v>) -> Result<bool, Stop> {
     let (mut known, mut has_unreadable) = (Vec::new(), false);
     for item in one.iter() {
@@ -141,7 +142,7 @@ fn equal_list_maps<'v>(one: &List<'v>, other: &List<'v>, keys: &[String]) -> Res
     let mut seen = vec![false; known.len()];
     for item in other.iter() {
         let item = item?;
-        // The last item with the keys counts.
+        // The last item with the same keys counts.
         let mut found = None;
         for (index, candidate) in known.iter().enumerate() {
             if has_same_keys(candidate, &item, keys)? {
@@ -157,7 +158,7 @@ fn equal_list_maps<'v>(one: &List<'v>, other: &List<'v>, keys: &[String]) -> Res
     Ok(seen.into_iter().all(|seen| seen))
 }
 
-/// Returns whether two items of a set are the same. Numbers of different types differ.
+/// Returns whether two set items are the same. Numbers of different types differ.
 pub(super) fn is_same_element(one: &Value<'_>, other: &Value<'_>) -> Result<bool, Stop> {
     match (one, other) {
         (Value::List(_) | Value::Map(_), _) | (_, Value::List(_) | Value::Map(_)) => Err(Stop::error(
@@ -167,7 +168,7 @@ pub(super) fn is_same_element(one: &Value<'_>, other: &Value<'_>) -> Result<bool
     }
 }
 
-/// Returns whether two items of a list have the same values in all keys. Absent keys are equal.
+/// Returns whether two list items have the same values for all keys. Absent keys are equal.
 pub(super) fn has_same_keys(one: &Value<'_>, other: &Value<'_>, keys: &[String]) -> Result<bool, Stop> {
     for key in keys {
         let key = rbuilder_schema::cel_name(key).unwrap_or_else(|| key.clone());
@@ -183,7 +184,7 @@ pub(super) fn has_same_keys(one: &Value<'_>, other: &Value<'_>, keys: &[String])
     Ok(true)
 }
 
-/// The value of a key, as text with its type.
+/// The value of a key, as a string that includes its type.
 #[derive(PartialEq)]
 struct OwnedKey(String);
 
@@ -215,8 +216,8 @@ fn equal_maps<'v>(one: &Map<'v>, other: &Value<'v>) -> Result<bool, Stop> {
     };
     for (name, value) in map.fields {
         if map.schema_of(name).is_none() {
-            // Unknown fields are compared as they are. The API server ignores them if only one of
-            // the objects has them.
+            // Unknown fields are compared as they are. The API server ignores unknown fields that
+            // only one of the objects contains.
             let Map::Json(other) = other else {
                 return Err(Stop::no_overload());
             };
@@ -229,7 +230,7 @@ fn equal_maps<'v>(one: &Map<'v>, other: &Value<'v>) -> Result<bool, Stop> {
             }
             continue;
         }
-        // The API server looks the name up as if it were a name in CEL.
+        // The API server looks up the name as if it were a CEL name.
         let key = Value::string(name.as_str());
         let is_equal = match (one.find(&key).transpose(), other.find(&key).transpose()) {
             (Some(one), Some(other)) => equal_parts(one, other)?,
@@ -246,7 +247,7 @@ fn equal_json(one: &Json, other: &Json) -> bool {
     one == other
 }
 
-/// Compares two numbers. Returns `None` if one of them is NaN.
+/// Compares two numbers. Returns `None` if either is NaN.
 fn compare_numbers(one: &Value<'_>, other: &Value<'_>) -> Option<Ordering> {
     match (one, other) {
         (Value::Int(one), Value::Int(other)) => Some(one.cmp(other)),
@@ -270,10 +271,10 @@ fn compare_double(one: f64, other: &Value<'_>) -> Option<Ordering> {
     }
 }
 
-/// Compares two values with `<` and its kin.
+/// Compares two values with `<` and similar operators.
 ///
 /// # Errors
-/// The values have no order.
+/// Returns an error if the values have no order.
 pub(super) fn order(one: &Value<'_>, other: &Value<'_>) -> Result<Ordering, Stop> {
     Ok(match (one, other) {
         (Value::Bool(one), Value::Bool(other)) => one.cmp(other),
@@ -289,7 +290,7 @@ pub(super) fn order(one: &Value<'_>, other: &Value<'_>) -> Result<Ordering, Stop
     })
 }
 
-/// Returns whether a list contains an item, or a map a key.
+/// Returns whether a list contains an item, or a map contains a key.
 pub(super) fn contains<'v>(item: &Value<'v>, container: &Value<'v>) -> Outcome<'v> {
     let found = match container {
         Value::Map(map) => map.find(item)?.is_some(),
@@ -303,7 +304,7 @@ pub(super) fn list_contains<'v>(list: &List<'v>, item: &Value<'v>) -> Result<boo
     let is_made = matches!(list, List::Made(_));
     let mut problem = None;
     for candidate in list.iter() {
-        // Lists of the object ask their items, others the item that is looked for.
+        // Lists in the object compare from the item's side, others from the value's side.
         let result = match (is_made, candidate) {
             (true, candidate) => equal_items(item, &candidate?),
             (false, candidate) => candidate.and_then(|candidate| equal_items(&candidate, item)),

@@ -1,5 +1,5 @@
-//! The cost of a call at run time, in the API server's units: `interpreter/runtimecost.go` of
-//! cel-go and `apiserver/pkg/cel/library/cost.go`.
+//! The run-time cost of a call, in the API server's units: `interpreter/runtimecost.go` in cel-go
+//! and `apiserver/pkg/cel/library/cost.go`.
 
 use super::value::{List, Map, Value};
 use crate::functions::Overload;
@@ -11,11 +11,11 @@ const NEW_LIST: u64 = 10;
 /// A call whose arguments have been evaluated.
 pub(super) struct Priced<'c, 'v> {
     pub(super) function: &'c str,
-    /// The overload, if the types of the arguments are known when the rule is compiled.
+    /// The overload, if the argument types are known when the rule is compiled.
     pub(super) overload: Option<&'static Overload>,
-    /// The arguments. `None` for an argument that fails.
+    /// The arguments. `None` if an argument failed.
     pub(super) args: &'c [Option<Value<'v>>],
-    /// The result. `None` if the call fails.
+    /// The result. `None` if the call failed.
     pub(super) result: Option<&'c Value<'v>>,
 }
 
@@ -41,7 +41,7 @@ impl Priced<'_, '_> {
             .map_or(1, |arg| arg.as_ref().map_or(1, Value::size))
     }
 
-    /// Returns whether the overload is known and takes a type.
+    /// Returns whether the overload is known and its parameter has a matching type.
     fn takes(&self, index: usize, test: fn(&Type) -> bool) -> bool {
         self.overload
             .and_then(|overload| overload.args.get(index))
@@ -73,7 +73,7 @@ impl Priced<'_, '_> {
         }
     }
 
-    /// The cost of parsing the second argument, if it is a string.
+    /// Returns the cost of parsing the second argument, if it is a string.
     fn parsed(&self) -> u64 {
         match self.takes(1, |ty| *ty == Type::String) {
             true => scan(self.size(1)),
@@ -85,12 +85,12 @@ impl Priced<'_, '_> {
         scan(self.size(0) + 1) * scaled(pattern, 0.25)
     }
 
-    /// The cost of functions that only have a price if their overload is known.
+    /// Returns the cost of functions that only have a price if their overload is known.
     fn overload_cost(&self) -> u64 {
         let smaller = self.size(0).min(self.size(1));
         let is_text = |ty: &Type| matches!(ty, Type::String | Type::Bytes);
         match self.function {
-            // Equality has one overload.
+            // Equality has only one overload.
             "_==_" | "_!=_" => scan(smaller),
             _ if self.overload.is_none() => 1,
             "startsWith" | "endsWith" => scan(self.size(1)),
@@ -131,7 +131,7 @@ impl Priced<'_, '_> {
         ((size as f64 * factor) as u64).saturating_add(1 + NEW_LIST)
     }
 
-    /// The cost of comparing all items of a list with each other.
+    /// Returns the cost of comparing all items of a list with each other.
     fn compared(&self, index: usize) -> u64 {
         let size = self.size(index);
         let first = match self.args.get(index) {

@@ -64,7 +64,7 @@ impl<'v, 'p> Evaluator<'v, 'p> {
         }
     }
 
-    /// Runs a round. Returns whether the loop goes on.
+    /// Runs a round. Returns whether the loop continues.
     fn round(
         &mut self,
         fold: &'p Fold,

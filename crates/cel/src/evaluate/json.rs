@@ -1,7 +1,7 @@
-//! Values of an object as CEL sees them: `k8s.io/apiserver/pkg/cel/common/valuesunstructured.go`.
+//! Values in an object as seen by CEL: `k8s.io/apiserver/pkg/cel/common/valuesunstructured.go`.
 //!
-//! Values are converted when the expression reads them, so a value that does not fit its schema
-//! only matters to rules that read it.
+//! Values are converted when the expression reads them, so a value that does not match its schema
+//! only affects rules that read it.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use super::library::time::{self, parse_duration_format};
 use super::value::{List, ListKind, Map, Value};
 use super::{Outcome, Stop};
 
-/// A list of the object.
+/// A list in the object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JsonList<'v> {
     pub(super) items: &'v [Json],
@@ -22,7 +22,7 @@ pub(super) struct JsonList<'v> {
     item_schema: &'v Schema,
 }
 
-/// A map or an object of the object.
+/// A map or an object in the object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JsonMap<'v> {
     pub(super) fields: &'v serde_json::Map<String, Json>,
@@ -31,10 +31,10 @@ pub(super) struct JsonMap<'v> {
     is_object: bool,
 }
 
-/// Converts a value. `is_object` is set for a whole object.
+/// Converts a value. `is_object` is set for an entire object.
 ///
 /// # Errors
-/// The value does not fit the schema.
+/// Returns an error if the value does not match the schema.
 pub(super) fn read<'v>(json: &'v Json, schema: &'v Schema, is_object: bool) -> Outcome<'v> {
     if json.is_null() {
         return match schema.nullable {
@@ -115,7 +115,7 @@ fn invalid<'v>(message: &str) -> Outcome<'v> {
     Err(Stop::error(message))
 }
 
-/// Returns the name of the type in Go.
+/// Returns the name of the Go type.
 fn go_type(json: &Json) -> &'static str {
     match json {
         Json::Null => "<nil>",
@@ -129,7 +129,8 @@ fn go_type(json: &Json) -> &'static str {
 }
 
 fn read_string<'v>(text: &str, schema: &Schema) -> Outcome<'v> {
-    // The reason why a text does not have its format is Go's. The schema reports it as well.
+    // The reason why a string does not match its format comes from Go. The schema validation
+    // reports it as well.
     let unsupported = || Stop::Unsupported("the text does not have the format of its schema");
     match schema.format.as_deref() {
         Some("duration") => match parse_duration_format(text) {
@@ -164,7 +165,7 @@ impl<'v> JsonList<'v> {
     }
 }
 
-/// The schemas of the fields of a whole object.
+/// The schemas of an entire object's fields.
 struct ObjectFields {
     text: Schema,
     metadata: Schema,
@@ -184,7 +185,7 @@ static OBJECT_FIELDS: LazyLock<ObjectFields> = LazyLock::new(|| {
 });
 
 impl<'v> JsonMap<'v> {
-    /// Whether the value has fields with names, and not keys.
+    /// Returns whether the value has named fields instead of keys.
     fn has_fields(&self) -> bool {
         self.is_object || !self.schema.properties.is_empty()
     }
@@ -202,8 +203,8 @@ impl<'v> JsonMap<'v> {
         }
     }
 
-    /// Looks up a field by its name in CEL, or the value of a key. An absent field and a field that
-    /// is `null` are the same.
+    /// Looks up a field by its CEL name, or the value of a key. An absent field and a `null` field
+    /// are treated the same.
     pub(super) fn find(&self, key: &str) -> Option<Outcome<'v>> {
         let unescaped;
         let name = match self.has_fields() {
@@ -220,7 +221,7 @@ impl<'v> JsonMap<'v> {
         Some(read(value, self.schema_of(name)?, false))
     }
 
-    /// Returns the field whose name in CEL is `key`.
+    /// Returns the field with the CEL name `key`.
     fn unescape(&self, key: &str) -> String {
         let is_plain = !key.contains("__");
         if is_plain {
@@ -231,7 +232,7 @@ impl<'v> JsonMap<'v> {
         found.map_or(key, String::as_str).to_owned()
     }
 
-    /// Returns the names of the fields in CEL, or the keys.
+    /// Returns the CEL names of the fields, or the keys.
     pub(super) fn keys(&self) -> impl Iterator<Item = String> + '_ {
         let has_fields = self.has_fields();
         self.fields

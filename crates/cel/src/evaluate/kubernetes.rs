@@ -1,4 +1,4 @@
-//! Kubernetes' functions on URLs, quantities, addresses, named formats and versions.
+//! Kubernetes' functions for URLs, quantities, addresses, named formats and versions.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -165,7 +165,7 @@ fn on_address<'v>(function: &str, args: &[Value<'v>]) -> Option<Outcome<'v>> {
         ("masked", [Value::Cidr(cidr)]) => Value::Cidr(cidr.masked()),
         ("containsIP", [Value::Cidr(cidr), Value::Ip(ip)]) => Value::Bool(cidr.contains_ip(*ip)),
         ("containsCIDR", [Value::Cidr(cidr), Value::Cidr(other)]) => Value::Bool(cidr.contains(*other)),
-        // A text that is no address is an argument of the wrong type.
+        // A string that is not an address is an argument of the wrong type.
         ("containsIP", [Value::Cidr(cidr), Value::String(text)]) => match parse_ip(text) {
             Ok(ip) => Value::Bool(cidr.contains_ip(ip)),
             Err(_) => return Some(Err(Stop::no_overload())),

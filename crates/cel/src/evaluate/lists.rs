@@ -1,4 +1,4 @@
-//! Functions on lists and maps: CEL's lists, sets and comprehensions, and Kubernetes' lists.
+//! Functions for lists and maps: CEL's lists, sets and comprehensions, and Kubernetes' lists.
 
 use std::cmp::Ordering;
 
@@ -69,7 +69,7 @@ fn no_flatten(value: &Value<'_>, depth: &str) -> Stop {
 fn is_sorted<'v>(list: &List<'v>) -> Outcome<'v> {
     let items = list.to_vec()?;
     for pair in items.windows(2) {
-        // Items without an order are not out of order.
+        // Items without an order do not count as unsorted.
         if compare::order(&pair[0], &pair[1]) == Ok(Ordering::Greater) {
             return Ok(Value::Bool(false));
         }
@@ -91,7 +91,7 @@ fn sum<'v>(list: &List<'v>) -> Outcome<'v> {
     })
 }
 
-/// Returns the item that no other item is preferred to. `worse` is its order before a better one.
+/// Returns the minimum or maximum. `worse` is the order of an item relative to a better one.
 fn extreme<'v>(list: &List<'v>, name: &str, worse: Ordering) -> Outcome<'v> {
     let items = list.to_vec()?;
     let mut items = items.into_iter();
@@ -178,7 +178,7 @@ fn range<'v>(size: i64) -> Outcome<'v> {
             "lists.range: size must be non-negative, got {size}"
         )));
     }
-    // The cost of a list is its length, so that a longer one exceeds the limit of a run anyway.
+    // The cost of a list is its length, so a longer list exceeds the cost limit anyway.
     let most = 10_000_000;
     if size > most {
         return Err(Stop::error(format!(

@@ -1,8 +1,8 @@
-//! Evaluates a checked expression, as cel-go's interpreter does with the options of kube-apiserver.
+//! Evaluates a checked expression like cel-go's interpreter with kube-apiserver's options.
 //!
-//! The tree is the one that the checker has typed. Costs are counted during evaluation, because the
-//! API server stops at a limit: a variable, a field and an index cost 1 each, a call as much as
-//! `cost` says, and constants nothing (see `plan`).
+//! The tree comes from the checker, with types. Costs are counted during evaluation, because the
+//! API server stops at a limit: a variable, a field and an index cost 1 each, a call costs what
+//! `cost` returns, and constants are free (see `plan`).
 
 mod attribute;
 mod call;
@@ -27,12 +27,12 @@ use self::value::Value;
 use super::ast::{Expr, Kind, Literal};
 pub(crate) use plan::{Plan, PlanError};
 
-/// The reason why an evaluation has no result.
+/// Why an evaluation has no result.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Stop {
-    /// The expression fails, with the API server's text.
+    /// The expression fails, with the API server's message.
     Error(String),
-    /// The expression exceeds the limit of one run. Unlike an error, no operator absorbs it.
+    /// The expression exceeds the cost limit. Unlike an error, no operator absorbs it.
     OverLimit,
     /// The evaluator does not support the expression or a value: the API server's result is unknown.
     Unsupported(&'static str),
@@ -50,10 +50,10 @@ impl Stop {
 
 type Outcome<'v> = Result<Value<'v>, Stop>;
 
-/// The maximum cost of one run.
+/// The maximum cost of a single run.
 const LIMIT: u64 = 1_000_000;
-/// The maximum number of nodes that an evaluation visits. A few loops cost nothing, so the limit of
-/// the cost is not enough.
+/// The maximum number of nodes that an evaluation visits. Some loops are free, so the cost limit is
+/// not enough.
 const STEPS: u64 = 20_000_000;
 
 /// The result of an expression of a rule.
@@ -74,7 +74,7 @@ impl Output {
     }
 }
 
-/// The result of one run, and its cost.
+/// The result of a single run, and its cost.
 pub(crate) struct Run {
     pub(crate) result: Result<Output, Stop>,
     pub(crate) cost: u64,
@@ -86,7 +86,7 @@ pub(crate) struct Values<'v> {
     pub(crate) own: &'v serde_json::Value,
     pub(crate) old: Option<&'v serde_json::Value>,
     pub(crate) schema: &'v Schema,
-    /// Whether the value is a whole object, with `apiVersion`, `kind` and a name.
+    /// Whether the value is an entire object, with `apiVersion`, `kind` and a name.
     pub(crate) is_object: bool,
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn run(plan: &Plan, values: Values<'_>, is_optional: bool) -> Run {
     }
 }
 
-/// Evaluates an expression with variables that have no schema. There is no authorizer.
+/// Evaluates an expression with untyped variables. There is no authorizer.
 pub(crate) fn run_with_variables<'v>(
     plan: &Plan,
     variables: &[(&'v str, &'v serde_json::Value)],
@@ -152,7 +152,7 @@ struct Evaluator<'v, 'p> {
     scopes: Vec<(&'p str, Slot<'v, 'p>)>,
     cost: u64,
     steps: u64,
-    /// The number of constant nodes around the current node. They cost nothing.
+    /// The number of constant nodes that enclose the current node. They are free.
     free: usize,
 }
 

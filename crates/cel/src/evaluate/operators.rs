@@ -1,4 +1,4 @@
-//! Operators, and the functions that cel-go implements once for values of all types.
+//! Operators, and functions that cel-go implements once for values of all types.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use super::text;
 use super::value::{List, ListKind, Map, Value};
 use super::{Outcome, Stop};
 
-/// Calls an operator. Returns `None` for functions that are none.
+/// Calls an operator. Returns `None` for functions that aren't operators.
 pub(super) fn call<'v>(function: &str, args: &[Value<'v>], pattern: Option<&Pattern>) -> Option<Outcome<'v>> {
     Some(match (function, args) {
         ("!_", [Value::Bool(value)]) => Ok(Value::Bool(!value)),
@@ -31,7 +31,7 @@ pub(super) fn call<'v>(function: &str, args: &[Value<'v>], pattern: Option<&Patt
     })
 }
 
-/// The error of an operator on a value that does not have it.
+/// Returns the error for an operator that the value does not support.
 fn lacks<'v>(function: &str, value: &Value<'v>) -> Outcome<'v> {
     match value {
         // These types look for a method of their own.
@@ -107,7 +107,8 @@ fn add<'v>(left: &Value<'v>, right: &Value<'v>) -> Outcome<'v> {
     }
 }
 
-/// Adds two lists. Sets keep each item once, and items of maps replace items with the same keys.
+/// Concatenates two lists. Sets keep each item once, and items of a `map` list replace items with
+/// the same keys.
 fn add_lists<'v>(left: &List<'v>, right: &List<'v>) -> Outcome<'v> {
     let kind = left.kind();
     let mut items = left.to_vec()?;
@@ -210,7 +211,7 @@ fn size<'v>(value: &Value<'v>) -> Outcome<'v> {
 
 fn matches<'v>(text: &Value<'v>, regex: &Value<'v>, pattern: Option<&Pattern>) -> Outcome<'v> {
     match (text, regex) {
-        // Literal patterns are compiled with the rule, which also changes the error.
+        // Literal patterns are compiled along with the rule, which also changes the error.
         (text, _) if pattern.is_some() && !matches!(text, Value::String(_)) => Err(Stop::no_overload()),
         (Value::String(text), Value::String(regex)) => {
             let found = text::with_pattern(regex, pattern, |pattern| pattern.is_match(text))?;

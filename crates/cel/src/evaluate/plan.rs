@@ -1,7 +1,7 @@
-//! A checked expression with what the evaluator has to know about its nodes.
+//! A checked expression with the additional information that the evaluator needs about its nodes.
 //!
-//! cel-go evaluates constants once when it compiles a rule: literals, lists and maps of them, and
-//! conversions such as `duration('1h')`. They cost nothing at run time, and a conversion that fails
+//! cel-go evaluates constants once when it compiles a rule: literals, lists and maps of literals,
+//! and conversions such as `duration('1h')`. They are free at run time, and a conversion that fails
 //! makes the rule invalid.
 
 use std::ops::Range;
@@ -26,20 +26,20 @@ pub(crate) struct Plan {
     patterns: Vec<Option<Pattern>>,
 }
 
-/// A conversion of a constant that fails.
+/// A failed conversion of a constant.
 #[derive(Debug)]
 pub(crate) struct PlanError {
     /// The bytes of the conversion.
     pub(crate) at: Range<usize>,
-    /// The API server's text.
+    /// The API server's message.
     pub(crate) text: String,
 }
 
 impl Plan {
-    /// Compiles a tree without errors.
+    /// Compiles a tree that contains no errors.
     ///
     /// # Errors
-    /// A conversion of a constant fails.
+    /// Returns an error if a conversion of a constant fails.
     pub(crate) fn new(root: Expr, checked: Checked) -> Result<Plan, PlanError> {
         let nodes = checked.types.len();
         let mut plan = Plan {
@@ -80,7 +80,7 @@ impl Plan {
         }
     }
 
-    /// Returns the name of a type if the expression is one.
+    /// Returns the type's name if the expression is a type.
     pub(super) fn type_name(&self, expr: &Expr) -> Option<&'static str> {
         let is_name = matches!(expr.kind, Kind::Ident(_) | Kind::Select { test: false, .. });
         if !is_name || self.types[expr.id] != Type::Kind {
@@ -90,8 +90,8 @@ impl Plan {
         type_name(&path)
     }
 
-    /// Returns whether cel-go evaluates an expression as an attribute: a variable, or something that
-    /// a field or an index can be added to.
+    /// Returns whether cel-go evaluates an expression as an attribute: a variable, or something to
+    /// which a field or an index can be applied.
     pub(super) fn is_attribute(&self, expr: &Expr) -> bool {
         match &expr.kind {
             Kind::Ident(_) | Kind::Select { .. } => self.type_name(expr).is_none(),
@@ -158,7 +158,7 @@ impl Plan {
     }
 }
 
-/// What a traversal finds, by id.
+/// The results of a traversal, by id.
 struct Found {
     constants: Vec<bool>,
     patterns: Vec<Option<Pattern>>,

@@ -1,19 +1,19 @@
-//! `string.format`, as `ext/formatting.go` of cel-go implements it.
+//! `string.format`, as implemented in cel-go's `ext/formatting.go`.
 
 use super::standard::as_text;
 use super::value::Value;
 use super::{Stop, text};
 use rbuilder_schema::go::{quote, scientific};
 
-/// The number of decimals of `%f` and `%e` without a precision.
+/// The number of decimals for `%f` and `%e` without a precision.
 const DECIMALS: usize = 6;
-/// Go pads with zeros up to any precision; this one is far beyond the digits of a float.
+/// Go pads with zeros up to any precision; this is far beyond the number of digits in a float.
 const MAX_DECIMALS: usize = 10_000;
 
-/// Formats a text with arguments.
+/// Formats a string with arguments.
 ///
 /// # Errors
-/// A clause is invalid or does not fit its argument, with the API server's text.
+/// Returns the API server's message if a clause is invalid or does not match its argument.
 pub(super) fn format(format: &str, args: &[Value<'_>]) -> Result<String, Stop> {
     let mut formatted = String::with_capacity(format.len());
     let mut rest = format;
@@ -81,7 +81,7 @@ fn parse_clause(text: &str) -> Result<(Clause, &str), String> {
             let decimals = decimals.min(MAX_DECIMALS);
             Ok((Clause { verb, decimals }, &rest[1..]))
         }
-        // Go only looks at a byte.
+        // Go only inspects a single byte.
         verb => {
             let byte = char::from(rest.as_bytes().first().copied().unwrap_or_default());
             let shown = if verb.is_ascii() { verb } else { byte };
@@ -143,14 +143,14 @@ impl Clause {
         Ok(with_groups(&text))
     }
 
-    /// Writes a number with an exponent, as Go's `x/text` does in English.
+    /// Formats a number with an exponent, like Go's `x/text` in English.
     fn scientific(&self, arg: &Value<'_>) -> Result<String, Stop> {
         let rule = "scientific clause can only be used on doubles";
         let number = float(arg).ok_or_else(|| wrong(rule, arg))?;
         if let Some(word) = special(number) {
             return Ok(word.to_owned());
         }
-        // `%6e`, which cel-go uses, is a width and not a precision.
+        // In `%6e`, which cel-go uses, 6 is a width, not a precision.
         let text = scientific(number, DECIMALS);
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "+00"));
         Ok(format!("{digits}×10{}", superscript(exponent)))
@@ -184,7 +184,7 @@ fn special(number: f64) -> Option<&'static str> {
     }
 }
 
-/// Separates groups of three digits by commas.
+/// Separates groups of three digits with commas.
 fn with_groups(text: &str) -> String {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let (sign, digits) = match whole.strip_prefix('-') {
@@ -218,7 +218,7 @@ fn float(arg: &Value<'_>) -> Option<f64> {
     }
 }
 
-/// The error of a clause that does not fit its argument.
+/// Returns the error for a clause that does not match its argument.
 fn wrong(rule: &str, arg: &Value<'_>) -> Stop {
     Stop::error(format!("{rule}, was given {}", arg.type_name()))
 }
@@ -248,7 +248,7 @@ fn write_string(arg: &Value<'_>) -> Result<String, Stop> {
     }
 }
 
-/// Writes a value inside of a list or map, as a literal of CEL.
+/// Formats a value inside a list or map, as a CEL literal.
 fn write_item(item: &Value<'_>) -> Result<String, Stop> {
     Ok(match item {
         Value::Int(_) | Value::Uint(_) => write_decimal(item)?,

@@ -62,7 +62,7 @@ fn convert<'v>(to: &str, value: &Value<'v>) -> Outcome<'v> {
         "bytes" => to_bytes(value),
         "double" => to_double(value),
         "duration" if matches!(value, Value::Int(_)) => {
-            // The checker of older API servers accepts it.
+            // The checker in older API servers accepts it.
             return Err(Stop::error("no such overload: duration(int)"));
         }
         "duration" => to_duration(value),
@@ -74,7 +74,7 @@ fn convert<'v>(to: &str, value: &Value<'v>) -> Outcome<'v> {
     converted.ok_or_else(|| failed(value, to))
 }
 
-/// The error of a conversion.
+/// Returns the error for a failed conversion.
 fn failed(value: &Value<'_>, to: &str) -> Stop {
     let to = match to {
         "duration" => "google.protobuf.Duration",
@@ -116,7 +116,7 @@ fn to_double<'v>(value: &Value<'v>) -> Option<Value<'v>> {
     }))
 }
 
-/// Parses a float as Go's `strconv.ParseFloat` does, without hexadecimal and underscores.
+/// Parses a float like Go's `strconv.ParseFloat`, without hexadecimal and underscores.
 fn parse_float(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let lower = unsigned.to_ascii_lowercase();
@@ -164,7 +164,7 @@ fn to_uint<'v>(value: &Value<'v>) -> Outcome<'v> {
         Value::Int(value) => u64::try_from(*value).map_err(|_| overflow())?,
         Value::Double(value) if *value >= 0.0 && *value < u64::MAX as f64 => *value as u64,
         Value::Double(_) => return Err(overflow()),
-        // Go accepts no sign here.
+        // Go does not accept a sign here.
         Value::String(text) if text.starts_with('+') => return Err(failed(value, "uint")),
         Value::String(text) => text.parse().map_err(|_| failed(value, "uint"))?,
         _ => return Err(failed(value, "uint")),
@@ -240,10 +240,11 @@ fn time_part<'v>(part: &str, time: Timestamp, offset: i64) -> Option<Outcome<'v>
     Some(Ok(Value::Int(value)))
 }
 
-/// Returns the offset of a zone in seconds.
+/// Returns the offset of a time zone in seconds.
 ///
 /// # Errors
-/// The zone is invalid, or a name: only the API server's host knows the rules of named zones.
+/// Returns an error if the zone is invalid or a name: only the API server's host knows the rules
+/// for named zones.
 fn zone_offset(zone: &str) -> Result<i64, Stop> {
     let Some((hours, minutes)) = zone.split_once(':') else {
         return match zone {

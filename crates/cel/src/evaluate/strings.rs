@@ -1,4 +1,4 @@
-//! CEL's functions on strings, and those of Kubernetes on regular expressions.
+//! CEL's string functions, and Kubernetes' functions for regular expressions.
 
 use rbuilder_re2::Pattern;
 
@@ -128,8 +128,8 @@ fn last_index_from<'v>(text: &str, part: &str, offset: i64) -> Outcome<'v> {
     found.map_or(Ok(Value::Int(-1)), int)
 }
 
-/// Replaces the first `count` occurrences, or all if it is negative. An empty text is found around
-/// each character.
+/// Replaces the first `count` occurrences, or all if it is negative. An empty string is found
+/// around each character.
 fn replace(text: &str, old: &str, new: &str, count: i64) -> String {
     match usize::try_from(count) {
         Ok(count) => text.replacen(old, new, count),
@@ -195,7 +195,7 @@ fn join<'v>(items: &[Value<'v>], separator: &str) -> Outcome<'v> {
     Ok(Value::string(joined))
 }
 
-/// Quotes a text with the escape sequences of CEL.
+/// Quotes a string with CEL's escape sequences.
 fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -226,8 +226,8 @@ fn find<'v>(text: &str, regex: &str, pattern: Option<&Pattern>) -> Outcome<'v> {
     Ok(Value::string(found.map_or("", |range| &text[range])))
 }
 
-/// Finds all matches as Go's `FindAllString` does: an empty match right behind another one does not
-/// count.
+/// Finds all matches like Go's `FindAllString`: an empty match directly after another match does
+/// not count.
 fn find_all<'v>(text: &str, regex: &str, count: i64, pattern: Option<&Pattern>) -> Outcome<'v> {
     let most = usize::try_from(count).unwrap_or(usize::MAX);
     let found = text::with_pattern(regex, pattern, |pattern| {

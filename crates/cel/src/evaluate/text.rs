@@ -1,4 +1,4 @@
-//! Values as text in errors, and regular expressions.
+//! Formats values in errors, and runs regular expressions.
 
 use rbuilder_re2::Pattern;
 
@@ -6,7 +6,7 @@ use super::Stop;
 use super::value::Value;
 use rbuilder_schema::go;
 
-/// Writes a value as Go's `%v` does, in errors.
+/// Formats a value like Go's `%v`, for errors.
 pub(super) fn show(value: &Value<'_>) -> String {
     match value {
         Value::Null => "NULL_VALUE".to_owned(),
@@ -23,7 +23,7 @@ pub(super) fn show(value: &Value<'_>) -> String {
     }
 }
 
-/// Returns the name of a value's type in Go, in errors.
+/// Returns the name of a value's Go type, for errors.
 pub(super) fn go_type(value: &Value<'_>) -> &'static str {
     match value {
         Value::Null => "types.Null",
@@ -49,10 +49,11 @@ pub(super) fn go_type(value: &Value<'_>) -> &'static str {
     }
 }
 
-/// Runs a regular expression: the compiled one, or else the text.
+/// Runs a regular expression, using the compiled one if available.
 ///
 /// # Errors
-/// The expression is invalid, or its result is not known without Unicode tables.
+/// Returns an error if the expression is invalid, or if its result is unknown without Unicode
+/// tables.
 pub(super) fn with_pattern<T>(
     text: &str,
     compiled: Option<&Pattern>,
@@ -62,7 +63,7 @@ pub(super) fn with_pattern<T>(
     let pattern = match compiled {
         Some(pattern) => pattern,
         None => {
-            // The error of Go quotes a part of the expression.
+            // Go's error quotes part of the expression.
             parsed = Pattern::parse(text)
                 .map_err(|_| Stop::Unsupported("an invalid regular expression that is not a literal"))?;
             &parsed

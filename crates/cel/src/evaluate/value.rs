@@ -14,7 +14,7 @@ use super::library::time::Timestamp;
 use super::library::url::Url;
 use super::{Outcome, Stop};
 
-/// A CEL value. It borrows from the object and its schema, and copies of it are cheap.
+/// A CEL value. It borrows from the object and its schema, and is cheap to copy.
 #[derive(Clone, Debug)]
 pub(super) enum Value<'v> {
     Null,
@@ -42,7 +42,7 @@ pub(super) enum Value<'v> {
     Preserved(&'v Json),
 }
 
-/// How two lists compare and how they are added.
+/// How two lists are compared and concatenated.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ListKind<'v> {
     Atomic,
@@ -53,19 +53,19 @@ pub(super) enum ListKind<'v> {
 
 #[derive(Clone, Debug)]
 pub(super) enum List<'v> {
-    /// A list of the object.
+    /// A list in the object.
     Json(JsonList<'v>),
-    /// A list that the expression has created.
+    /// A list created by the expression.
     Made(Rc<Vec<Value<'v>>>),
-    /// The sum of two lists of which the first is a set or a map.
+    /// The concatenation of two lists, of which the first is a set or a map.
     Merged(Rc<Vec<Value<'v>>>, ListKind<'v>),
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum Map<'v> {
-    /// A map or an object of the object.
+    /// A map or an object in the object.
     Json(JsonMap<'v>),
-    /// A map that the expression has created, in order of insertion.
+    /// A map created by the expression, in insertion order.
     Made(Rc<Vec<(Value<'v>, Value<'v>)>>),
 }
 
@@ -153,7 +153,7 @@ impl<'v> Value<'v> {
             Value::Bytes(bytes) => bytes.is_empty(),
             Value::Duration(value) => *value == 0,
             Value::Timestamp(time) => time.is_zero(),
-            // Lists and maps of the object do not tell whether they are zero.
+            // It is unknown whether lists and maps in the object are zero.
             Value::List(List::Made(items)) => items.is_empty(),
             Value::Map(Map::Made(entries)) => entries.is_empty(),
             _ => false,
@@ -169,7 +169,7 @@ impl<'v> List<'v> {
         }
     }
 
-    /// Returns an item. Fails if the value in the object does not fit its schema.
+    /// Returns an item. Fails if the value in the object does not match its schema.
     pub(super) fn get(&self, index: usize) -> Option<Outcome<'v>> {
         match self {
             List::Json(list) => list.get(index),
@@ -202,7 +202,8 @@ impl<'v> Map<'v> {
         }
     }
 
-    /// Looks up a key. Fails if the key has the wrong type, or the value does not fit its schema.
+    /// Looks up a key. Fails if the key has the wrong type, or if the value does not match its
+    /// schema.
     pub(super) fn find(&self, key: &Value<'v>) -> Result<Option<Value<'v>>, Stop> {
         match self {
             Map::Json(map) => match key {
@@ -224,11 +225,11 @@ impl<'v> Map<'v> {
     }
 }
 
-/// The lookup of bytes in a map of the expression makes the API server panic.
+/// Looking up bytes in a map created by the expression makes the API server panic.
 pub(super) const UNHASHABLE: Stop = Stop::Unsupported("a key of type bytes");
 
-/// Finds the entry of a map that the expression has created. Whole numbers of different types are
-/// the same key.
+/// Finds an entry in a map created by the expression. Whole numbers of different types are the same
+/// key.
 pub(super) fn find_entry<'e, 'v>(
     entries: &'e [(Value<'v>, Value<'v>)],
     key: &Value<'v>,
@@ -249,7 +250,7 @@ pub(super) fn is_same_key(one: &Value<'_>, other: &Value<'_>) -> bool {
     }
 }
 
-/// Returns a number that is whole.
+/// Returns the number if it is whole.
 fn whole(value: &Value<'_>) -> Option<i128> {
     match value {
         Value::Int(number) => Some(i128::from(*number)),

@@ -44,7 +44,7 @@ impl Bound {
         }
     }
 
-    /// Returns how a bound compares with the former one: greater if it accepts fewer values.
+    /// Compares a bound with the old one: greater if it accepts fewer values.
     fn strictness(&self, old: &Bound) -> Ordering {
         let order = match (&self.value, &old.value) {
             (None, None) => Ordering::Equal,
@@ -78,7 +78,7 @@ impl Comparison {
         for (before, after) in bounds(old).iter().zip(&bounds(new)) {
             match after.strictness(before) {
                 Ordering::Equal => {}
-                // Every length and number of items is at least 0.
+                // Lengths and numbers of items are always at least 0.
                 Ordering::Greater if is_trivial(after) => {}
                 Ordering::Greater => {
                     let message = describe_change(&before.describe(), &after.describe());
@@ -241,7 +241,7 @@ fn describe_change(before: &str, after: &str) -> String {
     }
 }
 
-/// Returns the value validations under a key, without what the API server ignores in them.
+/// Returns the value validations under a key, without the parts that the API server ignores.
 fn alternatives(schema: &Schema, key: &str) -> Value {
     // `x-kubernetes-int-or-string` implies these alternatives.
     if schema.int_or_string && key == "anyOf" {

@@ -11,7 +11,7 @@ use super::{Comparison, Probe};
 use crate::path::{Path, Step};
 use crate::witness::Candidate;
 
-/// A field that no schema has.
+/// A field that is not in any schema.
 const UNKNOWN: &str = "unknownField";
 
 impl Comparison {
@@ -124,7 +124,7 @@ impl Comparison {
     }
 }
 
-/// Returns the schema of a field: its own, or the one for all other keys.
+/// Returns a field's schema: its own, or the schema for all other keys.
 fn member<'s>(schema: &'s Schema, name: &str) -> Option<Cow<'s, Schema>> {
     let known = schema
         .properties
@@ -141,7 +141,7 @@ fn keeps_unknown(schema: &Schema) -> bool {
     schema.preserve_unknown_fields
 }
 
-/// The schema of a value that is kept as it is.
+/// The schema of a value that is preserved as is.
 fn any() -> Schema {
     Schema {
         preserve_unknown_fields: true,

@@ -22,11 +22,11 @@ pub(crate) struct Difference {
     pub(crate) probe: Probe,
 }
 
-/// How to search for an object that shows the effect of a difference.
+/// How to search for an object that shows a difference's effect.
 pub(crate) enum Probe {
     /// There is no effect to show.
     Nothing,
-    /// Objects with these values at a path are refused, or are read differently if `reads`.
+    /// Objects with these values at a path are rejected, or are read differently if `reads` is set.
     Values {
         path: Path,
         candidates: Vec<Candidate>,
@@ -82,7 +82,7 @@ impl Kind {
         }
     }
 
-    /// Returns whether each value of the type is of the other type.
+    /// Returns whether each value of the type is also of the other type.
     fn fits(self, other: Kind) -> bool {
         use SchemaType::{Integer, Number, String};
         match (self, other) {

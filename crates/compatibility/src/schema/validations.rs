@@ -1,4 +1,4 @@
-//! CEL rules. A rule is known by its expression, like in server-side apply.
+//! CEL rules. A rule is identified by its expression, as in server-side apply.
 
 use rbuilder_schema::{Cel, Schema};
 
@@ -59,7 +59,7 @@ impl Comparison {
     }
 }
 
-/// Returns whether a rule replaces another one: they report the same.
+/// Returns whether a rule replaces another one, i.e. whether both report the same.
 fn is_successor(former: &Cel, rule: &Cel) -> bool {
     former.rule.trim() == rule.rule.trim()
         || former.message.is_some() && former.message == rule.message && former.field_path == rule.field_path

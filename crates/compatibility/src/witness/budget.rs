@@ -1,16 +1,16 @@
-//! The limit on the work of searches.
+//! Limits the work of searches.
 
 use std::cell::Cell;
 
 use rbuilder_schema::Schema;
 use serde_json::Value;
 
-/// The limit on the work of all searches of a comparison, counted in steps. A step is a value in an
-/// object that is judged, or a node of a schema that is prepared for a rule. Time does not count, so
-/// that the same input has the same output on every machine.
+/// The limit on the total work of all searches in a comparison, counted in steps. A step is a value
+/// in a validated object, or a schema node prepared for a rule. Time does not count, so that the
+/// same input results in the same output on every machine.
 ///
-/// Searches that begin after the budget is used up judge no object. Their changes keep the level of
-/// their rule, and [`Change::is_cut_short`](crate::Change::is_cut_short) is set.
+/// Searches that start after the budget is used up do not validate any object. Their changes keep
+/// the rule's level, and [`Change::is_cut_short`](crate::Change::is_cut_short) is set.
 #[derive(Debug)]
 pub struct Budget {
     left: Cell<u64>,
@@ -26,19 +26,19 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Creates a budget of some steps. With 0 steps there is no search.
+    /// Creates a budget with the given number of steps. With 0 steps there is no search.
     pub fn of(steps: u64) -> Budget {
         Budget {
             left: Cell::new(steps),
         }
     }
 
-    /// Returns the number of steps that are left.
+    /// Returns the number of remaining steps.
     pub fn left(&self) -> u64 {
         self.left.get()
     }
 
-    /// Takes some steps. Returns false, and leaves nothing, if there are not as many.
+    /// Takes steps from the budget. If there are not enough, takes all of them and returns false.
     pub(super) fn take(&self, steps: u64) -> bool {
         let rest = self.left.get().checked_sub(steps);
         self.left.set(rest.unwrap_or(0));
@@ -46,7 +46,7 @@ impl Budget {
     }
 }
 
-/// Returns the number of values in a value.
+/// Returns the number of values nested in a value, including itself.
 pub(super) fn count_values(value: &Value) -> u64 {
     1 + match value {
         Value::Array(items) => items.iter().map(count_values).sum(),
@@ -55,7 +55,7 @@ pub(super) fn count_values(value: &Value) -> u64 {
     }
 }
 
-/// Returns the number of nodes of a schema.
+/// Returns the number of nodes in a schema.
 pub(super) fn count_nodes(schema: &Schema) -> u64 {
     let inner = schema.properties.values().map(|inner| &**inner);
     let inner = inner.chain(schema.items.as_deref());

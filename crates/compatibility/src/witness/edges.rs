@@ -1,4 +1,5 @@
-//! Values at which two schemas may differ: beside bounds, of each type, in and out of enumerations.
+//! Values at which two schemas may differ: next to bounds, of each type, inside and outside of
+//! enumerations.
 
 use rbuilder_re2::Pattern;
 use rbuilder_schema::{Schema, SchemaType};
@@ -9,7 +10,7 @@ use super::texts::Texts;
 use super::texts::{common_texts, samples_of};
 use crate::path::KEY;
 
-/// The longest text to generate.
+/// The longest string to generate.
 const LONGEST: u64 = 100_000;
 
 /// The largest list or map to generate.
@@ -96,7 +97,7 @@ fn around(bound: &Number) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the sizes beside the bounds of two schemas.
+/// Returns the sizes next to the bounds of two schemas.
 fn sizes(bounds: [Option<u64>; 4], most: u64) -> Vec<usize> {
     let mut sizes = vec![0, 1, 2];
     for bound in bounds.into_iter().flatten().filter(|bound| *bound <= most) {
@@ -165,7 +166,7 @@ fn lists(old: &Schema, new: &Schema) -> Vec<Value> {
     lists
 }
 
-/// Returns two items with the same keys of a list of type `map`.
+/// Returns two items with the same keys for a list of type `map`.
 fn alike(first: &Value, second: &Value, list: &Schema) -> Vec<Value> {
     let mut second = second.clone();
     for key in &list.list_map_keys {
@@ -191,7 +192,7 @@ fn objects(old: &Schema, new: &Schema) -> Vec<Value> {
             objects.push(Value::Object(fields.collect()));
         }
     }
-    // Each field alone, and all of them.
+    // Each field on its own, and all of them.
     let make = |schema: &Schema| Maker::simplest(&Texts::default()).value(schema, 0);
     for (name, property) in &old.properties {
         let mut object = make(old);

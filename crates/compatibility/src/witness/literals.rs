@@ -3,10 +3,10 @@
 use rbuilder_schema::Cel;
 use serde_json::{Value, json};
 
-/// The longest text to generate for a size in a rule.
+/// The longest string to generate for a size in a rule.
 const LONGEST: i64 = 2_000;
 
-/// Returns the literals of a rule, and values beside them.
+/// Returns the literals in a rule, and neighboring values.
 pub(super) fn literals(rule: &Cel) -> Vec<Value> {
     let text = &rule.rule;
     let mut values = Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn literals(rule: &Cel) -> Vec<Value> {
     values
 }
 
-/// Returns the whole numbers in a text, their neighbours, and texts of these lengths.
+/// Returns the whole numbers in a text, their neighbors, and strings of these lengths.
 fn numbers(text: &str) -> Vec<Value> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_' && letter != '.');
     let mut values = Vec::new();

@@ -1,6 +1,6 @@
 //! Objects that a schema probably accepts: the simplest ones, and random ones.
 //!
-//! The objects are candidates. The caller lets the judge decide whether they are valid, so
+//! The objects are candidates. The caller uses the judge to decide whether they are valid, so
 //! constraints that are hard to satisfy, such as CEL rules, are left to chance.
 
 use rbuilder_schema::{ListType, Schema, SchemaType, example_of_format, with_bounds_of_parts};
@@ -10,7 +10,7 @@ use super::random::Random;
 use super::texts::{EXAMPLE, Texts, common_texts};
 use crate::path::{KEY, Step};
 
-/// Maximum number of items, entries or characters that are generated to satisfy a minimum.
+/// Maximum number of items, entries or characters generated to satisfy a minimum.
 const MOST: u64 = 1 << 16;
 
 /// Maximum depth at which random optional fields are generated.
@@ -19,7 +19,7 @@ const DEEPEST: usize = 8;
 /// Number of values after which a random object gets no more optional parts.
 const LARGEST: usize = 200;
 
-/// What is at the end of a path.
+/// The value at the end of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Candidate {
     /// The value.
@@ -30,11 +30,11 @@ pub(crate) enum Candidate {
 
 /// Generates values.
 pub(super) struct Maker<'t> {
-    /// Without it, all values are the simplest.
+    /// If `None`, all values are the simplest ones.
     random: Option<Random>,
-    /// Values that are likely to matter, such as the literals of a rule.
+    /// Values that are likely to be relevant, such as a rule's literals.
     pool: &'t [Value],
-    /// The text of a rule: the fields that it mentions are likely to matter.
+    /// The text of a rule: fields that it mentions are likely to be relevant.
     rule: Option<&'t str>,
     /// Number of values that may still be generated for optional parts.
     left: usize,
@@ -86,7 +86,7 @@ impl<'t> Maker<'t> {
         depth < DEEPEST && self.left > 0
     }
 
-    /// Returns an object of a kind with a candidate at a path.
+    /// Returns an object of a kind that contains a candidate at a path.
     pub(super) fn object(
         &mut self,
         api_version: &str,
@@ -113,7 +113,7 @@ impl<'t> Maker<'t> {
         Value::Object(fields)
     }
 
-    /// Returns a name. A rule may mention the ones that it accepts.
+    /// Returns a name. A rule may mention the names that it accepts.
     fn name(&mut self) -> Value {
         let is_mentioned = self.rule.is_some_and(|rule| rule.contains("metadata"));
         let texts: Vec<Value> = match is_mentioned && self.perhaps(4) {
@@ -129,7 +129,7 @@ impl<'t> Maker<'t> {
         texts.get(at).cloned().unwrap_or_else(|| EXAMPLE.into())
     }
 
-    /// Returns a value with a candidate at a path in it.
+    /// Returns a value that contains a candidate at a path.
     fn place(&mut self, schema: &Schema, path: &[Step], candidate: &Candidate, depth: usize) -> Value {
         let Some((step, rest)) = path.split_first() else {
             return match candidate {
@@ -287,7 +287,8 @@ impl<'t> Maker<'t> {
         }
     }
 
-    /// Adds what an alternative requires, and removes what only the others require.
+    /// Adds everything that an alternative requires, and removes everything that only the others
+    /// require.
     fn choose(&mut self, fields: &mut Map<String, Value>, branch: &Schema, whole: &Schema, depth: usize) {
         for list in [&branch.one_of, &branch.any_of] {
             let at = self.below(list.len());
@@ -415,7 +416,7 @@ impl<'t> Maker<'t> {
     }
 }
 
-/// Removes optional fields other than one until the maximum is reached, as in a union of fields.
+/// Removes optional fields, except one, until the maximum is reached, e.g. in a union of fields.
 fn make_room(fields: &mut Map<String, Value>, schema: &Schema, kept: &str) {
     let most = schema.max_properties.map_or(usize::MAX, |most| most as usize);
     let mut excess = fields.len().saturating_sub(most);
@@ -426,8 +427,8 @@ fn make_room(fields: &mut Map<String, Value>, schema: &Schema, kept: &str) {
     });
 }
 
-/// Changes the items of a set, or the keys of the items in a list of type `map`, so that all are
-/// different.
+/// Changes the items of a set, or the keys of the items in a list of type `map`, so that all of
+/// them are different.
 pub(super) fn tell_apart(items: &mut [Value], list: &Schema) {
     let Some(inner) = &list.items else { return };
     for (at, item) in items.iter_mut().enumerate().skip(1) {

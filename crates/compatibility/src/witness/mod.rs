@@ -1,4 +1,4 @@
-//! Searches for objects that the old schema accepts, and that the new one refuses or reads
+//! Searches for objects that the old schema accepts, and that the new schema rejects or reads
 //! differently.
 
 mod budget;
@@ -28,20 +28,20 @@ use crate::change::{Effect, Witness};
 use crate::level::Party;
 use crate::path::{Path, Step};
 
-/// Number of random surroundings of the candidates at a path. Alternatives and rules of the old
+/// Number of random surroundings for the candidates at a path. Alternatives and rules in the old
 /// schema may need several.
 const ROUNDS: u64 = 10;
 
-/// Number of random values to run a rule on.
+/// Number of random values on which to run a rule.
 const RULE_ROUNDS: u64 = 240;
 
-/// Maximum number of objects that the old schema accepts before a search ends.
+/// Maximum number of objects accepted by the old schema before a search ends.
 const MOST_ACCEPTED: usize = 200;
 
 /// The namespace of generated objects.
 const NAMESPACE: &str = "default";
 
-/// The judges of one version, before and after the change.
+/// The judges of a version, before and after the change.
 pub(crate) struct Pair<'b> {
     pub(crate) old: Judge,
     pub(crate) new: Judge,
@@ -53,23 +53,23 @@ pub(crate) struct Pair<'b> {
 #[derive(Default)]
 pub(crate) struct Outcome {
     pub(crate) witness: Option<Witness>,
-    /// For whom the witness shows an effect.
+    /// The parties for which the witness shows an effect.
     pub(crate) parties: BTreeSet<Party>,
-    /// Number of objects that the old schema accepts.
+    /// Number of objects that the old schema accepted.
     pub(crate) accepted: usize,
-    /// Whether the search ended because the budget is used up.
+    /// Whether the search ended because the budget was used up.
     pub(crate) is_cut_short: bool,
 }
 
-/// What a search is for.
+/// The goal of a search.
 pub(crate) struct Goal<'g> {
     /// The path of the changed value.
     pub(crate) path: &'g Path,
-    /// Whether another value in an accepted object is an effect.
+    /// Whether a different value in an accepted object is an effect.
     pub(crate) reads: bool,
     /// Only errors of this rule are an effect.
     pub(crate) rule: Option<&'g Cel>,
-    /// Whether a status is written as a part of the object, and not through the subresource.
+    /// Whether a status is written as part of the object instead of through the subresource.
     pub(crate) writes_whole: bool,
 }
 
@@ -108,9 +108,9 @@ impl<'b> Pair<'b> {
         outcome
     }
 
-    /// Searches among candidates at a path for an object that the first version accepts, and that has
-    /// another value there after a conversion to the second version and back. A conversion does not
-    /// validate, so whether the second version accepts the object is irrelevant.
+    /// Searches among candidates at a path for an object that the first version accepts, and whose
+    /// value there is different after a conversion to the second version and back. A conversion
+    /// does not validate, so it is irrelevant whether the second version accepts the object.
     pub(crate) fn search_loss(&self, goal: &Goal<'_>, candidates: &[Candidate]) -> Outcome {
         let mut outcome = Outcome::default();
         for round in 0..=ROUNDS {
@@ -140,7 +140,7 @@ impl<'b> Pair<'b> {
         outcome
     }
 
-    /// Returns the maker of a round: the simplest first, then random ones.
+    /// Returns the maker for a round: the simplest first, then random ones.
     fn maker(&self, round: u64, index: usize) -> Maker<'_> {
         match round {
             0 => Maker::simplest(&self.texts),
@@ -148,8 +148,8 @@ impl<'b> Pair<'b> {
         }
     }
 
-    /// Searches for an object that violates a rule of the new schema. `node` is the old schema of
-    /// the value that has the rule.
+    /// Searches for an object that violates a rule in the new schema. `node` is the old schema of
+    /// the value with the rule.
     pub(crate) fn search_rule(&self, goal: &Goal<'_>, rule: &Cel, node: &Schema) -> Outcome {
         let pool = literals(rule);
         let mut outcome = Outcome::default();
@@ -184,7 +184,8 @@ impl<'b> Pair<'b> {
         outcome
     }
 
-    /// Returns the maker of what is around a value: the simplest, or random if that is not valid.
+    /// Returns the maker for the surroundings of a value: the simplest, or a random one if that is
+    /// not valid.
     fn surroundings(&self, round: u64) -> Maker<'_> {
         match round % 2 {
             0 => Maker::simplest(&self.texts),
@@ -210,8 +211,8 @@ impl<'b> Pair<'b> {
         object
     }
 
-    /// Judges an object by both schemas. Returns true if the search ends: the object is a witness, or
-    /// the budget is used up.
+    /// Validates an object against both schemas. Returns true if the search ends, because the
+    /// object is a witness or the budget is used up.
     fn examine(&self, goal: &Goal<'_>, object: &Value, old: Option<&Value>, outcome: &mut Outcome) -> bool {
         if !self
             .budget
@@ -257,7 +258,7 @@ impl<'b> Pair<'b> {
         true
     }
 
-    /// Returns whether the new schema refuses a change of a label of a stored object.
+    /// Returns whether the new schema prevents a stored object's labels from being changed.
     fn blocks_updates(&self, goal: &Goal<'_>, stored: &Value) -> bool {
         let mut body = stored.clone();
         body["metadata"]["labels"] = json!({ "changed": "true" });
@@ -295,7 +296,7 @@ fn store(judge: &Judge, goal: &Goal<'_>, object: &Value) -> Result<Value, Failur
     write(judge, goal, object, None).result
 }
 
-/// Returns the messages of a refusal that are about the goal.
+/// Returns the messages of a rejection that concern the goal.
 fn relevant(goal: &Goal<'_>, failure: &Failure) -> Option<Vec<String>> {
     let messages: Vec<String> = match failure {
         Failure::Invalid { errors, .. } => errors
@@ -322,14 +323,14 @@ fn concerns(goal: &Goal<'_>, error: &FieldError) -> bool {
     if error.message.contains(UNCHECKED) {
         return false;
     }
-    // Errors of alternatives have no field; the text names it.
+    // Errors in alternatives have no field; the message names it.
     match error.field.as_str() {
         "" | "<nil>" => error.message.contains(&*last_name(goal.path)),
         field => goal.path.covers(field),
     }
 }
 
-/// The beginning of the error that the server adds where it does not run CEL rules.
+/// The prefix of the error that the server adds if it does not run CEL rules.
 const UNCHECKED: &str = "some validation rules were not checked";
 
 fn last_name(path: &Path) -> String {
@@ -349,8 +350,8 @@ fn differs(goal: &Goal<'_>, before: &Value, after: &Value) -> Option<Effect> {
 }
 
 impl<'b> Pair<'b> {
-    /// Returns the same pair with a new schema that differs from the old one in one rule only, or
-    /// `None` if the budget is used up.
+    /// Returns the same pair with a new schema that only differs from the old one in a single rule,
+    /// or `None` if the budget is used up.
     pub(crate) fn with_rule_alone(&self, path: &Path, rule: &Cel) -> Option<Pair<'b>> {
         let old = self.old.definition();
         if !self.budget.take(2 * count_nodes(&old.schema)) {

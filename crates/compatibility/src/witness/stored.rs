@@ -1,16 +1,16 @@
-//! Judges stored objects by a new CRD.
+//! Validates stored objects against a new CRD.
 
 use std::collections::BTreeMap;
 
 use rbuilder_judge::{Body, Definition, Failure, FieldValidation, Judge};
 use serde_json::{Value, json};
 
-/// What a new CRD means for a stored object.
+/// The effect of a new CRD on a stored object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StoredVerdict {
     /// The messages with which the API server would refuse to create the object again.
     pub refused: Vec<String>,
-    /// True if the API server also refuses updates that do not change the invalid fields, so that
+    /// True if the API server also rejects updates that do not change the invalid fields, so that
     /// the operator cannot set a label or a finalizer.
     pub blocks_updates: bool,
     /// The paths of fields that the API server prunes when it reads the object.
@@ -18,16 +18,16 @@ pub struct StoredVerdict {
 }
 
 impl StoredVerdict {
-    /// Returns whether nothing happens to the object.
+    /// Returns whether the object is unaffected.
     pub fn is_fine(&self) -> bool {
         *self == StoredVerdict::default()
     }
 }
 
-/// Judges the stored objects of a kind by a new CRD.
+/// Validates the stored objects of a kind against a new CRD.
 #[derive(Debug)]
 pub struct StoredJudge {
-    /// For each `apiVersion`: the judge of updates, and the judge of new objects with a status.
+    /// For each `apiVersion`: the judge for updates, and the judge for new objects with a status.
     judges: BTreeMap<String, (Judge, Judge)>,
 }
 
@@ -50,7 +50,7 @@ impl StoredJudge {
         })
     }
 
-    /// Judges an object as a cluster returns it. Returns `None` if its version is not served.
+    /// Validates an object as returned by a cluster. Returns `None` if its version is not served.
     pub fn judge(&self, object: &Value) -> Option<StoredVerdict> {
         let version = object["apiVersion"].as_str().unwrap_or_default();
         let (updates, creates) = self.judges.get(version)?;

@@ -1,4 +1,4 @@
-//! Strings to try: texts that patterns often tell apart, and texts that match a pattern.
+//! Strings to try: strings that patterns often distinguish, and strings that match a pattern.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,25 +11,25 @@ use super::random::Random;
 /// Number of different lists of samples per pattern.
 const LISTS: usize = 16;
 
-/// Number of samples of a pattern to try.
+/// Number of samples to try for a pattern.
 const SAMPLES: usize = 24;
 
-/// The name of generated objects, and the start of generated strings.
+/// Name used for generated objects, and prefix of generated strings.
 pub(super) const EXAMPLE: &str = "example";
 
 /// A pattern, and the number of one of its lists of samples.
 type Key = (String, usize);
 
-/// The texts that match the patterns of a schema. Samples of a long pattern take more time than all
-/// else about an object, so they are made once.
+/// The strings that match the patterns in a schema. Generating samples for a long pattern takes
+/// longer than the rest of an object, so they are generated only once.
 #[derive(Default)]
 pub(super) struct Texts {
     known: RefCell<BTreeMap<Key, Rc<[String]>>>,
 }
 
 impl Texts {
-    /// Returns texts that match a pattern, different ones for some seeds. `None` if the pattern is
-    /// not valid.
+    /// Returns strings that match a pattern, different ones for some seeds. `None` if the pattern
+    /// is not valid.
     pub(super) fn of_pattern(&self, pattern: &str, seed: usize) -> Option<Rc<[String]>> {
         let key = (pattern.to_owned(), seed % LISTS);
         if let Some(texts) = self.known.borrow().get(&key) {
@@ -47,7 +47,7 @@ impl Texts {
     }
 }
 
-/// Texts that patterns and rules often tell apart.
+/// Strings that patterns and rules often distinguish.
 pub(super) fn common_texts() -> impl Iterator<Item = &'static str> {
     [
         EXAMPLE,
@@ -71,7 +71,7 @@ pub(super) fn common_texts() -> impl Iterator<Item = &'static str> {
     .into_iter()
 }
 
-/// Returns different texts that match a pattern.
+/// Returns different strings that match a pattern.
 pub(super) fn samples_of(pattern: &Pattern, seed: u64) -> Vec<String> {
     let mut found = BTreeSet::new();
     for at in 0..SAMPLES {

@@ -22,7 +22,7 @@ pub(crate) struct Case {
     pub level: Level,
     pub affects: &'static [&'static str],
     pub shown: Shown,
-    /// Other rules that apply too.
+    /// Other rules that also apply.
     pub also: &'static [&'static str],
 }
 
@@ -32,7 +32,7 @@ const READERS: &str = "clients that read";
 const OPERATOR: &str = "the operator";
 const INSTALLER: &str = "the person who installs";
 
-/// A CRD with one version and the given schema.
+/// A CRD with a single version and the given schema.
 pub(crate) fn crd(schema: &Value) -> Value {
     with_versions(json!([version("v1", schema, true)]))
 }
@@ -61,7 +61,7 @@ fn field(schema: &Value) -> Value {
     json!({ "type": "object", "properties": { "a": schema } })
 }
 
-/// Returns a CRD whose value at a pointer is replaced; removed by `null`.
+/// Returns a CRD in which the value at a pointer is replaced, or removed if it is `null`.
 fn changed(pointer: &str, value: Value) -> Value {
     replaced(plain(), pointer, value)
 }
@@ -93,7 +93,8 @@ fn plain() -> Value {
     with_versions(json!([version]))
 }
 
-/// The cases of fields: rule, old and new schema of `spec.a`, level, for whom, what is shown.
+/// The cases for fields: rule, old and new schema of `spec.a`, level, affected parties, effect
+/// shown.
 type Row = (&'static str, Value, Value, Level, &'static [&'static str], Shown);
 
 const EVERYONE: &[&str] = &[STORED, WRITERS, READERS, OPERATOR];
@@ -194,7 +195,7 @@ fn rows() -> Vec<Row> {
 fn spec_rows() -> Vec<Row> {
     let fields = |fields: Value, required: Value| json!({ "type": "object", "properties": fields, "required": required });
     let integer = || json!({ "type": "integer" });
-    // One of many: random objects have several, and the simplest one has the first.
+    // One of many: random objects contain several, and the simplest object contains the first.
     let union = |last: Value| {
         let others = ('a'..='x').map(|name| (name.to_string(), integer()));
         let fields: serde_json::Map<String, Value> = others.chain([("z".to_owned(), last)]).collect();

@@ -1,4 +1,4 @@
-//! Base64, for strings of format `byte`.
+//! Base64, for strings with the format `byte`.
 
 /// Decodes standard base64 with padding. Line breaks are ignored, as in Go.
 pub(in super::super) fn decode(text: &str) -> Option<Vec<u8>> {

@@ -1,19 +1,19 @@
-//! CIDR ranges, parsed as Go's `netip.ParsePrefix` does.
+//! CIDR ranges, parsed like Go's `netip.ParsePrefix`.
 
 use super::ip::{Ip, parse_address};
 use rbuilder_schema::go::quote;
 
-/// An address and the number of bits of its network.
+/// An address and the number of bits in its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Cidr {
     pub(in super::super) ip: Ip,
     pub(in super::super) bits: u8,
 }
 
-/// Parses a range as CEL's `cidr` does.
+/// Parses a range like CEL's `cidr`.
 ///
 /// # Errors
-/// The API server's text.
+/// Returns the API server's message.
 pub(in super::super) fn parse_cidr(text: &str) -> Result<Cidr, String> {
     const CONTEXT: &str = "network address parse error during conversion from string";
     let cidr = parse_prefix(text).map_err(|reason| {
@@ -64,7 +64,7 @@ impl Cidr {
         self.bits <= other.bits && self.contains_ip(other.ip)
     }
 
-    /// Returns the range with the first address of the network.
+    /// Returns the range that starts with the first address in the network.
     pub(in super::super) fn masked(&self) -> Cidr {
         let bits = masked(self.ip, self.bits);
         let ip = match self.ip {
@@ -74,7 +74,7 @@ impl Cidr {
         Cidr { ip, bits: self.bits }
     }
 
-    /// Returns the number of bytes of the network.
+    /// Returns the size of the network address in bytes.
     pub(in super::super) fn size(&self) -> u64 {
         u64::from(self.bits).div_ceil(8)
     }

@@ -1,9 +1,9 @@
-//! Durations: nanoseconds in 64 bits, as in Go.
+//! Durations: 64-bit nanoseconds, as in Go.
 
-/// The nanoseconds of a second.
+/// Nanoseconds per second.
 pub(in super::super) const SECOND: i64 = 1_000_000_000;
 
-/// Parses a duration as Go's `time.ParseDuration` does, such as `-1h30m` or `1.5s`.
+/// Parses a duration like Go's `time.ParseDuration`, such as `-1h30m` or `1.5s`.
 pub(in super::super) fn parse_duration(text: &str) -> Option<i64> {
     let is_negative = text.starts_with('-');
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -48,7 +48,7 @@ fn parse_part(text: &str) -> Option<(u64, &str)> {
     Some((value.checked_add(fraction_of(fraction, factor))?, rest))
 }
 
-/// Returns a fraction of a unit. Digits that do not fit 63 bits are ignored.
+/// Returns a fraction of a unit. Digits that do not fit into 63 bits are ignored.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -82,7 +82,7 @@ fn nanoseconds(unit: &str) -> Option<u64> {
     })
 }
 
-/// Parses a string of format `duration`: a duration of Go, or words such as `2 hours 3 days`.
+/// Parses a string with the format `duration`: a Go duration, or words such as `2 hours 3 days`.
 pub(in super::super) fn parse_duration_format(text: &str) -> Option<i64> {
     parse_duration(text).or_else(|| parse_words(text))
 }
@@ -109,8 +109,8 @@ fn parse_words(text: &str) -> Option<i64> {
     total
 }
 
-/// Returns the units that a word stands for. The API server adds the duration once for each
-/// spelling that fits.
+/// Returns the units denoted by a word. The API server adds the duration once for each matching
+/// spelling.
 fn word_units(unit: &str) -> impl Iterator<Item = i64> + '_ {
     const HOUR: i64 = 3600 * SECOND;
     const UNITS: &[(&[&str], &str, i64)] = &[
@@ -128,15 +128,15 @@ fn word_units(unit: &str) -> impl Iterator<Item = i64> + '_ {
     })
 }
 
-/// Formats a duration as CEL does: the seconds with as many decimals as necessary.
+/// Formats a duration like CEL: the seconds with as many decimals as necessary.
 #[allow(clippy::cast_precision_loss)]
 pub(in super::super) fn format_duration(duration: i64) -> String {
-    // Go adds whole seconds and the rest as floats.
+    // Go adds whole seconds and the remainder as floats.
     let seconds = (duration / SECOND) as f64 + (duration % SECOND) as f64 / 1e9;
     format!("{seconds}s")
 }
 
-/// Returns a duration in a larger unit, rounded toward zero. Go computes with floats.
+/// Converts a duration to a larger unit, rounded toward zero. Go uses floats for this.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
 pub(in super::super) fn in_unit(duration: i64, unit: i64) -> i64 {
     let scale = unit as f64;

@@ -1,4 +1,4 @@
-//! The named formats of Kubernetes, such as `format.dns1123Label()`.
+//! Kubernetes' named formats, such as `format.dns1123Label()`.
 
 use rbuilder_schema::accepts_format;
 use rbuilder_schema::names::{
@@ -12,9 +12,9 @@ use super::url::check_request_uri;
 pub(in super::super) struct NamedFormat {
     /// The name in `format.named`.
     key: &'static str,
-    /// The name that distinguishes formats.
+    /// The name that identifies the format when comparing.
     pub(in super::super) name: &'static str,
-    /// The length of its regular expression, for the cost.
+    /// The length of its regular expression, used for the cost.
     pub(in super::super) regex_size: u64,
     validate: fn(&str) -> Vec<String>,
 }
@@ -57,7 +57,7 @@ pub(in super::super) fn named_format(key: &str) -> Option<&'static NamedFormat> 
 }
 
 impl NamedFormat {
-    /// Returns why a text does not have the format. Empty if it has.
+    /// Returns the reasons why a string does not match the format. Empty if it does.
     pub(in super::super) fn validate(&self, text: &str) -> Vec<String> {
         (self.validate)(text)
     }
@@ -70,10 +70,10 @@ fn schema_format(format: &str, text: &str, message: &str) -> Vec<String> {
     }
 }
 
-/// Names with a suffix to be appended may end with a dash.
+/// Masks a trailing dash, because names to which a suffix will be appended may end with one.
 fn mask_trailing_dash(text: &str) -> String {
     match text.strip_suffix('-') {
-        // Go cuts two bytes, which are ASCII in names that can be valid.
+        // Go removes two bytes, which are ASCII in any name that can be valid.
         Some(_) if text.len() > 1 => {
             let kept = &text.as_bytes()[..text.len() - 2];
             format!("{}a", String::from_utf8_lossy(kept))

@@ -1,4 +1,4 @@
-//! IP addresses, parsed as Go's `netip.ParseAddr` does.
+//! IP addresses, parsed like Go's `netip.ParseAddr`.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -11,10 +11,10 @@ pub(in super::super) enum Ip {
     V6(Ipv6Addr),
 }
 
-/// Parses an address as CEL's `ip` does.
+/// Parses an address like CEL's `ip`.
 ///
 /// # Errors
-/// The API server's text.
+/// Returns the API server's message.
 pub(in super::super) fn parse_ip(text: &str) -> Result<Ip, String> {
     let quoted = quote(text);
     let (ip, zone) = parse_address(text)
@@ -31,7 +31,7 @@ pub(in super::super) fn parse_ip(text: &str) -> Result<Ip, String> {
 /// Parses an address. Also returns whether it has a zone.
 ///
 /// # Errors
-/// Go's text.
+/// Returns Go's message.
 pub(super) fn parse_address(text: &str) -> Result<(Ip, bool), String> {
     let parsed = match text.find(['.', ':', '%']).map(|at| text.as_bytes()[at]) {
         Some(b'.') => parse_v4(text).map(|octets| (Ip::V4(octets.into()), false)),
@@ -45,7 +45,7 @@ pub(super) fn parse_address(text: &str) -> Result<(Ip, bool), String> {
     })
 }
 
-/// The message and the text that it is about.
+/// The message and the text that it refers to.
 type Problem<'t> = (&'static str, &'t str);
 
 fn parse_v4(text: &str) -> Result<[u8; 4], Problem<'_>> {
@@ -228,7 +228,7 @@ impl Ip {
         !(is_multicast || self.is_unspecified() || self.is_loopback() || self.is_link_local_unicast())
     }
 
-    /// Returns the canonical text.
+    /// Formats the address canonically.
     pub(in super::super) fn format(&self) -> String {
         match self {
             Ip::V4(ip) => ip.to_string(),
@@ -237,7 +237,7 @@ impl Ip {
     }
 }
 
-/// Formats an IPv6 address in hexadecimal only: std writes some as IPv4.
+/// Formats an IPv6 address in hexadecimal only: std formats some of them as IPv4.
 fn format_v6(ip: &Ipv6Addr) -> String {
     let segments = ip.segments();
     let zeros = |start: usize| {

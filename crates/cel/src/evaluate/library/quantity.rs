@@ -1,4 +1,4 @@
-//! Kubernetes' quantities, such as `1.5Gi`, as `k8s.io/apimachinery/pkg/api/resource` reads them.
+//! Kubernetes' quantities, such as `1.5Gi`, parsed like in `k8s.io/apimachinery/pkg/api/resource`.
 
 use std::cmp::Ordering;
 
@@ -6,9 +6,9 @@ const WRONG_FORMAT: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const WRONG_SUFFIX: &str = "unable to parse quantity's suffix";
 const WRONG_NUMBER: &str = "unable to parse numeric part of quantity";
-/// The maximum number of digits of a number that Go keeps in 64 bits.
+/// The maximum number of digits that Go stores in 64 bits.
 const MAX_DIGITS: i32 = 18;
-/// Larger exponents are not computed here.
+/// Larger exponents are not supported here.
 const MAX_EXPONENT: i32 = 1000;
 
 /// A decimal number: an integer times a power of ten.
@@ -18,8 +18,8 @@ pub(in super::super) struct Quantity {
     exponent: i32,
 }
 
-/// The integer of a quantity. Go keeps small numbers in 64 bits, and only these can be converted to
-/// integers.
+/// The integer of a quantity. Go stores small numbers in 64 bits, and only these can be converted
+/// to integers.
 #[derive(Clone, Debug)]
 enum Value {
     Small(i64),
@@ -29,13 +29,13 @@ enum Value {
 /// The reason why a quantity is unknown.
 #[derive(Debug)]
 pub(in super::super) enum Problem {
-    /// The API server's text.
+    /// The API server's message.
     Invalid(&'static str),
-    /// The number is too large for the computations here.
+    /// The number is too large to be computed here.
     TooLarge,
 }
 
-/// The parts of the text of a quantity.
+/// The parts of a quantity string.
 struct Parts<'t> {
     is_negative: bool,
     /// The digits before the point, without leading zeros.
@@ -43,7 +43,7 @@ struct Parts<'t> {
     /// The digits after the point.
     fraction: &'t str,
     suffix: &'t str,
-    /// Whether there is a digit.
+    /// Whether there is any digit.
     has_digits: bool,
 }
 
@@ -84,7 +84,7 @@ fn split(text: &str) -> Result<Parts<'_>, Problem> {
     })
 }
 
-/// The factor that a suffix stands for.
+/// The factor denoted by a suffix.
 enum Factor {
     /// A power of ten.
     Decimal(i32),
@@ -119,7 +119,7 @@ fn factor(suffix: &str) -> Option<Factor> {
 /// Parses a quantity.
 ///
 /// # Errors
-/// The text is not a quantity, or its number is too large.
+/// Returns an error if the text is not a quantity, or if its number is too large.
 pub(in super::super) fn parse_quantity(text: &str) -> Result<Quantity, Problem> {
     if text.is_empty() {
         return Err(Problem::Invalid(WRONG_FORMAT));
@@ -152,7 +152,7 @@ pub(in super::super) fn parse_quantity(text: &str) -> Result<Quantity, Problem> 
     large(&digits, places, &factor, parts.is_negative)
 }
 
-/// Returns a number that Go does not keep in 64 bits: a number of billionths, rounded up.
+/// Returns a number that Go does not store in 64 bits: the number of billionths, rounded up.
 fn large(digits: &str, places: i32, factor: &Factor, is_negative: bool) -> Result<Quantity, Problem> {
     let mut value: i128 = digits.parse().map_err(|_| Problem::TooLarge)?;
     let mut exponent = -places;
@@ -235,7 +235,7 @@ impl Quantity {
         };
         match (scaled(self), scaled(other)) {
             (Some(one), Some(other)) => one.cmp(&other),
-            // Only one of two numbers of the same sign is too large.
+            // If two numbers have the same sign, only one of them is too large.
             (None, _) => {
                 if self.sign() > 0 {
                     Ordering::Greater
@@ -270,7 +270,7 @@ impl Quantity {
             true => one.checked_sub(other_number)?,
             false => one.checked_add(other_number)?,
         };
-        // Go keeps the scale of the other number if one of them is zero.
+        // Go keeps the scale of the other number if either is zero.
         let (sum, exponent) = match (self.number(), other.number()) {
             (_, 0) if is_small => (self.number(), self.exponent),
             (0, number) if is_small => (if is_minus { -number } else { number }, other.exponent),
@@ -284,7 +284,7 @@ impl Quantity {
     }
 }
 
-/// Returns a power of ten as Go's `math.Pow10` does.
+/// Returns a power of ten like Go's `math.Pow10`.
 fn go_power(exponent: i32) -> f64 {
     match exponent {
         -323..=308 => format!("1e{exponent}").parse().unwrap_or(0.0),

@@ -1,9 +1,9 @@
-//! Timestamps: an instant with the offset from UTC that it was written with.
+//! Timestamps: an instant with the offset from UTC with which it was written.
 
 use super::duration::SECOND;
 pub(in super::super) use super::duration::parse_duration_format;
 
-/// The first and the last second that a timestamp may have.
+/// The first and the last second allowed in a timestamp.
 const MIN_SECONDS: i64 = -62_135_596_800;
 const MAX_SECONDS: i64 = 253_402_300_799;
 
@@ -12,9 +12,9 @@ const MAX_SECONDS: i64 = 253_402_300_799;
 pub(in super::super) struct Timestamp {
     /// The seconds since 1970.
     pub(in super::super) seconds: i64,
-    /// The nanoseconds of the second.
+    /// The nanoseconds within the second.
     pub(in super::super) nanos: u32,
-    /// The offset from UTC in seconds. It only matters for the text.
+    /// The offset from UTC in seconds. It only affects the formatted timestamp.
     offset: i32,
 }
 
@@ -43,9 +43,9 @@ pub(in super::super) struct Civil {
     pub(in super::super) year: i64,
     pub(in super::super) month: i64,
     pub(in super::super) day: i64,
-    /// From 0 on.
+    /// Starts at 0.
     pub(in super::super) day_of_year: i64,
-    /// From 0 for Sunday on.
+    /// Starts at 0 for Sunday.
     pub(in super::super) weekday: i64,
     pub(in super::super) hour: i64,
     pub(in super::super) minute: i64,
@@ -70,7 +70,7 @@ impl Timestamp {
             .then_some(self)
     }
 
-    /// Whether it is the first instant of year 1.
+    /// Returns whether this is the first instant of year 1.
     pub(in super::super) fn is_zero(&self) -> bool {
         self.seconds == MIN_SECONDS && self.nanos == 0
     }
@@ -89,13 +89,13 @@ impl Timestamp {
         .checked()
     }
 
-    /// Returns the duration since another instant, or `None` if it has more than 64 bits.
+    /// Returns the duration since another instant, or `None` if it does not fit into 64 bits.
     pub(in super::super) fn since(self, other: Timestamp) -> Option<i64> {
         let seconds = self.seconds.checked_sub(other.seconds)?.checked_mul(SECOND)?;
         seconds.checked_add(i64::from(self.nanos) - i64::from(other.nanos))
     }
 
-    /// Returns date and time of day at an offset from UTC.
+    /// Returns the date and time of day at an offset from UTC.
     pub(in super::super) fn civil(&self, offset: i64) -> Civil {
         let local = self.seconds.saturating_add(offset);
         let (days, second) = (local.div_euclid(86_400), local.rem_euclid(86_400));
@@ -136,7 +136,7 @@ impl Timestamp {
     }
 }
 
-/// Returns the days from 1970 to a date of the Gregorian calendar.
+/// Returns the number of days from 1970 to a date in the Gregorian calendar.
 fn days_before(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -146,7 +146,7 @@ fn days_before(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
-/// Returns year, month and day of a number of days since 1970.
+/// Returns the year, month and day for a number of days since 1970.
 fn date_of(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
@@ -160,12 +160,12 @@ fn date_of(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// Parses an RFC 3339 time as Go's `time.Parse` does. Years start at 0.
+/// Parses an RFC 3339 time like Go's `time.Parse`. Years start at 0.
 pub(in super::super) fn parse_timestamp(text: &str) -> Option<Timestamp> {
     parse(text, true)
 }
 
-/// Parses a string of format `date-time`. The zone is optional, and an empty string is 1970.
+/// Parses a string with the format `date-time`. The zone is optional, and an empty string is 1970.
 pub(in super::super) fn parse_date_time(text: &str) -> Option<Timestamp> {
     if text.is_empty() {
         return Timestamp::from_seconds(0);
@@ -173,7 +173,7 @@ pub(in super::super) fn parse_date_time(text: &str) -> Option<Timestamp> {
     parse(text, true).or_else(|| parse(text, false))
 }
 
-/// Parses a string of format `date`.
+/// Parses a string with the format `date`.
 pub(in super::super) fn parse_date(text: &str) -> Option<Timestamp> {
     if text.len() != 10 {
         return None;

@@ -1,4 +1,4 @@
-//! URLs, parsed as Go's `net/url` does.
+//! URLs, parsed like in Go's `net/url`.
 
 use super::ip::{Ip, parse_address};
 use rbuilder_schema::go::quote;
@@ -8,20 +8,20 @@ use rbuilder_schema::go::quote;
 pub(in super::super) struct Url {
     pub(in super::super) scheme: String,
     opaque: String,
-    /// The user information as it is written.
+    /// The user information as written.
     user: Option<String>,
     /// Host and port.
     pub(in super::super) host: String,
-    /// The path with its escapes resolved.
+    /// The path with escapes resolved.
     path: Vec<u8>,
-    /// The path as it is written.
+    /// The path as written.
     raw_path: String,
     raw_query: String,
     has_empty_query: bool,
     fragment: String,
 }
 
-/// The parts of a URL that allow different characters.
+/// The parts of a URL, which allow different characters.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Path,
@@ -32,10 +32,10 @@ enum Part {
     Fragment,
 }
 
-/// Parses a URL as CEL's `url` does: `ParseRequestURI` has to accept it.
+/// Parses a URL like CEL's `url`: `ParseRequestURI` has to accept it.
 ///
 /// # Errors
-/// Go's text.
+/// Returns Go's message.
 pub(in super::super) fn parse_url(text: &str) -> Result<Url, String> {
     check_request_uri(text)?;
     let (before, fragment) = match text.split_once('#') {
@@ -50,10 +50,10 @@ pub(in super::super) fn parse_url(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Checks a URL as Go's `ParseRequestURI` does.
+/// Checks a URL like Go's `ParseRequestURI`.
 ///
 /// # Errors
-/// Go's text.
+/// Returns Go's message.
 pub(in super::super) fn check_request_uri(text: &str) -> Result<(), String> {
     match parse(text, true) {
         Ok(_) => Ok(()),
@@ -203,7 +203,7 @@ fn is_plain(byte: u8, part: Part) -> bool {
     byte.is_ascii_alphanumeric() || others.contains(&byte)
 }
 
-/// Resolves the escapes of a part.
+/// Resolves the escapes in a part.
 fn unescape(text: &str, part: Part) -> Result<Vec<u8>, String> {
     let bytes = text.as_bytes();
     let mut unescaped = Vec::with_capacity(bytes.len());
@@ -283,7 +283,7 @@ impl Url {
         self.host_port().1
     }
 
-    /// Returns the path as it is written if that is a valid encoding, and encoded otherwise.
+    /// Returns the path as written if it is a valid encoding, and encodes it otherwise.
     pub(in super::super) fn escaped_path(&self) -> String {
         if self.path == b"*" {
             return "*".to_owned();
@@ -295,7 +295,7 @@ impl Url {
         }
     }
 
-    /// Returns the parameters of the query, each with its values.
+    /// Returns the query parameters, each with its values.
     pub(in super::super) fn query(&self) -> Vec<(String, Vec<String>)> {
         let mut found: Vec<(String, Vec<String>)> = Vec::new();
         for pair in self.raw_query.split('&') {
@@ -315,7 +315,7 @@ impl Url {
         found
     }
 
-    /// Returns what distinguishes URLs: their text once they are written out again.
+    /// Returns a normal form for comparing URLs: their text after formatting them again.
     pub(in super::super) fn normal_form(&self) -> impl PartialEq + '_ {
         let user = self.user.as_deref().map(|user| unescape(user, Part::User).ok());
         let fragment = unescape(&self.fragment, Part::Fragment).ok();
