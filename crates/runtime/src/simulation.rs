@@ -27,21 +27,23 @@ use kube::Client;
 
 pub use rbuilder_simulation::{
     Act, Actor, Behavior, Disturbance, Event, External, Failure, History, ObjectName, Operator, Oracle,
-    Outage, Pace, Perturbation, Remote, Report, Simulation, Step, World, new_id,
+    Outage, Pace, Perturbation, ProcessSettings, Remote, Report, Simulation, Step, World, new_id,
 };
 
 use crate::{Manager, ManagerArgs};
 
 impl Operator for Manager {
-    fn run(
-        client: Client,
-        namespace: Option<&str>,
-        register: impl FnOnce(Self) -> Self + Send + 'static,
-    ) -> BoxFuture<'static, Result<(), String>> {
+    fn create(client: Client, settings: &ProcessSettings) -> Self {
         let mut args = ManagerArgs::for_tests();
-        args.watch_namespace = namespace.unwrap_or_default().to_owned();
-        let manager = register(Self::with_client("simulated", client, args));
-        let running = manager.start_until(std::future::pending());
+        args.watch_namespace = settings.namespace.clone().unwrap_or_default();
+        args.leader_elect = settings.elects_leader;
+        // Not the namespace of the pod in which the test runs.
+        args.leader_election_namespace = Some(client.default_namespace().to_owned());
+        Self::with_client("simulated", client, args)
+    }
+
+    fn run(self) -> BoxFuture<'static, Result<(), String>> {
+        let running = self.start_until(std::future::pending());
         running
             .map(|ended| ended.map_err(|error| format!("{error:#}")))
             .boxed()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::history::{Disturbance, Perturbation};
-use crate::network::Moment;
+use crate::traffic::Moment;
 
 /// Kinds of perturbations with what they do, in the order of reports.
 pub(crate) const KINDS: &[(&str, &str)] = &[
@@ -13,6 +13,11 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
         "crash-into-past",
         "the operator dies, and its next caches begin in the past",
     ),
+    (
+        "crash-behind",
+        "the operator dies, and its next cache of the declared kind begins in the past",
+    ),
+    ("cut-off", "a process cannot reach the server for 30 seconds"),
     ("lose-answer", "the answer to a request is lost"),
     ("refuse-409", "the server answers with 409"),
     ("refuse-429", "the server answers with 429"),
@@ -21,7 +26,7 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
     ("refuse-504", "the server answers with 504"),
     ("forbid", "a permission is missing for a time"),
     ("delay-events", "the events of a kind are late"),
-    ("slow", "a call of an external system takes a minute"),
+    ("slow", "the answer of an external system takes a minute"),
     ("end-watches", "all watches end"),
     ("expire-watches", "all watches expire"),
     ("remove", "another actor deletes an object of the operator"),
@@ -38,6 +43,8 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
     ),
     (FOREGROUND, "objects are deleted in the foreground"),
     (OTHER_ORDER, "the objects are declared in the opposite order"),
+    (MONTHS, "three months pass"),
+    (TWO_REPLICAS, "two replicas elect a leader"),
     (OTHER_DECLARATION, "another declaration, and back"),
 ];
 
@@ -46,6 +53,8 @@ pub(crate) const FAILING_ENVIRONMENT: &str = "failing-environment";
 pub(crate) const BREAKING_ENVIRONMENT: &str = "breaking-environment";
 pub(crate) const FOREGROUND: &str = "foreground";
 pub(crate) const OTHER_ORDER: &str = "other-order";
+pub(crate) const MONTHS: &str = "months";
+pub(crate) const TWO_REPLICAS: &str = "two-replicas";
 pub(crate) const OTHER_DECLARATION: &str = "other-declaration";
 
 /// A request of the operator in a history without perturbations.
@@ -130,6 +139,8 @@ fn kind_of(action: &Disturbance) -> String {
         Disturbance::CrashBefore => "crash-before",
         Disturbance::CrashAfter => "crash-after",
         Disturbance::CrashIntoPast => "crash-into-past",
+        Disturbance::CrashBehind(_) => "crash-behind",
+        Disturbance::CutOff => "cut-off",
         Disturbance::LoseAnswer => "lose-answer",
         Disturbance::Forbid => "forbid",
         Disturbance::DelayEvents(_) => "delay-events",
@@ -185,6 +196,8 @@ mod tests {
             Disturbance::CrashBefore,
             Disturbance::CrashAfter,
             Disturbance::CrashIntoPast,
+            Disturbance::CrashBehind(text.clone()),
+            Disturbance::CutOff,
             Disturbance::LoseAnswer,
             Disturbance::Forbid,
             Disturbance::DelayEvents(text.clone()),

@@ -14,6 +14,8 @@ pub(crate) struct Declaration {
     pub(crate) name: ObjectName,
     /// Other forms of the object, as changes of it.
     pub(crate) alternatives: Vec<BTreeMap<String, Value>>,
+    /// The schema of the kind; `null` for built-in kinds.
+    pub(crate) schema: Value,
 }
 
 impl Declaration {
@@ -36,12 +38,18 @@ impl Declaration {
             .expect("a path of names is a URI")
     }
 
-    /// Returns the other forms of the object, and then one change for each field of the spec: another
-    /// value, or none.
+    /// Returns the other forms of the object, then one change for each field of the spec: another value,
+    /// or none, and then the values that the schema names.
     pub(crate) fn variants(&self) -> Vec<BTreeMap<String, Value>> {
         let mut changes = Vec::new();
         if let Some(spec) = self.object.get("spec") {
             vary(spec, "/spec", &mut changes);
+            let named = named_values(spec, &self.schema["properties"]["spec"], "/spec");
+            for change in named {
+                if !changes.contains(&change) {
+                    changes.push(change);
+                }
+            }
         }
         let single = changes.into_iter().map(|change| BTreeMap::from([change]));
         self.alternatives.iter().cloned().chain(single).collect()
@@ -129,6 +137,54 @@ fn vary(value: &Value, pointer: &str, changes: &mut Vec<(String, Value)>) {
     }
 }
 
+/// Returns the values that a schema names: bounds, items of enums, and fields that are not set.
+fn named_values(value: &Value, schema: &Value, pointer: &str) -> Vec<(String, Value)> {
+    let mut changes = Vec::new();
+    for bound in ["maximum", "minimum"] {
+        let bound = &schema[bound];
+        if value.is_number() && bound.is_number() && bound.as_f64() != value.as_f64() {
+            changes.push((pointer.to_owned(), bound.clone()));
+        }
+    }
+    let items = schema["enum"].as_array().into_iter().flatten();
+    changes.extend(
+        items
+            .filter(|item| *item != value)
+            .map(|item| (pointer.to_owned(), item.clone())),
+    );
+    let Some(fields) = value.as_object() else {
+        return changes;
+    };
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let pointer = format!("{pointer}/{}", escape(name));
+        match fields.get(name) {
+            Some(value) => changes.extend(named_values(value, property, &pointer)),
+            None => changes.extend(simple_value(property).map(|value| (pointer, value))),
+        }
+    }
+    changes
+}
+
+/// Returns a value that a schema allows, and that is not the default. `None` if that takes more than a
+/// look at the schema.
+fn simple_value(schema: &Value) -> Option<Value> {
+    let items = schema["enum"].as_array();
+    if let Some(items) = items {
+        return items.iter().find(|item| **item != schema["default"]).cloned();
+    }
+    let value = match schema["type"].as_str()? {
+        "boolean" => json!(schema["default"] != true),
+        "integer" => ["maximum", "minimum"]
+            .iter()
+            .map(|bound| schema[bound].clone())
+            .find(|bound| bound.is_number() && *bound != schema["default"])
+            .unwrap_or(json!(1)),
+        "string" if schema["pattern"].is_null() && schema["format"].is_null() => json!("x"),
+        _ => return None,
+    };
+    Some(value)
+}
+
 /// Changes a text so that it mostly keeps its form: the last number is one larger, or a letter is
 /// added.
 fn change_text(text: &str) -> String {
@@ -156,11 +212,36 @@ mod tests {
             object,
             name: ObjectName::default(),
             alternatives: Vec::new(),
+            schema: Value::Null,
         };
         let changes = changes_between(&declaration.object, &other);
         assert_eq!(declaration.with(&changes), other);
         let pointers: Vec<&str> = changes.keys().map(String::as_str).collect();
         assert_eq!(pointers, ["/metadata/annotations", "/spec/names", "/spec/on"]);
+    }
+
+    #[test]
+    fn values_that_the_schema_names_are_tried() {
+        let schema = json!({ "properties": {
+            "size": { "type": "integer", "minimum": 1, "maximum": 5 },
+            "mode": { "type": "string", "enum": ["fast", "safe"] },
+            "title": { "type": "string" },
+            "paused": { "type": "boolean", "default": false },
+            "address": { "type": "string", "pattern": "^[0-9.]+$" },
+        } });
+        let found = named_values(&json!({ "size": 1, "mode": "safe" }), &schema, "/spec");
+        let expected = [
+            ("/spec/mode", json!("fast")),
+            ("/spec/paused", json!(true)),
+            ("/spec/size", json!(5)),
+            ("/spec/title", json!("x")),
+        ];
+        let mut found: Vec<(&str, Value)> = found
+            .iter()
+            .map(|(pointer, value)| (pointer.as_str(), value.clone()))
+            .collect();
+        found.sort_by_key(|(pointer, _)| *pointer);
+        assert_eq!(found, expected);
     }
 
     #[test]
@@ -171,6 +252,7 @@ mod tests {
             object,
             name,
             alternatives: Vec::new(),
+            schema: Value::Null,
         };
         let variants = declaration.variants();
         let specs: Vec<Value> = variants

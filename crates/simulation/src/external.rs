@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use crate::context;
+use crate::network::Connection;
 
 /// A fake of a system outside of the cluster, such as a DNS zone or the buckets of a cloud.
 ///
@@ -83,10 +84,14 @@ impl fmt::Display for Outage {
 impl std::error::Error for Outage {}
 
 /// The connection of an operator to an [`External`] system. All values of a type reach the same system
-/// in a simulation. Outside of one, such as in other tests, each has a system of its own that its clones
+/// in a simulation. Create it in the function that registers the controllers: with two replicas, each
+/// then has its own, which ends with its process. Outside of one, such as in other tests, each has a system of its own that its clones
 /// share, without faults.
 pub struct Remote<E> {
     own: Arc<Mutex<E>>,
+    /// The connection of the process that has created the value. A value from outside of the processes
+    /// uses the connection of the latest one.
+    connection: Option<Connection>,
 }
 
 impl<E: External> Remote<E> {
@@ -95,6 +100,7 @@ impl<E: External> Remote<E> {
     pub fn new() -> Self {
         Self {
             own: Arc::new(Mutex::new(E::default())),
+            connection: context::connection(),
         }
     }
 
@@ -107,7 +113,7 @@ impl<E: External> Remote<E> {
         name: impl Into<String> + Send,
         handle: impl FnOnce(&mut E) -> T + Send,
     ) -> Result<T, Outage> {
-        let Some(connection) = context::connection() else {
+        let Some(connection) = self.connection.clone().or_else(context::connection) else {
             return Ok(handle(
                 &mut self.own.lock().unwrap_or_else(PoisonError::into_inner),
             ));
@@ -129,6 +135,7 @@ impl<E> Clone for Remote<E> {
     fn clone(&self) -> Self {
         Self {
             own: Arc::clone(&self.own),
+            connection: self.connection.clone(),
         }
     }
 }

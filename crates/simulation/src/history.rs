@@ -22,6 +22,9 @@ pub struct History {
     /// How the environment behaves.
     #[serde(default, skip_serializing_if = "Pace::is_prompt")]
     pub environment: Pace,
+    /// Whether the operator runs in two replicas, one of which leads.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replicated: bool,
     /// What disturbs the operator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub perturbations: Vec<Perturbation>,
@@ -76,6 +79,8 @@ pub enum Step {
     DeleteForeground(usize),
     /// Nothing is declared, but the environment fails from now on: Pods crash.
     FailEnvironment,
+    /// Time passes until this hour since the start of the history.
+    PassUntil(u32),
 }
 
 impl Step {
@@ -91,7 +96,7 @@ impl Step {
             | Self::ApplyWith(number, _)
             | Self::Delete(number)
             | Self::DeleteForeground(number) => Some(*number),
-            Self::FailEnvironment => None,
+            Self::FailEnvironment | Self::PassUntil(_) => None,
         }
     }
 }
@@ -136,6 +141,12 @@ pub enum Disturbance {
     CrashAfter,
     /// The same, and the caches of the next process begin with the state before the request.
     CrashIntoPast,
+    /// The same, and the cache of one kind begins with the state before the last declaration, while the
+    /// others are current.
+    CrashBehind(String),
+    /// The process cannot reach the server for 30 seconds, beginning before the request. Its requests
+    /// arrive late, if it still waits for them. With two replicas, the other one takes the lease.
+    CutOff,
     /// The server handles the request, but its answer is lost.
     LoseAnswer,
     /// The server answers with this status code, and does not handle the request.
@@ -144,7 +155,7 @@ pub enum Disturbance {
     Forbid,
     /// Events of the watches of a kind are late by 2 seconds.
     DelayEvents(String),
-    /// A call of an external system takes a minute.
+    /// The answer to a call of an external system takes a minute.
     Slow,
     /// All watches end.
     EndWatches,
@@ -171,13 +182,21 @@ impl fmt::Display for Perturbation {
                     "the operator dies after `{at}`, and its next caches begin before it"
                 )
             }
+            Disturbance::CrashBehind(kind) => write!(
+                f,
+                "the operator dies after `{at}`, and its next cache of {kind} begins before the last declaration"
+            ),
+            Disturbance::CutOff => write!(
+                f,
+                "the process is cut off from the server for 30 seconds before `{at}`"
+            ),
             Disturbance::LoseAnswer => write!(f, "the answer to `{at}` is lost"),
             Disturbance::Refuse(code) => write!(f, "the server answers `{at}` with {code}"),
             Disturbance::Forbid => write!(f, "`{at}` is forbidden for 30 seconds"),
             Disturbance::DelayEvents(kind) => {
                 write!(f, "events of {kind} are 2 seconds late from `{at}` on")
             }
-            Disturbance::Slow => write!(f, "`{at}` takes a minute"),
+            Disturbance::Slow => write!(f, "the answer to `{at}` takes a minute"),
             Disturbance::EndWatches => write!(f, "all watches end after `{at}`"),
             Disturbance::ExpireWatches => write!(f, "all watches expire after `{at}`"),
             Disturbance::Remove(object) => write!(f, "another actor deletes {object} after `{at}`"),
@@ -200,9 +219,11 @@ mod tests {
             steps: vec![
                 Step::Apply(0),
                 Step::ApplyWith(0, BTreeMap::from([("/spec/size".to_owned(), 4.into())])),
+                Step::PassUntil(24),
                 Step::Delete(0),
             ],
             environment: Pace::Slow,
+            replicated: true,
             perturbations: vec![Perturbation {
                 at: "create pods default/a #1".to_owned(),
                 action: Disturbance::Refuse(409),

@@ -31,6 +31,7 @@
 //! assert!(report.to_string().contains("configmaps default/settings should not exist"));
 //! ```
 
+mod answers;
 mod context;
 mod coverage;
 mod declaration;
@@ -39,9 +40,12 @@ mod external;
 mod history;
 mod identity;
 mod kept;
+mod leases;
 mod network;
+mod operator;
 mod oracle;
 mod placement;
+mod process;
 mod progress;
 mod record;
 mod report;
@@ -50,15 +54,18 @@ mod search;
 mod settings;
 mod simulation;
 mod timeline;
+mod traffic;
 mod world;
 
+pub use answers::LONGEST_WATCH;
 pub use context::{now, random};
 pub use environment::{Act, Behavior, World};
 pub use external::{External, Outage, Remote, new_id};
 pub use history::{Disturbance, History, Pace, Perturbation, Step};
+pub use operator::{Operator, ProcessSettings};
 pub use oracle::Oracle;
 pub use report::Report;
 pub use search::Failure;
-pub use simulation::{Operator, Simulation};
+pub use simulation::Simulation;
 pub use timeline::{Actor, Event};
 pub use world::ObjectName;

@@ -1,7 +1,6 @@
 //! The connection between an operator's process and the API server: it records requests, and disturbs
 //! them as the history says.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +9,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use http::Response;
 use http::header::CONTENT_TYPE;
-use http_body_util::{BodyExt, Full, StreamBody};
+use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Bytes, Frame};
 use kube::Client;
 use kube::client::Body;
@@ -20,10 +19,13 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tower::BoxError;
 
+use crate::answers::{message_of_invalid, refusal, without_timeout};
 use crate::external::{Outage, SharedSystems, Systems, is_external};
 use crate::history::{Disturbance, Perturbation};
-use crate::oracle::{Claims, Violation, lost_claim, repeated_secret};
-use crate::timeline::{Actor, Timeline};
+use crate::leases::{ProcessId, is_election};
+use crate::oracle::{Oracle, Violation, lost_claim, repeated_secret};
+use crate::timeline::Actor;
+use crate::traffic::{Deletion, Moment, Past, Traffic, kind_of_request};
 use crate::world::{self, ObjectName, Snapshot};
 
 /// How long a permission is taken.
@@ -34,56 +36,8 @@ const UNSEEN: Duration = Duration::from_millis(500);
 const SLOW_CALL: Duration = Duration::from_secs(60);
 /// How late events are.
 const DELAY: Duration = Duration::from_secs(2);
-
-/// A request of the operator, as perturbations name it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Moment {
-    /// The request and its number, such as `create pods default/a #1`.
-    pub(crate) name: String,
-    /// Whether the server has changed something.
-    pub(crate) changed: bool,
-    /// Whether it is a call of an external system.
-    pub(crate) is_external: bool,
-    /// Number of the step of the history.
-    pub(crate) step: usize,
-}
-
-/// A deletion by the operator.
-#[derive(Clone, Debug)]
-pub(crate) struct Deletion {
-    pub(crate) name: ObjectName,
-    /// Whether an owner of the object exists and is not being deleted. If the object has no owners, any
-    /// custom resource counts.
-    pub(crate) owner_lives: bool,
-    /// The deleted object.
-    pub(crate) object: Arc<Value>,
-}
-
-/// The state that all connections of a run share.
-#[derive(Debug, Default)]
-pub(crate) struct Traffic {
-    counts: BTreeMap<String, usize>,
-    /// Perturbations that have not happened yet.
-    pub(crate) waiting: Vec<Perturbation>,
-    pub(crate) moments: Vec<Moment>,
-    deletions: Vec<Deletion>,
-    /// Losses of data by the operator.
-    pub(crate) losses: Vec<Violation>,
-    /// Writes of the operator that the server finds invalid and has never accepted, and why.
-    pub(crate) invalid: BTreeMap<String, String>,
-    /// Number of changes to objects that no state contains, such as events.
-    recorded: u64,
-    /// What statuses claim. `None` in a run with perturbations, after which they may be outdated.
-    pub(crate) claims: Option<Claims>,
-    step: usize,
-    delayed: BTreeMap<String, Instant>,
-    forbidden: Vec<(String, Instant)>,
-    /// The version that the caches of the next process begin with.
-    past: Option<u64>,
-    /// An object that the user has deleted and must declare again.
-    pub(crate) to_redeclare: Option<ObjectName>,
-    pub(crate) timeline: Timeline,
-}
+/// How long a process is cut off from the server: twice as long as a lease lasts by default.
+const CUT: Duration = Duration::from_secs(30);
 
 /// A network between operators and the server.
 #[derive(Clone, Debug)]
@@ -99,20 +53,19 @@ pub(crate) struct Network {
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     network: Network,
+    process: ProcessId,
+    actor: Actor,
     is_dead: Arc<AtomicBool>,
+    /// Until when the process is cut off from the server.
+    cut_until: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Network {
     pub(crate) fn new(server: ApiServer, perturbations: Vec<Perturbation>) -> Self {
-        let traffic = Traffic {
-            claims: perturbations.is_empty().then(Claims::default),
-            waiting: perturbations,
-            ..Traffic::default()
-        };
         Self {
             server,
             systems: SharedSystems::default(),
-            traffic: Arc::new(Mutex::new(traffic)),
+            traffic: Arc::new(Mutex::new(Traffic::new(perturbations))),
             crashed: Arc::new(Notify::new()),
         }
     }
@@ -133,13 +86,24 @@ impl Network {
         Snapshot::take(&self.server, &self.systems.lock())
     }
 
-    /// Returns the connection of a new process.
-    pub(crate) fn connect(&self) -> Connection {
+    /// Returns the connection of a new process, whose requests are recorded as those of an actor.
+    pub(crate) fn connect(&self, process: ProcessId, actor: Actor) -> Connection {
         let past = self.traffic().past.take();
-        self.server.serve_past(past);
+        self.server.serve_past(past.as_ref().map(|past| past.version));
+        if let Some(Past {
+            version,
+            kind: Some(kind),
+        }) = past
+        {
+            let (plural, group) = kind.split_once('.').unwrap_or((&kind, ""));
+            self.server.serve_past_of(group, plural, version);
+        }
         Connection {
             network: self.clone(),
-            is_dead: Arc::new(AtomicBool::new(false)),
+            process,
+            actor,
+            is_dead: Arc::default(),
+            cut_until: Arc::default(),
         }
     }
 
@@ -209,7 +173,7 @@ impl Connection {
         self.is_dead.store(true, Ordering::Relaxed);
     }
 
-    fn is_dead(&self) -> bool {
+    pub(crate) fn is_dead(&self) -> bool {
         self.is_dead.load(Ordering::Relaxed)
     }
 
@@ -231,11 +195,24 @@ impl Connection {
         }
     }
 
-    /// Never returns if the process is dead.
+    /// Returns when the process reaches the server again. Never returns if the process is dead.
     async fn check_alive(&self) {
-        if self.is_dead() {
-            std::future::pending::<()>().await;
+        loop {
+            if self.is_dead() {
+                std::future::pending::<()>().await;
+            }
+            let cut = *self.cut_until.lock().unwrap_or_else(PoisonError::into_inner);
+            match cut.filter(|until| *until > Instant::now()) {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => return,
+            }
         }
+    }
+
+    /// Cuts the process off from the server: requests and events arrive late.
+    fn cut_off(&self) {
+        let mut cut = self.cut_until.lock().unwrap_or_else(PoisonError::into_inner);
+        *cut = Some(Instant::now() + CUT);
     }
 
     /// Opens a watch whose events can be late.
@@ -244,6 +221,7 @@ impl Connection {
         request: &Request,
         http: http::Request<Body>,
     ) -> Result<Response<ResponseBody>, BoxError> {
+        let http = without_timeout(http);
         let response = self.network.server.call(http, false).await?;
         let (parts, body) = response.into_parts();
         let kind = world::resource_of(&request.group, &request.resource);
@@ -280,51 +258,112 @@ impl Connection {
         request: &Request,
         http: http::Request<Body>,
     ) -> Result<Response<ResponseBody>, BoxError> {
+        let target = ObjectName::of_request(request);
+        let stored = || world::find(&self.network.server, &target).map(|lease| (*lease).clone());
+        if is_election(request, stored) {
+            return self.elect(&target, http).await;
+        }
         let kind = kind_of_request(request);
         let (moment, actions) = self.network.traffic().next_moment(&kind, false);
-        let name = moment.name.clone();
         if let Some(code) = self.disturb_before(&actions, &kind, &moment).await {
             return Ok(refusal(code));
         }
         let before = self.network.server.version();
-        let target = ObjectName::of_request(request);
-        let old = (request.verb == Verb::Delete).then(|| world::find(&self.network.server, &target));
+        let is_compared =
+            request.verb == Verb::Delete || is_write(request.verb) && request.resource == "secrets";
+        let old = is_compared.then(|| world::find(&self.network.server, &target));
         let response = self.network.server.call(http, false).await?;
         let code = response.status().as_u16();
         let (response, why) = message_of_invalid(response).await;
-        let changed = self.network.server.version() != before;
+        let change = Change {
+            code,
+            versions: self.network.server.version() - before,
+            old: old.flatten(),
+        };
         {
             let mut traffic = self.network.traffic();
             match why {
                 Some(why) if is_write(request.verb) => traffic.invalid.insert(kind, why),
                 _ => traffic.invalid.remove(&kind),
             };
-            if world::is_record(&target) {
-                traffic.recorded += self.network.server.version() - before;
-            }
-            traffic.timeline.request(Actor::Operator, name, code, changed);
-            if let Some(claims) = traffic.claims.as_mut().filter(|_| changed) {
-                claims.observe(&self.network.server.objects(), &target);
-            }
-            let deleted = old.flatten().filter(|_| changed);
-            let deletion = deleted.map(|object| Deletion {
-                owner_lives: world::owner_lives(&self.network.server, &object),
-                name: target.clone(),
-                object,
-            });
-            let loss = match &deletion {
-                Some(deletion) => lost_claim(deletion),
-                None if changed => {
-                    let written = || world::find(&self.network.server, &target);
-                    repeated_secret(&target, &traffic.deletions, written)
-                }
-                None => None,
-            };
-            traffic.losses.extend(loss);
-            traffic.deletions.extend(deletion);
-            traffic.moments.push(Moment { changed, ..moment });
+            self.record_answer(&mut traffic, request.verb, &target, moment, &change);
         }
         self.disturb_after(&actions, before).await?;
+        self.check_alive().await;
+        Ok(response)
+    }
+
+    /// Records what a request has changed.
+    fn record_answer(
+        &self,
+        traffic: &mut Traffic,
+        verb: Verb,
+        target: &ObjectName,
+        moment: Moment,
+        change: &Change,
+    ) {
+        let changed = change.versions > 0;
+        if world::is_record(target) {
+            traffic.recorded += change.versions;
+        }
+        let name = moment.name.clone();
+        traffic.timeline.request(self.actor, name, change.code, changed);
+        traffic.moments.push(Moment { changed, ..moment });
+        if !changed {
+            return;
+        }
+        if let Some(claims) = traffic.claims.as_mut() {
+            claims.observe(&self.network.server.objects(), target);
+        }
+        self.judge_leader(traffic, target);
+        let written = || world::find(&self.network.server, target);
+        let deleted = change.old.clone().filter(|_| verb == Verb::Delete);
+        let deletion = deleted.map(|object| Deletion {
+            owner_lives: world::owner_lives(&self.network.server, &object),
+            name: target.clone(),
+            object,
+        });
+        if let Some(deletion) = deletion {
+            traffic.violations.extend(lost_claim(&deletion));
+            traffic.deletions.push(deletion);
+            return;
+        }
+        traffic.made.insert(target.to_string());
+        let repeated = repeated_secret(target, &traffic.deletions, written);
+        traffic.violations.extend(repeated);
+        if let Some(written) = written().filter(|_| target.resource() == "secrets") {
+            traffic.secrets.observe(target, change.old.as_deref(), &written);
+        }
+    }
+
+    /// Notes a write by a process whose lease another process has taken.
+    fn judge_leader(&self, traffic: &mut Traffic, target: &ObjectName) {
+        if traffic.leases.has_lost(self.process) && !world::is_record(target) {
+            let message =
+                format!("a former leader writes {target} after another replica has taken its lease");
+            traffic.violations.push(Violation::new(Oracle::Leader, message));
+        }
+    }
+
+    /// Answers a request of leader election. Such requests are frequent and change no state, so only a
+    /// change of the leader is recorded.
+    async fn elect(
+        &self,
+        lease: &ObjectName,
+        http: http::Request<Body>,
+    ) -> Result<Response<ResponseBody>, BoxError> {
+        let before = self.network.server.version();
+        let response = self.network.server.call(http, false).await?;
+        let versions = self.network.server.version() - before;
+        let written = world::find(&self.network.server, lease).filter(|_| versions > 0);
+        if let Some(written) = written {
+            let mut traffic = self.network.traffic();
+            traffic.recorded += versions;
+            if let Some(name) = traffic.leases.observe(self.process, &written) {
+                let text = format!("takes the lease {name}");
+                traffic.timeline.note(self.actor, text);
+            }
+        }
         self.check_alive().await;
         Ok(response)
     }
@@ -347,8 +386,12 @@ impl Connection {
         {
             let mut traffic = self.network.traffic();
             let name = moment.name.clone();
-            traffic.timeline.call(Actor::Operator, name, 200, changed);
+            traffic.timeline.call(self.actor, name, 200, changed);
             traffic.moments.push(Moment { changed, ..moment });
+        }
+        if actions.iter().any(|one| one.action == Disturbance::Slow) {
+            // The system carries out the call also if the operator does not wait for the answer.
+            tokio::time::sleep(SLOW_CALL).await;
         }
         let answer = self.disturb_after(&actions, past).await;
         answer.map_err(|_| Outage::AnswerLost)?;
@@ -367,14 +410,17 @@ impl Connection {
                     self.check_alive().await;
                 }
                 Disturbance::Refuse(code) => {
-                    self.network.record(moment, *code);
+                    self.network.record(self.actor, moment, *code);
                     return Some(*code);
                 }
                 Disturbance::Forbid => {
                     let until = Instant::now() + OUTAGE;
                     self.network.traffic().forbidden.push((kind.to_owned(), until));
                 }
-                Disturbance::Slow => tokio::time::sleep(SLOW_CALL).await,
+                Disturbance::CutOff => {
+                    self.cut_off();
+                    self.check_alive().await;
+                }
                 Disturbance::DelayEvents(kind) => {
                     let until = Instant::now() + DELAY;
                     self.network.traffic().delayed.insert(kind.clone(), until);
@@ -383,7 +429,7 @@ impl Connection {
             }
         }
         if self.network.traffic().is_forbidden(kind) {
-            self.network.record(moment, 403);
+            self.network.record(self.actor, moment, 403);
             return Some(403);
         }
         None
@@ -396,7 +442,20 @@ impl Connection {
             match &perturbation.action {
                 Disturbance::CrashAfter => self.crash(),
                 Disturbance::CrashIntoPast => {
-                    network.traffic().past = Some(before);
+                    network.traffic().past = Some(Past {
+                        version: before,
+                        kind: None,
+                    });
+                    self.crash();
+                }
+                Disturbance::CrashBehind(kind) => {
+                    let mut traffic = network.traffic();
+                    let version = traffic.step_version;
+                    traffic.past = Some(Past {
+                        version,
+                        kind: Some(kind.clone()),
+                    });
+                    drop(traffic);
                     self.crash();
                 }
                 Disturbance::LoseAnswer => return Err("the simulation lost the answer".into()),
@@ -441,12 +500,12 @@ impl Network {
         traffic.timeline.note(Actor::Fault, perturbation.to_string());
     }
 
-    fn record(&self, moment: &Moment, code: u16) {
+    fn record(&self, actor: Actor, moment: &Moment, code: u16) {
         let mut traffic = self.traffic();
         let name = moment.name.clone();
         match moment.is_external {
-            true => traffic.timeline.call(Actor::Operator, name, code, false),
-            false => traffic.timeline.request(Actor::Operator, name, code, false),
+            true => traffic.timeline.call(actor, name, code, false),
+            false => traffic.timeline.request(actor, name, code, false),
         }
         traffic.moments.push(moment.clone());
     }
@@ -470,96 +529,13 @@ impl Network {
     }
 }
 
-impl Traffic {
-    /// Begins a step of the history.
-    pub(crate) fn begin_step(&mut self, number: usize) {
-        self.step = number;
-        if let Some(claims) = &mut self.claims {
-            claims.forget();
-        }
-    }
-
-    /// Counts a request. Returns it, and what the history says about it.
-    fn next_moment(&mut self, kind: &str, is_external: bool) -> (Moment, Vec<Perturbation>) {
-        let count = self.counts.entry(kind.to_owned()).or_default();
-        *count += 1;
-        let name = format!("{kind} #{count}");
-        let (now, later) = std::mem::take(&mut self.waiting)
-            .into_iter()
-            .partition(|perturbation| perturbation.at == name);
-        self.waiting = later;
-        let moment = Moment {
-            name,
-            changed: false,
-            is_external,
-            step: self.step,
-        };
-        (moment, now)
-    }
-
-    fn is_forbidden(&self, kind: &str) -> bool {
-        let now = Instant::now();
-        let mut forbidden = self.forbidden.iter();
-        forbidden.any(|(wanted, until)| wanted == kind && *until > now)
-    }
-}
-
-/// Returns the name of the request without its number. Created objects are named by their body, with
-/// `*` in place of the generated part of a name.
-fn kind_of_request(request: &Request) -> String {
-    let text = name_request(request);
-    // Clients name events after the time.
-    match text.rsplit_once('.') {
-        Some((start, _)) if request.resource == "events" && start.contains('/') => format!("{start}.*"),
-        _ => text,
-    }
-}
-
-fn name_request(request: &Request) -> String {
-    let text = request.to_string();
-    if request.verb != Verb::Create || request.name.is_some() {
-        return text;
-    }
-    let metadata = &request.body["metadata"];
-    let name = match (metadata["name"].as_str(), metadata["generateName"].as_str()) {
-        (Some(name), _) => name.to_owned(),
-        (None, Some(prefix)) => format!("{prefix}*"),
-        (None, None) => return text,
-    };
-    match text.split_once(" in ") {
-        Some((start, namespace)) => format!("{start} {namespace}/{name}"),
-        None => format!("{text} {name}"),
-    }
-}
-
-/// Returns the answer of a server that fails or refuses.
-fn refusal(code: u16) -> Response<ResponseBody> {
-    let message = match code {
-        403 => "the simulation took this permission",
-        _ => "the simulation asked for a failure",
-    };
-    let mut response = ApiServer::refusal(code, message);
-    if code == 429 {
-        let second = http::HeaderValue::from_static("1");
-        response.headers_mut().insert(http::header::RETRY_AFTER, second);
-    }
-    response
-}
-
-/// Reads the message of an answer to an invalid request.
-async fn message_of_invalid(response: Response<ResponseBody>) -> (Response<ResponseBody>, Option<String>) {
-    if !matches!(response.status().as_u16(), 400 | 405 | 413 | 415 | 422) {
-        return (response, None);
-    }
-    let (parts, body) = response.into_parts();
-    let bytes = match body.collect().await {
-        Ok(collected) => collected.to_bytes(),
-        Err(never) => match never {},
-    };
-    let status: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-    let message = status["message"].as_str().unwrap_or_default().to_owned();
-    let body = Full::new(bytes).boxed_unsync();
-    (Response::from_parts(parts, body), Some(message))
+/// What a request has done.
+struct Change {
+    code: u16,
+    /// The number of changes in the cluster.
+    versions: u64,
+    /// The object before, where an oracle compares it.
+    old: Option<Arc<Value>>,
 }
 
 fn is_write(verb: Verb) -> bool {

@@ -6,8 +6,8 @@ use rbuilder_testing::Random;
 
 use crate::external::is_external;
 use crate::history::{Disturbance, Perturbation, Step};
-use crate::network::Moment;
 use crate::run::Outcome;
+use crate::traffic::Moment;
 
 /// Status codes of failures that are injected into writes.
 pub(crate) const CODES: [u16; 5] = [409, 429, 500, 503, 504];
@@ -30,6 +30,33 @@ pub(crate) fn crashes(changing: &[&Moment]) -> Vec<Perturbation> {
     ];
     let each = actions.iter();
     each.flat_map(|action| at_each(changing, action)).collect()
+}
+
+/// Returns what lets the lease change hands at each write: the leader dies, or cannot reach the server.
+pub(crate) fn handovers(changing: &[&Moment]) -> Vec<Perturbation> {
+    let mut list: Vec<Perturbation> = at_each(changing, &Disturbance::CutOff)
+        .chain(at_each(changing, &Disturbance::CrashAfter))
+        .collect();
+    // A small budget must reach both, and not only the first writes.
+    Random::new(4).shuffle(&mut list);
+    list
+}
+
+/// Returns what disturbs the writes that the operator makes because time has passed.
+pub(crate) fn late(changing: &[&Moment]) -> Vec<Perturbation> {
+    let actions = [
+        Disturbance::CrashBefore,
+        Disturbance::Refuse(503),
+        Disturbance::CrashAfter,
+        Disturbance::LoseAnswer,
+    ];
+    let mut list: Vec<Perturbation> = actions
+        .iter()
+        .flat_map(|action| at_each(changing, action))
+        .collect();
+    // The first writes are much like the later ones.
+    Random::new(5).shuffle(&mut list);
+    list
 }
 
 /// Returns pairs that let the operator see an object that was replaced beside a child of the former one:
@@ -66,7 +93,8 @@ pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[Strin
     let last_apply = steps.iter().rposition(|step| !step.deletes());
     let state = last_apply.and_then(|number| outcome.settled.get(number));
     let objects: Vec<&String> = state.into_iter().flat_map(|state| state.0.keys()).collect();
-    let is_child = |name: &&&String| !declared.contains(name) && !name.contains('<');
+    let is_made = |name: &String| outcome.made.contains(name) || is_external(name);
+    let is_child = |name: &&&String| !declared.contains(name) && !name.contains('<') && is_made(name);
     let children = objects.iter().filter(is_child);
     let in_cluster = objects.iter().filter(|name| !is_external(name));
     let kinds = in_cluster.filter_map(|name| Some(name.split_once(' ')?.0));
@@ -84,6 +112,13 @@ pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[Strin
     let mut add = |moments: &[&Moment], action: &Disturbance| list.extend(at_each(moments, action));
     for name in declared {
         add(&changing, &Disturbance::Redeclare(name.clone()));
+    }
+    for kind in declared
+        .iter()
+        .filter_map(|name| Some(name.split_once(' ')?.0))
+        .collect::<BTreeSet<_>>()
+    {
+        add(&changing, &Disturbance::CrashBehind(kind.to_owned()));
     }
     for child in children {
         add(&changing, &Disturbance::Remove(child.to_string()));
@@ -108,7 +143,11 @@ pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[Strin
     let mut later = later;
     Random::new(3).shuffle(&mut later);
     list.append(&mut later);
-    list
+    // Nothing retries a call of an external system but the operator itself.
+    let mut refusals: Vec<Perturbation> = at_each(&external, &Disturbance::Refuse(503)).collect();
+    list.retain(|perturbation| !refusals.contains(perturbation));
+    refusals.append(&mut list);
+    refusals
 }
 
 /// Returns the errors of the server and of watches at each request: first, one of each at every request,

@@ -36,10 +36,15 @@ impl Progress {
     pub(crate) fn print(&self, budget: &Budget, histories: usize, coverage: &Coverage) {
         if let Some(name) = &self.name {
             let line = render(name, histories, coverage.writes(), budget.elapsed());
-            // Progress is not worth a failure.
-            let _ = std::io::stderr().write_all(line.as_bytes());
+            print(&line);
         }
     }
+}
+
+/// Prints a text on standard error, which the test harness shows also if the test passes.
+pub(crate) fn print(text: &str) {
+    // Progress is not worth a failure.
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 fn render(name: &str, histories: usize, (writes, covered): (usize, usize), elapsed: Duration) -> String {

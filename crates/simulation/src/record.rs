@@ -219,6 +219,7 @@ fn describe(step: &Step, declarations: &[String]) -> String {
         Step::Delete(number) => format!("delete {}", name(number)),
         Step::DeleteForeground(number) => format!("delete {} in the foreground", name(number)),
         Step::FailEnvironment => "the environment fails from now on".to_owned(),
+        Step::PassUntil(hour) => format!("time passes until hour {hour}"),
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::coverage::Coverage;
 use crate::kept::{Kept, KeptOutcome};
 use crate::search::Failure;
+use crate::timeline::Event;
 
 /// The number of events at the start and at the end of a timeline that a report shows.
 const MOST_EVENTS: usize = 40;
@@ -25,6 +26,10 @@ pub struct Report {
     pub unused_fields: Vec<String>,
     /// Fields that differ between two runs without perturbations, and that are not compared.
     pub masked: Vec<String>,
+    /// How many hours of three months were simulated, if the operator makes too many requests meanwhile.
+    pub passed_hours: Option<u32>,
+    /// What happened in the only history that was run, if it does not fail.
+    pub timeline: Vec<Event>,
     pub(crate) coverage: Coverage,
     /// The kept histories that were run first.
     pub(crate) kept: Vec<Kept>,
@@ -37,6 +42,11 @@ impl fmt::Display for Report {
         for failure in &self.failures {
             write!(f, "{failure}\n\n")?;
         }
+        if !self.timeline.is_empty() {
+            writeln!(f, "The history does not fail:\n")?;
+            write_events(f, &self.timeline)?;
+            writeln!(f)?;
+        }
         write!(
             f,
             "{} histories, {} of {} requests disturbed",
@@ -47,6 +57,12 @@ impl fmt::Display for Report {
         }
         for field in &self.masked {
             write!(f, "\nnote: {field} differs from run to run and is not compared")?;
+        }
+        if let Some(hours) = self.passed_hours {
+            write!(
+                f,
+                "\nnote: only {hours} of 2160 hours were simulated, because the operator makes many requests meanwhile"
+            )?;
         }
         for (number, kept) in self.kept.iter().enumerate() {
             let place = format!("{}:{}", self.kept_file, number + 1);
@@ -70,18 +86,24 @@ impl fmt::Display for Failure {
             writeln!(f, "  when {perturbation}")?;
         }
         writeln!(f)?;
-        let count = self.events.len();
-        for (number, event) in self.events.iter().enumerate() {
-            if count <= 2 * MOST_EVENTS || number < MOST_EVENTS || number >= count - MOST_EVENTS {
-                writeln!(f, "{event}")?;
-            } else if number == MOST_EVENTS {
-                writeln!(f, "            … {} more events …", count - 2 * MOST_EVENTS)?;
-            }
-        }
+        write_events(f, &self.events)?;
         write!(
             f,
             "\nTo run it again: RBUILDER_SIMULATION='{}' cargo test",
             self.history
         )
     }
+}
+
+/// Writes a timeline, without the middle of a long one.
+fn write_events(f: &mut fmt::Formatter<'_>, events: &[Event]) -> fmt::Result {
+    let count = events.len();
+    for (number, event) in events.iter().enumerate() {
+        if count <= 2 * MOST_EVENTS || number < MOST_EVENTS || number >= count - MOST_EVENTS {
+            writeln!(f, "{event}")?;
+        } else if number == MOST_EVENTS {
+            writeln!(f, "            … {} more events …", count - 2 * MOST_EVENTS)?;
+        }
+    }
+    Ok(())
 }

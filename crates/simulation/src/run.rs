@@ -1,24 +1,26 @@
 //! One run of a history: the operator, the API server and the environment on one thread.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use jiff::Timestamp;
-use kube::Client;
 use rbuilder_testing::fake::ApiServer;
 use serde_json::Value;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use crate::answers::LONGEST_WATCH;
 use crate::context;
 use crate::declaration::Declaration;
 use crate::environment::{Behavior, Environment, World};
 use crate::history::{History, Pace, Perturbation, Step};
-use crate::network::{Connection, Moment, Network};
-use crate::oracle::{Oracle, Violation, false_claims};
+use crate::network::Network;
+use crate::operator::Program;
+use crate::oracle::{Oracle, Violation, false_claims, replaced_secret};
+use crate::process::{Ended, Processes};
 use crate::timeline::{Actor, Event};
+use crate::traffic::Moment;
 use crate::world::{Difference, Mask, SEED, Snapshot, compare};
 
 /// The state is settled if nothing has changed for this long.
@@ -27,18 +29,20 @@ const QUIET: Duration = Duration::from_secs(75);
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
 /// The largest number of requests in a step: more are a loop.
 const MOST_REQUESTS: usize = 2000;
+/// The largest number of requests while time passes.
+const MOST_PASSING_REQUESTS: usize = 1000;
+const HOUR: Duration = Duration::from_secs(60 * 60);
 /// The largest number of requests while nothing changes.
 const MOST_IDLE_REQUESTS: usize = 300;
 /// How long a crashed operator takes to start again.
 const RESTART: Duration = Duration::from_secs(1);
+/// How long a crashed replica takes to start again: longer than a lease lasts by default, so that the
+/// other one takes over.
+const REPLACEMENT: Duration = Duration::from_secs(20);
 /// How often the operator may end by itself because of a perturbation.
 const MOST_ENDS: usize = 5;
 /// Number of writes that a report about a loop names.
 const LAST_WRITES: usize = 6;
-
-/// Starts an operator with a client, in a namespace or in all. The future runs until it is dropped.
-pub(crate) type Program =
-    Arc<dyn Fn(Client, Option<&str>) -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
 /// A rule of the test about the whole state.
 pub(crate) type Invariant = Arc<dyn Fn(&World) -> Result<(), String> + Send + Sync>;
@@ -46,6 +50,10 @@ pub(crate) type Invariant = Arc<dyn Fn(&World) -> Result<(), String> + Send + Sy
 /// What does not change between runs.
 pub(crate) struct Setting {
     pub(crate) program: Program,
+    /// Whether the server calls webhooks of the operator.
+    pub(crate) has_webhooks: bool,
+    /// Whether some histories run two replicas.
+    pub(crate) has_replicas: bool,
     /// The namespace that the operator watches; `None` for all.
     pub(crate) namespace: Option<String>,
     pub(crate) server: ApiServer,
@@ -61,6 +69,8 @@ pub(crate) struct Setting {
 pub(crate) struct Expected {
     pub(crate) steps: Vec<Option<Snapshot>>,
     pub(crate) mask: Mask,
+    /// Fields of Secrets with generated values, which the operator must not replace.
+    pub(crate) generated: BTreeSet<String>,
     /// The oracle that reports a difference.
     pub(crate) oracle: Option<Oracle>,
 }
@@ -72,16 +82,16 @@ pub(crate) struct Outcome {
     pub(crate) moments: Vec<Moment>,
     pub(crate) events: Vec<Event>,
     pub(crate) violations: Vec<Violation>,
+    /// How many hours passed if time ended early, because the operator made too many requests.
+    pub(crate) passed_hours: Option<u32>,
+    /// Names of objects that the operator has written.
+    pub(crate) made: BTreeSet<String>,
+    /// Fields of Secrets whose value the operator has replaced.
+    pub(crate) replaced: BTreeSet<String>,
     /// Perturbations whose request the operator has not made.
     pub(crate) unreached: Vec<Perturbation>,
     /// Why the server rejects a declaration. The run ends there.
     pub(crate) rejected: Option<String>,
-}
-
-/// A running operator.
-struct Process {
-    connection: Connection,
-    task: JoinHandle<Result<(), String>>,
 }
 
 /// Runs a history on a runtime of its own.
@@ -101,9 +111,12 @@ struct Run<'r> {
     expected: &'r Expected,
     network: Network,
     environment: Environment,
+    /// The version that the environment has seen.
+    seen: Option<(u64, u64)>,
     notifications: watch::Receiver<u64>,
-    process: Process,
+    processes: Processes<'r>,
     outcome: Outcome,
+    start: Instant,
     ends: usize,
     /// The declared objects, which the user restores if someone deletes them unseen.
     declared: Vec<(usize, Value)>,
@@ -122,22 +135,25 @@ impl<'r> Run<'r> {
         let wall = Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(24 * 365 * 60);
         let context = context::enter(wall, history.seed);
         let server = setting.server.copy().starting_at(wall);
+        server.bookmark_every(LONGEST_WATCH);
         // Another seed must lead to other uids and resource versions.
         for _ in 0..history.seed % 7 {
             let _ = server.namespace(SEED.trim_end_matches('-'));
         }
         let network = Network::new(server, history.perturbations.clone());
         let notifications = network.server.notifications();
-        let process = Process::start(setting, &network);
+        let processes = Processes::start(setting, &network, history.replicated);
         Self {
             setting,
             history,
             expected,
             environment: Environment::new(setting.behaviors.clone(), history.environment),
+            seen: None,
             notifications,
-            process,
+            processes,
             network,
             outcome: Outcome::default(),
+            start: Instant::now(),
             ends: 0,
             declared: Vec::new(),
             _context: context,
@@ -148,7 +164,9 @@ impl<'r> Run<'r> {
         // The user declares objects when the operator is installed, not while it starts.
         tokio::time::sleep(Duration::from_secs(1)).await;
         for (number, step) in self.history.steps.iter().enumerate() {
-            self.network.traffic().begin_step(number);
+            self.network
+                .traffic()
+                .begin_step(number, self.network.server.version());
             self.take(step).await;
             if self.outcome.rejected.is_some() {
                 break;
@@ -160,7 +178,7 @@ impl<'r> Run<'r> {
                 break;
             }
         }
-        self.process.stop();
+        self.processes.stop();
         self.judge_run();
         let accepted = &self.setting.accepted;
         let is_reported = |violation: &Violation| !accepted.contains(&violation.oracle);
@@ -169,6 +187,8 @@ impl<'r> Run<'r> {
         self.outcome.moments = std::mem::take(&mut traffic.moments);
         self.outcome.events = std::mem::take(&mut traffic.timeline.events);
         self.outcome.unreached = std::mem::take(&mut traffic.waiting);
+        self.outcome.made = std::mem::take(&mut traffic.made);
+        self.outcome.replaced = std::mem::take(&mut traffic.secrets.replaced);
         drop(traffic);
         self.outcome
     }
@@ -188,14 +208,40 @@ impl<'r> Run<'r> {
                     .undeclare_in_foreground(&declarations[*number].name)
                     .await;
             }
+            Step::PassUntil(hour) => return self.pass_until(*hour).await,
             Step::FailEnvironment => {
                 self.environment.fail();
+                self.seen = None;
                 let text = "the environment fails from now on".to_owned();
                 return self.network.traffic().timeline.note(Actor::Environment, text);
             }
         };
         self.declared.push((number, object));
         self.declare().await;
+    }
+
+    /// Lets time pass, or ends early if the operator makes too many requests meanwhile. The end is a time
+    /// since the start, so that histories can be compared that took longer before.
+    async fn pass_until(&mut self, hour: u32) {
+        let text = format!("time passes until hour {hour}");
+        self.network.traffic().timeline.note(Actor::Environment, text);
+        let until = self.start + HOUR * hour;
+        let first = self.network.traffic().moments.len();
+        let mut version = self.network.version();
+        while Instant::now() < until {
+            self.step_environment().await;
+            if self.network.version() != version {
+                version = self.network.version();
+                self.check_invariants();
+            }
+            if self.network.traffic().moments.len() - first > MOST_PASSING_REQUESTS {
+                let passed = self.start.elapsed().as_secs() / HOUR.as_secs();
+                self.outcome.passed_hours = Some(u32::try_from(passed).unwrap_or(hour));
+                return;
+            }
+            self.network.server.forget_requests();
+            self.wait(until).await;
+        }
     }
 
     /// Applies all declared objects.
@@ -217,7 +263,7 @@ impl<'r> Run<'r> {
         let first = self.network.traffic().moments.len();
         let mut idle_from = first;
         loop {
-            self.environment.step(&self.network).await;
+            self.step_environment().await;
             self.restore_declared().await;
             let count = self.network.traffic().moments.len();
             if self.network.version() != version {
@@ -246,44 +292,67 @@ impl<'r> Run<'r> {
         }
     }
 
+    /// Lets the environment act if something has changed since it looked, or if it has planned to.
+    async fn step_environment(&mut self) {
+        let (now, version) = (Instant::now(), self.network.version());
+        let due = [self.environment.next_due(), self.network.server.next_collection()];
+        let is_due = due.into_iter().flatten().any(|due| due <= now);
+        if is_due || self.seen != Some(version) {
+            self.seen = Some(version);
+            self.environment.step(&self.network).await;
+        }
+    }
+
     /// Waits until something happens.
     async fn wait(&mut self, until: Instant) {
-        let due = [self.environment.next_due(), self.network.server.next_collection()];
+        let due = [
+            self.environment.next_due(),
+            self.network.server.next_collection(),
+            self.processes.next_start(),
+        ];
         let until = due.into_iter().flatten().fold(until, Instant::min);
         let crashed = Arc::clone(&self.network.crashed);
         tokio::select! {
             biased;
-            () = crashed.notified() => self.restart(RESTART).await,
-            ended = &mut self.process.task => self.note_end(ended.ok()).await,
+            () = crashed.notified() => self.replace_dead().await,
+            (actor, ended) = self.processes.ended() => self.note_end(actor, ended).await,
             _ = self.notifications.changed() => {}
             () = tokio::time::sleep_until(until) => {}
         }
+        self.processes.start_due();
     }
 
+    /// Replaces the processes that have crashed.
+    async fn replace_dead(&mut self) {
+        match self.history.replicated {
+            true => self.processes.replace_dead(REPLACEMENT),
+            false => self.restart(RESTART).await,
+        }
+    }
+
+    /// Starts the only process again. Nothing else happens meanwhile.
     async fn restart(&mut self, pause: Duration) {
-        self.process.stop();
+        self.processes.replace_dead(pause);
         tokio::time::sleep(pause).await;
-        let started = "the operator starts again".to_owned();
-        self.network.traffic().timeline.note(Actor::Operator, started);
-        self.process = Process::start(self.setting, &self.network);
+        self.processes.start_due();
     }
 
-    async fn note_end(&mut self, ended: Option<Result<(), String>>) {
+    async fn note_end(&mut self, actor: Actor, ended: Ended) {
         let why = match ended {
             Some(Ok(())) => "without an error".to_owned(),
             Some(Err(error)) => format!("with an error: {error}"),
             None => "with a panic".to_owned(),
         };
         let text = format!("the operator ends {why}");
-        self.network
-            .traffic()
-            .timeline
-            .note(Actor::Operator, text.clone());
+        self.network.traffic().timeline.note(actor, text.clone());
         self.ends += 1;
         if self.history.perturbations.is_empty() || self.ends > MOST_ENDS {
             self.outcome.violations.push(Violation::new(Oracle::End, text));
         }
-        self.restart(10 * RESTART).await;
+        match self.history.replicated {
+            true => self.processes.replace_dead(10 * RESTART),
+            false => self.restart(10 * RESTART).await,
+        }
     }
 
     /// Declares objects again that were deleted unseen.
@@ -381,7 +450,9 @@ impl<'r> Run<'r> {
     fn judge_run(&mut self) {
         let violations = &mut self.outcome.violations;
         let mut traffic = self.network.traffic();
-        violations.append(&mut traffic.losses);
+        violations.append(&mut traffic.violations);
+        let replaced = traffic.secrets.replaced.intersection(&self.expected.generated);
+        violations.extend(replaced.map(|field| replaced_secret(field)));
         if self.history.is_plain()
             && let Some((write, why)) = traffic.invalid.first_key_value()
         {
@@ -401,22 +472,5 @@ impl<'r> Run<'r> {
             let message = format!("the role lacks a permission: {missing}\n    {}", missing.marker());
             violations.push(Violation::new(Oracle::Role, message));
         }
-    }
-}
-
-impl Process {
-    fn start(setting: &Setting, network: &Network) -> Self {
-        let connection = network.connect();
-        context::connect(&connection);
-        let task = tokio::spawn((setting.program)(
-            connection.client(),
-            setting.namespace.as_deref(),
-        ));
-        Self { connection, task }
-    }
-
-    fn stop(&self) {
-        self.connection.kill();
-        self.task.abort();
     }
 }

@@ -1,15 +1,14 @@
 //! The builder of simulations.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::client::Body;
 use kube::{Client, Resource};
-use rbuilder_testing::fake::ApiServer;
+use rbuilder_testing::fake::{ApiServer, WebhookHandler, Webhooks};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -19,28 +18,18 @@ use crate::environment::{self, Behavior, World};
 use crate::history::VARIABLE;
 use crate::identity::Identity;
 use crate::kept;
+use crate::operator::{self, Operator, ProcessSettings, Program, Started};
 use crate::oracle::Oracle;
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use crate::record::Record;
 use crate::report::Report;
-use crate::run::{Invariant, Program, Setting};
+use crate::run::{Invariant, Setting};
 use crate::search::Search;
 use crate::settings::{Budget, Limit, Settings};
 use crate::world::{GIVEN, ObjectName};
 
 /// Number of histories by default.
 const HISTORIES: usize = 120;
-
-/// A library that runs operators. Implemented by `rbuilder::Manager`.
-pub trait Operator: Sized + 'static {
-    /// Runs the operator until the future is dropped. `register` adds its controllers. With `namespace`,
-    /// it only watches that namespace.
-    fn run(
-        client: Client,
-        namespace: Option<&str>,
-        register: impl FnOnce(Self) -> Self + Send + 'static,
-    ) -> BoxFuture<'static, Result<(), String>>;
-}
 
 /// A simulation of an operator. See [the crate](crate).
 pub struct Simulation {
@@ -52,6 +41,9 @@ pub struct Simulation {
     invariants: Vec<Invariant>,
     namespace: Option<String>,
     accepted: Vec<Oracle>,
+    replicas: usize,
+    /// The file with webhook configurations.
+    webhooks: Option<PathBuf>,
     limit: Limit,
 }
 
@@ -68,11 +60,9 @@ impl Simulation {
     /// Creates a simulation of the controllers that a function registers.
     #[must_use]
     pub fn new<O: Operator>(register: impl Fn(O) -> O + Send + Sync + 'static) -> Self {
-        let register = Arc::new(register);
-        Self::of_program(Arc::new(move |client, namespace| {
-            let register = Arc::clone(&register);
-            O::run(client, namespace, move |operator| register(operator))
-        }))
+        let mut simulation = Self::of_program(operator::program(register));
+        simulation.replicas = 2;
+        simulation
     }
 
     /// Creates a simulation of any program that uses a [`kube::Client`], such as one with `Controller` of
@@ -83,10 +73,13 @@ impl Simulation {
     ) -> Self {
         Self::of_program(Arc::new(move |client, _| {
             let running = program(client);
-            Box::pin(async move {
-                running.await;
-                Ok(())
-            })
+            Started {
+                running: Box::pin(async move {
+                    running.await;
+                    Ok(())
+                }),
+                webhooks: None,
+            }
         }))
     }
 
@@ -100,6 +93,8 @@ impl Simulation {
             invariants: Vec::new(),
             namespace: None,
             accepted: Vec::new(),
+            replicas: 1,
+            webhooks: None,
             limit: Limit::Histories(HISTORIES),
         }
     }
@@ -120,6 +115,19 @@ impl Simulation {
         if roles.exists() {
             self.server = self.server.role_from(roles);
         }
+        self
+    }
+
+    /// Installs webhook configurations from a file or folder, such as `config/webhook/manifests.yaml`. The
+    /// function of [`new`](Self::new) must register the webhooks, too. The server calls them as long as a
+    /// process runs, and without one the failure policies decide. Conversion webhooks that the function
+    /// registers are called in any case. Has no effect with [`of_client`](Self::of_client).
+    ///
+    /// # Panics
+    /// [`run`](Self::run) panics if the configurations cannot be read.
+    #[must_use]
+    pub fn webhooks(mut self, path: impl Into<PathBuf>) -> Self {
+        self.webhooks = Some(path.into());
         self
     }
 
@@ -207,6 +215,18 @@ impl Simulation {
         self
     }
 
+    /// Sets whether some histories run two replicas of the operator, which elect a leader: 1 or 2. The
+    /// leader dies, or cannot reach the server for longer than its lease lasts, and the other replica
+    /// takes over.
+    ///
+    /// Defaults to 2 with [`new`](Self::new) if the role permits leases, and to 1 with
+    /// [`of_client`](Self::of_client), whose programs must elect a leader by themselves.
+    #[must_use]
+    pub fn replicas(mut self, count: usize) -> Self {
+        self.replicas = count;
+        self
+    }
+
     /// Does not report violations of an oracle, such as [`Oracle::Path`] for an operator that leaves an
     /// object when its name in the spec changes.
     #[must_use]
@@ -288,6 +308,9 @@ impl Simulation {
                 None => search.search(kept),
             }
         });
+        if !report.timeline.is_empty() {
+            progress::print(&format!("simulation {}: {report}\n", identity.name));
+        }
         report.kept_file = identity.kept_file().to_string_lossy().replace('\\', "/");
         if let Some(folder) = settings.reports {
             let record = Record::new(identity, declared, limit, &report);
@@ -318,9 +341,13 @@ impl Simulation {
                 ),
             }
         }
+        let server = with_namespaces(self.server, &declarations);
+        let has_webhooks = install_webhooks(&server, &self.program, self.webhooks.as_deref());
         Setting {
-            server: with_namespaces(self.server, &declarations),
+            has_replicas: self.replicas > 1 && may_elect(&server),
+            server,
             declarations,
+            has_webhooks,
             program: self.program,
             namespace: self.namespace,
             accepted: self.accepted,
@@ -372,10 +399,12 @@ fn declaration(server: &ApiServer, mut object: Value) -> Declaration {
         namespace,
         name,
     };
+    let schema = server.schema_of(&name.group, &name.plural, &name.version);
     Declaration {
         object,
         name,
         alternatives: Vec::new(),
+        schema: schema.unwrap_or_default(),
     }
 }
 
@@ -398,9 +427,71 @@ fn with_namespaces(server: ApiServer, declarations: &[Declaration]) -> ApiServer
     })
 }
 
+/// Webhooks of a process that does not run.
+struct Taken(Option<WebhookHandler>);
+
+impl Webhooks for Taken {
+    fn take_webhooks(&mut self) -> WebhookHandler {
+        self.0.take().expect("webhooks are installed once")
+    }
+}
+
+/// Installs webhook configurations, and the conversions that an operator registers. Each run of the
+/// operator brings its own webhooks later. Returns whether there are any.
+#[track_caller]
+fn install_webhooks(server: &ApiServer, program: &Program, configurations: Option<&Path>) -> bool {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = runtime.expect("a runtime without drivers needs nothing from the system");
+    // Clients start tasks.
+    let _entered = runtime.enter();
+    let started = program(server.client(), &ProcessSettings::default());
+    let Some(handler) = started.webhooks else {
+        return false;
+    };
+    let converts = handler.converts();
+    let mut operator = Taken(Some(handler));
+    match configurations {
+        Some(path) => {
+            if let Err(error) = server.install_webhooks(path, &mut operator) {
+                panic!("cannot install the webhooks: {error}");
+            }
+        }
+        None if converts => server.install_conversions(&mut operator),
+        None => return false,
+    }
+    server.serve_webhooks(None);
+    true
+}
+
+/// Returns whether the operator may use the lease of leader election.
+fn may_elect(server: &ApiServer) -> bool {
+    let review = serde_json::json!({
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": { "resourceAttributes": {
+            "group": "coordination.k8s.io", "resource": "leases", "verb": "create", "namespace": "default",
+        } },
+    });
+    let request = http::Request::post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
+        .header(http::header::CONTENT_TYPE, "application/json")
+        .body(Body::from(review.to_string().into_bytes()));
+    let request = request.expect("the path is a URI");
+    // The server answers without waiting for anything.
+    let Some(Ok(response)) = futures::FutureExt::now_or_never(server.copy().call(request, false)) else {
+        return false;
+    };
+    let body = futures::FutureExt::now_or_never(http_body_util::BodyExt::collect(response.into_body()));
+    let Some(Ok(body)) = body else { return false };
+    let review: Value = serde_json::from_slice(&body.to_bytes()).unwrap_or_default();
+    review["status"]["allowed"] == true
+}
+
 impl Setting {
-    /// Returns whether the server rejects a variant of a declaration.
+    /// Returns whether the server rejects a variant of a declaration. Webhooks decide only in a run.
     pub(crate) fn is_rejected(&self, number: usize, changes: &BTreeMap<String, Value>) -> bool {
+        if self.has_webhooks {
+            return false;
+        }
         let declaration = &self.declarations[number];
         let request = declaration.apply(&declaration.with(changes), "&dryRun=All");
         let request = request.map(|body| Body::from(body.into_bytes()));

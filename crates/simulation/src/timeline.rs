@@ -12,6 +12,8 @@ pub enum Actor {
     User,
     /// The operator under test.
     Operator,
+    /// The second replica of the operator.
+    Replica,
     /// What the operator depends on, such as the controller of Deployments.
     Environment,
     /// Someone else who changes objects.
@@ -27,6 +29,7 @@ impl Actor {
         match self {
             Self::User => "user",
             Self::Operator => "operator",
+            Self::Replica => "operator 2",
             Self::Environment => "environment",
             Self::Other => "other actor",
             Self::Fault => "fault",

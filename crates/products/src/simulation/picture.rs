@@ -101,7 +101,7 @@ fn lanes(events: &[Event]) -> Vec<&str> {
 pub(super) fn class(actor: &str) -> &'static str {
     match actor {
         "user" => "user",
-        "operator" => "operator",
+        "operator" | "operator 2" => "operator",
         API_SERVER | EXTERNAL => "server",
         "environment" => "environment",
         FAULT => "fault",

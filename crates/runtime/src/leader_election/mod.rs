@@ -293,7 +293,7 @@ impl Elector {
             leases,
             observed: None,
             fence,
-            wall_clock: Timestamp::now,
+            wall_clock: crate::clock::now,
         }
     }
 

@@ -365,8 +365,7 @@ where
     }
 
     async fn read_event(&mut self, mut watch: OpenWatch<K>) -> Result<(), WatchError> {
-        let longest = Duration::from_secs(WATCH_SECONDS.into()) + WATCH_MARGIN;
-        match timeout(longest, watch.events.next()).await {
+        match timeout(longest_watch(), watch.events.next()).await {
             Ok(Some(Ok(event))) => self.handle_event(watch, event),
             Ok(Some(Err(error))) => self.handle_read_error(watch, error),
             Ok(None) | Err(_) => self.handle_end(watch),
@@ -478,6 +477,16 @@ where
             send_initial_events: false,
         }
     }
+}
+
+/// Returns how long a watch stays open without an event before its connection counts as lost.
+fn longest_watch() -> Duration {
+    // A simulation lets months pass, and its server ends watches once a day.
+    #[cfg(feature = "simulation")]
+    if rbuilder_simulation::now().is_some() {
+        return rbuilder_simulation::LONGEST_WATCH + WATCH_MARGIN;
+    }
+    Duration::from_secs(WATCH_SECONDS.into()) + WATCH_MARGIN
 }
 
 impl<K> OpenWatch<K> {

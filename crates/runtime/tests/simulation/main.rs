@@ -1,5 +1,8 @@
 //! Simulations of small operators.
 
+mod replicas;
+mod webhooks;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

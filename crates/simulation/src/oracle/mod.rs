@@ -5,7 +5,7 @@ mod truth;
 
 use std::fmt;
 
-pub(crate) use data::{lost_claim, repeated_secret};
+pub(crate) use data::{Secrets, lost_claim, repeated_secret, replaced_secret};
 pub(crate) use truth::{Claims, false_claims};
 
 /// What a failure violates.
@@ -22,7 +22,7 @@ pub enum Oracle {
     /// A deleted object, or something that the operator has made for it, remains.
     Deletion,
     /// A PersistentVolumeClaim is deleted while its owner lives, or a Secret is deleted and made again
-    /// with other values.
+    /// with other values, or a generated value in it is replaced.
     Data,
     /// A status claims that the object is ready, but it is not.
     Truth,
@@ -36,6 +36,8 @@ pub enum Oracle {
     Role,
     /// An invariant of the test is violated.
     Invariant,
+    /// A process writes after another replica has taken its lease.
+    Leader,
     /// Two runs of the same history differ.
     Determinism,
 }
@@ -56,6 +58,7 @@ impl Oracle {
             Self::Invalid => "invalid",
             Self::Role => "role",
             Self::Invariant => "invariant",
+            Self::Leader => "leader",
             Self::Determinism => "determinism",
         }
     }

@@ -99,10 +99,18 @@ pub(crate) fn false_claims(objects: &[StoredObject]) -> Vec<Violation> {
     violations
 }
 
-/// Returns a workload that an object owns and that is not ready.
+/// Returns a workload that an object owns and that is not ready, or a Job that has failed.
 fn unready_child<'o>(stored: &StoredObject, objects: &'o [StoredObject]) -> Option<&'o StoredObject> {
     let mut family = descendants(stored, objects).into_iter();
-    family.find(|child| is_workload(child) && !is_ready(child))
+    family.find(|child| is_workload(child) && !is_ready(child) || has_failed(child))
+}
+
+/// Returns whether an object is a Job that has failed. One that runs says nothing about its owner.
+fn has_failed(stored: &StoredObject) -> bool {
+    let conditions = stored.value()["status"]["conditions"].as_array();
+    let is_failed =
+        |condition: &serde_json::Value| condition["type"] == "Failed" && condition["status"] == "True";
+    stored.group == "batch" && stored.resource == "jobs" && conditions.into_iter().flatten().any(is_failed)
 }
 
 fn generation(stored: &StoredObject) -> i64 {

@@ -1,6 +1,7 @@
 //! Access to the stored state for programs that drive the server step by step, such as a simulation.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -8,7 +9,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::failure::Failure;
+use super::kinds::ResourceId;
 use super::server::{ApiServer, ResponseBody, Shared, json_response};
+use super::store::Past;
+use super::webhooks::WebhookHandler;
 
 /// An object that the server stores.
 #[derive(Clone, Debug)]
@@ -97,6 +101,17 @@ impl ApiServer {
         Some((found.id.plural.clone(), found.namespaced))
     }
 
+    /// Returns the schema of a version of a kind from a CRD, as JSON.
+    #[must_use]
+    pub fn schema_of(&self, group: &str, plural: &str, version: &str) -> Option<Value> {
+        let state = self.shared().state();
+        let key = (String::new(), format!("{plural}.{group}"));
+        let crd = state.get(&ResourceId::crds(), &key)?;
+        let mut versions = crd["spec"]["versions"].as_array()?.iter();
+        let found = versions.find(|found| found["name"] == version)?;
+        found.pointer("/schema/openAPIV3Schema").cloned()
+    }
+
     /// Returns when the garbage collector takes its next step, if any is planned.
     #[must_use]
     pub fn next_collection(&self) -> Option<Instant> {
@@ -107,7 +122,25 @@ impl ApiServer {
     /// objects of this version and then receive later changes. `None` restores the normal
     /// behaviour.
     pub fn serve_past(&self, version: Option<u64>) {
-        self.shared().state().past = version;
+        self.shared().state().past = version.map(|version| Past { version, kind: None });
+    }
+
+    /// Does the same for a single kind, such as `deployments` of the group `apps`, until
+    /// [`serve_past`](Self::serve_past) is called.
+    pub fn serve_past_of(&self, group: &str, plural: &str, version: u64) {
+        let kind = Some(ResourceId::new(group, plural));
+        self.shared().state().past = Some(Past { version, kind });
+    }
+
+    /// Sets how often watches receive a bookmark. Defaults to a minute.
+    pub fn bookmark_every(&self, interval: Duration) {
+        self.shared().state().bookmark_interval = interval;
+    }
+
+    /// Calls these webhooks from now on, in place of those that were installed. `None` calls none; then
+    /// objects that need a conversion cannot be read. The conversion of CRDs stays as it is.
+    pub fn serve_webhooks(&self, webhooks: Option<WebhookHandler>) {
+        self.shared().state().webhooks = webhooks;
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -13,6 +14,7 @@ use super::fault::Fault;
 use super::kinds::{Definition, ResourceId};
 use super::request::Request;
 use super::roles::Roles;
+use super::watch::BOOKMARK_INTERVAL;
 use super::webhooks::WebhookHandler;
 
 /// Namespace and name of an object. The namespace is empty for cluster-scoped kinds.
@@ -34,6 +36,14 @@ pub(super) struct Change {
     pub(super) object: Arc<Value>,
 }
 
+/// A past state with which watches from any version start, as on a server with a stale watch cache.
+#[derive(Clone, Debug)]
+pub(super) struct Past {
+    pub(super) version: u64,
+    /// The only kind that is behind; `None` for all kinds.
+    pub(super) kind: Option<ResourceId>,
+}
+
 /// The server's state. Guarded by a single lock.
 #[derive(Debug)]
 pub(super) struct State {
@@ -52,9 +62,11 @@ pub(super) struct State {
     pub(super) collector: Option<Collector>,
     /// If set, watches that accept any version start with the objects of this version instead of
     /// the latest.
-    pub(super) past: Option<u64>,
+    pub(super) past: Option<Past>,
     /// Calls webhooks. If unset, no webhooks are called.
     pub(super) webhooks: Option<WebhookHandler>,
+    /// How often watches receive a bookmark.
+    pub(super) bookmark_interval: Duration,
     /// Whether lists and watches apply the shard selector; `None` if the test has not set it.
     pub(super) sharding: Option<bool>,
     names: u64,
@@ -138,6 +150,7 @@ impl State {
             collector: None,
             past: None,
             webhooks: None,
+            bookmark_interval: BOOKMARK_INTERVAL,
             sharding: None,
             names: 0,
             clock: Clock {
@@ -179,6 +192,7 @@ impl State {
             collector: self.collector.is_some().then(Collector::default),
             past: None,
             webhooks: self.webhooks.clone(),
+            bookmark_interval: self.bookmark_interval,
             sharding: self.sharding,
             names: self.names,
             clock: Clock {

@@ -14,13 +14,13 @@ use super::Shared;
 use super::failure::Failure;
 use super::kinds::ResourceId;
 use super::selectors::Selector;
-use super::store::{Change, Key, State};
+use super::store::{Change, Key, Past, State};
 use super::view::View;
 use super::webhooks::Reviews;
 use super::write::Writer;
 
-/// Interval of bookmarks, if the watch allows them.
-const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+/// Interval of bookmarks by default, if the watch allows them.
+pub(super) const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 /// Default timeout of a watch. kube-apiserver uses 30 to 60 minutes.
 const TIMEOUT: Duration = Duration::from_secs(1800);
 
@@ -74,7 +74,7 @@ impl Watch {
             version: state.version(),
             epoch: state.epoch,
             bookmarks: request.is_set("allowWatchBookmarks"),
-            next_bookmark: now + BOOKMARK_INTERVAL,
+            next_bookmark: now + state.bookmark_interval,
             end: now + timeout.map_or(TIMEOUT, Duration::from_secs),
             lines: VecDeque::new(),
             ended: false,
@@ -91,7 +91,9 @@ impl Watch {
         let initial = request.is_set("sendInitialEvents");
         if from == 0 || initial {
             let id = self.id.clone();
-            match state.past.filter(|past| *past >= from) {
+            let past = state.past.as_ref().filter(|past| past.version >= from);
+            let is_behind = |past: &&Past| past.kind.as_ref().is_none_or(|kind| *kind == id);
+            match past.filter(is_behind).map(|past| past.version) {
                 Some(past) => {
                     self.version = past;
                     self.add_existing(state.at(&id, past)?.iter(), writer)?;
@@ -225,7 +227,7 @@ impl Watch {
             // Wake up to collect changes, which runs the collector.
             () = sleep_until(next_collection.unwrap_or(self.end)), if next_collection.is_some() => {}
             () = sleep_until(next_bookmark), if next_bookmark < self.end => {
-                self.next_bookmark += BOOKMARK_INTERVAL;
+                self.next_bookmark += self.shared.state().bookmark_interval;
                 let object = self.view.bookmark(&self.kind, self.version, false);
                 self.lines.push_back(line("BOOKMARK", &object));
             }

@@ -48,6 +48,12 @@ impl WebhookHandler {
         self
     }
 
+    /// Returns whether the operator converts objects of a CRD.
+    #[must_use]
+    pub fn converts(&self) -> bool {
+        !self.converted_crds.is_empty()
+    }
+
     pub(in crate::fake) fn converted_crds(&self) -> &[String] {
         &self.converted_crds
     }

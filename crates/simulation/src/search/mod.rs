@@ -4,18 +4,16 @@
 //! states it settles. Each later run disturbs one of these requests or declares something else, and
 //! must settle in the same states. The last runs disturb two requests.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod bases;
+
+use std::collections::BTreeSet;
 
 use rbuilder_testing::Random;
-use serde_json::Value;
 
-use crate::coverage::{
-    BREAKING_ENVIRONMENT, FAILING_ENVIRONMENT, FOREGROUND, OTHER_DECLARATION, OTHER_ORDER, SLOW_ENVIRONMENT,
-};
-use crate::history::{History, Pace, Perturbation, Step};
+use crate::history::{History, Perturbation, Step};
 use crate::kept::{Kept, KeptOutcome};
 use crate::oracle::{Oracle, Violation};
-use crate::placement::{changing, crashes, neighbours, perturbations, replacements};
+use crate::placement::{changing, crashes, handovers, late, neighbours, perturbations, replacements};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::run::{Expected, Outcome, Setting, run};
@@ -25,8 +23,6 @@ use crate::world::{Snapshot, compare, mask_of};
 
 /// Failures after which the search ends.
 const MOST_FAILURES: usize = 3;
-/// The largest number of variants of a declaration.
-const MOST_VARIANTS: usize = 24;
 
 /// A history in which the operator is wrong.
 #[derive(Clone, Debug)]
@@ -56,6 +52,21 @@ struct Base {
     history: History,
     outcome: Outcome,
     expected: Expected,
+}
+
+impl Base {
+    /// Returns what disturbs a history with two replicas, or one in which time passes.
+    fn disturbances(&self) -> Vec<Perturbation> {
+        if self.history.replicated {
+            return handovers(&changing(&self.outcome.moments, 0));
+        }
+        let passing = self
+            .history
+            .steps
+            .iter()
+            .position(|step| matches!(step, Step::PassUntil(_)));
+        late(&changing(&self.outcome.moments, passing.unwrap_or(0)))
+    }
 }
 
 impl<'s> Search<'s> {
@@ -93,6 +104,7 @@ impl<'s> Search<'s> {
         self.orders(&base);
         let crashes = crashes(&changing(&base.outcome.moments, 0));
         self.disturb_each(&base, &crashes);
+        let extra = [self.replicas(&base), self.months(&base)];
         let mut bases = self.variants(&base);
         bases.insert(0, base);
         for base in &bases[1..] {
@@ -102,7 +114,11 @@ impl<'s> Search<'s> {
         let singles = bases
             .iter()
             .map(|base| perturbations(&base.history.steps, &base.outcome, &declared));
-        let singles: Vec<Vec<Perturbation>> = singles.collect();
+        let mut singles: Vec<Vec<Perturbation>> = singles.collect();
+        for base in extra.into_iter().flatten() {
+            singles.insert(1, base.disturbances());
+            bases.insert(1, base);
+        }
         let mut queues: Vec<_> = singles.iter().map(|singles| singles.iter()).collect();
         for pair in replacements(&bases[0].outcome, &declared) {
             if !self.is_done() {
@@ -161,8 +177,26 @@ impl<'s> Search<'s> {
         };
         let expected = self.expect(&base, history);
         let outcome = self.run(history, &expected);
-        self.report(history, &expected, &outcome);
+        if !self.report(history, &expected, &outcome) {
+            self.found.timeline = outcome.events;
+        }
         self.found
+    }
+
+    /// Returns the state after time has passed in a history without its perturbations. `None` if no time
+    /// passes, or if it ends early.
+    fn state_after_time(&mut self, history: &History) -> Option<(usize, Snapshot)> {
+        let number = history
+            .steps
+            .iter()
+            .position(|step| matches!(step, Step::PassUntil(_)))?;
+        let undisturbed = History {
+            perturbations: Vec::new(),
+            ..history.clone()
+        };
+        let outcome = self.run(&undisturbed, &Expected::default());
+        let state = outcome.settled.get(number)?.clone();
+        outcome.passed_hours.is_none().then_some((number, state))
     }
 
     /// Returns the states in which a given history must settle.
@@ -186,9 +220,14 @@ impl<'s> Search<'s> {
                     let alone = self.run(&fresh, &Expected::default());
                     alone.settled.get(count - 1).cloned()
                 }
-                Step::Delete(_) | Step::DeleteForeground(_) | Step::FailEnvironment => None,
+                Step::Delete(_) | Step::DeleteForeground(_) | Step::FailEnvironment | Step::PassUntil(_) => {
+                    None
+                }
             };
             expected.steps.push(state);
+        }
+        if let Some((number, state)) = self.state_after_time(history) {
+            expected.steps[number] = Some(state);
         }
         if let Some(last) = expected.steps.last_mut().filter(|last| last.is_none()) {
             *last = base.expected.steps.last().cloned().flatten();
@@ -261,164 +300,17 @@ impl<'s> Search<'s> {
         }
         self.found.masked = expected.mask.iter().cloned().collect();
         expected.steps = outcome.settled.iter().cloned().map(Some).collect();
+        let is_secret = |field: &&String| field.starts_with("secrets ") && field.contains(" .data.");
+        let generated = expected.mask.iter().filter(is_secret);
+        expected.generated = generated
+            .filter(|field| !outcome.replaced.contains(*field))
+            .cloned()
+            .collect();
         Some(Base {
             history,
             outcome,
             expected,
         })
-    }
-
-    /// Lets the environment be slow, and fail.
-    fn paces(&mut self, base: &Base) {
-        let slow = History {
-            environment: Pace::Slow,
-            ..base.history.clone()
-        };
-        self.try_kind(SLOW_ENVIRONMENT, &slow, &base.expected);
-        let failing = History {
-            environment: Pace::Failing,
-            ..base.history.clone()
-        };
-        let mut expected = base.expected.clone();
-        let last = expected.steps.len() - 1;
-        expected.steps[..last].fill(None);
-        self.try_kind(FAILING_ENVIRONMENT, &failing, &expected);
-        let count = self.setting.declarations.len();
-        let mut breaking = base.history.clone();
-        breaking.steps.insert(count, Step::FailEnvironment);
-        expected.steps.insert(count, None);
-        self.try_kind(BREAKING_ENVIRONMENT, &breaking, &expected);
-    }
-
-    /// Deletes all objects in the foreground.
-    fn foreground(&mut self, base: &Base) {
-        let mut history = base.history.clone();
-        for step in &mut history.steps {
-            if let Step::Delete(number) = step {
-                *step = Step::DeleteForeground(*number);
-            }
-        }
-        self.try_kind(FOREGROUND, &history, &base.expected);
-    }
-
-    /// Declares several objects in the opposite order.
-    fn orders(&mut self, base: &Base) {
-        let count = self.setting.declarations.len();
-        if count < 2 {
-            return;
-        }
-        let mut history = base.history.clone();
-        history.steps[..count].reverse();
-        let mut expected = base.expected.clone();
-        let last = expected.steps.len() - 1;
-        for (number, state) in expected.steps.iter_mut().enumerate() {
-            if number != count - 1 && number != last {
-                *state = None;
-            }
-        }
-        self.try_kind(OTHER_ORDER, &history, &expected);
-    }
-
-    /// Declares variants, from nothing and instead of the declaration. Returns the histories that change
-    /// a declaration.
-    fn variants(&mut self, base: &Base) -> Vec<Base> {
-        let mut bases = Vec::new();
-        let count = self.setting.declarations.len();
-        for number in 0..count {
-            let declaration = &self.setting.declarations[number];
-            let variants = declaration.variants().into_iter().take(MOST_VARIANTS);
-            for changes in variants.collect::<Vec<_>>() {
-                if self.is_done() || self.budget.is_half_spent(self.found.histories) {
-                    return bases;
-                }
-                if self.setting.is_rejected(number, &changes) {
-                    continue;
-                }
-                bases.extend(self.variant(base, number, changes));
-            }
-        }
-        bases
-    }
-
-    fn variant(&mut self, base: &Base, number: usize, changes: BTreeMap<String, Value>) -> Option<Base> {
-        let count = self.setting.declarations.len();
-        let mut fresh = base.history.clone();
-        fresh.steps[number] = Step::ApplyWith(number, changes.clone());
-        let mut steps = vec![None; fresh.steps.len() - 1];
-        steps.push(base.expected.steps.last().cloned().flatten());
-        let mut expected = Expected {
-            steps,
-            mask: base.expected.mask.clone(),
-            oracle: Some(Oracle::Path),
-        };
-        let alone = self.run(&fresh, &expected);
-        self.found.coverage.note(OTHER_DECLARATION);
-        if self.report(&fresh, &expected, &alone) || alone.rejected.is_some() {
-            return None;
-        }
-        let target = alone.settled[count - 1].clone();
-        self.note_unused(base, number, &changes, &target);
-        let mut path = base.history.clone();
-        path.steps.insert(count, Step::ApplyWith(number, changes));
-        path.steps.insert(count + 1, Step::Apply(number));
-        expected.steps = base.expected.steps.clone();
-        expected.steps.insert(count, Some(target));
-        expected
-            .steps
-            .insert(count + 1, base.expected.steps[count - 1].clone());
-        let mut outcome = self.run(&path, &expected);
-        if outcome.rejected.is_some() {
-            // The server rejects the way back, such as to a smaller volume.
-            path.steps.remove(count + 1);
-            expected.steps.remove(count + 1);
-            outcome = self.run(&path, &expected);
-        }
-        // Where the end may depend on the way, a perturbation may change it.
-        let depends_on_path = self.setting.accepted.contains(&Oracle::Path);
-        if self.report(&path, &expected, &outcome) || outcome.rejected.is_some() || depends_on_path {
-            return None;
-        }
-        expected.oracle = None;
-        Some(Base {
-            history: path,
-            outcome,
-            expected,
-        })
-    }
-
-    /// Notes a field that changes nothing but the object itself.
-    fn note_unused(
-        &mut self,
-        base: &Base,
-        number: usize,
-        changes: &BTreeMap<String, Value>,
-        state: &Snapshot,
-    ) {
-        let own = self.setting.declarations[number].name.to_string();
-        let without = |state: &Snapshot| {
-            let mut state = state.clone();
-            if let Some(object) = state.0.get_mut(&own).and_then(Value::as_object_mut) {
-                object.remove("spec");
-            }
-            state
-        };
-        let count = self.setting.declarations.len();
-        let before = base.expected.steps[count - 1].clone().unwrap_or_default();
-        // The removal of a field with its default changes nothing at all.
-        let spec_of = |state: &Snapshot| state.0.get(&own).map(|object| object["spec"].clone());
-        if spec_of(&before) == spec_of(state) {
-            return;
-        }
-        let is_unused = compare(&without(&before), &without(state), &base.expected.mask).is_empty();
-        for pointer in changes.keys() {
-            let field = format!("{own} {pointer}");
-            let is_known = self.found.unused_fields.contains(&field);
-            match is_unused {
-                true if !is_known => self.found.unused_fields.push(field),
-                false => self.found.unused_fields.retain(|known| known != &field),
-                true => {}
-            }
-        }
     }
 
     fn disturb(&mut self, base: &Base, perturbations: Vec<Perturbation>) {

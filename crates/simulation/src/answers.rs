@@ -1,0 +1,58 @@
+//! Requests and answers as the simulation changes them.
+
+use std::time::Duration;
+
+use http::Response;
+use http_body_util::{BodyExt, Full};
+use kube::client::Body;
+use rbuilder_testing::fake::{ApiServer, ResponseBody};
+use serde_json::Value;
+
+/// After which time the simulated server ends a watch. A day, although servers do so after minutes:
+/// months pass in some histories, and others end watches on purpose.
+pub const LONGEST_WATCH: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Lets a watch last for [`LONGEST_WATCH`].
+pub(crate) fn without_timeout(mut http: http::Request<Body>) -> http::Request<Body> {
+    let uri = http.uri();
+    let query = uri.query().unwrap_or_default().split('&');
+    let others = query.filter(|parameter| !parameter.starts_with("timeoutSeconds="));
+    let timeout = format!("timeoutSeconds={}", LONGEST_WATCH.as_secs());
+    let query: Vec<&str> = others.chain([timeout.as_str()]).collect();
+    if let Ok(uri) = format!("{}?{}", uri.path(), query.join("&")).parse() {
+        *http.uri_mut() = uri;
+    }
+    http
+}
+
+/// Returns the answer of a server that fails or refuses.
+pub(crate) fn refusal(code: u16) -> Response<ResponseBody> {
+    let message = match code {
+        403 => "the simulation took this permission",
+        _ => "the simulation asked for a failure",
+    };
+    let mut response = ApiServer::refusal(code, message);
+    if code == 429 {
+        let second = http::HeaderValue::from_static("1");
+        response.headers_mut().insert(http::header::RETRY_AFTER, second);
+    }
+    response
+}
+
+/// Reads the message of an answer to an invalid request.
+pub(crate) async fn message_of_invalid(
+    response: Response<ResponseBody>,
+) -> (Response<ResponseBody>, Option<String>) {
+    if !matches!(response.status().as_u16(), 400 | 405 | 413 | 415 | 422) {
+        return (response, None);
+    }
+    let (parts, body) = response.into_parts();
+    let bytes = match body.collect().await {
+        Ok(collected) => collected.to_bytes(),
+        Err(never) => match never {},
+    };
+    let status: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let message = status["message"].as_str().unwrap_or_default().to_owned();
+    let body = Full::new(bytes).boxed_unsync();
+    (Response::from_parts(parts, body), Some(message))
+}

@@ -1,0 +1,256 @@
+//! The processes of the operator: one, or two replicas that elect a leader.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use rbuilder_testing::fake::WebhookHandler;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::context;
+use crate::leases::ProcessId;
+use crate::network::{Connection, Network};
+use crate::operator::{ProcessSettings, Started};
+use crate::run::Setting;
+use crate::timeline::Actor;
+
+/// How a process has ended by itself.
+pub(crate) type Ended = Option<Result<(), String>>;
+
+/// A place in which the operator runs. A process that ends is started there again.
+struct Replica {
+    actor: Actor,
+    connection: Connection,
+    /// `None` while no process runs.
+    task: Option<JoinHandle<Result<(), String>>>,
+    webhooks: Option<WebhookHandler>,
+    /// When the next process starts.
+    start_at: Option<Instant>,
+}
+
+/// The replicas of the operator.
+pub(crate) struct Processes<'r> {
+    setting: &'r Setting,
+    network: Network,
+    replicas: Vec<Replica>,
+    /// The number of processes that were started so far.
+    started: ProcessId,
+    elects_leader: bool,
+}
+
+impl<'r> Processes<'r> {
+    /// Starts one process, or two that elect a leader.
+    pub(crate) fn start(setting: &'r Setting, network: &Network, replicated: bool) -> Self {
+        let actors: &[Actor] = match replicated {
+            true => &[Actor::Operator, Actor::Replica],
+            false => &[Actor::Operator],
+        };
+        let replicas = actors.iter().map(|actor| Replica {
+            actor: *actor,
+            connection: network.connect(0, *actor),
+            task: None,
+            webhooks: None,
+            start_at: None,
+        });
+        let mut processes = Self {
+            setting,
+            network: network.clone(),
+            replicas: replicas.collect(),
+            started: 0,
+            elects_leader: replicated,
+        };
+        for number in 0..processes.replicas.len() {
+            processes.start_one(number);
+        }
+        processes
+    }
+
+    fn start_one(&mut self, number: usize) {
+        let actor = self.replicas[number].actor;
+        let connection = self.network.connect(self.started, actor);
+        self.started += 1;
+        context::connect(&connection);
+        let settings = ProcessSettings {
+            namespace: self.setting.namespace.clone(),
+            elects_leader: self.elects_leader,
+        };
+        let Started { running, webhooks } = (self.setting.program)(connection.client(), &settings);
+        let replica = &mut self.replicas[number];
+        replica.connection = connection;
+        replica.webhooks = webhooks;
+        replica.start_at = None;
+        replica.task = Some(tokio::spawn(running));
+        self.serve_webhooks();
+    }
+
+    /// Lets the server call the webhooks of a process that lives, or of none.
+    fn serve_webhooks(&self) {
+        if !self.setting.has_webhooks {
+            return;
+        }
+        let mut living = self
+            .replicas
+            .iter()
+            .filter(|replica| !replica.connection.is_dead());
+        let handler = living.find_map(|replica| replica.webhooks.clone());
+        let handler = handler.unwrap_or_else(unreachable_webhooks);
+        self.network.server.serve_webhooks(Some(handler));
+    }
+
+    /// Ends the dead processes for good, and starts others after a pause.
+    pub(crate) fn replace_dead(&mut self, pause: Duration) {
+        for replica in &mut self.replicas {
+            if replica.connection.is_dead() && replica.start_at.is_none() {
+                replica.stop();
+                replica.start_at = Some(Instant::now() + pause);
+            }
+        }
+        self.serve_webhooks();
+    }
+
+    /// Returns when the next process starts.
+    pub(crate) fn next_start(&self) -> Option<Instant> {
+        self.replicas.iter().filter_map(|replica| replica.start_at).min()
+    }
+
+    /// Starts the processes that are due.
+    pub(crate) fn start_due(&mut self) {
+        let now = Instant::now();
+        for number in 0..self.replicas.len() {
+            let replica = &self.replicas[number];
+            if replica.start_at.is_some_and(|start| start <= now) {
+                let started = "the operator starts again".to_owned();
+                self.network.traffic().timeline.note(replica.actor, started);
+                self.start_one(number);
+            }
+        }
+    }
+
+    /// Waits until a process ends by itself. Returns how. It counts as dead afterwards.
+    pub(crate) async fn ended(&mut self) -> (Actor, Ended) {
+        poll_fn(|cx| {
+            for replica in &mut self.replicas {
+                let Some(task) = &mut replica.task else { continue };
+                if let Poll::Ready(ended) = Pin::new(task).poll(cx) {
+                    replica.task = None;
+                    replica.connection.kill();
+                    return Poll::Ready((replica.actor, ended.ok()));
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Ends all processes.
+    pub(crate) fn stop(&mut self) {
+        self.replicas.iter_mut().for_each(Replica::stop);
+    }
+}
+
+impl Replica {
+    fn stop(&mut self) {
+        self.connection.kill();
+        if let Some(task) = self.task.take() {
+            task.abort();
+        }
+    }
+}
+
+/// Returns webhooks as the server sees them while no process runs.
+fn unreachable_webhooks() -> WebhookHandler {
+    let refuse = Arc::new(b"connection refused".to_vec());
+    WebhookHandler::new(move |_, _| {
+        let body = Vec::clone(&refuse);
+        async move { (503, body) }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::coordination::v1::Lease;
+    use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    use kube::api::{DeleteParams, ListParams, PostParams};
+    use kube::{Api, Client, ResourceExt};
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Oracle, Simulation};
+
+    /// Takes the lease if it is free, or older than 20 seconds.
+    async fn take_lease(client: &Client, holder: &str) -> kube::Result<bool> {
+        let leases: Api<Lease> = Api::default_namespaced(client.clone());
+        let now = context::now().map(|now| now.to_string());
+        let lease = json!({
+            "metadata": { "name": "operator" }, "spec": { "holderIdentity": holder, "renewTime": now },
+        });
+        let mut lease: Lease = serde_json::from_value(lease).map_err(kube::Error::SerdeError)?;
+        let Some(found) = leases.get_opt("operator").await? else {
+            leases.create(&PostParams::default(), &lease).await?;
+            return Ok(true);
+        };
+        let renewed = found.spec.as_ref().and_then(|spec| spec.renew_time.as_ref());
+        let age = renewed
+            .zip(context::now())
+            .map(|(renewed, now)| now.duration_since(renewed.0));
+        if age.is_none_or(|age| age.as_secs() < 20) {
+            return Ok(false);
+        }
+        lease.metadata.resource_version = found.resource_version();
+        leases.replace("operator", &PostParams::default(), &lease).await?;
+        Ok(true)
+    }
+
+    /// Keeps a ConfigMap for each Secret.
+    async fn work(client: &Client) -> kube::Result<()> {
+        let secrets: Api<Secret> = Api::default_namespaced(client.clone());
+        let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
+        for secret in secrets.list(&ListParams::default()).await?.items {
+            let mut map = ConfigMap::default();
+            map.metadata.name = secret.metadata.name.clone();
+            if maps.get_opt(&secret.name_any()).await?.is_none() {
+                maps.create(&PostParams::default(), &map).await?;
+            }
+        }
+        for map in maps.list(&ListParams::default()).await?.items {
+            if secrets.get_opt(&map.name_any()).await?.is_none() {
+                maps.delete(&map.name_any(), &DeleteParams::default()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the lease, and never looks at it again.
+    async fn lead_for_ever(client: Client) {
+        let holder = context::random().unwrap_or_default().to_string();
+        while !take_lease(&client, &holder).await.unwrap_or_default() {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+        }
+        loop {
+            let _ = work(&client).await;
+            tokio::time::sleep(Duration::from_secs(5)).await;
+        }
+    }
+
+    #[test]
+    fn write_of_a_former_leader_is_reported() {
+        let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "a" } });
+        let report = |replicas| {
+            let simulation = Simulation::of_client(lead_for_ever)
+                .declare(&secret)
+                .histories(30);
+            simulation.without(Oracle::Quiet).replicas(replicas).run()
+        };
+        let found = |report: crate::Report| {
+            report
+                .failures
+                .iter()
+                .any(|failure| failure.oracle == Oracle::Leader)
+        };
+        assert!(found(report(2)));
+        assert!(!found(report(1)), "one process cannot lose its lease");
+    }
+}

@@ -1,0 +1,249 @@
+//! Histories without perturbations that differ from the first one: another environment, order, number of
+//! replicas or declaration, and time that passes. Some of them are disturbed in turn.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{Base, Search};
+use crate::coverage::{
+    BREAKING_ENVIRONMENT, FAILING_ENVIRONMENT, FOREGROUND, MONTHS, OTHER_DECLARATION, OTHER_ORDER,
+    SLOW_ENVIRONMENT, TWO_REPLICAS,
+};
+use crate::history::{History, Pace, Step};
+use crate::oracle::Oracle;
+use crate::placement::changing;
+use crate::run::Expected;
+use crate::world::{Snapshot, compare, mask_of};
+
+/// The largest number of variants of a declaration.
+const MOST_VARIANTS: usize = 24;
+/// How many hours pass in a history of three months.
+const HOURS: u32 = 90 * 24;
+
+impl Search<'_> {
+    /// Lets the environment be slow, and fail.
+    pub(super) fn paces(&mut self, base: &Base) {
+        let slow = History {
+            environment: Pace::Slow,
+            ..base.history.clone()
+        };
+        self.try_kind(SLOW_ENVIRONMENT, &slow, &base.expected);
+        let failing = History {
+            environment: Pace::Failing,
+            ..base.history.clone()
+        };
+        let mut expected = base.expected.clone();
+        let last = expected.steps.len() - 1;
+        expected.steps[..last].fill(None);
+        self.try_kind(FAILING_ENVIRONMENT, &failing, &expected);
+        let count = self.setting.declarations.len();
+        let mut breaking = base.history.clone();
+        breaking.steps.insert(count, Step::FailEnvironment);
+        expected.steps.insert(count, None);
+        self.try_kind(BREAKING_ENVIRONMENT, &breaking, &expected);
+    }
+
+    /// Deletes all objects in the foreground.
+    pub(super) fn foreground(&mut self, base: &Base) {
+        let mut history = base.history.clone();
+        for step in &mut history.steps {
+            if let Step::Delete(number) = step {
+                *step = Step::DeleteForeground(*number);
+            }
+        }
+        self.try_kind(FOREGROUND, &history, &base.expected);
+    }
+
+    /// Lets three months pass before the objects are deleted. Returns the history if the operator changes
+    /// something meanwhile.
+    pub(super) fn months(&mut self, base: &Base) -> Option<Base> {
+        if self.is_done() {
+            return None;
+        }
+        let count = self.setting.declarations.len();
+        let mut history = base.history.clone();
+        history.steps.insert(count, Step::PassUntil(HOURS));
+        let mut expected = base.expected.clone();
+        expected.steps.insert(count, None);
+        let last = expected.steps.len() - 1;
+        expected.steps[count..last].fill(None);
+        self.found.coverage.note(MONTHS);
+        let outcome = self.run(&history, &expected);
+        self.found.passed_hours = outcome.passed_hours;
+        let is_over = self.report(&history, &expected, &outcome) || outcome.passed_hours.is_some();
+        if is_over
+            || changing(&outcome.moments, count)
+                .iter()
+                .all(|moment| moment.step > count)
+        {
+            return None;
+        }
+        // Names and values may contain the time, and random parts.
+        let other = self.run(
+            &History {
+                seed: 1,
+                ..history.clone()
+            },
+            &expected,
+        );
+        let (state, again) = (outcome.settled.get(count)?, other.settled.get(count)?);
+        expected
+            .mask
+            .extend(mask_of(&compare(state, again, &expected.mask)));
+        expected.steps[count] = Some(state.clone());
+        Some(Base {
+            history,
+            outcome,
+            expected,
+        })
+    }
+
+    /// Runs two replicas. Returns the history, at whose writes the lease can change hands.
+    pub(super) fn replicas(&mut self, base: &Base) -> Option<Base> {
+        if !self.setting.has_replicas || self.is_done() {
+            return None;
+        }
+        let history = History {
+            replicated: true,
+            ..base.history.clone()
+        };
+        self.found.coverage.note(TWO_REPLICAS);
+        let outcome = self.run(&history, &base.expected);
+        if self.report(&history, &base.expected, &outcome) {
+            return None;
+        }
+        Some(Base {
+            history,
+            outcome,
+            expected: base.expected.clone(),
+        })
+    }
+
+    /// Declares several objects in the opposite order.
+    pub(super) fn orders(&mut self, base: &Base) {
+        let count = self.setting.declarations.len();
+        if count < 2 {
+            return;
+        }
+        let mut history = base.history.clone();
+        history.steps[..count].reverse();
+        let mut expected = base.expected.clone();
+        let last = expected.steps.len() - 1;
+        for (number, state) in expected.steps.iter_mut().enumerate() {
+            if number != count - 1 && number != last {
+                *state = None;
+            }
+        }
+        self.try_kind(OTHER_ORDER, &history, &expected);
+    }
+
+    /// Declares variants, from nothing and instead of the declaration. Returns the histories that change
+    /// a declaration.
+    pub(super) fn variants(&mut self, base: &Base) -> Vec<Base> {
+        let mut bases = Vec::new();
+        let count = self.setting.declarations.len();
+        for number in 0..count {
+            let declaration = &self.setting.declarations[number];
+            let variants = declaration.variants().into_iter().take(MOST_VARIANTS);
+            for changes in variants.collect::<Vec<_>>() {
+                if self.is_done() || self.budget.is_half_spent(self.found.histories) {
+                    return bases;
+                }
+                if self.setting.is_rejected(number, &changes) {
+                    continue;
+                }
+                bases.extend(self.variant(base, number, changes));
+            }
+        }
+        bases
+    }
+
+    fn variant(&mut self, base: &Base, number: usize, changes: BTreeMap<String, Value>) -> Option<Base> {
+        let count = self.setting.declarations.len();
+        let mut fresh = base.history.clone();
+        fresh.steps[number] = Step::ApplyWith(number, changes.clone());
+        let mut steps = vec![None; fresh.steps.len() - 1];
+        steps.push(base.expected.steps.last().cloned().flatten());
+        let mut expected = Expected {
+            steps,
+            mask: base.expected.mask.clone(),
+            oracle: Some(Oracle::Path),
+            ..Expected::default()
+        };
+        let alone = self.run(&fresh, &expected);
+        self.found.coverage.note(OTHER_DECLARATION);
+        if self.report(&fresh, &expected, &alone) || alone.rejected.is_some() {
+            return None;
+        }
+        let target = alone.settled[count - 1].clone();
+        self.note_unused(base, number, &changes, &target);
+        let mut path = base.history.clone();
+        path.steps.insert(count, Step::ApplyWith(number, changes));
+        path.steps.insert(count + 1, Step::Apply(number));
+        expected.steps = base.expected.steps.clone();
+        expected.steps.insert(count, Some(target));
+        expected
+            .steps
+            .insert(count + 1, base.expected.steps[count - 1].clone());
+        let mut outcome = self.run(&path, &expected);
+        if outcome.rejected.is_some() {
+            // The server rejects the way back, such as to a smaller volume. The other objects are then
+            // deleted beside the changed one.
+            path.steps.remove(count + 1);
+            expected.steps.remove(count + 1);
+            let last = expected.steps.len() - 1;
+            expected.steps[count + 1..last].fill(None);
+            outcome = self.run(&path, &expected);
+        }
+        // Where the end may depend on the way, a perturbation may change it.
+        let depends_on_path = self.setting.accepted.contains(&Oracle::Path);
+        if self.report(&path, &expected, &outcome) || outcome.rejected.is_some() || depends_on_path {
+            return None;
+        }
+        expected.oracle = None;
+        Some(Base {
+            history: path,
+            outcome,
+            expected,
+        })
+    }
+
+    /// Notes a field that changes nothing but the object itself. Only fields that the declaration sets are
+    /// noted: another one may be ignored in favour of a field that is set, such as under its former name.
+    fn note_unused(
+        &mut self,
+        base: &Base,
+        number: usize,
+        changes: &BTreeMap<String, Value>,
+        state: &Snapshot,
+    ) {
+        let own = self.setting.declarations[number].name.to_string();
+        let without = |state: &Snapshot| {
+            let mut state = state.clone();
+            if let Some(object) = state.0.get_mut(&own).and_then(Value::as_object_mut) {
+                object.remove("spec");
+            }
+            state
+        };
+        let count = self.setting.declarations.len();
+        let before = base.expected.steps[count - 1].clone().unwrap_or_default();
+        // The removal of a field with its default changes nothing at all.
+        let spec_of = |state: &Snapshot| state.0.get(&own).map(|object| object["spec"].clone());
+        if spec_of(&before) == spec_of(state) {
+            return;
+        }
+        let is_unused = compare(&without(&before), &without(state), &base.expected.mask).is_empty();
+        let declared = &self.setting.declarations[number].object;
+        let set = changes.keys().filter(|pointer| declared.pointer(pointer).is_some());
+        for pointer in set {
+            let field = format!("{own} {pointer}");
+            let is_known = self.found.unused_fields.contains(&field);
+            match is_unused {
+                true if !is_known => self.found.unused_fields.push(field),
+                false => self.found.unused_fields.retain(|known| known != &field),
+                true => {}
+            }
+        }
+    }
+}
