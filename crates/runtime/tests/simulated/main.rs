@@ -25,6 +25,7 @@ mod order;
 mod orphan;
 mod permission;
 mod plain;
+mod second_set;
 mod simulation;
 mod stale_cache;
 mod time;

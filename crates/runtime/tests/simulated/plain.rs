@@ -19,7 +19,7 @@ use tokio::runtime::Builder;
 use tokio::sync::Notify;
 
 use crate::kinds::Machine;
-use crate::{Case, cases};
+use crate::{Case, cases, second_set};
 
 /// Longer than any operator of the corpus waits.
 const LONG: Duration = Duration::from_secs(200);
@@ -248,6 +248,7 @@ async fn check(case: &Case, register: fn(Manager) -> Manager) {
 #[test]
 fn every_operator_reaches_and_leaves_its_declared_state_without_faults() {
     let failed: Vec<String> = cases()
+        .chain(second_set::CASES)
         .flat_map(|case| [(case, "broken", case.broken), (case, "repaired", case.repaired)])
         .filter_map(|(case, version, register)| {
             let runtime = Builder::new_current_thread()
