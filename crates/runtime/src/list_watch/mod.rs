@@ -456,12 +456,14 @@ where
             ListSemantic::Any => (Some(VersionMatch::NotOlderThan), Some("0".to_owned())),
             ListSemantic::MostRecent => (None, None),
         };
+        // kube leaves the version `0` out of requests with a limit, which API servers ignore with it.
+        let in_pages = !self.at_once && resource_version.is_none();
         ListParams {
             label_selector: self.config.label_selector.clone(),
             field_selector: self.config.field_selector.clone(),
             version_match,
             resource_version,
-            limit: self.config.page_size.filter(|_| !self.at_once),
+            limit: self.config.page_size.filter(|_| in_pages),
             continue_token: token,
             ..ListParams::default()
         }

@@ -51,6 +51,8 @@ fn describe(request: &Request<Body>) -> String {
         format!("watch@{}", value("resourceVersion").unwrap_or_default())
     } else if value("continue").is_some() {
         "page".to_owned()
+    } else if value("resourceVersion") == Some("0") {
+        "cached list".to_owned()
     } else if value("limit").is_some() {
         "list".to_owned()
     } else {
@@ -195,6 +197,21 @@ fn possible_failures(time: Duration) -> std::ops::RangeInclusive<usize> {
         1 + ends.take_while(|end| *end <= time.as_secs_f64()).count()
     };
     count(2.0)..=count(1.0)
+}
+
+/// kube leaves the version out of lists in pages.
+#[tokio::test(start_paused = true)]
+async fn list_that_accepts_any_version_says_so() {
+    let (requests, seen) = follow(
+        Config::default().any_semantic(),
+        Duration::from_secs(5),
+        |request| match &*request.what {
+            "cached list" => list("5"),
+            _ => Answer::Open(String::new()),
+        },
+    )
+    .await;
+    assert_eq!(names(&requests), ["cached list", "watch@5"], "{seen:?}");
 }
 
 const TEN_MINUTES: Duration = Duration::from_secs(600);

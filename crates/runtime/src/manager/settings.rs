@@ -114,7 +114,7 @@ impl Manager {
     /// Sets the page size when the caches list a kind. Defaults to 500 objects; zero lists all in
     /// one response.
     ///
-    /// Ignored with [`ListSemantic::Any`] by API servers that answer such lists from memory.
+    /// Has no effect with [`ListSemantic::Any`]: API servers answer such lists from memory, in one response.
     pub fn list_page_size(mut self, objects: u32) -> Self {
         self.caches.lists.page_size = (objects > 0).then_some(objects);
         self
