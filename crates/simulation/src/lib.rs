@@ -35,6 +35,7 @@ mod answers;
 mod context;
 mod coverage;
 mod declaration;
+mod disturb;
 mod environment;
 mod external;
 mod history;

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use tower::BoxError;
 
 use crate::answers::{message_of_invalid, refusal, without_timeout};
-use crate::external::{Outage, SharedSystems, Systems, is_external};
+use crate::external::{Outage, SharedSystems, Systems};
 use crate::history::{Disturbance, Perturbation};
 use crate::leases::{ProcessId, is_election};
 use crate::oracle::{Oracle, Violation, lost_claim, repeated_secret};
@@ -28,14 +28,10 @@ use crate::timeline::Actor;
 use crate::traffic::{Deletion, Moment, Past, Traffic, kind_of_request};
 use crate::world::{self, ObjectName, Snapshot};
 
-/// How long a permission is taken.
-const OUTAGE: Duration = Duration::from_secs(30);
-/// How long the operator does not see that an object was deleted and declared again.
-const UNSEEN: Duration = Duration::from_millis(500);
 /// How long a slow call of an external system takes.
 const SLOW_CALL: Duration = Duration::from_secs(60);
-/// How late events are.
-const DELAY: Duration = Duration::from_secs(2);
+/// How long the caches of a process show the past.
+const BEHIND: Duration = Duration::from_secs(2);
 /// How long a process is cut off from the server: twice as long as a lease lasts by default.
 const CUT: Duration = Duration::from_secs(30);
 
@@ -52,9 +48,9 @@ pub(crate) struct Network {
 /// The connection of one process.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
-    network: Network,
+    pub(crate) network: Network,
     process: ProcessId,
-    actor: Actor,
+    pub(crate) actor: Actor,
     is_dead: Arc<AtomicBool>,
     /// Until when the process is cut off from the server.
     cut_until: Arc<Mutex<Option<Instant>>>,
@@ -88,15 +84,16 @@ impl Network {
 
     /// Returns the connection of a new process, whose requests are recorded as those of an actor.
     pub(crate) fn connect(&self, process: ProcessId, actor: Actor) -> Connection {
-        let past = self.traffic().past.take();
-        self.server.serve_past(past.as_ref().map(|past| past.version));
-        if let Some(Past {
-            version,
-            kind: Some(kind),
-        }) = past
-        {
-            let (plural, group) = kind.split_once('.').unwrap_or((&kind, ""));
-            self.server.serve_past_of(group, plural, version);
+        match self.traffic().past.take() {
+            Some(Past { version, kind: None }) => self.server.serve_past(version, BEHIND),
+            Some(Past {
+                version,
+                kind: Some(kind),
+            }) => {
+                let (plural, group) = kind.split_once('.').unwrap_or((&kind, ""));
+                self.server.serve_past_of(group, plural, version, BEHIND);
+            }
+            None => {}
         }
         Connection {
             network: self.clone(),
@@ -132,7 +129,7 @@ impl Network {
         (code, body)
     }
 
-    async fn delete(&self, actor: Actor, object: &ObjectName, options: &Value) {
+    pub(crate) async fn delete(&self, actor: Actor, object: &ObjectName, options: &Value) {
         let request = http::Request::delete(object.path()).body(options.to_string());
         self.send(actor, request.expect("a path of names is a URI")).await;
     }
@@ -184,6 +181,9 @@ impl Connection {
         let parsed = Request::parse(&parts.method, path, query);
         let bytes = body.collect_bytes().await?;
         let rebuilt = http::Request::from_parts(parts, Body::from(bytes.to_vec()));
+        if let Some(request) = &parsed {
+            self.network.traffic().note_semantic(request);
+        }
         match parsed {
             Some(request) if request.verb == Verb::Watch => self.watch(&request, rebuilt).await,
             Some(mut request) => {
@@ -196,7 +196,7 @@ impl Connection {
     }
 
     /// Returns when the process reaches the server again. Never returns if the process is dead.
-    async fn check_alive(&self) {
+    pub(crate) async fn check_alive(&self) {
         loop {
             if self.is_dead() {
                 std::future::pending::<()>().await;
@@ -210,7 +210,7 @@ impl Connection {
     }
 
     /// Cuts the process off from the server: requests and events arrive late.
-    fn cut_off(&self) {
+    pub(crate) fn cut_off(&self) {
         let mut cut = self.cut_until.lock().unwrap_or_else(PoisonError::into_inner);
         *cut = Some(Instant::now() + CUT);
     }
@@ -397,135 +397,6 @@ impl Connection {
         answer.map_err(|_| Outage::AnswerLost)?;
         self.check_alive().await;
         Ok(result)
-    }
-
-    /// Does what the history says before a request. Returns the status code of the answer if the request
-    /// does not reach its destination.
-    async fn disturb_before(&self, actions: &[Perturbation], kind: &str, moment: &Moment) -> Option<u16> {
-        for perturbation in actions {
-            self.network.note(perturbation);
-            match &perturbation.action {
-                Disturbance::CrashBefore => {
-                    self.crash();
-                    self.check_alive().await;
-                }
-                Disturbance::Refuse(code) => {
-                    self.network.record(self.actor, moment, *code);
-                    return Some(*code);
-                }
-                Disturbance::Forbid => {
-                    let until = Instant::now() + OUTAGE;
-                    self.network.traffic().forbidden.push((kind.to_owned(), until));
-                }
-                Disturbance::CutOff => {
-                    self.cut_off();
-                    self.check_alive().await;
-                }
-                Disturbance::DelayEvents(kind) => {
-                    let until = Instant::now() + DELAY;
-                    self.network.traffic().delayed.insert(kind.clone(), until);
-                }
-                _ => {}
-            }
-        }
-        if self.network.traffic().is_forbidden(kind) {
-            self.network.record(self.actor, moment, 403);
-            return Some(403);
-        }
-        None
-    }
-
-    /// Does what the history says after a request.
-    async fn disturb_after(&self, actions: &[Perturbation], before: u64) -> Result<(), BoxError> {
-        let network = &self.network;
-        for perturbation in actions {
-            match &perturbation.action {
-                Disturbance::CrashAfter => self.crash(),
-                Disturbance::CrashIntoPast => {
-                    network.traffic().past = Some(Past {
-                        version: before,
-                        kind: None,
-                    });
-                    self.crash();
-                }
-                Disturbance::CrashBehind(kind) => {
-                    let mut traffic = network.traffic();
-                    let version = traffic.step_version;
-                    traffic.past = Some(Past {
-                        version,
-                        kind: Some(kind.clone()),
-                    });
-                    drop(traffic);
-                    self.crash();
-                }
-                Disturbance::LoseAnswer => return Err("the simulation lost the answer".into()),
-                Disturbance::EndWatches => network.server.drop_watches(),
-                Disturbance::ExpireWatches => network.server.expire_watches(),
-                Disturbance::Remove(object) if is_external(object) => network.remove_external(object),
-                Disturbance::Remove(object) => {
-                    if let Some(object) = ObjectName::parse(object) {
-                        network.delete(Actor::Other, &object, &json!({})).await;
-                    }
-                }
-                Disturbance::Edit(object) => {
-                    if let Some(object) = ObjectName::parse(object) {
-                        network.edit(&object).await;
-                    }
-                }
-                Disturbance::Redeclare(object) => {
-                    if let Some(object) = ObjectName::parse(object) {
-                        let kind = object.resource();
-                        let until = Instant::now() + UNSEEN;
-                        network.traffic().delayed.insert(kind, until);
-                        network.undeclare(&object).await;
-                        network.traffic().to_redeclare = Some(object);
-                    }
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// The process dies now.
-    fn crash(&self) {
-        self.kill();
-        self.network.crashed.notify_one();
-    }
-}
-
-impl Network {
-    fn note(&self, perturbation: &Perturbation) {
-        let mut traffic = self.traffic();
-        traffic.timeline.note(Actor::Fault, perturbation.to_string());
-    }
-
-    fn record(&self, actor: Actor, moment: &Moment, code: u16) {
-        let mut traffic = self.traffic();
-        let name = moment.name.clone();
-        match moment.is_external {
-            true => traffic.timeline.call(actor, name, code, false),
-            false => traffic.timeline.request(actor, name, code, false),
-        }
-        traffic.moments.push(moment.clone());
-    }
-
-    /// Deletes an object of an external system, as another actor.
-    fn remove_external(&self, object: &str) {
-        if self.systems.lock().remove(object) {
-            let text = format!("delete {object}");
-            self.traffic().timeline.call(Actor::Other, text, 200, true);
-        }
-    }
-
-    /// Changes a field that the operator has set, as another actor. Does nothing if there is none.
-    async fn edit(&self, name: &ObjectName) {
-        let Some(object) = world::find(&self.server, name) else {
-            return;
-        };
-        if let Some(patch) = world::foreign_change(&object) {
-            self.merge(Actor::Other, name, "", &patch).await;
-        }
     }
 }
 

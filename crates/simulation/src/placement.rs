@@ -20,15 +20,18 @@ pub(crate) fn changing(moments: &[Moment], first_step: usize) -> Vec<&Moment> {
         .collect()
 }
 
-/// Returns the crashes and lost answers at each write: most operators fail there first.
-pub(crate) fn crashes(changing: &[&Moment]) -> Vec<Perturbation> {
+/// Returns the crashes and lost answers at each write: most operators fail there first. Caches begin in the
+/// past only if the operator accepts that.
+pub(crate) fn crashes(changing: &[&Moment], accepts_past: bool) -> Vec<Perturbation> {
     let actions = [
         Disturbance::CrashAfter,
         Disturbance::CrashBefore,
         Disturbance::LoseAnswer,
         Disturbance::CrashIntoPast,
     ];
-    let each = actions.iter();
+    let each = actions
+        .iter()
+        .filter(|action| accepts_past || **action != Disturbance::CrashIntoPast);
     each.flat_map(|action| at_each(changing, action)).collect()
 }
 
@@ -107,17 +110,15 @@ pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[Strin
     let changing = changing(&outcome.moments, first_step);
     let mut list = Vec::new();
     if change.is_some() {
-        list.extend(crashes(&changing));
+        list.extend(crashes(&changing, outcome.accepts_past));
     }
     let mut add = |moments: &[&Moment], action: &Disturbance| list.extend(at_each(moments, action));
     for name in declared {
         add(&changing, &Disturbance::Redeclare(name.clone()));
     }
-    for kind in declared
-        .iter()
-        .filter_map(|name| Some(name.split_once(' ')?.0))
-        .collect::<BTreeSet<_>>()
-    {
+    let behind = declared.iter().filter(|_| outcome.accepts_past);
+    let behind = behind.filter_map(|name| Some(name.split_once(' ')?.0));
+    for kind in behind.collect::<BTreeSet<_>>() {
         add(&changing, &Disturbance::CrashBehind(kind.to_owned()));
     }
     for child in children {

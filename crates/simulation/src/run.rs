@@ -88,6 +88,8 @@ pub(crate) struct Outcome {
     pub(crate) made: BTreeSet<String>,
     /// Fields of Secrets whose value the operator has replaced.
     pub(crate) replaced: BTreeSet<String>,
+    /// Whether the operator accepts lists and watches that show the past.
+    pub(crate) accepts_past: bool,
     /// Perturbations whose request the operator has not made.
     pub(crate) unreached: Vec<Perturbation>,
     /// Why the server rejects a declaration. The run ends there.
@@ -187,6 +189,7 @@ impl<'r> Run<'r> {
         self.outcome.moments = std::mem::take(&mut traffic.moments);
         self.outcome.events = std::mem::take(&mut traffic.timeline.events);
         self.outcome.unreached = std::mem::take(&mut traffic.waiting);
+        self.outcome.accepts_past = traffic.accepts_past;
         self.outcome.made = std::mem::take(&mut traffic.made);
         self.outcome.replaced = std::mem::take(&mut traffic.secrets.replaced);
         drop(traffic);

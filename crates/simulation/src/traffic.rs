@@ -72,6 +72,8 @@ pub(crate) struct Traffic {
     pub(crate) step_version: u64,
     pub(crate) delayed: BTreeMap<String, Instant>,
     pub(crate) forbidden: Vec<(String, Instant)>,
+    /// Whether the operator has accepted any resource version in a list or watch, which may be a past one.
+    pub(crate) accepts_past: bool,
     /// What the caches of the next process begin with.
     pub(crate) past: Option<Past>,
     /// An object that the user has deleted and must declare again.
@@ -113,6 +115,12 @@ impl Traffic {
             step: self.step,
         };
         (moment, now)
+    }
+
+    /// Notes whether a request of the operator accepts what the server has in memory.
+    pub(crate) fn note_semantic(&mut self, request: &Request) {
+        let is_list = matches!(request.verb, Verb::List | Verb::Watch);
+        self.accepts_past |= is_list && request.parameter("resourceVersion") == "0";
     }
 
     pub(crate) fn is_forbidden(&self, kind: &str) -> bool {

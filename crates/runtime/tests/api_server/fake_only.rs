@@ -530,3 +530,33 @@ async fn servers_share_no_state() {
     );
     eventually(SOON, || async { first.maps().get_opt("a").await.unwrap() }).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn reads_that_accept_any_version_receive_the_past_for_its_time() {
+    let (server, place) = place().await;
+    place.map("a", json!({})).await;
+    let past = server.version();
+    place.map("b", json!({})).await;
+    server.serve_past_of("", "configmaps", past, Duration::from_secs(2));
+
+    let maps = place.maps();
+    let names = async |params: &ListParams| {
+        let list = maps.list(params).await.unwrap();
+        let version = list.metadata.resource_version.unwrap_or_default();
+        let names: Vec<_> = list.items.iter().map(ResourceExt::name_any).collect();
+        (names.join(" "), version)
+    };
+    let any = ListParams::default().match_any();
+    assert_eq!(names(&any).await, ("a".to_owned(), past.to_string()));
+    assert_eq!(names(&ListParams::default()).await.0, "a b", "the most recent state");
+
+    let mut events = pin!(maps.watch(&WatchParams::default(), &past.to_string()).await.unwrap());
+    let mut next = async || timeout(SOON, events.next()).await.expect("an event").unwrap();
+    let start = Instant::now();
+    assert!(matches!(next().await, Ok(WatchEvent::Added(map)) if map.name_any() == "b"));
+    assert_eq!(start.elapsed(), Duration::from_secs(2));
+    assert_eq!(names(&any).await.0, "a b");
+
+    server.serve_past_of("", "secrets", past, Duration::from_secs(2));
+    assert_eq!(names(&any).await.0, "a b", "another kind is behind");
+}

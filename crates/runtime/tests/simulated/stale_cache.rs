@@ -7,12 +7,14 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Secret};
 use kube::ResourceExt;
 use kube::core::Selector;
+use kube::runtime::watcher::ListSemantic;
 use rbuilder::{Action, Controller, Ctx, Manager, Result, Watch};
 use serde_json::json;
 
 use crate::Case;
 use crate::children::{claim, create, delete_named, labels, requested, secret};
 use crate::kinds::{Labelled, Store, crds, declared, namespace, report_phase};
+use crate::memory::Names;
 
 const CLASS: &str = "stale cache";
 
@@ -33,6 +35,16 @@ pub(crate) const CASES: &[Case] = &[
         oracle: "data",
         broken: clean_slate::register::<false>,
         repaired: clean_slate::register::<true>,
+        crds: crds::<Labelled>,
+        declarations: || vec![declared::<Labelled>(json!({ "label": "anna" }))],
+        role: None,
+    },
+    Case {
+        name: "secret_made_again_by_the_next_process",
+        class: CLASS,
+        oracle: "data",
+        broken: next_process::register::<false>,
+        repaired: next_process::register::<true>,
         crds: crds::<Labelled>,
         declarations: || vec![declared::<Labelled>(json!({ "label": "anna" }))],
         role: None,
@@ -111,6 +123,41 @@ mod clean_slate {
 
     pub(super) fn register<const REPAIRED: bool>(manager: Manager) -> Manager {
         let controller = Controller::new(reconcile::<REPAIRED>, ());
+        manager.controller(controller.watch(Watch::<Secret, _>::owned()))
+    }
+}
+
+/// The process remembers what it has made until its cache shows it, so late events do no harm. The next
+/// process remembers nothing, and its cache begins in the past: what Sieve calls *stale state*.
+mod next_process {
+    use super::*;
+
+    async fn reconcile<const REPAIRED: bool>(login: Arc<Labelled>, ctx: Ctx<Names>) -> Result {
+        let (name, mut wanted) = (login.name_any(), secret(login.name_any(), &login.spec.label));
+        let uid = login.uid().unwrap_or_default();
+        let is_made = match REPAIRED {
+            true => ctx.api::<Secret>(&*login).get_opt(&name).await?.is_some(),
+            false => {
+                let cached = ctx.cached::<Secret>()?.named(&namespace(&*login), &name);
+                cached.is_some() || ctx.contains(&uid)
+            }
+        };
+        if !is_made {
+            delete_named::<Secret, _>(&ctx, &*login, &name).await?;
+            let password = ByteString(ctx.random().to_string().into_bytes());
+            let data = wanted.data.get_or_insert_default();
+            data.insert("password".to_owned(), password);
+            create(&ctx, &*login, wanted).await?;
+            ctx.insert(&uid);
+            return Ok(Action::requeue(Duration::from_secs(1)));
+        }
+        ctx.apply_owned(&*login, wanted).await?;
+        Ok(Action::await_change())
+    }
+
+    pub(super) fn register<const REPAIRED: bool>(manager: Manager) -> Manager {
+        let controller = Controller::new(reconcile::<REPAIRED>, Names::default());
+        let manager = manager.list_semantic(ListSemantic::Any);
         manager.controller(controller.watch(Watch::<Secret, _>::owned()))
     }
 }

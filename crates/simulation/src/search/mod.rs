@@ -102,7 +102,7 @@ impl<'s> Search<'s> {
         self.paces(&base);
         self.foreground(&base);
         self.orders(&base);
-        let crashes = crashes(&changing(&base.outcome.moments, 0));
+        let crashes = crashes(&changing(&base.outcome.moments, 0), base.outcome.accepts_past);
         self.disturb_each(&base, &crashes);
         let extra = [self.replicas(&base), self.months(&base)];
         let mut bases = self.variants(&base);

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::failure::Failure;
 use super::kinds::ResourceId;
+use super::past::Past;
 use super::server::{ApiServer, ResponseBody, Shared, json_response};
-use super::store::Past;
 use super::webhooks::WebhookHandler;
 
 /// An object that the server stores.
@@ -118,18 +118,21 @@ impl ApiServer {
         self.shared().state().next_collection()
     }
 
-    /// Simulates a stale watch cache: watches that accept any resource version start with the
-    /// objects of this version and then receive later changes. `None` restores the normal
-    /// behaviour.
-    pub fn serve_past(&self, version: Option<u64>) {
-        self.shared().state().past = version.map(|version| Past { version, kind: None });
+    /// Simulates a stale watch cache: for this time, lists and watches that accept any resource version
+    /// start with the objects of this version. Such watches receive the later changes afterwards.
+    /// Replaces an earlier past.
+    pub fn serve_past(&self, version: u64, lasts: Duration) {
+        self.set_past(version, None, lasts);
     }
 
-    /// Does the same for a single kind, such as `deployments` of the group `apps`, until
-    /// [`serve_past`](Self::serve_past) is called.
-    pub fn serve_past_of(&self, group: &str, plural: &str, version: u64) {
-        let kind = Some(ResourceId::new(group, plural));
-        self.shared().state().past = Some(Past { version, kind });
+    /// Does the same for a single kind, such as `deployments` of the group `apps`.
+    pub fn serve_past_of(&self, group: &str, plural: &str, version: u64, lasts: Duration) {
+        self.set_past(version, Some(ResourceId::new(group, plural)), lasts);
+    }
+
+    fn set_past(&self, version: u64, kind: Option<ResourceId>, lasts: Duration) {
+        let until = Instant::now() + lasts;
+        self.shared().state().past = Some(Past { version, kind, until });
     }
 
     /// Sets how often watches receive a bookmark. Defaults to a minute.

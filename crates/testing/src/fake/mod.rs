@@ -84,6 +84,7 @@ mod fields;
 mod inspect;
 mod kinds;
 mod managers;
+mod past;
 mod patch;
 mod prune;
 mod read;

@@ -57,7 +57,11 @@ impl State {
         }
         let at = match &page.after {
             Some((version, _)) => *version,
-            None => asked.filter(|_| exact).unwrap_or(self.version()),
+            None if exact => asked.unwrap_or(self.version()),
+            None => {
+                let cached = asked.and_then(|from| self.cached_version(&definition.id, from));
+                cached.unwrap_or(self.version())
+            }
         };
         let objects = self.at(&definition.id, at)?;
         let ahead = objects.iter().filter(|(key, _)| page.is_ahead(key));

@@ -12,6 +12,7 @@ use super::collect::Collector;
 use super::failure::Failure;
 use super::fault::Fault;
 use super::kinds::{Definition, ResourceId};
+use super::past::Past;
 use super::request::Request;
 use super::roles::Roles;
 use super::watch::BOOKMARK_INTERVAL;
@@ -36,14 +37,6 @@ pub(super) struct Change {
     pub(super) object: Arc<Value>,
 }
 
-/// A past state with which watches from any version start, as on a server with a stale watch cache.
-#[derive(Clone, Debug)]
-pub(super) struct Past {
-    pub(super) version: u64,
-    /// The only kind that is behind; `None` for all kinds.
-    pub(super) kind: Option<ResourceId>,
-}
-
 /// The server's state. Guarded by a single lock.
 #[derive(Debug)]
 pub(super) struct State {
@@ -60,8 +53,8 @@ pub(super) struct State {
     pub(super) roles: Roles,
     /// The garbage collector, if enabled.
     pub(super) collector: Option<Collector>,
-    /// If set, watches that accept any version start with the objects of this version instead of
-    /// the latest.
+    /// If set, reads that accept any version start with the objects of this version instead of the
+    /// latest.
     pub(super) past: Option<Past>,
     /// Calls webhooks. If unset, no webhooks are called.
     pub(super) webhooks: Option<WebhookHandler>,

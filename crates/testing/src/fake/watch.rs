@@ -14,7 +14,7 @@ use super::Shared;
 use super::failure::Failure;
 use super::kinds::ResourceId;
 use super::selectors::Selector;
-use super::store::{Change, Key, Past, State};
+use super::store::{Change, Key, State};
 use super::view::View;
 use super::webhooks::Reviews;
 use super::write::Writer;
@@ -36,6 +36,10 @@ pub(super) struct Watch {
     /// The resource version of the last change sent.
     version: u64,
     epoch: u64,
+    /// Whether the watch began while the cache of the kind was behind.
+    is_behind: bool,
+    /// When the cache has caught up. `None` unless it is still behind.
+    caught_up_at: Option<Instant>,
     bookmarks: bool,
     next_bookmark: Instant,
     end: Instant,
@@ -73,6 +77,8 @@ impl Watch {
             view,
             version: state.version(),
             epoch: state.epoch,
+            is_behind: false,
+            caught_up_at: None,
             bookmarks: request.is_set("allowWatchBookmarks"),
             next_bookmark: now + state.bookmark_interval,
             end: now + timeout.map_or(TIMEOUT, Duration::from_secs),
@@ -87,15 +93,16 @@ impl Watch {
     /// Queues the existing objects, or sets the resource version to start from.
     fn begin(&mut self, state: &State, writer: Writer<'_>) -> Result<(), Failure> {
         let request = writer.request;
-        let from = super::read::version_parameter(request.parameter("resourceVersion"))?.unwrap_or(0);
+        let asked = super::read::version_parameter(request.parameter("resourceVersion"))?;
+        let from = asked.unwrap_or(0);
         let initial = request.is_set("sendInitialEvents");
         if from == 0 || initial {
             let id = self.id.clone();
-            let past = state.past.as_ref().filter(|past| past.version >= from);
-            let is_behind = |past: &&Past| past.kind.as_ref().is_none_or(|kind| *kind == id);
-            match past.filter(is_behind).map(|past| past.version) {
+            let cached = asked.and_then(|from| state.cached_version(&id, from));
+            match cached {
                 Some(past) => {
                     self.version = past;
+                    self.is_behind = true;
                     self.add_existing(state.at(&id, past)?.iter(), writer)?;
                 }
                 None => self.add_existing(state.objects(&id), writer)?,
@@ -109,6 +116,8 @@ impl Watch {
         // If the version is in the future, kube-apiserver waits for it and closes the watch without
         // an error if it is never reached.
         self.version = from;
+        // The list before it was one of the past.
+        self.is_behind = state.past_of(&self.id).is_some_and(|past| past.version == from);
         if let Err(expired) = state.check_age(from) {
             self.fail(&expired);
         }
@@ -165,6 +174,13 @@ impl Watch {
         }
         if state.epoch != self.epoch || !self.view.is_served(&state) {
             self.ended = true;
+            return;
+        }
+        self.caught_up_at = match self.is_behind {
+            true => state.past_of(&self.id).map(|past| past.until),
+            false => None,
+        };
+        if self.caught_up_at.is_some() {
             return;
         }
         self.reviews.set_handler(state.webhooks.clone());
@@ -224,6 +240,7 @@ impl Watch {
             biased;
             () = self.shared.changed_since(&self.changed) => {}
             () = sleep_until(self.end) => self.ended = true,
+            () = sleep_until(self.caught_up_at.unwrap_or(self.end)), if self.caught_up_at.is_some() => {}
             // Wake up to collect changes, which runs the collector.
             () = sleep_until(next_collection.unwrap_or(self.end)), if next_collection.is_some() => {}
             () = sleep_until(next_bookmark), if next_bookmark < self.end => {
