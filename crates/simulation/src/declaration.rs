@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 use crate::world::ObjectName;
 
+/// The largest number of single changes of a declaration.
+const MOST_CHANGES: usize = 24;
+
 /// An object to declare.
 #[derive(Clone, Debug)]
 pub(crate) struct Declaration {
@@ -14,6 +17,8 @@ pub(crate) struct Declaration {
     pub(crate) name: ObjectName,
     /// Other forms of the object, as changes of it.
     pub(crate) alternatives: Vec<BTreeMap<String, Value>>,
+    /// Random forms of the object, as changes of it.
+    pub(crate) random: Vec<BTreeMap<String, Value>>,
     /// The schema of the kind; `null` for built-in kinds.
     pub(crate) schema: Value,
 }
@@ -38,8 +43,23 @@ impl Declaration {
             .expect("a path of names is a URI")
     }
 
-    /// Returns the other forms of the object, then one change for each field of the spec: another value,
-    /// or none, and then the values that the schema names.
+    /// Adds the values of a random object of the same kind. The metadata stays.
+    pub(crate) fn add_random(&mut self, object: &Value) {
+        let mut other = self.object.clone();
+        let is_value = |name: &str| !matches!(name, "apiVersion" | "kind" | "metadata" | "status");
+        if let (Some(fields), Some(values)) = (other.as_object_mut(), object.as_object()) {
+            fields.retain(|name, _| !is_value(name));
+            let values = values.iter().filter(|(name, _)| is_value(name));
+            fields.extend(values.map(|(name, value)| (name.clone(), value.clone())));
+        }
+        let changes = changes_between(&self.object, &other);
+        if !changes.is_empty() {
+            self.random.push(changes);
+        }
+    }
+
+    /// Returns the other forms of the object, and then in turn a change of one field of the spec and a
+    /// random form. A field gets another value, or none, or a value that the schema names.
     pub(crate) fn variants(&self) -> Vec<BTreeMap<String, Value>> {
         let mut changes = Vec::new();
         if let Some(spec) = self.object.get("spec") {
@@ -51,9 +71,24 @@ impl Declaration {
                 }
             }
         }
-        let single = changes.into_iter().map(|change| BTreeMap::from([change]));
-        self.alternatives.iter().cloned().chain(single).collect()
+        let single = changes.into_iter().take(MOST_CHANGES);
+        let single = single.map(|change| BTreeMap::from([change]));
+        let varied = alternate(single, self.random.iter().cloned());
+        self.alternatives.iter().cloned().chain(varied).collect()
     }
+}
+
+/// Returns the items of two iterators in turn, and then the rest of the longer one.
+fn alternate<T>(first: impl Iterator<Item = T>, second: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
+    let (mut first, mut second) = (first.fuse(), second.fuse());
+    let mut is_second = true;
+    std::iter::from_fn(move || {
+        is_second = !is_second;
+        match is_second {
+            true => second.next().or_else(|| first.next()),
+            false => first.next().or_else(|| second.next()),
+        }
+    })
 }
 
 /// Returns the changes that turn an object into another one.
@@ -212,12 +247,39 @@ mod tests {
             object,
             name: ObjectName::default(),
             alternatives: Vec::new(),
+            random: Vec::new(),
             schema: Value::Null,
         };
         let changes = changes_between(&declaration.object, &other);
         assert_eq!(declaration.with(&changes), other);
         let pointers: Vec<&str> = changes.keys().map(String::as_str).collect();
         assert_eq!(pointers, ["/metadata/annotations", "/spec/names", "/spec/on"]);
+    }
+
+    #[test]
+    fn random_values_alternate_with_single_changes() {
+        let object = json!({ "metadata": { "name": "a" }, "spec": { "size": 1 } });
+        let mut declaration = Declaration {
+            object,
+            name: ObjectName::default(),
+            alternatives: Vec::new(),
+            random: Vec::new(),
+            schema: Value::Null,
+        };
+        for size in [1, 7, 8] {
+            let metadata = json!({ "name": "sample" });
+            declaration.add_random(&json!({ "metadata": metadata, "spec": { "size": size }, "status": {} }));
+        }
+        let variants = declaration.variants();
+        let variants: Vec<Value> = variants.iter().map(|changes| declaration.with(changes)).collect();
+        let with = |spec: Value| json!({ "metadata": { "name": "a" }, "spec": spec });
+        let sizes = [2, 7, 0, 8].map(|size| with(json!({ "size": size })));
+        assert_eq!(
+            variants.iter().filter(|variant| sizes.contains(variant)).count(),
+            4
+        );
+        assert_eq!(variants[1], with(json!({ "size": 7 })));
+        assert_eq!(variants[3], with(json!({ "size": 8 })), "{variants:?}");
     }
 
     #[test]
@@ -252,6 +314,7 @@ mod tests {
             object,
             name,
             alternatives: Vec::new(),
+            random: Vec::new(),
             schema: Value::Null,
         };
         let variants = declaration.variants();

@@ -52,6 +52,7 @@ mod record;
 mod report;
 mod run;
 mod search;
+mod setting;
 mod settings;
 mod simulation;
 mod timeline;

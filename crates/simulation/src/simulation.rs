@@ -1,32 +1,29 @@
 //! The builder of simulations.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::client::Body;
 use kube::{Client, Resource};
-use rbuilder_testing::fake::{ApiServer, WebhookHandler, Webhooks};
+use rbuilder_testing::RandomObjects;
+use rbuilder_testing::fake::ApiServer;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::declaration::{Declaration, changes_between};
 use crate::environment::{self, Behavior, World};
 use crate::history::VARIABLE;
 use crate::identity::Identity;
 use crate::kept;
-use crate::operator::{self, Operator, ProcessSettings, Program, Started};
+use crate::operator::{self, Operator, Program, Started};
 use crate::oracle::Oracle;
 use crate::progress::{self, Progress};
 use crate::record::Record;
 use crate::report::Report;
 use crate::run::{Invariant, Setting};
 use crate::search::Search;
+use crate::setting;
 use crate::settings::{Budget, Limit, Settings};
-use crate::world::{GIVEN, ObjectName};
 
 /// Number of histories by default.
 const HISTORIES: usize = 120;
@@ -37,6 +34,7 @@ pub struct Simulation {
     server: ApiServer,
     declarations: Vec<Value>,
     alternatives: Vec<Value>,
+    random: Vec<Value>,
     behaviors: Vec<Arc<dyn Behavior>>,
     invariants: Vec<Invariant>,
     namespace: Option<String>,
@@ -89,6 +87,7 @@ impl Simulation {
             server: ApiServer::new().collecting_garbage(),
             declarations: Vec::new(),
             alternatives: Vec::new(),
+            random: Vec::new(),
             behaviors: environment::of_cluster(),
             invariants: Vec::new(),
             namespace: None,
@@ -190,6 +189,23 @@ impl Simulation {
             Ok(object) => self.alternatives.push(object),
             Err(error) => panic!("cannot serialize another form of a declared object: {error}"),
         }
+        self
+    }
+
+    /// Adds random values of the declared objects of a kind, which its schema allows. Histories declare each
+    /// of them from nothing, and change between it and the declared object, in turn with changes of single
+    /// fields. Values that the server rejects, such as for a CEL rule, are skipped.
+    ///
+    /// Most operators need some order in their values: limit a field such as an image with
+    /// [`RandomObjects::values`].
+    ///
+    /// # Panics
+    /// Panics if no object that matches the schema can be generated. [`run`](Self::run) panics if no object
+    /// of the kind is declared.
+    #[must_use]
+    #[track_caller]
+    pub fn values(mut self, objects: &RandomObjects, count: u32) -> Self {
+        self.random.extend(objects.iter(count));
         self
     }
 
@@ -324,27 +340,12 @@ impl Simulation {
 
     #[track_caller]
     fn setting(self) -> Setting {
-        let declarations = self.declarations.into_iter();
-        let mut declarations: Vec<Declaration> = declarations
-            .map(|object| declaration(&self.server, object))
-            .collect();
-        for object in self.alternatives {
-            let other = declaration(&self.server, object);
-            let mut known = declarations.iter_mut();
-            match known.find(|known| known.name == other.name) {
-                Some(known) => known
-                    .alternatives
-                    .push(changes_between(&known.object, &other.object)),
-                None => panic!(
-                    "{} is another form of nothing: add `.declare(&object)`",
-                    other.name
-                ),
-            }
-        }
-        let server = with_namespaces(self.server, &declarations);
-        let has_webhooks = install_webhooks(&server, &self.program, self.webhooks.as_deref());
+        let declarations =
+            setting::declarations(&self.server, self.declarations, self.alternatives, &self.random);
+        let server = setting::with_namespaces(self.server, &declarations);
+        let has_webhooks = setting::install_webhooks(&server, &self.program, self.webhooks.as_deref());
         Setting {
-            has_replicas: self.replicas > 1 && may_elect(&server),
+            has_replicas: self.replicas > 1 && setting::may_elect(&server),
             server,
             declarations,
             has_webhooks,
@@ -365,138 +366,5 @@ fn on_own_thread(search: impl FnOnce() -> Report + Send + 'static) -> Report {
         Ok(Ok(report)) => report,
         Ok(Err(panic)) => std::panic::resume_unwind(panic),
         Err(error) => panic!("cannot start a thread: {error}"),
-    }
-}
-
-/// Completes a declared object: namespaced objects are in `default` unless they say otherwise.
-#[track_caller]
-fn declaration(server: &ApiServer, mut object: Value) -> Declaration {
-    let text = |pointer: &str| {
-        let found = object.pointer(pointer).and_then(Value::as_str);
-        found.unwrap_or_default().to_owned()
-    };
-    let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
-    assert!(!name.is_empty(), "a declared object needs `metadata.name`");
-    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-    let Some((plural, is_namespaced)) = server.resource_of(group, &kind) else {
-        panic!("the server does not know {kind} of {api_version}: add its CRD with `.install(\"config\")`");
-    };
-    let namespace = match (is_namespaced, text("/metadata/namespace")) {
-        (false, _) => String::new(),
-        (true, namespace) if namespace.is_empty() => "default".to_owned(),
-        (true, namespace) => namespace,
-    };
-    if is_namespaced {
-        object["metadata"]["namespace"] = namespace.clone().into();
-    }
-    if let Some(fields) = object.as_object_mut() {
-        fields.remove("status");
-    }
-    let name = ObjectName {
-        group: group.to_owned(),
-        plural,
-        version: version.to_owned(),
-        namespace,
-        name,
-    };
-    let schema = server.schema_of(&name.group, &name.plural, &name.version);
-    Declaration {
-        object,
-        name,
-        alternatives: Vec::new(),
-        schema: schema.unwrap_or_default(),
-    }
-}
-
-/// Adds the namespaces of the declared objects, except for those that are declared themselves.
-fn with_namespaces(server: ApiServer, declarations: &[Declaration]) -> ApiServer {
-    let is_declared = |namespace: &str| {
-        let mut names = declarations.iter().map(|declaration| &declaration.name);
-        names.any(|name| name.plural == "namespaces" && name.name == namespace)
-    };
-    let names = declarations.iter().map(|declaration| &declaration.name);
-    let namespaces: BTreeSet<&str> = names.map(|name| name.namespace.as_str()).collect();
-    let missing = namespaces
-        .into_iter()
-        .filter(|namespace| !matches!(*namespace, "" | "default") && !is_declared(namespace));
-    missing.fold(server, |server, name| {
-        let mut namespace = Namespace::default();
-        namespace.metadata.name = Some(name.to_owned());
-        namespace.metadata.annotations = Some(BTreeMap::from([(GIVEN.to_owned(), String::new())]));
-        server.object(&namespace)
-    })
-}
-
-/// Webhooks of a process that does not run.
-struct Taken(Option<WebhookHandler>);
-
-impl Webhooks for Taken {
-    fn take_webhooks(&mut self) -> WebhookHandler {
-        self.0.take().expect("webhooks are installed once")
-    }
-}
-
-/// Installs webhook configurations, and the conversions that an operator registers. Each run of the
-/// operator brings its own webhooks later. Returns whether there are any.
-#[track_caller]
-fn install_webhooks(server: &ApiServer, program: &Program, configurations: Option<&Path>) -> bool {
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
-    let runtime = runtime.expect("a runtime without drivers needs nothing from the system");
-    // Clients start tasks.
-    let _entered = runtime.enter();
-    let started = program(server.client(), &ProcessSettings::default());
-    let Some(handler) = started.webhooks else {
-        return false;
-    };
-    let converts = handler.converts();
-    let mut operator = Taken(Some(handler));
-    match configurations {
-        Some(path) => {
-            if let Err(error) = server.install_webhooks(path, &mut operator) {
-                panic!("cannot install the webhooks: {error}");
-            }
-        }
-        None if converts => server.install_conversions(&mut operator),
-        None => return false,
-    }
-    server.serve_webhooks(None);
-    true
-}
-
-/// Returns whether the operator may use the lease of leader election.
-fn may_elect(server: &ApiServer) -> bool {
-    let review = serde_json::json!({
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": { "resourceAttributes": {
-            "group": "coordination.k8s.io", "resource": "leases", "verb": "create", "namespace": "default",
-        } },
-    });
-    let request = http::Request::post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
-        .header(http::header::CONTENT_TYPE, "application/json")
-        .body(Body::from(review.to_string().into_bytes()));
-    let request = request.expect("the path is a URI");
-    // The server answers without waiting for anything.
-    let Some(Ok(response)) = futures::FutureExt::now_or_never(server.copy().call(request, false)) else {
-        return false;
-    };
-    let body = futures::FutureExt::now_or_never(http_body_util::BodyExt::collect(response.into_body()));
-    let Some(Ok(body)) = body else { return false };
-    let review: Value = serde_json::from_slice(&body.to_bytes()).unwrap_or_default();
-    review["status"]["allowed"] == true
-}
-
-impl Setting {
-    /// Returns whether the server rejects a variant of a declaration. Webhooks decide only in a run.
-    pub(crate) fn is_rejected(&self, number: usize, changes: &BTreeMap<String, Value>) -> bool {
-        if self.has_webhooks {
-            return false;
-        }
-        let declaration = &self.declarations[number];
-        let request = declaration.apply(&declaration.with(changes), "&dryRun=All");
-        let request = request.map(|body| Body::from(body.into_bytes()));
-        // The server answers without waiting for anything.
-        let answer = futures::FutureExt::now_or_never(self.server.call(request, true));
-        !matches!(answer, Some(Ok(response)) if response.status().is_success())
     }
 }

@@ -16,8 +16,6 @@ use crate::placement::changing;
 use crate::run::Expected;
 use crate::world::{Snapshot, compare, mask_of};
 
-/// The largest number of variants of a declaration.
-const MOST_VARIANTS: usize = 24;
 /// How many hours pass in a history of three months.
 const HOURS: u32 = 90 * 24;
 
@@ -145,8 +143,7 @@ impl Search<'_> {
         let count = self.setting.declarations.len();
         for number in 0..count {
             let declaration = &self.setting.declarations[number];
-            let variants = declaration.variants().into_iter().take(MOST_VARIANTS);
-            for changes in variants.collect::<Vec<_>>() {
+            for changes in declaration.variants() {
                 if self.is_done() || self.budget.is_half_spent(self.found.histories) {
                     return bases;
                 }
@@ -235,7 +232,9 @@ impl Search<'_> {
         }
         let is_unused = compare(&without(&before), &without(state), &base.expected.mask).is_empty();
         let declared = &self.setting.declarations[number].object;
-        let set = changes.keys().filter(|pointer| declared.pointer(pointer).is_some());
+        let set = changes
+            .keys()
+            .filter(|pointer| declared.pointer(pointer).is_some());
         for pointer in set {
             let field = format!("{own} {pointer}");
             let is_known = self.found.unused_fields.contains(&field);

@@ -1,0 +1,196 @@
+//! What a simulation makes of the builder: declarations with their other forms, and the server.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::client::Body;
+use rbuilder_testing::fake::{ApiServer, WebhookHandler, Webhooks};
+use serde_json::Value;
+
+use crate::declaration::{Declaration, changes_between};
+use crate::operator::{ProcessSettings, Program};
+use crate::run::Setting;
+use crate::world::{GIVEN, ObjectName};
+
+/// Completes the declared objects.
+#[track_caller]
+pub(crate) fn declarations(
+    server: &ApiServer,
+    objects: Vec<Value>,
+    alternatives: Vec<Value>,
+    random: &[Value],
+) -> Vec<Declaration> {
+    let objects = objects.into_iter();
+    let mut declarations: Vec<Declaration> = objects.map(|object| declaration(server, object)).collect();
+    for object in alternatives {
+        let other = declaration(server, object);
+        let mut known = declarations.iter_mut();
+        match known.find(|known| known.name == other.name) {
+            Some(known) => known
+                .alternatives
+                .push(changes_between(&known.object, &other.object)),
+            None => panic!(
+                "{} is another form of nothing: add `.declare(&object)`",
+                other.name
+            ),
+        }
+    }
+    for object in random {
+        add_random(&mut declarations, object);
+    }
+    declarations
+}
+
+/// Adds the values of a random object to the declared objects of its kind.
+#[track_caller]
+fn add_random(declarations: &mut [Declaration], object: &Value) {
+    let is_same = |known: &&mut Declaration| {
+        let mut names = ["apiVersion", "kind"].into_iter();
+        names.all(|name| known.object[name] == object[name])
+    };
+    let mut count = 0;
+    for known in declarations.iter_mut().filter(is_same) {
+        known.add_random(object);
+        count += 1;
+    }
+    let kind = object["kind"].as_str().unwrap_or_default();
+    assert!(
+        count > 0,
+        "values of {kind}, but none is declared: add `.declare(&object)`"
+    );
+}
+
+/// Completes a declared object: namespaced objects are in `default` unless they say otherwise.
+#[track_caller]
+fn declaration(server: &ApiServer, mut object: Value) -> Declaration {
+    let text = |pointer: &str| {
+        let found = object.pointer(pointer).and_then(Value::as_str);
+        found.unwrap_or_default().to_owned()
+    };
+    let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
+    assert!(!name.is_empty(), "a declared object needs `metadata.name`");
+    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+    let Some((plural, is_namespaced)) = server.resource_of(group, &kind) else {
+        panic!("the server does not know {kind} of {api_version}: add its CRD with `.install(\"config\")`");
+    };
+    let namespace = match (is_namespaced, text("/metadata/namespace")) {
+        (false, _) => String::new(),
+        (true, namespace) if namespace.is_empty() => "default".to_owned(),
+        (true, namespace) => namespace,
+    };
+    if is_namespaced {
+        object["metadata"]["namespace"] = namespace.clone().into();
+    }
+    if let Some(fields) = object.as_object_mut() {
+        fields.remove("status");
+    }
+    let name = ObjectName {
+        group: group.to_owned(),
+        plural,
+        version: version.to_owned(),
+        namespace,
+        name,
+    };
+    let schema = server.schema_of(&name.group, &name.plural, &name.version);
+    Declaration {
+        object,
+        name,
+        alternatives: Vec::new(),
+        random: Vec::new(),
+        schema: schema.unwrap_or_default(),
+    }
+}
+
+/// Adds the namespaces of the declared objects, except for those that are declared themselves.
+pub(crate) fn with_namespaces(server: ApiServer, declarations: &[Declaration]) -> ApiServer {
+    let is_declared = |namespace: &str| {
+        let mut names = declarations.iter().map(|declaration| &declaration.name);
+        names.any(|name| name.plural == "namespaces" && name.name == namespace)
+    };
+    let names = declarations.iter().map(|declaration| &declaration.name);
+    let namespaces: BTreeSet<&str> = names.map(|name| name.namespace.as_str()).collect();
+    let missing = namespaces
+        .into_iter()
+        .filter(|namespace| !matches!(*namespace, "" | "default") && !is_declared(namespace));
+    missing.fold(server, |server, name| {
+        let mut namespace = Namespace::default();
+        namespace.metadata.name = Some(name.to_owned());
+        namespace.metadata.annotations = Some(BTreeMap::from([(GIVEN.to_owned(), String::new())]));
+        server.object(&namespace)
+    })
+}
+
+/// Webhooks of a process that does not run.
+struct Taken(Option<WebhookHandler>);
+
+impl Webhooks for Taken {
+    fn take_webhooks(&mut self) -> WebhookHandler {
+        self.0.take().expect("webhooks are installed once")
+    }
+}
+
+/// Installs webhook configurations, and the conversions that an operator registers. Each run of the
+/// operator brings its own webhooks later. Returns whether there are any.
+#[track_caller]
+pub(crate) fn install_webhooks(server: &ApiServer, program: &Program, configurations: Option<&Path>) -> bool {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = runtime.expect("a runtime without drivers needs nothing from the system");
+    // Clients start tasks.
+    let _entered = runtime.enter();
+    let started = program(server.client(), &ProcessSettings::default());
+    let Some(handler) = started.webhooks else {
+        return false;
+    };
+    let converts = handler.converts();
+    let mut operator = Taken(Some(handler));
+    match configurations {
+        Some(path) => {
+            if let Err(error) = server.install_webhooks(path, &mut operator) {
+                panic!("cannot install the webhooks: {error}");
+            }
+        }
+        None if converts => server.install_conversions(&mut operator),
+        None => return false,
+    }
+    server.serve_webhooks(None);
+    true
+}
+
+/// Returns whether the operator may use the lease of leader election.
+pub(crate) fn may_elect(server: &ApiServer) -> bool {
+    let review = serde_json::json!({
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": { "resourceAttributes": {
+            "group": "coordination.k8s.io", "resource": "leases", "verb": "create", "namespace": "default",
+        } },
+    });
+    let request = http::Request::post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
+        .header(http::header::CONTENT_TYPE, "application/json")
+        .body(Body::from(review.to_string().into_bytes()));
+    let request = request.expect("the path is a URI");
+    // The server answers without waiting for anything.
+    let Some(Ok(response)) = futures::FutureExt::now_or_never(server.copy().call(request, false)) else {
+        return false;
+    };
+    let body = futures::FutureExt::now_or_never(http_body_util::BodyExt::collect(response.into_body()));
+    let Some(Ok(body)) = body else { return false };
+    let review: Value = serde_json::from_slice(&body.to_bytes()).unwrap_or_default();
+    review["status"]["allowed"] == true
+}
+
+impl Setting {
+    /// Returns whether the server rejects a variant of a declaration. Webhooks decide only in a run.
+    pub(crate) fn is_rejected(&self, number: usize, changes: &BTreeMap<String, Value>) -> bool {
+        if self.has_webhooks {
+            return false;
+        }
+        let declaration = &self.declarations[number];
+        let request = declaration.apply(&declaration.with(changes), "&dryRun=All");
+        let request = request.map(|body| Body::from(body.into_bytes()));
+        // The server answers without waiting for anything.
+        let answer = futures::FutureExt::now_or_never(self.server.call(request, true));
+        !matches!(answer, Some(Ok(response)) if response.status().is_success())
+    }
+}
