@@ -31,6 +31,16 @@ pub struct History {
 }
 
 impl History {
+    /// Returns the history that applies declarations in order, and deletes them in the opposite one.
+    pub(crate) fn plain(declarations: usize) -> Self {
+        let applied = (0..declarations).map(Step::Apply);
+        let deleted = (0..declarations).rev().map(Step::Delete);
+        Self {
+            steps: applied.chain(deleted).collect(),
+            ..Self::default()
+        }
+    }
+
     /// Returns whether nothing goes wrong: everything is declared as the test says and deleted again.
     pub(crate) fn is_plain(&self) -> bool {
         let is_given = |step: &Step| matches!(step, Step::Apply(_) | Step::Delete(_));

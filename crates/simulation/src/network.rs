@@ -145,6 +145,12 @@ impl Network {
         self.delete(Actor::User, object, &json!({})).await;
     }
 
+    /// Creates an object. Only the kind and the namespace of the name count.
+    pub(crate) async fn create(&self, actor: Actor, name: &ObjectName, object: &Value) {
+        let request = http::Request::post(name.collection()).body(object.to_string());
+        self.send(actor, request.expect("a path of names is a URI")).await;
+    }
+
     /// Changes an object, or a part such as `/status`, by a merge patch.
     pub(crate) async fn merge(&self, actor: Actor, object: &ObjectName, part: &str, patch: &Value) {
         let path = format!("{}{part}", object.path());
@@ -182,7 +188,7 @@ impl Connection {
         let bytes = body.collect_bytes().await?;
         let rebuilt = http::Request::from_parts(parts, Body::from(bytes.to_vec()));
         if let Some(request) = &parsed {
-            self.network.traffic().note_semantic(request);
+            self.network.traffic().note_interest(request);
         }
         match parsed {
             Some(request) if request.verb == Verb::Watch => self.watch(&request, rebuilt).await,

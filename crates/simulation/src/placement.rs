@@ -96,7 +96,9 @@ pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[Strin
     let last_apply = steps.iter().rposition(|step| !step.deletes());
     let state = last_apply.and_then(|number| outcome.settled.get(number));
     let objects: Vec<&String> = state.into_iter().flat_map(|state| state.0.keys()).collect();
-    let is_made = |name: &String| outcome.made.contains(name) || is_external(name);
+    // Somebody also deletes Pods of a workload.
+    let is_pod = |name: &String| outcome.asks_for_pods && name.starts_with("pods ");
+    let is_made = |name: &String| outcome.made.contains(name) || is_external(name) || is_pod(name);
     let is_child = |name: &&&String| !declared.contains(name) && !name.contains('<') && is_made(name);
     let children = objects.iter().filter(is_child);
     let in_cluster = objects.iter().filter(|name| !is_external(name));
@@ -123,7 +125,7 @@ pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[Strin
     }
     for child in children {
         add(&changing, &Disturbance::Remove(child.to_string()));
-        if !is_external(child) {
+        if !is_external(child) && !is_pod(child) {
             add(&changing, &Disturbance::Edit(child.to_string()));
         }
     }

@@ -94,6 +94,8 @@ pub(crate) struct Outcome {
     pub(crate) unreached: Vec<Perturbation>,
     /// Why the server rejects a declaration. The run ends there.
     pub(crate) rejected: Option<String>,
+    /// Whether the operator looks at Pods or ReplicaSets.
+    pub(crate) asks_for_pods: bool,
 }
 
 /// Runs a history on a runtime of its own.
@@ -194,6 +196,7 @@ impl<'r> Run<'r> {
         self.outcome.replaced = std::mem::take(&mut traffic.secrets.replaced);
         drop(traffic);
         self.outcome
+        self.outcome.asks_for_pods = traffic.asks_for_pods;
     }
 
     async fn take(&mut self, step: &Step) {

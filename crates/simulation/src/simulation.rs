@@ -21,7 +21,7 @@ use crate::progress::{self, Progress};
 use crate::record::Record;
 use crate::report::Report;
 use crate::run::{Invariant, Setting};
-use crate::search::Search;
+use crate::search::{Search, asks_for_pods};
 use crate::setting;
 use crate::settings::{Budget, Limit, Settings};
 
@@ -311,7 +311,7 @@ impl Simulation {
         let kept = kept::read(&settings.package.join(identity.kept_file()), count)
             .unwrap_or_else(|error| panic!("{error}"));
         let limit = settings.limit.unwrap_or(self.limit);
-        let setting = self.setting();
+        let mut setting = self.setting();
         let declared = setting.declarations.iter();
         let declared = declared.map(|declaration| declaration.name.to_string()).collect();
         let is_long = settings.reports.is_some() || matches!(limit, Limit::Seconds(_));
@@ -342,6 +342,9 @@ impl Simulation {
     fn setting(self) -> Setting {
         let declarations =
             setting::declarations(&self.server, self.declarations, self.alternatives, &self.random);
+            if asks_for_pods(&setting) {
+                setting.behaviors.extend(environment::of_pods());
+            }
         let server = setting::with_namespaces(self.server, &declarations);
         let has_webhooks = setting::install_webhooks(&server, &self.program, self.webhooks.as_deref());
         Setting {

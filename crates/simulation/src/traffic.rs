@@ -74,6 +74,8 @@ pub(crate) struct Traffic {
     pub(crate) forbidden: Vec<(String, Instant)>,
     /// Whether the operator has accepted any resource version in a list or watch, which may be a past one.
     pub(crate) accepts_past: bool,
+    /// Whether the operator has asked for Pods or ReplicaSets.
+    pub(crate) asks_for_pods: bool,
     /// What the caches of the next process begin with.
     pub(crate) past: Option<Past>,
     /// An object that the user has deleted and must declare again.
@@ -117,8 +119,11 @@ impl Traffic {
         (moment, now)
     }
 
-    /// Notes whether a request of the operator accepts what the server has in memory.
-    pub(crate) fn note_semantic(&mut self, request: &Request) {
+    /// Notes what a request of the operator shows about what it reads: whether it accepts what the server
+    /// has in memory, and whether it looks at Pods.
+    pub(crate) fn note_interest(&mut self, request: &Request) {
+        let kind = (request.group.as_str(), request.resource.as_str());
+        self.asks_for_pods |= matches!(kind, ("", "pods") | ("apps", "replicasets"));
         let is_list = matches!(request.verb, Verb::List | Verb::Watch);
         self.accepts_past |= is_list && request.parameter("resourceVersion") == "0";
     }

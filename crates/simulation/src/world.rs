@@ -116,20 +116,25 @@ impl ObjectName {
 
     /// Returns the path of the object.
     pub(crate) fn path(&self) -> String {
+        format!("{}/{}", self.collection(), self.name)
+    }
+
+    /// Returns the path of the objects of the kind in the namespace.
+    pub(crate) fn collection(&self) -> String {
         let Self {
             group,
             plural,
             version,
             namespace,
-            name,
+            ..
         } = self;
         let start = match group.as_str() {
             "" => format!("/api/{version}"),
             group => format!("/apis/{group}/{version}"),
         };
         match namespace.as_str() {
-            "" => format!("{start}/{plural}/{name}"),
-            namespace => format!("{start}/namespaces/{namespace}/{plural}/{name}"),
+            "" => format!("{start}/{plural}"),
+            namespace => format!("{start}/namespaces/{namespace}/{plural}"),
         }
     }
 }
@@ -228,6 +233,7 @@ impl Snapshot {
 
     pub(crate) fn of_cluster(server: &ApiServer) -> Self {
         let mut objects: BTreeMap<String, Value> = BTreeMap::new();
+        let mut generated: Vec<(String, Value)> = Vec::new();
         for stored in server.objects() {
             let name = ObjectName::of(&stored);
             let is_seed = name.plural == "namespaces" && name.name.starts_with(SEED);
@@ -236,18 +242,22 @@ impl Snapshot {
                 continue;
             }
             let value = normalize(&stored.object);
-            objects.insert(unique_name(&objects, &name, &stored.object), value);
+            match stored.object["metadata"]["generateName"].as_str() {
+                None => drop(objects.insert(name.to_string(), value)),
+                Some(prefix) => generated.push((name.to_string().replace(&name.name, prefix), value)),
+            }
+        }
+        // Their names are random, so that their order would be, too.
+        generated.sort_by_cached_key(|(start, value)| (start.clone(), value.to_string()));
+        for (start, value) in generated {
+            objects.insert(number_name(&objects, &start), value);
         }
         Self(objects)
     }
 }
 
-/// Returns the name of an object in a snapshot. Generated names are replaced by numbers.
-fn unique_name(known: &BTreeMap<String, Value>, name: &ObjectName, object: &Value) -> String {
-    let Some(prefix) = object["metadata"]["generateName"].as_str() else {
-        return name.to_string();
-    };
-    let start = name.to_string().replace(&name.name, prefix);
+/// Returns a number for a generated name.
+fn number_name(known: &BTreeMap<String, Value>, start: &str) -> String {
     (1..)
         .map(|number| format!("{start}<{number}>"))
         .find(|name| !known.contains_key(name))

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Secret, Service};
 use k8s_openapi::api::rbac::v1::ClusterRole;
@@ -174,6 +174,7 @@ impl Plain {
         left.extend(names::<Service>(&client).await);
         left.extend(names::<PersistentVolumeClaim>(&client).await);
         left.extend(names::<Deployment>(&client).await);
+        left.extend(names::<StatefulSet>(&client).await);
         left.extend(names::<Job>(&client).await);
         left.extend(names::<ClusterRole>(&client).await);
         if self.serves_machines {

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::apps::v1::{Deployment, StatefulSet, StatefulSetSpec};
+use k8s_openapi::api::core::v1::{Pod, Secret};
+use kube::api::{Patch, PatchParams};
 use kube::{CustomResourceExt, ResourceExt};
 use rbuilder::{Action, Change, Controller, Ctx, Manager, ObjectRef, Request, Result, Watch};
 use serde_json::json;
 
 use crate::Case;
-use crate::children::{deployment, secret};
+use crate::children::{deployment, metadata, secret};
 use crate::kinds::{App, Labelled, Note, crds, declared, namespace};
 use crate::memory::Names;
 
@@ -39,6 +40,16 @@ pub(crate) const CASES: &[Case] = &[
         repaired: namesake::register::<true>,
         crds: crds::<Labelled>,
         declarations: || vec![declared::<Labelled>(json!({ "label": "anna" }))],
+        role: None,
+    },
+    Case {
+        name: "replaced_pod_not_labelled",
+        class: CLASS,
+        oracle: "end-state",
+        broken: replaced_pod::register::<false>,
+        repaired: replaced_pod::register::<true>,
+        crds: crds::<App>,
+        declarations: || vec![declared::<App>(json!({ "size": 1 }))],
         role: None,
     },
 ];
@@ -107,5 +118,64 @@ mod namesake {
     pub(super) fn register<const REPAIRED: bool>(manager: Manager) -> Manager {
         let controller = Controller::new(reconcile::<REPAIRED>, Names::default());
         manager.controller(controller.owns::<Secret>().on_deleted(forget))
+    }
+}
+
+/// The first Pod of a set becomes the primary once, and the operator never sees that it was replaced: what
+/// Sieve lists as *unobserved state*.
+mod replaced_pod {
+    use super::*;
+
+    const PRIMARY: &str = "simulated.example.com/primary";
+
+    async fn reconcile<const REPAIRED: bool>(app: Arc<App>, ctx: Ctx<Names>) -> Result {
+        ctx.apply_owned(&*app, stateful_set(&app)).await?;
+        let first = format!("{}-0", app.name_any());
+        let Some(pod) = ctx.cached::<Pod>()?.named(&namespace(&*app), &first) else {
+            return Ok(Action::await_change());
+        };
+        let uid = app.uid().unwrap_or_default();
+        let is_primary = match REPAIRED {
+            true => pod.labels().contains_key(PRIMARY),
+            false => ctx.contains(&uid),
+        };
+        if !is_primary {
+            let label = Patch::Merge(json!({ "metadata": { "labels": { PRIMARY: "true" } } }));
+            let pods = ctx.api::<Pod>(&*app);
+            pods.patch(&first, &PatchParams::default(), &label).await?;
+            ctx.insert(&uid);
+        }
+        Ok(Action::await_change())
+    }
+
+    fn stateful_set(app: &App) -> StatefulSet {
+        let spec = deployment(app.name_any(), "database", app.spec.size).spec;
+        StatefulSet {
+            metadata: metadata(app.name_any()),
+            spec: StatefulSetSpec {
+                replicas: spec.replicas,
+                selector: spec.selector,
+                service_name: Some(app.name_any()),
+                template: spec.template,
+                ..StatefulSetSpec::default()
+            },
+            ..StatefulSet::default()
+        }
+    }
+
+    /// Returns the App of a Pod, whose Pods have its name as the label `app`.
+    fn app_of(pod: &Pod) -> Vec<ObjectRef<App>> {
+        let name = pod.labels().get("app").into_iter();
+        name.map(|name| ObjectRef::new(name).within(&namespace(pod)))
+            .collect()
+    }
+
+    pub(super) fn register<const REPAIRED: bool>(manager: Manager) -> Manager {
+        let controller = Controller::new(reconcile::<REPAIRED>, Names::default());
+        manager.controller(
+            controller
+                .owns::<StatefulSet>()
+                .watches(|pod: &Pod, _| app_of(pod)),
+        )
     }
 }

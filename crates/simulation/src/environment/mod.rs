@@ -1,5 +1,6 @@
 //! What operators depend on in a cluster: controllers of workloads, volumes and addresses.
 
+mod pods;
 mod storage;
 mod workloads;
 
@@ -56,8 +57,15 @@ impl World {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Act {
     object: ObjectName,
-    subresource: &'static str,
-    patch: Value,
+    change: Change,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Change {
+    /// A merge patch of the object, or of a part such as `/status`.
+    Merge(&'static str, Value),
+    Create(Value),
+    Delete,
 }
 
 impl Act {
@@ -66,8 +74,7 @@ impl Act {
     pub fn status(stored: &StoredObject, status: Value) -> Self {
         Self {
             object: ObjectName::of(stored),
-            subresource: "/status",
-            patch: serde_json::json!({ "status": status }),
+            change: Change::Merge("/status", serde_json::json!({ "status": status })),
         }
     }
 
@@ -76,8 +83,51 @@ impl Act {
     pub fn merge(stored: &StoredObject, patch: Value) -> Self {
         Self {
             object: ObjectName::of(stored),
-            subresource: "",
-            patch,
+            change: Change::Merge("", patch),
+        }
+    }
+
+    /// Creates an object of a kind, such as `pods` of the group ``. It may have a `generateName`.
+    #[must_use]
+    pub fn create(group: &str, plural: &str, object: Value) -> Self {
+        let text = |pointer: &str| {
+            let found = object.pointer(pointer).and_then(Value::as_str);
+            found.unwrap_or_default().to_owned()
+        };
+        let api_version = text("/apiVersion");
+        let (_, version) = api_version.rsplit_once('/').unwrap_or(("", &api_version));
+        let object_name = ObjectName {
+            group: group.to_owned(),
+            plural: plural.to_owned(),
+            version: version.to_owned(),
+            namespace: text("/metadata/namespace"),
+            name: text("/metadata/name"),
+        };
+        Self {
+            object: object_name,
+            change: Change::Create(object),
+        }
+    }
+
+    /// Deletes an object.
+    #[must_use]
+    pub fn delete(stored: &StoredObject) -> Self {
+        Self {
+            object: ObjectName::of(stored),
+            change: Change::Delete,
+        }
+    }
+
+    async fn take(&self, network: &Network) {
+        let Self { object, change } = self;
+        match change {
+            Change::Merge(part, patch) => network.merge(Actor::Environment, object, part, patch).await,
+            Change::Create(body) => network.create(Actor::Environment, object, body).await,
+            Change::Delete => {
+                network
+                    .delete(Actor::Environment, object, &serde_json::json!({}))
+                    .await
+            }
         }
     }
 }
@@ -134,6 +184,11 @@ pub(crate) fn of_cluster() -> Vec<Arc<dyn Behavior>> {
     ]
 }
 
+/// Returns the behaviors that make ReplicaSets and Pods, in addition to those of every cluster.
+pub(crate) fn of_pods() -> Vec<Arc<dyn Behavior>> {
+    vec![Arc::new(pods::ReplicaSets), Arc::new(pods::Replicas)]
+}
+
 impl Environment {
     pub(crate) fn new(behaviors: Vec<Arc<dyn Behavior>>, pace: Pace) -> Self {
         Self {
@@ -176,14 +231,7 @@ impl Environment {
         self.planned = later;
         let due: Vec<(Act, Instant)> = due;
         for (act, _) in due {
-            let Act {
-                object,
-                subresource,
-                patch,
-            } = &act;
-            network
-                .merge(Actor::Environment, object, subresource, patch)
-                .await;
+            act.take(network).await;
         }
     }
 }

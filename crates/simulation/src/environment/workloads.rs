@@ -1,6 +1,6 @@
 //! Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs and Pods.
 //!
-//! Workloads report the replicas that they would have; no Pods are created for them.
+//! Workloads report the replicas that they should have, also if no Pods are made for them.
 
 use rbuilder_testing::fake::StoredObject;
 use serde_json::{Value, json};

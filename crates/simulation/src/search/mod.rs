@@ -70,6 +70,12 @@ impl Base {
 }
 
 impl<'s> Search<'s> {
+/// Returns whether the operator looks at Pods of workloads, in a history without perturbations.
+pub(crate) fn asks_for_pods(setting: &Setting) -> bool {
+    let history = History::plain(setting.declarations.len());
+    run(setting, &history, &Expected::default()).asks_for_pods
+}
+
     pub(crate) fn new(setting: &'s Setting, budget: Budget, progress: Progress) -> Self {
         Self {
             setting,
@@ -261,13 +267,7 @@ impl<'s> Search<'s> {
 
     /// Runs the history that declares everything and deletes it again. `None` if it fails.
     fn base(&mut self) -> Option<Base> {
-        let numbers = 0..self.setting.declarations.len();
-        let applied = numbers.clone().map(Step::Apply);
-        let steps: Vec<Step> = applied.chain(numbers.rev().map(Step::Delete)).collect();
-        let history = History {
-            steps,
-            ..History::default()
-        };
+        let history = History::plain(self.setting.declarations.len());
         // After the last deletion, nothing must be left.
         let mut steps = vec![None; history.steps.len() - 1];
         steps.push(Some(Snapshot::of_cluster(&self.setting.server)));

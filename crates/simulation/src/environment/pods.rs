@@ -1,0 +1,269 @@
+//! ReplicaSets and Pods of workloads, for operators that look at them.
+
+use rbuilder_testing::fake::StoredObject;
+use serde_json::{Value, json};
+
+use super::{Act, Behavior, World, is_going};
+use crate::history::Pace;
+use crate::world::owner_uids;
+
+/// The largest number of Pods of a workload: histories also try the largest number that a schema allows.
+const MOST_PODS: i64 = 10;
+/// The label of ReplicaSets and their Pods with the hash of the template.
+const TEMPLATE_HASH: &str = "pod-template-hash";
+/// The same for Pods of StatefulSets and DaemonSets.
+const REVISION_HASH: &str = "controller-revision-hash";
+
+/// A Deployment has one ReplicaSet: a rollout leaves none of a former template.
+pub(super) struct ReplicaSets;
+
+impl Behavior for ReplicaSets {
+    fn next(&self, world: &World, _: Pace) -> Vec<Act> {
+        let deployments = world.of("apps", "deployments");
+        let living = deployments.filter(|deployment| !is_going(deployment));
+        living
+            .flat_map(|deployment| next_sets(world, deployment))
+            .collect()
+    }
+}
+
+fn next_sets(world: &World, deployment: &StoredObject) -> Vec<Act> {
+    let hash = template_hash(deployment);
+    let replicas = &deployment.value()["spec"]["replicas"];
+    let (current, former): (Vec<_>, Vec<_>) =
+        owned(world, "apps", "replicasets", deployment).partition(|set| has_hash(set, TEMPLATE_HASH, &hash));
+    let former = former.into_iter().map(Act::delete);
+    let next = match current.first() {
+        None => Some(Act::create("apps", "replicasets", replica_set(deployment, &hash))),
+        Some(set) if set.value()["spec"]["replicas"] != *replicas => {
+            Some(Act::merge(set, json!({ "spec": { "replicas": replicas } })))
+        }
+        Some(_) => None,
+    };
+    next.into_iter().chain(former).collect()
+}
+
+fn replica_set(deployment: &StoredObject, hash: &str) -> Value {
+    let mut spec = json!({});
+    for field in ["replicas", "selector", "template"] {
+        spec[field] = deployment.value()["spec"][field].clone();
+    }
+    spec["selector"]["matchLabels"][TEMPLATE_HASH] = hash.into();
+    spec["template"]["metadata"]["labels"][TEMPLATE_HASH] = hash.into();
+    let labels = spec["template"]["metadata"]["labels"].clone();
+    json!({
+        "apiVersion": "apps/v1", "kind": "ReplicaSet", "spec": spec,
+        "metadata": {
+            "name": format!("{}-{hash}", deployment.metadata("name")),
+            "namespace": deployment.metadata("namespace"),
+            "labels": labels, "ownerReferences": [controller(deployment)],
+        },
+    })
+}
+
+/// Workloads have as many Pods as they want, of their current template.
+pub(super) struct Replicas;
+
+impl Behavior for Replicas {
+    fn next(&self, world: &World, _: Pace) -> Vec<Act> {
+        let kinds = ["replicasets", "statefulsets", "daemonsets"];
+        let all = kinds.iter().flat_map(|kind| world.of("apps", kind));
+        all.filter(|workload| !is_going(workload))
+            .flat_map(|workload| next_pods(world, workload))
+            .collect()
+    }
+}
+
+fn next_pods(world: &World, workload: &StoredObject) -> Vec<Act> {
+    let hash = template_hash(workload);
+    let replicas = workload.value()["spec"]["replicas"].as_i64().unwrap_or(1);
+    let wanted = match workload.resource.as_str() {
+        "daemonsets" => 1,
+        _ => replicas.clamp(0, MOST_PODS),
+    };
+    let is_set = workload.resource == "statefulsets";
+    let pods: Vec<_> = owned(world, "", "pods", workload).collect();
+    let is_wanted = |(index, pod): (usize, &&StoredObject)| {
+        let place = match is_set {
+            true => pod
+                .metadata("name")
+                .rsplit('-')
+                .next()
+                .and_then(|number| number.parse().ok()),
+            false => i64::try_from(index).ok(),
+        };
+        let is_current = workload.resource == "replicasets" || has_hash(pod, REVISION_HASH, &hash);
+        is_current && place.is_some_and(|place| place < wanted)
+    };
+    let (kept, surplus): (Vec<_>, Vec<_>) = pods
+        .iter()
+        .enumerate()
+        .partition(|(index, pod)| is_wanted((*index, pod)));
+    let names: Vec<&str> = pods.iter().map(|pod| pod.metadata("name")).collect();
+    let missing = (0..wanted).filter(|number| match is_set {
+        true => !names.contains(&ordinal_name(workload, *number).as_str()),
+        false => *number >= i64::try_from(kept.len()).unwrap_or(wanted),
+    });
+    let created = missing.map(|number| Act::create("", "pods", pod(workload, &hash, number)));
+    let deleted = surplus.into_iter().map(|(_, pod)| Act::delete(pod));
+    created.chain(deleted).collect()
+}
+
+fn ordinal_name(workload: &StoredObject, number: i64) -> String {
+    format!("{}-{number}", workload.metadata("name"))
+}
+
+fn pod(workload: &StoredObject, hash: &str, number: i64) -> Value {
+    let template = &workload.value()["spec"]["template"];
+    let mut metadata = template["metadata"].clone();
+    if !metadata.is_object() {
+        metadata = json!({});
+    }
+    match workload.resource.as_str() {
+        "statefulsets" => metadata["name"] = ordinal_name(workload, number).into(),
+        _ => metadata["generateName"] = format!("{}-", workload.metadata("name")).into(),
+    }
+    if workload.resource != "replicasets" {
+        metadata["labels"][REVISION_HASH] = hash.into();
+    }
+    metadata["namespace"] = workload.metadata("namespace").into();
+    metadata["ownerReferences"] = json!([controller(workload)]);
+    json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"] })
+}
+
+/// Returns the objects of a kind that a workload controls and that are not being deleted.
+fn owned<'w>(
+    world: &'w World,
+    group: &'w str,
+    plural: &'w str,
+    owner: &'w StoredObject,
+) -> impl Iterator<Item = &'w StoredObject> {
+    let objects = world.of(group, plural).filter(|stored| !is_going(stored));
+    objects.filter(|stored| owner_uids(stored.value()).any(|uid| uid == owner.metadata("uid")))
+}
+
+fn controller(owner: &StoredObject) -> Value {
+    let object = owner.value();
+    json!({
+        "apiVersion": object["apiVersion"], "kind": object["kind"], "name": owner.metadata("name"),
+        "uid": owner.metadata("uid"), "controller": true, "blockOwnerDeletion": true,
+    })
+}
+
+fn has_hash(stored: &StoredObject, label: &str, hash: &str) -> bool {
+    stored.value()["metadata"]["labels"][label] == hash
+}
+
+/// Returns a hash of the template of a workload, which does not depend on the order of its fields.
+fn template_hash(workload: &StoredObject) -> String {
+    let mut hash = 0x811c_9dc5;
+    add_to_hash(&workload.value()["spec"]["template"], &mut hash);
+    format!("{hash:x}")
+}
+
+/// FNV-1a over the text of a value with sorted fields.
+fn add_to_hash(value: &Value, hash: &mut u32) {
+    let mut add = |text: &str| {
+        for byte in text.bytes() {
+            *hash = (*hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+        }
+    };
+    match value {
+        Value::Object(fields) => {
+            let mut names: Vec<&String> = fields.keys().collect();
+            names.sort();
+            for name in names {
+                add_to_hash(&Value::String(name.clone()), hash);
+                add_to_hash(&fields[name], hash);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| add_to_hash(item, hash)),
+        value => add(&value.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rbuilder_testing::fake::ApiServer;
+
+    use super::*;
+    use crate::environment::{Environment, of_pods};
+    use crate::network::Network;
+    use crate::timeline::Actor;
+    use crate::world::ObjectName;
+
+    /// Creates a workload, merges a patch into it, and returns the names of its kind of children and of its
+    /// Pods before and after.
+    fn children(plural: &str, mut workload: Value, patch: &Value) -> [Vec<String>; 2] {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build();
+        runtime.expect("a runtime").block_on(async {
+            let network = Network::new(ApiServer::new().collecting_garbage(), Vec::new());
+            let mut environment = Environment::new(of_pods(), Pace::Prompt);
+            workload["metadata"] = json!({ "name": "web", "namespace": "default" });
+            let name = ObjectName {
+                group: "apps".to_owned(),
+                plural: plural.to_owned(),
+                version: "v1".to_owned(),
+                namespace: "default".to_owned(),
+                name: "web".to_owned(),
+            };
+            network.create(Actor::User, &name, &workload).await;
+            let before = settle(&network, &mut environment).await;
+            network.merge(Actor::User, &name, "", patch).await;
+            [before, settle(&network, &mut environment).await]
+        })
+    }
+
+    async fn settle(network: &Network, environment: &mut Environment) -> Vec<String> {
+        for _ in 0..6 {
+            environment.step(network).await;
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        }
+        let objects = network.server.objects();
+        let made = objects.iter().filter(|stored| stored.metadata("name") != "web");
+        made.map(|stored| format!("{} {}", stored.resource, stored.metadata("name")))
+            .collect()
+    }
+
+    fn workload(kind: &str) -> Value {
+        let template = json!({
+            "metadata": { "labels": { "app": "web" } },
+            "spec": { "containers": [{ "name": "main", "image": "web:1" }] },
+        });
+        let selector = json!({ "matchLabels": { "app": "web" } });
+        json!({
+            "apiVersion": "apps/v1", "kind": kind,
+            "spec": { "replicas": 2, "selector": selector, "template": template },
+        })
+    }
+
+    #[test]
+    fn rollout_replaces_the_replica_set_and_its_pods() {
+        let labels = json!({ "spec": { "template": { "metadata": { "labels": { "more": "" } } } } });
+        let [before, after] = children("deployments", workload("Deployment"), &labels);
+        let kinds = |names: &[String]| {
+            let kinds = names.iter().filter_map(|name| name.split(' ').next());
+            kinds.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(&before), ["pods", "pods", "replicasets"], "{before:?}");
+        assert_eq!(kinds(&after), ["pods", "pods", "replicasets"], "{after:?}");
+        assert!(
+            before.iter().all(|name| !after.contains(name)),
+            "{before:?} {after:?}"
+        );
+    }
+
+    #[test]
+    fn pods_of_stateful_sets_have_numbers() {
+        let [before, after] = children(
+            "statefulsets",
+            workload("StatefulSet"),
+            &json!({ "spec": { "replicas": 3 } }),
+        );
+        assert_eq!(before, ["pods web-0", "pods web-1"]);
+        assert_eq!(after, ["pods web-0", "pods web-1", "pods web-2"]);
+    }
+}
