@@ -83,6 +83,27 @@ fn build(command: Cmd, name: &str) -> Result<PathBuf> {
         .with_context(|| format!("cargo built no program named `{name}`"))
 }
 
+/// Builds a test of a project with its own workspace and returns the path of the program.
+///
+/// # Errors
+///
+/// Same as [`build_rbuilder`].
+pub fn build_project_test(folder: &Path, test: &str) -> Result<PathBuf> {
+    let build = project_command(folder, "cargo test --quiet --no-run");
+    let build = build.args(["--test", test, "--message-format=json-render-diagnostics"]);
+    let messages = build.read()?;
+    let start = format!("{test}-");
+    messages
+        .lines()
+        .filter_map(executable)
+        .find(|program| {
+            program
+                .file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with(&start))
+        })
+        .with_context(|| format!("cargo built no test named `{test}`"))
+}
+
 /// Returns the value of `"executable":"…"` in a JSON message from cargo.
 ///
 /// Target paths of this repository contain nothing that JSON escapes, so this needs no JSON parser.

@@ -11,6 +11,7 @@ mod compare;
 mod cost;
 mod go;
 mod rust;
+mod simulate;
 mod validate;
 
 use std::path::Path;
@@ -42,6 +43,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COUNT")]
     validate: Option<usize>,
 
+    /// Measure the simulation of the Memcached example instead, beside a start of etcd and kube-apiserver
+    #[arg(long, conflicts_with_all = ["compare", "validate", "bin", "keep"])]
+    simulate: bool,
+
     /// Measure the `rbuilder` in this folder instead of building one
     #[arg(long)]
     bin: Option<std::path::PathBuf>,
@@ -53,6 +58,9 @@ pub(crate) struct Args {
 
 /// Measures the commands and prints a table.
 pub(crate) fn measure_manifests(args: &Args) -> Result<()> {
+    if args.simulate {
+        return simulate::measure(args.runs);
+    }
     let bin = match &args.bin {
         Some(folder) => std::path::absolute(folder)?,
         None => repo::build_rbuilder_dist()?,

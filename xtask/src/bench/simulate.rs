@@ -1,0 +1,69 @@
+//! Counts the instructions of a history in the simulation of the Memcached example, and runs the test as
+//! each project has it beside a start of etcd and kube-apiserver.
+//!
+//! The test is a debug build, as with `cargo test`. A test on the API server costs its start at least.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+use super::cost::Cost;
+use super::{grouped, total};
+use crate::control_plane::ControlPlane;
+use crate::sh::Cmd;
+use crate::{assets, repo};
+
+const EXAMPLE: &str = "examples/memcached-operator";
+/// The file of the test, and its name.
+const TEST: [&str; 2] = ["memcached", "the_sample_is_reconciled_under_faults"];
+/// Numbers of histories whose instructions are compared, so that those of the start do not count.
+const FEW: u64 = 20;
+const MANY: u64 = 60;
+
+/// Measures the simulation and the servers, and prints both.
+pub(super) fn measure(runs: usize) -> Result<()> {
+    let folder = repo::root().join(EXAMPLE);
+    let [file, name] = TEST;
+    let program = repo::build_project_test(&folder, file)?;
+    let test = |command: Cmd| command.args([name, "--exact"]).dir(&folder);
+    match Cmd::new("valgrind --version").succeeds() {
+        true => {
+            let [few, many] = [FEW, MANY].map(|histories| count_instructions(&program, &test, histories));
+            let each = many?.saturating_sub(few?) / (MANY - FEW);
+            println!("a history              {:>16} instructions", grouped(each));
+        }
+        false => println!("valgrind is not on the path: instructions are not counted"),
+    }
+    let mut cost = Cost::default();
+    for _ in 0..runs {
+        cost.add(test(Cmd::program(&program)))?;
+    }
+    let servers = measure_start(runs)?.as_secs_f64() * 1000.0;
+    let ours = cost.milliseconds();
+    println!("the test               {ours:>16.0} ms of CPU time");
+    println!(
+        "a start of the servers {servers:>16.0} ms of CPU time {:.1} x",
+        servers / ours
+    );
+    Ok(())
+}
+
+fn count_instructions(program: &Path, test: &impl Fn(Cmd) -> Cmd, histories: u64) -> Result<u64> {
+    let folder = tempfile::tempdir()?;
+    let out = folder.path().join("counts");
+    let valgrind = Cmd::new("valgrind --quiet --tool=callgrind")
+        .arg(format!("--callgrind-out-file={}", out.display()))
+        .arg(program);
+    let limited = test(valgrind).env("RBUILDER_SIMULATION_HISTORIES", histories.to_string());
+    limited.read()?;
+    total(&fs_err::read_to_string(&out)?).context("callgrind printed no totals")
+}
+
+/// Returns the least CPU time that etcd and kube-apiserver take until they serve requests.
+fn measure_start(runs: usize) -> Result<Duration> {
+    let assets = assets::ensure_assets()?;
+    let starts = (0..runs).map(|_| ControlPlane::start_servers(&assets)?.cpu_time());
+    let times: Vec<Duration> = starts.collect::<Result<_>>()?;
+    times.into_iter().min().context("`--runs` is 0")
+}
