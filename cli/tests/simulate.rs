@@ -18,6 +18,7 @@ const CARGO: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 echo "$@" > "$here/calls"
 echo "histories $RBUILDER_SIMULATION_HISTORIES, seconds $RBUILDER_SIMULATION_SECONDS, $RBUILDER_SIMULATION" >> "$here/calls"
+[ -z "$RBUILDER_SIMULATION_SERVER" ] || echo "server $RBUILDER_SIMULATION_SERVER, $KUBEBUILDER_ASSETS" >> "$here/calls"
 for report in "$here"/*.json; do
     [ ! -e "$report" ] || cp "$report" "$RBUILDER_SIMULATION_REPORTS/"
 done
@@ -45,6 +46,7 @@ impl Scene {
             .args(line.split_whitespace())
             .current_dir(self.project.path())
             .env("PATH", format!("{}:/bin:/usr/bin", self.bin.path().display()))
+            .env("KUBEBUILDER_ASSETS", "/opt/servers")
             .env("RBUILDER_SIMULATION", "of another run")
             .env("RBUILDER_SIMULATION_HISTORIES", "7");
         let output = command.output().expect("the command runs");
@@ -94,6 +96,23 @@ fn budget_and_filter_reach_the_tests() {
         assert_eq!(code, Some(0), "{said}");
         assert_eq!(scene.calls(), format!("{call}\n{budget}\n"));
     }
+}
+
+#[test]
+fn tests_replay_histories_on_the_installed_servers() {
+    let scene = Scene::new();
+    let (code, said) = scene.run("simulate --on-server -- --test cup");
+    assert_eq!(code, Some(0), "{said}");
+    let call = "test --tests --no-fail-fast --test cup\nhistories , seconds , \nserver 1, /opt/servers\n";
+    assert_eq!(scene.calls(), call);
+    assert_eq!(scene.file(PAGE), "");
+    scene.bin.write("fails", "");
+    let (code, said) = scene.run("simulate --on-server");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("its output above shows the states that differ"),
+        "{said}"
+    );
 }
 
 #[test]

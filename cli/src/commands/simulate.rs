@@ -1,13 +1,14 @@
 //! `rbuilder simulate`: runs the simulations in the tests of a project with a larger budget, keeps the
 //! histories that fail, and writes a page about them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 use rbuilder_control_plane::Workspace;
 use rbuilder_products::simulation::{MARK, Report, render_page};
 
+use super::envtest::find_installed;
 use super::run::NO_CARGO;
 use super::{Mode, Outcome, execute};
 use crate::cluster::{Interrupt, run_in_foreground};
@@ -24,11 +25,18 @@ const HISTORY: &str = "RBUILDER_SIMULATION";
 const HISTORIES: &str = "RBUILDER_SIMULATION_HISTORIES";
 const SECONDS: &str = "RBUILDER_SIMULATION_SECONDS";
 const REPORTS: &str = "RBUILDER_SIMULATION_REPORTS";
+const SERVER: &str = "RBUILDER_SIMULATION_SERVER";
+
+/// The variable with the folder of etcd and kube-apiserver.
+const ASSETS: &str = "KUBEBUILDER_ASSETS";
 
 /// The start of the path of files with kept histories.
 const KEPT: &str = "simulations/";
 
 pub(super) fn run(dir: &Path, typed_in: &Path, flags: &SimulateFlags, shell: &mut Shell) -> Result<u8> {
+    if flags.on_server {
+        return run_on_server(dir, flags, shell);
+    }
     // Do not run tests for minutes before this fails.
     page_path(&Tree::new(dir), flags)?;
     let Some(folder) = &flags.from else {
@@ -47,21 +55,13 @@ pub(super) fn run(dir: &Path, typed_in: &Path, flags: &SimulateFlags, shell: &mu
 /// Runs the tests and writes what their simulations have found.
 fn run_tests(dir: &Path, flags: &SimulateFlags, shell: &mut Shell) -> Result<u8> {
     let interrupt = Interrupt::install()?;
-    let cargo = find_program("cargo").context(NO_CARGO)?;
     let workspace = Workspace::create()?;
-    let mut command = Command::new(cargo);
-    command.args(["test", "--tests", "--no-fail-fast"]);
-    command.args(&flags.arguments).args(&flags.test);
-    let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
-    shell.note(&format!("cargo {}\n", words.join(" ")));
-    for variable in [HISTORY, HISTORIES, SECONDS] {
-        command.env_remove(variable);
-    }
+    let mut command = cargo_test(dir, flags, shell)?;
     match flags.seconds {
         Some(seconds) => command.env(SECONDS, seconds.to_string()),
         None => command.env(HISTORIES, flags.histories.to_string()),
     };
-    command.env(REPORTS, workspace.path()).current_dir(dir);
+    command.env(REPORTS, workspace.path());
     let status = run_in_foreground(&mut command, &interrupt)?;
     if interrupt.is_asked() {
         bail!("interrupted: nothing was written");
@@ -79,6 +79,38 @@ fn run_tests(dir: &Path, flags: &SimulateFlags, shell: &mut Shell) -> Result<u8>
         bail!("no simulation has failed, but `cargo test` has");
     }
     Ok(code)
+}
+
+/// Returns `cargo test` with the given arguments, and shows it.
+fn cargo_test(dir: &Path, flags: &SimulateFlags, shell: &mut Shell) -> Result<Command> {
+    let mut command = Command::new(find_program("cargo").context(NO_CARGO)?);
+    command.args(["test", "--tests", "--no-fail-fast"]);
+    command.args(&flags.arguments).args(&flags.test);
+    let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+    shell.note(&format!("cargo {}\n", words.join(" ")));
+    for variable in [HISTORY, HISTORIES, SECONDS, REPORTS, SERVER] {
+        command.env_remove(variable);
+    }
+    command.current_dir(dir);
+    Ok(command)
+}
+
+/// Runs the tests with simulations that are replayed on a real API server.
+fn run_on_server(dir: &Path, flags: &SimulateFlags, shell: &mut Shell) -> Result<u8> {
+    let given = std::env::var_os(ASSETS).filter(|folder| !folder.is_empty());
+    let assets = given.map(PathBuf::from).or_else(|| find_installed(dir));
+    let assets = assets.with_context(|| {
+        format!("etcd and kube-apiserver are not installed: run `rbuilder envtest install`, or set {ASSETS}")
+    })?;
+    let interrupt = Interrupt::install()?;
+    let mut command = cargo_test(dir, flags, shell)?;
+    command.env(SERVER, "1").env(ASSETS, assets);
+    let status = run_in_foreground(&mut command, &interrupt)?;
+    match status.success() {
+        true => Ok(0),
+        false if interrupt.is_asked() => bail!("interrupted"),
+        false => bail!("`cargo test` failed: its output above shows the states that differ"),
+    }
 }
 
 /// Reads the report files in a directory, sorted by name.

@@ -143,6 +143,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Run 1,000 histories of each simulation", "rbuilder simulate"),
         ("Run the simulations of one file for ten minutes each, optimized", "rbuilder simulate --seconds 600 -- --test memcached --release"),
         ("Make the page from the reports of another run", "rbuilder simulate --from reports/"),
+        ("Compare the simulated API server with a real one", "rbuilder simulate --on-server"),
     ]),
     ("envtest install", &[
         ("Install the binaries for the project's Kubernetes version", "rbuilder envtest install"),

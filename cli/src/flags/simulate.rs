@@ -29,6 +29,9 @@ pub struct SimulateFlags {
     /// Make the page from the report files in this directory, without running tests
     #[arg(long, value_name = "DIR", conflicts_with_all = ["test", "histories", "seconds", "arguments"])]
     pub from: Option<PathBuf>,
+    /// Replay declarations on etcd and kube-apiserver instead, and compare the states
+    #[arg(long, conflicts_with_all = ["histories", "seconds", "file", "from"])]
+    pub on_server: bool,
     /// Arguments of `cargo test`, such as `--release`
     #[arg(last = true, value_name = "ARGUMENT")]
     pub arguments: Vec<OsString>,

@@ -26,8 +26,8 @@ use futures::future::BoxFuture;
 use kube::Client;
 
 pub use rbuilder_simulation::{
-    Act, Actor, Behavior, Disturbance, Event, External, Failure, History, ObjectName, Operator, Oracle,
-    Outage, Pace, Perturbation, ProcessSettings, Remote, Report, Simulation, Step, World, new_id,
+    Act, Actor, Behavior, Disturbance, Event, External, Failure, History, ObjectName, OnServer, Operator,
+    Oracle, Outage, Pace, Perturbation, ProcessSettings, Remote, Report, Simulation, Step, World, new_id,
 };
 
 use crate::{Manager, ManagerArgs};

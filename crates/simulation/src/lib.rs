@@ -32,6 +32,8 @@
 //! ```
 
 mod answers;
+#[cfg(feature = "envtest")]
+mod compared;
 mod context;
 mod coverage;
 mod declaration;
@@ -43,6 +45,11 @@ mod identity;
 mod kept;
 mod leases;
 mod network;
+#[cfg(feature = "envtest")]
+mod on_server;
+#[cfg(not(feature = "envtest"))]
+#[path = "no_server.rs"]
+mod on_server;
 mod operator;
 mod oracle;
 mod placement;
@@ -66,7 +73,7 @@ pub use external::{External, Outage, Remote, new_id};
 pub use history::{Disturbance, History, Pace, Perturbation, Step};
 pub use operator::{Operator, ProcessSettings};
 pub use oracle::Oracle;
-pub use report::Report;
+pub use report::{OnServer, Report};
 pub use search::Failure;
 pub use simulation::Simulation;
 pub use timeline::{Actor, Event};

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::coverage::Coverage;
+use crate::history::History;
 use crate::kept::{Kept, KeptOutcome};
 use crate::search::Failure;
 use crate::timeline::Event;
@@ -30,11 +31,65 @@ pub struct Report {
     pub passed_hours: Option<u32>,
     /// What happened in the only history that was run, if it does not fail.
     pub timeline: Vec<Event>,
+    /// What a real API server has shown, if the histories were replayed on one.
+    pub on_server: Option<OnServer>,
     pub(crate) coverage: Coverage,
     /// The kept histories that were run first.
     pub(crate) kept: Vec<Kept>,
     /// The file with the kept histories, as notes name it.
     pub(crate) kept_file: String,
+}
+
+/// A replay on a real API server.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum OnServer {
+    /// The operator cannot be replayed, and why.
+    Skipped(&'static str),
+    /// A history was replayed.
+    #[non_exhaustive]
+    Replayed {
+        /// The history.
+        history: Box<History>,
+        /// How the states differ from those of the simulation, after the first step that differs.
+        differences: Vec<String>,
+    },
+}
+
+impl Report {
+    /// Returns whether nothing is wrong: no history fails, and a real server has shown the same states.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        let differs = match &self.on_server {
+            Some(OnServer::Replayed { differences, .. }) => !differences.is_empty(),
+            Some(OnServer::Skipped(_)) | None => false,
+        };
+        self.failures.is_empty() && !differs
+    }
+}
+
+impl fmt::Display for OnServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (history, differences) = match self {
+            Self::Skipped(why) => return write!(f, "not replayed on kube-apiserver: {why}"),
+            Self::Replayed { history, differences } => (history, differences),
+        };
+        if differences.is_empty() {
+            return write!(
+                f,
+                "replayed on kube-apiserver: {} steps with the same states",
+                history.steps.len()
+            );
+        }
+        f.write_str("kube-apiserver leads to other states:")?;
+        for difference in differences {
+            write!(f, "\n    {difference}")?;
+        }
+        write!(
+            f,
+            "\n\nTo replay it again: RBUILDER_SIMULATION_SERVER=1 RBUILDER_SIMULATION='{history}' cargo test"
+        )
+    }
 }
 
 impl fmt::Display for Report {
@@ -46,6 +101,9 @@ impl fmt::Display for Report {
             writeln!(f, "The history does not fail:\n")?;
             write_events(f, &self.timeline)?;
             writeln!(f)?;
+        }
+        if let Some(on_server) = &self.on_server {
+            return on_server.fmt(f);
         }
         write!(
             f,

@@ -1,6 +1,7 @@
 //! One run of a history: the operator, the API server and the environment on one thread.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,6 +57,9 @@ pub(crate) struct Setting {
     pub(crate) has_replicas: bool,
     /// The namespace that the operator watches; `None` for all.
     pub(crate) namespace: Option<String>,
+    /// The folder with the roles of the operator; `None` if it may do everything.
+    #[cfg_attr(not(feature = "envtest"), expect(dead_code))]
+    pub(crate) roles: Option<PathBuf>,
     pub(crate) server: ApiServer,
     pub(crate) declarations: Vec<Declaration>,
     /// Oracles that report nothing.
@@ -90,12 +94,12 @@ pub(crate) struct Outcome {
     pub(crate) replaced: BTreeSet<String>,
     /// Whether the operator accepts lists and watches that show the past.
     pub(crate) accepts_past: bool,
+    /// Whether the operator looks at Pods or ReplicaSets.
+    pub(crate) asks_for_pods: bool,
     /// Perturbations whose request the operator has not made.
     pub(crate) unreached: Vec<Perturbation>,
     /// Why the server rejects a declaration. The run ends there.
     pub(crate) rejected: Option<String>,
-    /// Whether the operator looks at Pods or ReplicaSets.
-    pub(crate) asks_for_pods: bool,
 }
 
 /// Runs a history on a runtime of its own.
@@ -192,11 +196,11 @@ impl<'r> Run<'r> {
         self.outcome.events = std::mem::take(&mut traffic.timeline.events);
         self.outcome.unreached = std::mem::take(&mut traffic.waiting);
         self.outcome.accepts_past = traffic.accepts_past;
+        self.outcome.asks_for_pods = traffic.asks_for_pods;
         self.outcome.made = std::mem::take(&mut traffic.made);
         self.outcome.replaced = std::mem::take(&mut traffic.secrets.replaced);
         drop(traffic);
         self.outcome
-        self.outcome.asks_for_pods = traffic.asks_for_pods;
     }
 
     async fn take(&mut self, step: &Step) {

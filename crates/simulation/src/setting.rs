@@ -136,10 +136,14 @@ impl Webhooks for Taken {
 pub(crate) fn install_webhooks(server: &ApiServer, program: &Program, configurations: Option<&Path>) -> bool {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.expect("a runtime without drivers needs nothing from the system");
-    // Clients start tasks.
-    let _entered = runtime.enter();
-    let started = program(server.client(), &ProcessSettings::default());
-    let Some(handler) = started.webhooks else {
+    let handler = {
+        // Clients start tasks.
+        let _entered = runtime.enter();
+        program(server.client(), &ProcessSettings::default()).webhooks
+    };
+    // The test may run in a runtime itself, where another one cannot be dropped.
+    runtime.shutdown_background();
+    let Some(handler) = handler else {
         return false;
     };
     let converts = handler.converts();

@@ -11,6 +11,8 @@ use crate::history::{History, VARIABLE};
 const HISTORIES: &str = "RBUILDER_SIMULATION_HISTORIES";
 /// The environment variable with the seconds that each simulation may take.
 const SECONDS: &str = "RBUILDER_SIMULATION_SECONDS";
+/// The environment variable that replays histories on a real API server.
+const SERVER: &str = "RBUILDER_SIMULATION_SERVER";
 /// The environment variable with the folder for report files.
 const REPORTS: &str = "RBUILDER_SIMULATION_REPORTS";
 
@@ -31,6 +33,8 @@ pub(crate) struct Settings {
     pub(crate) history: Option<History>,
     /// The limit, in place of the one in the test.
     pub(crate) limit: Option<Limit>,
+    /// Whether histories are replayed on a real API server, in place of the search.
+    pub(crate) on_server: bool,
     /// The folder for report files.
     pub(crate) reports: Option<PathBuf>,
     /// The folder of the package, which cargo makes the current one.
@@ -61,9 +65,15 @@ impl Settings {
             (None, Some(text)) => Some(Limit::Seconds(parse_count(SECONDS, &text)?)),
             (None, None) => None,
         };
+        let on_server = match variable(SERVER).as_deref() {
+            None | Some("0") => false,
+            Some("1") => true,
+            Some(other) => return Err(format!("{SERVER}: expected 0 or 1, found `{other}`")),
+        };
         Ok(Self {
             history,
             limit,
+            on_server,
             reports: variable(REPORTS).map(PathBuf::from),
             package: PathBuf::new(),
         })
@@ -149,6 +159,10 @@ mod tests {
             (
                 &[(HISTORIES, "1"), (SECONDS, "1")],
                 "RBUILDER_SIMULATION_HISTORIES and RBUILDER_SIMULATION_SECONDS are both set: unset one of them",
+            ),
+            (
+                &[(SERVER, "yes")],
+                "RBUILDER_SIMULATION_SERVER: expected 0 or 1, found `yes`",
             ),
         ] {
             assert_eq!(parse(variables), Err(expected.to_owned()));

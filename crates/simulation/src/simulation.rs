@@ -38,6 +38,8 @@ pub struct Simulation {
     behaviors: Vec<Arc<dyn Behavior>>,
     invariants: Vec<Invariant>,
     namespace: Option<String>,
+    /// The folder with the roles of the operator.
+    roles: Option<PathBuf>,
     accepted: Vec<Oracle>,
     replicas: usize,
     /// The file with webhook configurations.
@@ -91,6 +93,7 @@ impl Simulation {
             behaviors: environment::of_cluster(),
             invariants: Vec::new(),
             namespace: None,
+            roles: None,
             accepted: Vec::new(),
             replicas: 1,
             webhooks: None,
@@ -112,7 +115,7 @@ impl Simulation {
         }
         let roles = folder.join("rbac");
         if roles.exists() {
-            self.server = self.server.role_from(roles);
+            self = self.role_from(roles);
         }
         self
     }
@@ -147,7 +150,8 @@ impl Simulation {
     #[must_use]
     #[track_caller]
     pub fn role_from(mut self, folder: impl AsRef<Path>) -> Self {
-        self.server = self.server.role_from(folder);
+        self.server = self.server.role_from(&folder);
+        self.roles = Some(folder.as_ref().to_owned());
         self
     }
 
@@ -275,7 +279,7 @@ impl Simulation {
     #[track_caller]
     pub fn check(self) {
         let report = self.run();
-        assert!(report.failures.is_empty(), "\n{report}");
+        assert!(report.is_clean(), "\n{report}");
     }
 
     /// Runs the histories and returns what was found. Begins with the histories in the folder
@@ -285,6 +289,7 @@ impl Simulation {
     /// - `RBUILDER_SIMULATION`: only runs the history in it.
     /// - `RBUILDER_SIMULATION_HISTORIES`, `RBUILDER_SIMULATION_SECONDS`: the budget, in place of
     ///   [`histories`](Self::histories) or [`seconds`](Self::seconds).
+    /// - `RBUILDER_SIMULATION_SERVER`: with `1`, does what [`run_on_server`](Self::run_on_server) does.
     /// - `RBUILDER_SIMULATION_REPORTS`: an existing folder. A report of each simulation is written there
     ///   as JSON, and progress is printed on standard error.
     ///
@@ -295,6 +300,25 @@ impl Simulation {
     #[track_caller]
     pub fn run(self) -> Report {
         let settings = Settings::from_environment().unwrap_or_else(|error| panic!("{error}"));
+        self.run_as(&Identity::of(std::panic::Location::caller()), settings)
+    }
+
+    /// Runs no search. Replays the declared objects and their variants, or the history in
+    /// `RBUILDER_SIMULATION`, on etcd and kube-apiserver of `KUBEBUILDER_ASSETS`, and compares the states
+    /// with those of the simulation. There are no other controllers, so that statuses are copied from the
+    /// simulated environment, and of the deletions, only those of declared objects are awaited.
+    ///
+    /// # Panics
+    /// Panics as [`run`](Self::run) does, without the feature `envtest`, if the servers do not start, or if
+    /// the history needs control over time.
+    #[must_use]
+    #[track_caller]
+    pub fn run_on_server(self) -> Report {
+        let settings = Settings::from_environment().unwrap_or_else(|error| panic!("{error}"));
+        let settings = Settings {
+            on_server: true,
+            ..settings
+        };
         self.run_as(&Identity::of(std::panic::Location::caller()), settings)
     }
 
@@ -316,15 +340,19 @@ impl Simulation {
         let declared = declared.map(|declaration| declaration.name.to_string()).collect();
         let is_long = settings.reports.is_some() || matches!(limit, Limit::Seconds(_));
         let name = (is_long && settings.history.is_none()).then(|| identity.name.clone());
-        let only = settings.history;
+        let (only, on_server) = (settings.history, settings.on_server);
         let mut report = on_own_thread(move || {
+            if asks_for_pods(&setting) {
+                setting.behaviors.extend(environment::of_pods());
+            }
             let search = Search::new(&setting, Budget::start(limit), Progress::new(name));
             match only {
+                only if on_server => search.replay_on_server(only),
                 Some(history) => search.replay(&history),
                 None => search.search(kept),
             }
         });
-        if !report.timeline.is_empty() {
+        if !report.timeline.is_empty() || report.on_server.is_some() {
             progress::print(&format!("simulation {}: {report}\n", identity.name));
         }
         report.kept_file = identity.kept_file().to_string_lossy().replace('\\', "/");
@@ -342,9 +370,6 @@ impl Simulation {
     fn setting(self) -> Setting {
         let declarations =
             setting::declarations(&self.server, self.declarations, self.alternatives, &self.random);
-            if asks_for_pods(&setting) {
-                setting.behaviors.extend(environment::of_pods());
-            }
         let server = setting::with_namespaces(self.server, &declarations);
         let has_webhooks = setting::install_webhooks(&server, &self.program, self.webhooks.as_deref());
         Setting {
@@ -354,6 +379,7 @@ impl Simulation {
             has_webhooks,
             program: self.program,
             namespace: self.namespace,
+            roles: self.roles,
             accepted: self.accepted,
             behaviors: self.behaviors,
             invariants: self.invariants,

@@ -138,6 +138,7 @@ const STEPS: &[Step] = &[
     step("grafana-programs", "promtool and Grafana's types are there", Go, Lines(&["xtask grafana --build"])),
     step("bench-go", "the measured operator in Go builds", Go, Call(steps::check_go_bench)),
     step("example-tests", "the examples pass their tests", Tests, Call(steps::test_examples)).after("examples"),
+    extra_step("example-servers", "kube-apiserver leads the examples to the states of their simulations", Tests, Call(steps::replay_examples)),
     // These projects have the same names as examples, and cargo would overwrite the example
     // programs, so run them afterwards.
     step("tutorials", "the tutorials work when pasted", Tests, WithServer("xtask tutorials")),

@@ -116,8 +116,20 @@ pub(super) fn test_examples(context: &Context<'_>) -> Result<()> {
     test_run::run_every_test(context, binaries, &context.assets()?)
 }
 
+/// Replays the simulations of the examples on etcd and kube-apiserver.
+pub(super) fn replay_examples(context: &Context<'_>) -> Result<()> {
+    let assets = context.assets()?;
+    for folder in examples()? {
+        context.say(&format!("\nin {}", folder.display()));
+        let replay = repo::project_command(&folder, "cargo test --workspace --tests under_faults");
+        let replay = replay.env("KUBEBUILDER_ASSETS", &assets);
+        context.run_command(replay.env("RBUILDER_SIMULATION_SERVER", "1"))?;
+    }
+    Ok(())
+}
+
 /// The steps that compile projects in the checkout.
-pub(super) const CHECKOUT_PROJECTS: &[&str] = &["examples", "example-tests", "bench-rust"];
+pub(super) const CHECKOUT_PROJECTS: &[&str] = &["examples", "example-tests", "example-servers", "bench-rust"];
 
 /// Removes the build artifacts of projects in the checkout.
 ///

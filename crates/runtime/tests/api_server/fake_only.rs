@@ -548,9 +548,17 @@ async fn reads_that_accept_any_version_receive_the_past_for_its_time() {
     };
     let any = ListParams::default().match_any();
     assert_eq!(names(&any).await, ("a".to_owned(), past.to_string()));
-    assert_eq!(names(&ListParams::default()).await.0, "a b", "the most recent state");
+    assert_eq!(
+        names(&ListParams::default()).await.0,
+        "a b",
+        "the most recent state"
+    );
 
-    let mut events = pin!(maps.watch(&WatchParams::default(), &past.to_string()).await.unwrap());
+    let mut events = pin!(
+        maps.watch(&WatchParams::default(), &past.to_string())
+            .await
+            .unwrap()
+    );
     let mut next = async || timeout(SOON, events.next()).await.expect("an event").unwrap();
     let start = Instant::now();
     assert!(matches!(next().await, Ok(WatchEvent::Added(map)) if map.name_any() == "b"));

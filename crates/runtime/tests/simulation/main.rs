@@ -1,5 +1,6 @@
 //! Simulations of small operators.
 
+mod on_server;
 mod replicas;
 mod webhooks;
 

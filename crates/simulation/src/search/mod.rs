@@ -5,6 +5,7 @@
 //! must settle in the same states. The last runs disturb two requests.
 
 mod bases;
+mod server;
 
 use std::collections::BTreeSet;
 
@@ -69,13 +70,13 @@ impl Base {
     }
 }
 
-impl<'s> Search<'s> {
 /// Returns whether the operator looks at Pods of workloads, in a history without perturbations.
 pub(crate) fn asks_for_pods(setting: &Setting) -> bool {
     let history = History::plain(setting.declarations.len());
     run(setting, &history, &Expected::default()).asks_for_pods
 }
 
+impl<'s> Search<'s> {
     pub(crate) fn new(setting: &'s Setting, budget: Budget, progress: Progress) -> Self {
         Self {
             setting,

@@ -101,6 +101,16 @@ impl ApiServer {
         Some((found.id.plural.clone(), found.namespaced))
     }
 
+    /// Returns the CRDs.
+    #[must_use]
+    pub fn crds(&self) -> Vec<Arc<Value>> {
+        let state = self.shared().state();
+        state
+            .objects(&ResourceId::crds())
+            .map(|(_, crd)| Arc::clone(crd))
+            .collect()
+    }
+
     /// Returns the schema of a version of a kind from a CRD, as JSON.
     #[must_use]
     pub fn schema_of(&self, group: &str, plural: &str, version: &str) -> Option<Value> {

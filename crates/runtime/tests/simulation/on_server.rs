@@ -1,0 +1,45 @@
+//! Histories on etcd and kube-apiserver.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Service;
+use rbuilder::simulation::OnServer;
+use rbuilder::{Action, Controller, Ctx, Manager, Result};
+use serde_json::json;
+
+use crate::{Widget, register_correct, simulate};
+
+/// Applies a Service with a port that only a real server rejects.
+async fn applies_wrong_port(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
+    let service: Service = serde_json::from_value(json!({
+        "metadata": { "name": "a" }, "spec": { "ports": [{ "port": 80_000 + widget.spec.size }] },
+    }))?;
+    ctx.apply_owned(&*widget, service).await?;
+    Ok(Action::await_change())
+}
+
+fn register_wrong_port(manager: Manager) -> Manager {
+    manager.controller(Controller::new(applies_wrong_port, ()).owns::<Service>())
+}
+
+#[rbuilder::envtest::test]
+async fn server_shows_the_states_of_the_simulation() {
+    let report = simulate(register_correct).run_on_server();
+    assert!(report.is_clean(), "{report}");
+    let Some(OnServer::Replayed { history, .. }) = report.on_server else {
+        panic!("{report}");
+    };
+    // Declared, changed to sizes 2 and 0 and back, and deleted.
+    assert_eq!(history.steps.len(), 6, "{history}");
+}
+
+#[rbuilder::envtest::test]
+async fn object_that_only_the_simulation_accepts_is_reported() {
+    let report = simulate(register_wrong_port).run_on_server();
+    assert!(!report.is_clean());
+    let text = report.to_string();
+    assert!(
+        text.contains("after step 1: services default/a is missing"),
+        "{text}"
+    );
+}

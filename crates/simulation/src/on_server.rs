@@ -1,0 +1,276 @@
+//! Replays a history on etcd and kube-apiserver, and compares the states with those of the simulation.
+//!
+//! Nobody controls the time of real servers, so the history has no perturbations. There are no other
+//! controllers either: statuses are copied from the simulated environment, and nothing collects garbage.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use http::Request;
+use http::header::CONTENT_TYPE;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::PostParams;
+use kube::{Api, Client, ResourceExt};
+use rbuilder_testing::envtest::Environment;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use crate::compared::differences;
+use crate::history::{History, Step};
+use crate::operator::ProcessSettings;
+use crate::run::{Outcome, Setting};
+use crate::world::{Mask, ObjectName, Snapshot};
+
+/// How long the operator may take to reach a state.
+const PATIENCE: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// A time for statuses, which are compared without it.
+const SOME_TIME: &str = "2030-01-01T00:00:00Z";
+
+/// Replays a history that has had this outcome in the simulation. Returns what differs, by step.
+///
+/// # Errors
+/// Fails with a message for people if the servers cannot be started or do not accept the CRDs or roles.
+pub(crate) fn replay(
+    setting: &Setting,
+    history: &History,
+    outcome: &Outcome,
+    mask: &Mask,
+) -> Result<Vec<String>, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("cannot start a runtime: {error}"))?;
+    runtime.block_on(async {
+        let environment = Environment::builder().start().await;
+        let environment = environment.map_err(|error| format!("cannot start kube-apiserver: {error}"))?;
+        let found = replay_on(&environment, setting, history, outcome, mask).await;
+        let stopped = environment.stop().await;
+        let found = found?;
+        stopped.map_err(|error| format!("cannot stop kube-apiserver: {error}"))?;
+        Ok(found)
+    })
+}
+
+async fn replay_on(
+    environment: &Environment,
+    setting: &Setting,
+    history: &History,
+    outcome: &Outcome,
+    mask: &Mask,
+) -> Result<Vec<String>, String> {
+    let client = environment.client();
+    for crd in setting.server.crds() {
+        install(&client, &crd).await?;
+    }
+    let operator = match &setting.roles {
+        None => client.clone(),
+        Some(folder) => {
+            let user = environment.role_from(folder, "default").await;
+            user.map_err(|error| format!("cannot grant the role: {error}"))?
+                .client()
+        }
+    };
+    let replay = Replay {
+        setting,
+        client,
+        made: &outcome.made,
+        mask,
+    };
+    replay.create_namespaces().await?;
+    let settings = ProcessSettings {
+        namespace: setting.namespace.clone(),
+        elects_leader: false,
+    };
+    let process = tokio::spawn((setting.program)(operator, &settings).running);
+    let mut found = Vec::new();
+    for (number, (step, state)) in history.steps.iter().zip(&outcome.settled).enumerate() {
+        let differing = replay.take(step, state).await?;
+        found.extend(
+            differing
+                .iter()
+                .map(|one| format!("after step {}: {one}", number + 1)),
+        );
+        if !found.is_empty() || process.is_finished() {
+            break;
+        }
+    }
+    if process.is_finished() {
+        found.push("the operator has ended".to_owned());
+    }
+    process.abort();
+    Ok(found)
+}
+
+/// Installs a CRD, and waits until its kind is served.
+async fn install(client: &Client, crd: &Value) -> Result<(), String> {
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let spec = json!({
+        "apiVersion": crd["apiVersion"], "kind": crd["kind"], "spec": crd["spec"],
+        "metadata": { "name": crd["metadata"]["name"] },
+    });
+    let crd: CustomResourceDefinition =
+        serde_json::from_value(spec).map_err(|error| format!("cannot read a CRD: {error}"))?;
+    let name = crd.name_any();
+    let created = crds.create(&PostParams::default(), &crd).await;
+    created.map_err(|error| format!("cannot install the CRD {name}: {error}"))?;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let found = crds.get(&name).await;
+        let conditions = found.ok().and_then(|crd| crd.status?.conditions);
+        let mut conditions = conditions.into_iter().flatten();
+        if conditions.any(|condition| condition.type_ == "Established" && condition.status == "True") {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            return Err(format!("kube-apiserver does not serve the CRD {name}"));
+        }
+        sleep(POLL_INTERVAL).await;
+    }
+}
+
+struct Replay<'r> {
+    setting: &'r Setting,
+    client: Client,
+    /// Names of the objects that the operator has written.
+    made: &'r BTreeSet<String>,
+    mask: &'r Mask,
+}
+
+impl Replay<'_> {
+    /// Creates the namespaces of the declared objects.
+    async fn create_namespaces(&self) -> Result<(), String> {
+        for declaration in &self.setting.declarations {
+            let namespace = &declaration.name.namespace;
+            if matches!(namespace.as_str(), "" | "default") {
+                continue;
+            }
+            let body = json!({ "metadata": { "name": namespace } }).to_string();
+            let request = Request::post("/api/v1/namespaces").body(body);
+            match self.send(request.expect("the path is a URI")).await {
+                Err(kube::Error::Api(status)) if status.is_already_exists() => {}
+                Err(error) => return Err(format!("cannot create the namespace {namespace}: {error}")),
+                Ok(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a step and returns what differs from the state of the simulation.
+    async fn take(&self, step: &Step, state: &Snapshot) -> Result<Vec<String>, String> {
+        let declarations = &self.setting.declarations;
+        let (declaration, object) = match step {
+            Step::Apply(number) => (&declarations[*number], declarations[*number].object.clone()),
+            Step::ApplyWith(number, changes) => (&declarations[*number], declarations[*number].with(changes)),
+            Step::Delete(number) => return Ok(self.delete(&declarations[*number].name).await),
+            Step::DeleteForeground(_) | Step::FailEnvironment | Step::PassUntil(_) => {
+                return Err("a step of the history needs control over the cluster".to_owned());
+            }
+        };
+        let name = &declaration.name;
+        if let Err(error) = self.send(declaration.apply(&object, "")).await {
+            return Ok(vec![format!(
+                "{name}: kube-apiserver rejects the declaration: {error}"
+            )]);
+        }
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let found = self.compare(state).await;
+            if found.is_empty() || Instant::now() > deadline {
+                return Ok(found);
+            }
+            sleep(POLL_INTERVAL).await;
+        }
+    }
+
+    /// Deletes a declared object, and waits until it is gone.
+    async fn delete(&self, name: &ObjectName) -> Vec<String> {
+        let request = Request::delete(name.path()).body("{}".to_owned());
+        if let Err(error) = self.send(request.expect("a path of names is a URI")).await {
+            return vec![format!("{name}: kube-apiserver does not delete it: {error}")];
+        }
+        let deadline = Instant::now() + PATIENCE;
+        while self.get(name).await.is_some() {
+            if Instant::now() > deadline {
+                return vec![format!("{name} should not exist")];
+            }
+            sleep(POLL_INTERVAL).await;
+        }
+        Vec::new()
+    }
+
+    /// Compares the declared objects and those of the operator, after it has copied the statuses of the simulated
+    /// environment.
+    async fn compare(&self, state: &Snapshot) -> Vec<String> {
+        let mut all = Vec::new();
+        let declarations = self.setting.declarations.iter();
+        let declared: BTreeSet<String> = declarations.map(|declared| declared.name.to_string()).collect();
+        for (text, expected) in &state.0 {
+            let is_compared = self.made.contains(text) || declared.contains(text);
+            let Some(name) = ObjectName::parse(text).filter(|_| is_compared) else {
+                continue;
+            };
+            let Some(found) = self.get(&name).await else {
+                all.push(format!("{text} is missing"));
+                continue;
+            };
+            let found = match self.copy_status(&name, expected, found).await {
+                Ok(found) => found,
+                Err(why) => {
+                    all.push(format!(
+                        "{text}: kube-apiserver rejects the simulated status: {why}"
+                    ));
+                    continue;
+                }
+            };
+            all.extend(differences(text, expected, &found, self.mask));
+        }
+        all
+    }
+
+    /// Sets the status of a built-in kind as the simulated environment has done.
+    async fn copy_status(&self, name: &ObjectName, expected: &Value, found: Value) -> Result<Value, String> {
+        let wanted = with_values(&expected["status"], &found["metadata"]["generation"]);
+        let is_custom = self
+            .setting
+            .server
+            .schema_of(&name.group, &name.plural, &name.version)
+            .is_some();
+        if is_custom || wanted.is_null() || crate::environment::contains(&found["status"], &wanted) {
+            return Ok(found);
+        }
+        let body = json!({ "status": wanted }).to_string();
+        let request = Request::patch(format!("{}/status", name.path()));
+        let request = request
+            .header(CONTENT_TYPE, "application/merge-patch+json")
+            .body(body);
+        let sent = self.send(request.expect("a path of names is a URI")).await;
+        sent.map_err(|error| error.to_string())
+    }
+
+    async fn get(&self, name: &ObjectName) -> Option<Value> {
+        let request = Request::get(name.path()).body(String::new());
+        self.send(request.expect("a path of names is a URI")).await.ok()
+    }
+
+    async fn send(&self, request: Request<String>) -> kube::Result<Value> {
+        let mut request = request.map(String::into_bytes);
+        let json = http::HeaderValue::from_static("application/json");
+        request.headers_mut().entry(CONTENT_TYPE).or_insert(json);
+        self.client.request(request).await
+    }
+}
+
+/// Returns a status of a compared state with values in place of what is not compared.
+fn with_values(status: &Value, generation: &Value) -> Value {
+    match status {
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            fields
+                .map(|(name, value)| (name.clone(), with_values(value, generation)))
+                .collect()
+        }
+        Value::Array(items) => items.iter().map(|item| with_values(item, generation)).collect(),
+        Value::String(text) if text == "<time>" => SOME_TIME.into(),
+        Value::String(text) if text == "<current>" => generation.clone(),
+        value => value.clone(),
+    }
+}
