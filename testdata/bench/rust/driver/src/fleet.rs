@@ -155,6 +155,7 @@ impl Case<'_> {
             drop(fleet.replicas.remove(0));
             fleet.has_all_ranges().await?;
             let seconds = killed.elapsed().as_secs_f64();
+            fleet.has_all_objects().await?;
             self.print(&fleet.phase("crash", seconds, Some(before)).await?);
         }
         fleet.stop().await
@@ -219,6 +220,26 @@ impl<'a> Fleet<'a> {
             }
             if Instant::now() > deadline {
                 bail!("the replicas have {shares:?} ranges");
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Waits until the replicas together have cached each object and its Deployment.
+    async fn has_all_objects(&self) -> Result<()> {
+        let deadline = Instant::now() + LIMIT;
+        let expected = 2.0 * self.cluster.objects as f64;
+        loop {
+            let mut cached = 0.0;
+            for replica in &self.replicas {
+                cached +=
+                    metrics::cached_objects(&metrics::scrape(&replica.running.metrics).await?);
+            }
+            if cached >= expected {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                bail!("{cached} of {expected} objects are cached");
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

@@ -94,6 +94,12 @@ pub fn serving_ranges(operator: &str) -> f64 {
     serving.map(|(_, value)| value).sum()
 }
 
+/// Returns the number of objects in all caches.
+pub fn cached_objects(operator: &str) -> f64 {
+    let lines = lines(operator, "rbuilder_cache_objects");
+    lines.iter().map(|(_, value)| value).sum()
+}
+
 /// Returns the number of received objects that belong to other replicas.
 pub fn foreign_objects(operator: &str) -> f64 {
     let lines = lines(operator, "rbuilder_shard_filtered_objects_total");
