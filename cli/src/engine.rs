@@ -1,5 +1,5 @@
 //! The steps of every command that changes files: compute a plan from a consistent state of the
-//! project, show it or apply it, and print the outcome. Knows no command.
+//! project, show or apply the plan, and print the outcome. Independent of the individual commands.
 
 use std::path::Path;
 
@@ -159,7 +159,7 @@ fn keeps_changing(dir: &Path) -> anyhow::Error {
 /// Computes the plan of a command without applying it.
 ///
 /// # Errors
-/// Fails for the same reasons as [`decide`], or if existing files conflict with the plan.
+/// Fails like [`decide`], or if existing files conflict with the plan.
 pub(crate) fn preview(
     dir: &Path,
     shell: &mut Shell,

@@ -1,7 +1,7 @@
-//! What commands are asked to do.
+//! Requests to commands.
 //!
-//! The command line is parsed into these values, and `import` makes them itself. Nothing below knows
-//! flags, except for the names in messages.
+//! The command line is parsed into these values, and `import` creates them itself. Modules below
+//! this layer are independent of flags, except for the names in messages.
 
 use std::path::PathBuf;
 
@@ -13,31 +13,31 @@ use crate::project::Image;
 pub struct ApiRequest {
     /// API group without the domain.
     pub group: String,
-    /// Domain of the API group. Defaults to the recorded one of the kind, or to that of the project.
+    /// Domain of the API group. Defaults to the kind's recorded domain, or to the project's domain.
     pub api_domain: Option<String>,
     /// API version. Empty for the versions of a CRD.
     pub version: String,
-    /// Kind. May be empty if a CRD has it.
+    /// Kind. May be empty if it is specified by a CRD.
     pub kind: String,
-    /// File with the CRD of the kind; `-` for standard input.
+    /// File with the kind's CRD; `-` for standard input.
     pub from_crd: Option<PathBuf>,
     /// Plural. Defaults to the English one.
     pub plural: Option<String>,
     /// Whether objects are namespaced. Defaults to true.
     pub namespaced: Option<bool>,
-    /// Whether to scaffold the types. By default, the project decides.
+    /// Whether to scaffold the types. The default depends on the project.
     pub resource: Option<bool>,
-    /// Whether to scaffold a controller. By default, the project decides.
+    /// Whether to scaffold a controller. The default depends on the project.
     pub controller: Option<bool>,
-    /// The image that the controller runs.
+    /// The image run by the controller.
     pub image: Option<Image>,
     /// Name of the controller.
     pub controller_name: Option<String>,
-    /// The type of a kind of another project.
+    /// The type of a kind that belongs to another project.
     pub external: ExternalType,
     /// Whether to generate manifests.
     pub manifests: bool,
-    /// Whether to overwrite existing files of the kind.
+    /// Whether to overwrite the kind's existing files.
     pub force: bool,
 }
 
@@ -46,7 +46,7 @@ pub struct ApiRequest {
 pub struct ExternalType {
     /// Rust path.
     pub path: Option<String>,
-    /// Crate with its version.
+    /// Crate and its version.
     pub package: Option<String>,
     /// Domain of the API group.
     pub domain: Option<String>,
@@ -59,7 +59,7 @@ pub struct WebhookRequest {
     pub group: String,
     /// Domain of the API group.
     pub api_domain: Option<String>,
-    /// API version, which is the hub of a conversion.
+    /// API version, which is also a conversion's hub.
     pub version: String,
     /// Kind.
     pub kind: String,
@@ -75,17 +75,17 @@ pub struct WebhookRequest {
     pub defaulting_path: Option<String>,
     /// URL path of the validating webhook.
     pub validation_path: Option<String>,
-    /// Plural of a kind of another project.
+    /// Plural of a kind that belongs to another project.
     pub plural: Option<String>,
-    /// The type of a kind of another project.
+    /// The type of a kind that belongs to another project.
     pub external: ExternalType,
     /// Whether to generate manifests.
     pub manifests: bool,
-    /// Whether to overwrite existing files of the webhooks.
+    /// Whether to overwrite the webhooks' existing files.
     pub force: bool,
 }
 
-/// The kind of a request of `delete`.
+/// The kind in a `delete` request.
 #[derive(Clone, Debug)]
 pub struct DeleteRequest {
     /// API group without the domain.
@@ -105,11 +105,11 @@ pub struct DeleteRequest {
 pub struct DeleteControllerRequest {
     /// The kind.
     pub kind: DeleteRequest,
-    /// Name of the controller. Not needed if there is only one.
+    /// The controller's name. Not needed if there is only one.
     pub controller_name: Option<String>,
 }
 
-/// The request of `delete webhook`: the given webhooks, or all if none is given.
+/// The request of `delete webhook`: the given webhooks, or all webhooks if none is given.
 #[derive(Clone, Debug)]
 pub struct DeleteWebhookRequest {
     /// The kind.
@@ -124,7 +124,7 @@ pub struct DeleteWebhookRequest {
     pub spoke: Vec<String>,
 }
 
-/// How a change of the scaffold is merged into the project.
+/// How a scaffold change is merged into the project.
 #[derive(Clone, Copy, Debug)]
 pub struct MergeRequest {
     /// Whether a conflict is an error.
@@ -138,7 +138,7 @@ pub struct MergeRequest {
 pub struct UpdateRequest {
     /// Deleted scaffolded files, or directories of such files, to restore.
     pub restore: Vec<String>,
-    /// Scaffolded files to take for up to date as they are.
+    /// Scaffolded files to treat as up to date.
     pub accept: Vec<String>,
     /// How to merge.
     pub merge: MergeRequest,

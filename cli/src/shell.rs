@@ -14,7 +14,8 @@ use crate::tree::Viewpoint;
 /// Standard output and standard error, and how to print to them.
 ///
 /// A failed write is remembered and makes the command fail in [`Shell::finish`], so that nobody
-/// takes incomplete output for complete. A closed pipe, as caused by `head`, is not a failure.
+/// mistakes incomplete output for complete output. A closed pipe, as caused by `head`, is not a
+/// failure.
 pub struct Shell {
     out: Box<dyn Write + Send>,
     err: Box<dyn Write + Send>,
@@ -35,7 +36,7 @@ pub struct Shell {
     has_progress: bool,
 }
 
-/// Returns to the beginning of the line of a terminal, and erases the line.
+/// Returns to the start of the terminal's line, and erases the line.
 const ERASE: &str = "\r\x1b[K";
 
 /// When to use color.
@@ -64,7 +65,8 @@ impl Shell {
     /// Creates a shell for standard output and standard error. Uses color only on a terminal,
     /// unless overridden by `CLICOLOR_FORCE`, `CLICOLOR` or `NO_COLOR`.
     pub fn standard() -> Shell {
-        // CI systems set this. Some of them provide a terminal although nobody can answer.
+        // CI systems set this variable. Some of them provide a terminal although nobody can
+        // respond.
         let in_pipeline = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
         let terminals = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
         Shell {

@@ -16,8 +16,9 @@ const FORCE: &str = "--force-conflicts";
 /// Applies objects, and prints kubectl's output. If other managers have set fields to different
 /// values, prints these fields with their managers, and takes them over.
 ///
-/// `options` are further arguments of `kubectl apply`. Runs kubectl once unless there are conflicts:
-/// as kubectl's message does not name the object of a conflict, each object is then applied alone.
+/// `options` are further arguments of `kubectl apply`. Runs kubectl once unless there are
+/// conflicts: kubectl's message does not name the conflicting object, so each object is then
+/// applied alone.
 ///
 /// # Errors
 /// Fails if kubectl fails. Its error messages have been printed by then.

@@ -1,11 +1,11 @@
 //! Reads kubectl's message about the conflicts of a server-side apply.
 
-/// The start of the message of the API server.
+/// The start of the API server's message.
 const START: &str = "Apply failed with ";
 /// The start of kubectl's advice, which follows the message.
 const ADVICE: &str = "Please review the fields above";
 
-/// A field that the applied object has with another value.
+/// A field that has a different value in the applied object.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Conflict {
     /// The name of the field manager, with its subresource if it has one.

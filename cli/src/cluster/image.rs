@@ -1,8 +1,8 @@
-//! The image of the manager in rendered manifests.
+//! The manager's image in rendered manifests.
 
 use serde_json::Value;
 
-/// Label of the Deployments whose image is set, and its value. The Makefile of a project selects by
+/// Label of the Deployments whose image is set, and its value. The project's Makefile selects by
 /// the same label.
 pub(crate) const MANAGER_LABEL: (&str, &str) = ("control-plane", "controller-manager");
 

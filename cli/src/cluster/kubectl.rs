@@ -135,7 +135,7 @@ impl Kubectl {
     /// with a time limit.
     ///
     /// # Errors
-    /// Fails with kubectl's standard error, or if kubectl does not answer.
+    /// Fails with kubectl's standard error, or if kubectl does not respond.
     pub(crate) fn read_version(&self) -> Result<String> {
         let arguments = ["version", "--client", "--output=json"];
         let mut command = Command::new(&self.program);
@@ -147,11 +147,12 @@ impl Kubectl {
         self.ask(command, &arguments)
     }
 
-    /// Returns what the cluster of the user's kubeconfig answers. Runs kubectl outside of the project
-    /// and with a time limit, and reads no kubeconfig of the project, which could name a program.
+    /// Returns the response of the cluster in the user's kubeconfig. Runs kubectl outside of the
+    /// project and with a time limit, and reads no kubeconfig of the project, which could name a
+    /// program.
     ///
     /// # Errors
-    /// Fails with kubectl's standard error, or if kubectl or the cluster does not answer.
+    /// Fails with kubectl's standard error, or if kubectl or the cluster does not respond.
     pub(crate) fn ask_cluster(&self, arguments: &[&str]) -> Result<String> {
         let mut command = Command::new(&self.program);
         command
@@ -176,7 +177,7 @@ impl Kubectl {
         self.ask(command, arguments)
     }
 
-    /// Returns the output of a command of kubectl with these arguments, within a time limit.
+    /// Returns the output of a kubectl command with these arguments, within a time limit.
     fn ask(&self, mut command: Command, arguments: &[&str]) -> Result<String> {
         let answer =
             ask(&mut command, LIMIT).with_context(|| format!("cannot run {}", self.program.display()))?;
@@ -220,7 +221,7 @@ impl Kubectl {
     /// have. `objects` is a document for kubectl.
     ///
     /// # Errors
-    /// Fails for the same reasons as [`Kubectl::list`].
+    /// Fails like [`Kubectl::list`].
     pub(crate) fn read_objects(&self, objects: &str) -> Result<Vec<Value>> {
         self.get(&["-f", "-"], objects)
     }
@@ -287,8 +288,7 @@ impl Kubectl {
     /// conditions yet, which is the case shortly after its creation, so this function retries.
     ///
     /// # Errors
-    /// Fails if a CRD is not served within [`ESTABLISHED`], or for the same reasons as
-    /// [`Kubectl::read`].
+    /// Fails if a CRD is not served within [`ESTABLISHED`], or like [`Kubectl::read`].
     #[cfg(feature = "control-plane")]
     pub(crate) fn wait_until_established(&self, crds: &str) -> Result<()> {
         let timeout = format!("--timeout={}s", ESTABLISHED.as_secs());

@@ -19,7 +19,7 @@ impl Interrupt {
     /// Installs signal handlers in this process.
     ///
     /// # Errors
-    /// Fails if the system refuses.
+    /// Fails if the operating system rejects the signal handlers.
     pub(crate) fn install() -> Result<Interrupt> {
         let asked = Arc::new(AtomicBool::new(false));
         let register = || -> std::io::Result<()> {

@@ -9,13 +9,14 @@ use crate::shell::Shell;
 /// Sets the strategy without the fields of a rolling update.
 const RECREATE: &str = r#"{"spec":{"strategy":{"rollingUpdate":null,"type":"Recreate"}}}"#;
 
-/// Prepares Deployments in the cluster for an apply of the strategy `Recreate`.
+/// Prepares Deployments in the cluster for applying the strategy `Recreate`.
 ///
-/// The API server has set `rollingUpdate` to its default, which belongs to no field manager. A
-/// server-side apply therefore keeps it, and the API server refuses it with `Recreate`.
+/// The API server has set `rollingUpdate` to its default, and no field manager owns the field. A
+/// server-side apply therefore keeps `rollingUpdate`, and the API server rejects it with
+/// `Recreate`.
 ///
 /// # Errors
-/// Fails if kubectl fails. Its error messages have been printed by then.
+/// Fails if kubectl fails, which then has already printed its error messages.
 pub(crate) fn allow_recreate(kubectl: &Kubectl, objects: &[Value], shell: &mut Shell) -> Result<()> {
     let is_recreated =
         |object: &&Value| object["kind"] == "Deployment" && object["spec"]["strategy"]["type"] == "Recreate";

@@ -124,7 +124,7 @@ impl Example {
     }
 }
 
-/// Returns the dependencies that the manifest lacks, as a new package would declare them.
+/// Returns the dependencies that are missing in the manifest, as a new package would declare them.
 fn find_missing_crates(tree: &Tree, scaffold: &Example, crates: &[&str]) -> Result<Vec<Missing>> {
     let manifest = match tree.read(MANIFEST) {
         Ok(text) => text.unwrap_or_default(),

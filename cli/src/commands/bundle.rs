@@ -41,7 +41,7 @@ pub(super) fn run(dir: &Path, requested: &BundleRequest, shell: &mut Shell) -> R
 /// - The version replaces or skips itself, or both replaces and skips another version.
 /// - The source has errors, or `config/` cannot be read or contains no CRD.
 /// - Conflicts of an earlier run are unresolved, or there are new ones and `--no-conflicts` is set.
-/// - The lifecycle manager would reject a channel of the catalog.
+/// - The lifecycle manager would reject one of the catalog's channels.
 pub fn plan_bundle(tree: &Tree, requested: &BundleRequest) -> Result<Outcome> {
     let project = scaffold::require_project(tree)?;
     let context = render::project_context(&project);

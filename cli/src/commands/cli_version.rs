@@ -25,8 +25,8 @@ pub(super) fn check_version(project: &Project) -> Result<String> {
     Ok(from.to_owned())
 }
 
-/// Checks that a project was not scaffolded by a newer command, whose files this command would
-/// damage.
+/// Checks that the project was not scaffolded by a newer command. This command would damage such a
+/// project's files.
 ///
 /// # Errors
 /// Fails with the command that installs a newer version.

@@ -1,7 +1,7 @@
-//! The conversions of CRDs in a cluster with several deployments of the manager.
+//! Conversions of CRDs in a cluster with several deployments of the manager.
 //!
-//! All deployments share the CRDs, and the Service of one of them converts objects. Its name and
-//! namespace depend on how that deployment was made, so only the cluster knows it.
+//! All deployments share the CRDs, and the Service of one of them converts objects. The Service's
+//! name and namespace depend on how that deployment was made, so only the cluster has them.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::cluster::{Kubectl, qualified_name, to_list};
 use crate::shell::Shell;
 
-/// Place of the client of a conversion webhook in a CRD.
+/// Path of a conversion webhook's client in a CRD.
 const CLIENT: &str = "/spec/conversion/webhook/clientConfig";
 
 /// Returns whether a webhook converts the objects of a CRD.
@@ -17,8 +17,8 @@ pub(super) fn is_converted(crd: &Value) -> bool {
     crd["spec"]["conversion"]["strategy"] == "Webhook"
 }
 
-/// Replaces the clients of rendered conversions with those in the cluster if they call the Service
-/// of another deployment. Does not keep a conversion whose Service does not exist.
+/// Replaces the clients of rendered conversions with those in the cluster if the latter call the
+/// Service of another deployment. Does not keep a conversion whose Service does not exist.
 ///
 /// # Errors
 /// Fails if kubectl fails.
@@ -48,7 +48,7 @@ pub(super) fn keep_conversions(kubectl: &Kubectl, objects: &mut [Value], shell: 
     Ok(())
 }
 
-/// Returns the names of the CRDs in the cluster whose conversion calls one of the given Services.
+/// Returns the names of the cluster's CRDs whose conversion calls one of the given Services.
 ///
 /// # Errors
 /// Fails if kubectl fails.

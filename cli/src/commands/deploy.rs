@@ -1,5 +1,5 @@
-//! `rbuilder deploy`: applies the manager with all that it needs, as `make deploy` does, without make
-//! and a shell.
+//! `rbuilder deploy`: applies the manager and everything that it needs, like `make deploy`, but
+//! without make and a shell.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ pub(super) fn deploy(dir: &Path, flags: &DeployFlags, shell: &mut Shell) -> Resu
     Ok(0)
 }
 
-/// Sets the image of the manager in rendered manifests.
+/// Sets the manager's image in rendered manifests.
 ///
 /// # Errors
 /// Fails if there is no manager.
@@ -48,7 +48,7 @@ fn with_image(rendered: &str, image: &str) -> Result<Vec<Value>> {
     Ok(objects)
 }
 
-/// Returns the first role that a binding refers to and that grants nothing.
+/// Returns the first role that is referenced by a binding and grants nothing.
 fn find_empty_role(objects: &[Value]) -> Option<String> {
     let is_empty = |role: &&Value| {
         let kind = &role["kind"];

@@ -1,9 +1,9 @@
-//! Foreign kinds, whose types do not belong to the project: kinds of Kubernetes itself, from
+//! Foreign kinds, whose types do not belong to the project: built-in Kubernetes kinds from
 //! k8s-openapi, and kinds from other crates.
 //!
-//! `create` scaffolds controllers and webhooks for them, but neither types nor a CRD. PROJECT
-//! records them as `core` or `external`, like kubebuilder, with the path of the Rust type and the
-//! scope.
+//! `create` scaffolds controllers and webhooks for foreign kinds, but neither types nor a CRD.
+//! PROJECT records such kinds as `core` or `external`, like kubebuilder, with the Rust type's path
+//! and the scope.
 
 use anyhow::{Result, bail};
 use rbuilder_generator::{
@@ -34,7 +34,7 @@ pub(super) struct NamedKind<'a> {
 }
 
 /// Returns the entry for a foreign kind: the entry in PROJECT, a kind from another crate if the
-/// flags ask for it, or else a kind of Kubernetes. `None` if there is no such kind.
+/// flags ask for it, or else a built-in Kubernetes kind. `None` if there is no such kind.
 ///
 /// # Errors
 /// Fails if the flags contradict each other, PROJECT or Cargo.toml.
@@ -111,8 +111,8 @@ pub(super) fn explain_unknown(tree: &Tree, group: &str, version: &str, kind: &st
 /// Checks that objects of a kind can be watched.
 ///
 /// # Errors
-/// Fails for Kubernetes' review kinds, which are answered but not stored, and for kinds that the
-/// API server computes on each request.
+/// Fails for Kubernetes' review kinds, which are not stored, and for kinds that the API server
+/// computes on each request.
 pub(super) fn check_is_watchable(resource: &Resource) -> Result<()> {
     let Resource {
         group, version, kind, ..
@@ -131,7 +131,7 @@ pub(super) fn check_is_watchable(resource: &Resource) -> Result<()> {
 /// Checks that the API server calls webhooks for objects of a kind.
 ///
 /// # Errors
-/// Fails for kinds of Kubernetes that no client can write.
+/// Fails for Kubernetes kinds that no client can write.
 pub(super) fn check_is_written(resource: &Resource) -> Result<()> {
     let kind = &resource.kind;
     if find_built_in(resource).is_some_and(|found| !found.is_written) {

@@ -1,4 +1,4 @@
-//! `rbuilder install`: applies the CRDs of the project, as `make install` does, without make and a
+//! `rbuilder install`: applies the project's CRDs, like `make install`, but without make and a
 //! shell.
 
 use std::path::Path;
@@ -12,9 +12,9 @@ use crate::cluster::{Kubectl, apply, parse_documents};
 use crate::flags::InstallCrdsFlags;
 use crate::shell::Shell;
 
-/// The directory with everything that is deployed.
+/// The directory with all deployed objects.
 pub(super) const ALL: &str = "config/default";
-/// The directory with the CRDs alone.
+/// The directory with only the CRDs.
 const CRDS: &str = "config/crd";
 
 pub(super) fn install(dir: &Path, flags: &InstallCrdsFlags, shell: &mut Shell) -> Result<u8> {
@@ -33,14 +33,14 @@ pub(super) fn install(dir: &Path, flags: &InstallCrdsFlags, shell: &mut Shell) -
     Ok(0)
 }
 
-/// Renders the CRDs as `deploy` applies them.
+/// Renders the CRDs as they are applied by `deploy`.
 ///
-/// In config/crd, the Service of a conversion webhook has neither the namespace nor the prefix of the deployment: applied
-/// over the CRD of a deployed manager, it would stop the conversion. CRDs that config/default does not contain are
-/// those of config/crd.
+/// In config/crd, a conversion webhook's Service has neither the namespace nor the prefix of the
+/// deployment. Applied over a deployed manager's CRD, such a CRD would break the conversion. CRDs
+/// that config/default does not contain are taken from config/crd.
 ///
 /// # Errors
-/// Fails with the error of kustomize.
+/// Fails with kustomize's error.
 pub(super) fn render_crds(kubectl: &Kubectl) -> Result<Vec<Value>> {
     let crds = parse_documents(&kubectl.render(CRDS)?)?;
     let mut deployed = parse_documents(&kubectl.render(ALL)?)?;

@@ -31,7 +31,7 @@ impl MarkedRule {
     /// Creates the marker for a rule.
     ///
     /// # Errors
-    /// Returns the reason why the generator would reject the marker.
+    /// Returns the generator's reason to reject the marker.
     pub(super) fn new(rule: Rule) -> Result<MarkedRule, String> {
         let marker = rule.print()?;
         let arguments = marker
@@ -171,7 +171,7 @@ impl Rule {
     /// Formats the rule as a Rust attribute.
     ///
     /// # Errors
-    /// Returns the reason why the generator would reject the attribute.
+    /// Returns the generator's reason to reject the attribute.
     fn print(&self) -> Result<String, String> {
         let is_whole = !self.groups.is_empty() && !self.resources.is_empty();
         if self.verbs.is_empty()

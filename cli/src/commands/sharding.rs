@@ -1,4 +1,5 @@
-//! The deployment feature `sharding`: what its component needs of the manager, and how to leave it.
+//! The deployment feature `sharding`: the manager's requirements for its component, and how to
+//! disable it.
 
 use anyhow::{Result, bail};
 use serde_json::Value;
@@ -7,16 +8,17 @@ use super::Outcome;
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// The component, as `config/default` lists it.
+/// The component, as listed in `config/default`.
 pub(super) const SHARDING: &str = "../sharding";
-/// The kustomization of the component.
+/// The component's kustomization.
 const COMPONENT: &str = "config/sharding/kustomization.yaml";
 /// The file with the manager's Deployment.
 const MANAGER: &str = "config/manager/manager.yaml";
-/// The forms of the argument that the component turns off.
+/// The forms of the argument that is disabled by the component.
 const LEADER_ELECT: [&str; 3] = ["--leader-elect", "--leader-elect=true", "--leader-elect=false"];
 
-/// Checks that the manager has the argument that the component replaces. Without it, kustomize fails.
+/// Checks that the manager has the argument that is replaced by the component. Without that
+/// argument, kustomize fails.
 ///
 /// # Errors
 /// Fails if the argument is missing, or if a file cannot be read.
@@ -40,7 +42,7 @@ pub(super) fn check_arguments(plan: &Plan, tree: &Tree) -> Result<()> {
     }
 }
 
-/// Returns the arguments of the manager if an object is its Deployment.
+/// Returns the manager's arguments if an object is its Deployment.
 fn find_arguments(object: &Value) -> Option<Vec<Value>> {
     if object["kind"] != "Deployment" {
         return None;
@@ -52,7 +54,7 @@ fn find_arguments(object: &Value) -> Option<Vec<Value>> {
     Some(manager["args"].as_array().cloned().unwrap_or_default())
 }
 
-/// Warns about deployed replicas with shards, beside which no leader may work.
+/// Warns about deployed replicas with shards, which must not run at the same time as a leader.
 pub(super) fn warn_replicas(project_name: &str, outcome: &mut Outcome) {
     outcome.warn(
         "replicas with shards that are deployed know nothing of a leader, and both would work on the same objects",

@@ -1,5 +1,5 @@
-//! `rbuilder simulate`: runs the simulations in the tests of a project with a larger budget, keeps the
-//! histories that fail, and writes a page about them.
+//! `rbuilder simulate`: runs the simulations in a project's tests with a larger budget, keeps the
+//! failing histories, and writes a page about them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,7 +20,7 @@ use crate::project::Project;
 use crate::shell::Shell;
 use crate::tree::{Tree, display_root, read_given_file, typed_path};
 
-/// The variables of `rbuilder::simulation`, see docs/simulation.md.
+/// Environment variables of `rbuilder::simulation`, see docs/simulation.md.
 const HISTORY: &str = "RBUILDER_SIMULATION";
 const HISTORIES: &str = "RBUILDER_SIMULATION_HISTORIES";
 const SECONDS: &str = "RBUILDER_SIMULATION_SECONDS";
@@ -30,14 +30,14 @@ const SERVER: &str = "RBUILDER_SIMULATION_SERVER";
 /// The variable with the folder of etcd and kube-apiserver.
 const ASSETS: &str = "KUBEBUILDER_ASSETS";
 
-/// The start of the path of files with kept histories.
+/// Path prefix of files with kept histories.
 const KEPT: &str = "simulations/";
 
 pub(super) fn run(dir: &Path, typed_in: &Path, flags: &SimulateFlags, shell: &mut Shell) -> Result<u8> {
     if flags.on_server {
         return run_on_server(dir, flags, shell);
     }
-    // Do not run tests for minutes before this fails.
+    // Fail here rather than after minutes of tests.
     page_path(&Tree::new(dir), flags)?;
     let Some(folder) = &flags.from else {
         return run_tests(dir, flags, shell);
@@ -52,7 +52,7 @@ pub(super) fn run(dir: &Path, typed_in: &Path, flags: &SimulateFlags, shell: &mu
     write(dir, flags, &reports, false, shell)
 }
 
-/// Runs the tests and writes what their simulations have found.
+/// Runs the tests and writes the findings of their simulations.
 fn run_tests(dir: &Path, flags: &SimulateFlags, shell: &mut Shell) -> Result<u8> {
     let interrupt = Interrupt::install()?;
     let workspace = Workspace::create()?;
@@ -123,8 +123,8 @@ fn read_reports(folder: &Path) -> Result<Vec<Report>> {
     parsed.collect()
 }
 
-/// Prints a line about each simulation, and writes the page. With `keeps`, also adds the histories that
-/// fail to those that are tried first. Returns 1 if a simulation has failed.
+/// Prints a line about each simulation, and writes the page. With `keeps`, also adds the failing
+/// histories to those that are tried first. Returns 1 if a simulation has failed.
 fn write(
     dir: &Path,
     flags: &SimulateFlags,
@@ -181,10 +181,10 @@ fn summary(report: &Report) -> String {
     )
 }
 
-/// Returns the path of the page.
+/// Returns the page's path.
 ///
 /// # Errors
-/// Fails if another file is there.
+/// Fails if another file exists at the path.
 fn page_path(tree: &Tree, flags: &SimulateFlags) -> Result<String> {
     let path = typed_path(&flags.file);
     let path = path.strip_prefix("./").unwrap_or(&path).to_owned();
@@ -196,7 +196,7 @@ fn page_path(tree: &Tree, flags: &SimulateFlags) -> Result<String> {
     }
 }
 
-/// Returns the name of the project, or else the name of its directory.
+/// Returns the project's name, or else its directory's name.
 fn title(dir: &Path, tree: &Tree) -> String {
     let project = Project::read(tree).ok().flatten();
     let name = project.map(|project| project.known.project_name.clone());
@@ -204,7 +204,7 @@ fn title(dir: &Path, tree: &Tree) -> String {
         .unwrap_or_else(|| display_root(dir))
 }
 
-/// Adds the histories that fail to the file of the simulation, unless they are there.
+/// Adds the failing histories to the simulation's file, unless they are already there.
 fn keep_histories(plan: &mut Plan, tree: &Tree, report: &Report) -> Result<()> {
     let path = &report.kept_file;
     let name = path

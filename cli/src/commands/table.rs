@@ -1,4 +1,4 @@
-//! The table of commands: a row for each, with its name, where it runs and its entry.
+//! The table of commands: each row has a command's name, its location and its entry function.
 
 use std::path::Path;
 
@@ -18,12 +18,12 @@ use crate::flags::{Command, Create, Delete, Output};
 use crate::shell::Shell;
 use crate::tree::{Search, Tree, Viewpoint, find_project_above};
 
-/// The entry of a command.
+/// A command's entry function.
 type Entry = dyn FnOnce(Place<'_>, &mut Shell) -> Result<u8>;
 
-/// A command that was typed.
+/// A command to run.
 pub(crate) struct Row {
-    /// The command, as in the JSON output.
+    /// The command's name in the JSON output.
     pub(crate) name: &'static str,
     /// The requested output format.
     pub(crate) output: Output,
@@ -31,22 +31,23 @@ pub(crate) struct Row {
     run: Box<Entry>,
 }
 
-/// Which project a command is for.
+/// The project to which a command applies.
 struct Home {
-    /// Where to search for the project above the given directory.
+    /// Where to search for the project, starting at the given directory.
     search: Search,
-    /// Whether the command changes a project, a cluster or manifests by PROJECT, which must then be
-    /// valid. `init` and `import` may do so in another directory and check it themselves.
+    /// Whether the command changes a project, a cluster or manifests based on PROJECT, which must
+    /// then be valid. `init` and `import` may do so in another directory and check PROJECT
+    /// themselves.
     is_checked: bool,
 }
 
-/// The project above, from any directory in it.
+/// The enclosing project, from any of its directories.
 const PROJECT: Home = Home::new(Search::PastPackages, true);
-/// The project of the nearest package, or the package itself.
+/// The nearest package's project, or the package itself.
 const PACKAGE: Home = Home::new(Search::UpToPackage, true);
-/// The project above, which may have any problem.
+/// The enclosing project, even if it is invalid.
 const EXAMINED: Home = Home::new(Search::PastPackages, false);
-/// The project of the nearest package for settings, if there is one.
+/// The nearest package's project for settings, if there is one.
 const BELOW: Home = Home::new(Search::UpToPackage, false);
 /// The given directory.
 const HERE: Home = Home::new(Search::Nowhere, false);
@@ -57,9 +58,9 @@ impl Home {
     }
 }
 
-/// Where a command runs.
+/// The location in which a command runs.
 struct Place<'a> {
-    /// The directory of the project.
+    /// The project's directory.
     dir: &'a Path,
     /// The directory to which paths on the command line are relative.
     typed_in: &'a Path,
@@ -80,7 +81,7 @@ impl Row {
         }
     }
 
-    /// Returns the row of a command.
+    /// Returns a command's row.
     #[rustfmt::skip]
     pub(crate) fn of(command: Command) -> Row {
         match command {
@@ -122,11 +123,11 @@ impl Row {
         }
     }
 
-    /// Runs the command in the project above a directory, and returns its exit code. Paths in
-    /// messages for people are relative to the directory.
+    /// Runs the command in the project that encloses a directory, and returns its exit code. Paths
+    /// in messages for people are relative to the directory.
     ///
     /// # Errors
-    /// Fails with the reason and what to do about it. No file has been written then.
+    /// Fails with the reason and a suggested action. In this case, no file has been written.
     pub(crate) fn run(self, typed_in: &Path, shell: &mut Shell) -> Result<u8> {
         let found = find_project_above(typed_in, self.home.search);
         let dir = found.as_deref().unwrap_or(typed_in);

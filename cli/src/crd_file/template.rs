@@ -1,4 +1,4 @@
-//! Reads and writes YAML in Helm templates, as far as possible without Helm.
+//! Reads and writes YAML in Helm templates, within the limits of what is possible without Helm.
 //!
 //! Control lines are dropped, and other expressions become a placeholder word. Both branches of a
 //! condition are therefore read, and names that come from a value are unknown. A literal expression

@@ -1,8 +1,9 @@
 //! Commands and flags of kubebuilder, controller-gen and operator-sdk that people paste, and their
 //! counterparts in rbuilder.
 //!
-//! The `table` module is also the source of the tables in docs/from-kubebuilder.md, which a test
-//! compares. The `advice` module replaces the tip of a command line that cannot be parsed.
+//! The `table` module is also the source of the tables in docs/from-kubebuilder.md, which is
+//! checked by a test. The `advice` module replaces clap's tip for a command line that cannot be
+//! parsed.
 
 mod advice;
 mod search;

@@ -1,4 +1,4 @@
-//! Answers of the API server.
+//! Responses of the API server.
 
 use std::io;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// Maximum number of headers of an answer.
+/// Maximum number of headers of a response.
 const HEADERS: usize = 64;
 
-/// An answer to a request.
+/// A response to a request.
 #[derive(Debug)]
 pub(crate) struct Answer {
     /// The HTTP status.
@@ -19,18 +19,18 @@ pub(crate) struct Answer {
     body: Vec<u8>,
 }
 
-/// Why the server refused a request.
+/// The reason why the server rejected a request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Refusal {
     /// The HTTP status.
     pub(crate) status: u16,
-    /// The server's word for the reason, such as `Forbidden`. `None` if the answer does not come from
-    /// the API server.
+    /// The server's machine-readable reason, such as `Forbidden`. `None` if the response does not
+    /// come from the API server.
     pub(crate) reason: Option<String>,
     pub(crate) message: String,
 }
 
-/// The object with which the API server refuses a request.
+/// The `Status` object in an error response of the API server.
 #[derive(Deserialize)]
 struct Status {
     kind: String,
@@ -41,10 +41,10 @@ struct Status {
 }
 
 impl Answer {
-    /// Parses a head, and takes all that follows as the body.
+    /// Parses the head, and uses everything after it as the body.
     ///
     /// # Errors
-    /// Fails if the bytes are no HTTP response, or if the body is shorter than announced.
+    /// Fails if the bytes are not an HTTP response, or if the body is shorter than announced.
     pub(super) fn parse(bytes: &[u8]) -> io::Result<Answer> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS];
         let mut head = httparse::Response::new(&mut headers);
@@ -68,10 +68,10 @@ impl Answer {
         })
     }
 
-    /// Returns the body, or why the server refused the request.
+    /// Returns the body, or the reason why the server rejected the request.
     ///
     /// # Errors
-    /// Fails if the status is not 2xx, or if the body is no such JSON.
+    /// Fails if the status is not 2xx, or if the body is not JSON of this type.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
         self.check()?;
         serde_json::from_slice(&self.body).map_err(|error| Refusal {
@@ -81,7 +81,7 @@ impl Answer {
         })
     }
 
-    /// Checks that the server did what was asked.
+    /// Checks that the request was successful.
     ///
     /// # Errors
     /// Fails if the status is not 2xx.

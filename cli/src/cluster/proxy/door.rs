@@ -1,5 +1,5 @@
-//! Where `kubectl proxy` listens: a Unix socket in a directory of the user, or a port on systems
-//! without such sockets.
+//! The address on which `kubectl proxy` listens: a Unix socket in one of the user's directories, or
+//! a port on systems without such sockets.
 
 use std::io::{self, Read, Write};
 use std::process::ChildStdout;
@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use rbuilder_control_plane::Workspace;
 
-/// Time limit for an answer. The API server ends requests after a minute.
+/// Time limit for a response. The API server ends requests after a minute.
 const ANSWER: Duration = Duration::from_secs(120);
-/// Maximum size of an answer in bytes. A page of 500 objects with 20 kB of metadata each has 10 MB.
+/// Maximum size of a response in bytes. A page of 500 objects with 20 kB of metadata each has 10
+/// MB.
 const LARGEST: u64 = 256 * 1024 * 1024;
 
-/// Sends a request on a connection, and reads the answer to its end.
+/// Sends a request on a connection, and reads the entire response.
 fn exchange(mut stream: impl Read + Write, request: &str) -> io::Result<Vec<u8>> {
     stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
@@ -36,7 +37,7 @@ mod on_socket {
 
     use super::*;
 
-    /// A socket in a directory that only the user can enter. A port would be open to every user of
+    /// A socket in a directory that only the user can enter. A port would be open to every user on
     /// the machine.
     pub(in super::super) struct Door {
         path: PathBuf,
@@ -63,7 +64,7 @@ mod on_socket {
             UnixStream::connect(&self.path).is_ok()
         }
 
-        /// Returns the beginning of all paths.
+        /// Returns the prefix of all paths.
         pub(in super::super) fn prefix(&self) -> &str {
             ""
         }
@@ -85,8 +86,8 @@ mod on_port {
 
     use super::*;
 
-    /// A free port of this machine. All paths start with a random word, which other users cannot see
-    /// in the arguments of the process.
+    /// A free port on this machine. All paths start with a random word, which other users cannot
+    /// see in the process's arguments.
     pub(in super::super) struct Door {
         prefix: String,
         output: Arc<Mutex<String>>,
@@ -106,7 +107,7 @@ mod on_port {
             vec!["--port=0".into(), format!("--api-prefix={}/", self.prefix).into()]
         }
 
-        /// Reads the standard output, which has the port.
+        /// Reads the standard output, which contains the port.
         pub(in super::super) fn watch(&mut self, stdout: ChildStdout) {
             super::super::collect(stdout, self.output.clone());
         }
@@ -123,7 +124,7 @@ mod on_port {
             self.port().is_some()
         }
 
-        /// Returns the beginning of all paths.
+        /// Returns the prefix of all paths.
         pub(in super::super) fn prefix(&self) -> &str {
             &self.prefix
         }

@@ -24,7 +24,8 @@ use door::Door;
 
 use super::Kubectl;
 
-/// Time limit for kubectl to listen. It does not connect to the API server before the first request.
+/// Time limit for kubectl to start listening. It does not connect to the API server before the
+/// first request.
 const START: Duration = Duration::from_secs(20);
 /// Interval at which to check whether kubectl listens.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -106,13 +107,14 @@ impl Proxy {
         Ok(())
     }
 
-    /// Sends a request, and waits for the answer. `path` starts with `/` and may have a query.
+    /// Sends a request, and waits for the response. `path` starts with `/` and may have a query.
     ///
     /// # Errors
-    /// Fails if kubectl does not answer, which it does even if it cannot reach the API server.
+    /// Fails if kubectl does not respond. If kubectl cannot reach the API server, it still
+    /// responds.
     pub(crate) fn send(&self, method: &str, path: &str, accept: &str, body: Body<'_>) -> Result<Answer> {
         let (media_type, text) = body.parts();
-        // With HTTP 1.0, the answer is a head and a body that ends with the connection.
+        // With HTTP 1.0, the response is a head and a body that ends with the connection.
         let mut head = format!(
             "{method} {}{path} HTTP/1.0\r\nHost: localhost\r\nAccept: {accept}\r\n",
             self.door.prefix()
@@ -141,14 +143,14 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        // It holds nothing that would have to be finished.
+        // The process has no state that needs to be saved.
         let _ = self.child.kill();
         let _ = self.child.wait();
         self.workspace.forget(self.child.id());
     }
 }
 
-/// Reads a stream to its end in a thread, and keeps its first bytes.
+/// Reads an entire stream in a thread, and keeps its first bytes.
 fn collect(mut stream: impl Read + Send + 'static, into: Arc<Mutex<String>>) {
     std::thread::spawn(move || {
         let mut buffer = [0; 1024];
@@ -161,7 +163,7 @@ fn collect(mut stream: impl Read + Send + 'static, into: Arc<Mutex<String>>) {
     });
 }
 
-/// Encodes a part of a path or of a query.
+/// Encodes part of a path or query.
 pub(crate) fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

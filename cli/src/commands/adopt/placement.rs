@@ -48,8 +48,7 @@ const PATTERNS: [&str; 14] = [
     "{group}_{plural}_crd.yaml",
 ];
 
-/// Returns what existing settings lack: the files of CRDs that would otherwise be written
-/// elsewhere.
+/// Returns the missing settings: the files of CRDs that would otherwise be written elsewhere.
 pub(super) fn add_to_settings(crds: &[Placed<'_>], place: &CrdPlace) -> Placement {
     let files = crds.iter().filter_map(|crd| Some((crd, crd.path?)));
     let elsewhere = files.filter(|(crd, path)| place.path(crd.group, crd.plural).as_deref() != Some(*path));

@@ -18,7 +18,7 @@ use crate::tree::{Tree, TreeSources};
 /// The kinds and CRDs of a repository.
 pub(super) struct Survey {
     pub(super) kinds: Vec<SurveyedKind>,
-    /// Names and files of committed CRDs that belong to none of the kinds.
+    /// Names and files of committed CRDs that do not belong to any of the kinds.
     pub(super) others: Vec<(String, String)>,
     /// Errors that do not concern a kind, with their locations.
     pub(super) errors: Vec<String>,
@@ -200,8 +200,8 @@ fn mark_doubtful(kinds: &mut [SurveyedKind]) {
     }
 }
 
-/// Removes and returns the CRDs of a kind. Also returns the plural of the committed CRD if the
-/// source does not specify one and the CRD has another.
+/// Removes and returns a kind's CRDs. Also returns the committed CRD's plural if it differs and the
+/// source does not specify one.
 fn take_committed(
     committed: &mut CommittedCrds,
     summary: &KindSummary,
@@ -218,7 +218,7 @@ fn take_committed(
     (plural, files.unwrap_or_default())
 }
 
-/// Returns the name of the committed CRD of a kind.
+/// Returns the name of a kind's committed CRD.
 fn find_by_kind(committed: &CommittedCrds, group: &str, kind: &str) -> Option<String> {
     let mut crds = committed.iter();
     let found = crds.find(|(_, files)| files.iter().any(|file| file.is_of(group, kind)));

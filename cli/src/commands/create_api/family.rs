@@ -48,8 +48,8 @@ impl<'a> Family<'a> {
     /// Chooses what to scaffold: the requested parts, or else the missing ones.
     ///
     /// # Errors
-    /// Fails if there is nothing to scaffold, if another version has the controller, or if the
-    /// controller would have no types.
+    /// Fails if there is nothing to scaffold, if another version already has the controller, or if
+    /// the controller would have no types.
     pub(super) fn choose_parts(&self, tree: &Tree) -> Result<Parts> {
         let requested = self.requested;
         let is_named = requested.controller_name.is_some();

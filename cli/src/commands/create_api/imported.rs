@@ -61,8 +61,7 @@ pub(super) fn read_definition(dir: &Path, requested: &ApiRequest) -> Result<Valu
 /// version comes first and has the controller.
 ///
 /// # Errors
-/// Fails if a flag contradicts the CRD, or for the same reasons as
-/// [`plan_create_api`](super::plan_create_api).
+/// Fails if a flag contradicts the CRD, or like [`plan_create_api`](super::plan_create_api).
 pub fn plan_create_api_from_crd(tree: &Tree, requested: &ApiRequest, document: &Value) -> Result<Outcome> {
     let kind = import_crd(document, tree, &[])?;
     plan_create_imported(tree, requested, &kind)
@@ -71,7 +70,7 @@ pub fn plan_create_api_from_crd(tree: &Tree, requested: &ApiRequest, document: &
 /// Returns the changes that `create api --from-crd` makes for an imported kind.
 ///
 /// # Errors
-/// Fails for the same reasons as [`plan_create_api_from_crd`].
+/// Fails like [`plan_create_api_from_crd`].
 pub(crate) fn plan_create_imported(
     tree: &Tree,
     requested: &ApiRequest,
@@ -138,7 +137,7 @@ fn advise_on_conversion(group: &str, kind: &str, versions: &[&ImportedVersion]) 
     }
 }
 
-/// Imports the types of a CRD, with the `#[csv(…)]` markers of its versions.
+/// Imports a CRD's types, with the `#[csv(…)]` markers of its versions.
 ///
 /// # Errors
 /// Fails with the problems of the CRD.

@@ -57,8 +57,7 @@ pub(super) fn run(
     })
 }
 
-/// Checks that the group of a new kind does not end with the domain of the project, which is
-/// appended to it.
+/// Checks that a new kind's group does not end with the project's domain, which is appended to it.
 ///
 /// Allows groups that PROJECT already lists, because kubebuilder has no such check.
 ///
@@ -164,7 +163,7 @@ pub fn plan_create_api(tree: &Tree, requested: &ApiRequest) -> Result<Outcome> {
     creation.finish(requested.manifests)
 }
 
-/// The origin of the types of a version.
+/// The origin of a version's types.
 #[derive(Clone, Copy)]
 enum Types<'a> {
     /// The preceding version, or the template if there is none.

@@ -21,8 +21,7 @@ pub(super) struct Request {
     pub(super) types: bool,
     /// Name of the controller to scaffold, if any.
     pub(super) controller: Option<String>,
-    /// True if another version of the kind came first. The names of the files then contain the
-    /// version.
+    /// True if another version of the kind came first. The file names then contain the version.
     pub(super) further: bool,
     /// True if a new version becomes the storage version because there is no other version.
     pub(super) stored: bool,
@@ -34,7 +33,8 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Reads the request for one version. `is_imported` tells whether its types come from a CRD.
+    /// Reads the request for one version. `is_imported` indicates whether its types come from a
+    /// CRD.
     pub(super) fn new(
         project: &Project,
         tree: &Tree,
@@ -235,7 +235,7 @@ fn check_own_names(domain: &str, requested: &ApiRequest) -> Result<()> {
 /// Adds a controller to the existing ones of the version, and returns its name.
 ///
 /// # Errors
-/// Fails for the same reasons as [`choose_controller`].
+/// Fails like [`choose_controller`].
 fn add_controller(requested: &ApiRequest, resource: &mut Resource, family: &Family<'_>) -> Result<String> {
     let name = choose_controller(requested, family.own.unwrap_or(resource), &family.all)?;
     if let Some(own) = family.own {

@@ -38,7 +38,7 @@ pub(in crate::commands) struct StorageChange {
 struct LeftChange {
     /// The version that remains the storage version.
     stored: String,
-    /// Why objects may be stored in it.
+    /// The reason why objects may be stored in it.
     reason: String,
     /// The file of each version to change, and whether this version becomes the storage version.
     files: Vec<(String, bool)>,
@@ -49,7 +49,7 @@ impl StorageChange {
     /// Keeps types with an unsupported form.
     ///
     /// # Errors
-    /// Fails for the same reasons as [`Plan::replace`].
+    /// Fails like [`Plan::replace`].
     pub(in crate::commands) fn to(
         plan: &mut Plan,
         tree: &Tree,

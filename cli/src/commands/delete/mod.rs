@@ -121,7 +121,7 @@ pub fn plan_delete_controller(tree: &Tree, requested: &DeleteControllerRequest) 
     removal.finish()
 }
 
-/// The changes of a command that removes parts of a kind.
+/// The changes made by a command that removes parts of a kind.
 struct Removal<'a> {
     tree: &'a Tree,
     plan: Plan,
@@ -273,7 +273,7 @@ impl<'a> Removal<'a> {
         Ok(())
     }
 
-    /// Records the remaining parts of the kind. Removes the entry of a foreign kind without parts.
+    /// Records the kind's remaining parts. Removes the entry of a foreign kind without parts.
     fn settle(&mut self, resource: Resource) {
         if resource.is_foreign() && !resource.has_controller() && resource.webhooks.is_none() {
             self.project.remove_resource(&resource);

@@ -1,4 +1,4 @@
-//! `rbuilder delete webhook`: removes all or some webhooks of a kind, or versions of its
+//! `rbuilder delete webhook`: removes all or some of a kind's webhooks, or versions of its
 //! conversion.
 
 use anyhow::{Result, bail};
@@ -127,8 +127,8 @@ impl Removal<'_> {
         Ok(())
     }
 
-    /// Removes spokes from a file that keeps other content: the handlers of the kind, or the tests
-    /// of its webhooks. Keeps the user's other changes.
+    /// Removes spokes from a file that keeps other content: the kind's handlers, or the tests of
+    /// its webhooks. Keeps the user's other changes.
     fn cut_spokes(&mut self, file: &Rendered, spokes: &DeletedSpokes<'_>) -> Result<()> {
         for (path, test) in &spokes.types {
             if file.path == spokes.handlers {
@@ -175,7 +175,7 @@ struct DeletedSpokes<'c> {
     handlers: String,
     /// Path of its module within the crate.
     module: Vec<&'c str>,
-    /// The type of each spoke, and the name of its test.
+    /// The type of each spoke, and its test's name.
     types: Vec<(String, String)>,
 }
 

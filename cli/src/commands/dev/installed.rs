@@ -14,8 +14,8 @@ use super::rendered::{LABEL, Rendered};
 use crate::cluster::{Kubectl, apply, to_list};
 use crate::shell::Shell;
 
-/// Options of `kubectl apply`. With a field manager of their own, the objects keep the fields that
-/// other managers set.
+/// Options of `kubectl apply`. With a separate field manager, the objects keep the fields set by
+/// other managers.
 const OPTIONS: [&str; 2] = ["--field-manager=rbuilder-dev", "--output=name"];
 
 /// Kind and name of an object.
@@ -24,7 +24,7 @@ type Key = (String, String);
 /// The objects that were applied.
 pub(super) struct Installed {
     kubectl: Kubectl,
-    /// True if nothing has to be restored.
+    /// True if nothing needs to be restored.
     is_disposable: bool,
     /// The original webhook configurations; `None` if a configuration did not exist.
     configurations: BTreeMap<Key, Option<Value>>,
@@ -55,7 +55,7 @@ impl Installed {
         self.kubectl.wait_until_established(&list)
     }
 
-    /// Applies the roles of the manager and their bindings.
+    /// Applies the manager's roles and their bindings.
     pub(super) fn apply_roles(&self, rendered: &Rendered, shell: &mut Shell) -> Result<()> {
         match rendered.roles.is_empty() {
             true => Ok(()),
@@ -99,9 +99,9 @@ impl Installed {
         result
     }
 
-    /// Saves a configuration from the cluster and deletes it. Applying ours over it would keep the
-    /// Service of the deployed manager next to our URL, and the API server rejects a configuration
-    /// with both.
+    /// Saves a configuration from the cluster and deletes it. If our configuration was applied over
+    /// the existing one, it would contain both the deployed manager's Service and our URL, which
+    /// the API server rejects.
     fn remember_configuration(&mut self, key: Key) -> Result<()> {
         if self.configurations.contains_key(&key) {
             return Ok(());
@@ -119,8 +119,8 @@ impl Installed {
         Ok(())
     }
 
-    /// Saves the conversion of a CRD from the cluster and replaces it completely, for the same
-    /// reason.
+    /// Saves a CRD's conversion from the cluster and replaces it completely. A conversion with both
+    /// a Service and a URL would be rejected, too.
     fn remember_conversion(&mut self, crd: &Value) -> Result<()> {
         let name = name_of(crd);
         if self.is_disposable || self.conversions.contains_key(name) {
@@ -155,7 +155,7 @@ impl Installed {
                 .read(&["delete", kind, name, "--ignore-not-found"], ""),
             Some(mut before) => {
                 strip_server_fields(&mut before);
-                // Delete ours first. It may be missing if applying it has failed.
+                // Delete ours first. It may be missing if it could not be applied.
                 self.kubectl
                     .read(&["delete", kind, name, "--ignore-not-found"], "")
                     .and_then(|_| self.kubectl.read(&["create", "-f", "-"], &before.to_string()))
@@ -186,7 +186,7 @@ fn is_left_over(configuration: &Value) -> bool {
     configuration["metadata"]["labels"][LABEL.0] == LABEL.1
 }
 
-/// Removes the fields that would make the API server reject an outdated object.
+/// Removes the fields that are set by the API server and would make it reject the saved object.
 fn strip_server_fields(object: &mut Value) {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         for field in [

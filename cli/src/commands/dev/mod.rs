@@ -104,8 +104,8 @@ fn create_address(flags: &DevFlags, port: &WebhookPort, workspace: &Workspace) -
     })
 }
 
-/// Returns the address to which the operator's webhook server binds. For a control plane of this
-/// process, this is the loopback interface. For another cluster, it is the interface of
+/// Returns the address to which the operator's webhook server binds. For this process's control
+/// plane, this is the loopback interface. For another cluster, it is the interface of
 /// `--webhook-host`, or all interfaces if the host is a name or an address on a different machine.
 fn choose_interface(webhook_host: Option<&str>) -> IpAddr {
     let Some(host) = webhook_host else {
@@ -211,8 +211,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Returns the kubeconfig of the operator: with the permissions of its service account on a control
-    /// plane of this process.
+    /// Returns the operator's kubeconfig. On this process's control plane, the operator has the
+    /// permissions of its service account.
     fn operator_kubeconfig(&self, rendered: &Rendered, shell: &mut Shell) -> Result<PathBuf> {
         let kubeconfig = self.cluster.kubeconfig();
         let Some(account) = rendered.account.as_ref().filter(|_| self.cluster.is_own()) else {

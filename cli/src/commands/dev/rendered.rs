@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::conversions::is_converted;
 use crate::cluster::{Kubectl, parse_documents};
 
-/// The kustomization to render. Its objects have the prefix of the project, as in a deployment.
+/// The kustomization to render. Its objects have the project's prefix, as in a deployment.
 const ALL: &str = "config/default";
 
 /// Label of webhook configurations that call this machine. Identifies configurations left behind by
@@ -19,9 +19,9 @@ pub(super) const LABEL: (&str, &str) = ("rbuilder.dev/local", "true");
 pub(super) struct Rendered {
     pub(super) crds: Vec<Value>,
     pub(super) configurations: Vec<Value>,
-    /// Roles and their bindings, with the namespaces in which they are.
+    /// Roles and their bindings, with their namespaces.
     pub(super) roles: Vec<Value>,
-    /// The service account of the manager; `None` if the project deploys no manager.
+    /// The manager's service account; `None` if the project deploys no manager.
     pub(super) account: Option<ServiceAccount>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct ServiceAccount {
 }
 
 impl ServiceAccount {
-    /// Returns the account of the Pods of a Deployment.
+    /// Returns the service account of a Deployment's Pods.
     fn of_deployment(deployment: &Value) -> Option<ServiceAccount> {
         let name = deployment.pointer("/spec/template/spec/serviceAccountName")?;
         Some(ServiceAccount {
@@ -77,7 +77,7 @@ impl Rendered {
         !self.configurations.is_empty() || self.crds.iter().any(is_converted)
     }
 
-    /// Makes the API server call an address instead of the Service of a deployed manager.
+    /// Makes the API server call an address instead of the deployed manager's Service.
     pub(super) fn redirect(&mut self, address: &WebhookAddress) {
         for crd in &mut self.crds {
             address.redirect_conversion(crd);

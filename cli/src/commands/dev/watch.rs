@@ -1,5 +1,5 @@
-//! Detects changes of the source. File system events trigger a comparison of the content, which
-//! decides.
+//! Detects changes of the source. A file system event starts a comparison of the content, which
+//! determines whether there is a change.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

@@ -1,4 +1,4 @@
-//! The CRDs and the objects of a cluster.
+//! The CRDs and objects in a cluster.
 
 use anyhow::{Result, anyhow};
 use rbuilder_compatibility::{StoredJudge, StoredVerdict};
@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use crate::cluster::{Kubectl, describe, to_list};
 
-/// The objects in a cluster, judged by the new CRDs.
+/// The objects in a cluster, validated with the new CRDs.
 pub(super) struct Stored {
     pub(super) judged: usize,
-    /// The objects that are refused, blocked or pruned.
+    /// The objects that are rejected, blocked or pruned.
     pub(super) affected: Vec<(String, StoredVerdict)>,
 }
 
-/// Returns the CRDs of the cluster that have the name of a new one.
+/// Returns the cluster's CRDs that have the same name as a new one.
 ///
 /// # Errors
 /// Fails with kubectl's error.
@@ -24,7 +24,7 @@ pub(super) fn read_definitions(kubectl: &Kubectl, new: &[Value]) -> Result<Vec<V
     }
 }
 
-/// Judges the objects of the kinds in the cluster by the new CRDs, in each version that both serve.
+/// Validates the cluster's objects with the new CRDs, in each version that both serve.
 ///
 /// # Errors
 /// Fails with kubectl's error, or if a CRD cannot be read.

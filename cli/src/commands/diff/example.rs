@@ -1,13 +1,13 @@
-//! Examples, short enough to read.
+//! Examples that are short enough to read.
 
 use rbuilder_compatibility::{Change, Effect, Witness};
 use rbuilder_generator::yaml;
 use serde_json::{Value, json};
 
-/// The longest text that is shown in full.
+/// Maximum length of a text that is shown in full.
 const LONGEST_TEXT: usize = 80;
 
-/// The largest list or map that is shown in full.
+/// Maximum size of a list or map that is shown in full.
 const MOST_ITEMS: usize = 6;
 
 /// Returns the object as YAML.
@@ -15,7 +15,7 @@ pub(super) fn show_object(object: &Value) -> String {
     yaml::to_string(&abridge(object))
 }
 
-/// Returns what happens to the object, as lines.
+/// Returns lines that describe what happens to the object.
 pub(super) fn describe_effect(change: &Change, witness: &Witness) -> Vec<String> {
     let shown = |value: &Option<Value>| match value {
         None => "absent".to_owned(),
@@ -71,7 +71,7 @@ fn abridge(value: &Value) -> Value {
     }
 }
 
-/// Shortens a text that was generated to be long. Messages are long without that.
+/// Shortens a text that was generated to be long. Otherwise, messages would be long, too.
 fn shorten(text: &str) -> String {
     let count = text.chars().count();
     match count > LONGEST_TEXT && !text.contains(' ') {

@@ -119,7 +119,7 @@ fn fence(title: &str, yaml: &str) -> String {
     format!("\n{title}\n  {fence}yaml\n{lines}  {fence}\n\n")
 }
 
-/// Escapes what Markdown would take for HTML, and line breaks.
+/// Escapes text that Markdown would interpret as HTML, and line breaks.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('\n', " ")
 }

@@ -1,5 +1,4 @@
-//! `rbuilder diff`: compares manifests with an older state of them, or the versions of a CRD with each
-//! other.
+//! `rbuilder diff`: compares manifests with an older state, or a CRD's versions with each other.
 
 mod cluster;
 mod example;
@@ -22,25 +21,25 @@ use crate::flags::{DiffFlags, DiffFormat, FailLevel};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-/// All levels, from the one to read first.
+/// All levels, the most important one first.
 const LEVELS: [Level; 3] = [Level::Breaking, Level::Risky, Level::Compatible];
 
-/// What is compared.
+/// The compared states.
 enum Subject {
     /// An older state, such as `main (1a2b3c4)`.
     Base(String),
     Versions {
-        /// The number of pairs of versions.
+        /// The number of version pairs.
         pairs: usize,
         converted_by_webhook: Vec<Converted>,
     },
 }
 
-/// A CRD whose versions a webhook converts.
+/// A CRD whose versions are converted by a webhook.
 struct Converted {
     name: String,
-    /// The versions whose conversion no test of the project examines; `None` if there is no project to
-    /// look at.
+    /// The versions whose conversion is not covered by any of the project's tests; `None` if there
+    /// is no project.
     untested: Option<Vec<String>>,
 }
 
@@ -48,7 +47,7 @@ struct Converted {
 struct Report {
     subject: Subject,
     changes: Vec<Change>,
-    /// Objects in the cluster that the new CRDs affect; `None` if there is no cluster.
+    /// Objects in the cluster that are affected by the new CRDs; `None` if there is no cluster.
     stored: Option<Stored>,
 }
 
@@ -57,13 +56,13 @@ impl Report {
         self.changes.iter().filter(move |change| change.level == level)
     }
 
-    /// Returns the number of changes of each level, such as `1 breaking, 0 risky, 2 compatible`.
+    /// Returns the number of changes by level, such as `1 breaking, 0 risky, 2 compatible`.
     fn summary(&self) -> String {
         let counts = LEVELS.map(|level| format!("{} {}", self.of_level(level).count(), level.as_str()));
         counts.join(", ")
     }
 
-    /// Returns whether a conversion by a webhook is not tested.
+    /// Returns whether a webhook's conversion is not tested.
     fn has_untested(&self) -> bool {
         let Subject::Versions {
             converted_by_webhook, ..

@@ -1,9 +1,9 @@
 //! Reads files at a revision with git.
 //!
-//! The configuration of a repository can make git run other programs, so only commands that read
-//! objects run here: `rev-parse`, `merge-base`, `ls-tree` and `cat-file` run no hooks, filters,
-//! pagers or file system monitors. The only program that they could start is the transport with
-//! which a partial clone fetches missing objects, and no transport is allowed.
+//! A repository's configuration can make git run other programs, so only commands that read objects
+//! run here: `rev-parse`, `merge-base`, `ls-tree` and `cat-file` run no hooks, filters, pagers or
+//! file system monitors. The only program that they could start is the transport with which a
+//! partial clone fetches missing objects, and no transport is allowed.
 
 use std::path::{Path, PathBuf};
 
@@ -13,13 +13,13 @@ use rbuilder_yaml::is_yaml;
 use crate::programs::{Answer, LIMIT, ask_for, find_program, git_command, neutral_folder};
 use crate::tree::{LARGEST, resolve_path, with_slashes};
 
-/// Names of main branches, in the order in which they are looked up.
+/// Names of main branches, in lookup order.
 const MAIN: [&str; 5] = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];
 
 /// A git repository.
 pub(super) struct Repository {
     git: PathBuf,
-    /// The work tree, without links.
+    /// The work tree's path, without symbolic links.
     top: PathBuf,
 }
 
@@ -27,7 +27,7 @@ impl Repository {
     /// Finds the repository that contains a directory.
     ///
     /// # Errors
-    /// Fails if there is a repository and no git.
+    /// Fails if there is a repository but git is missing.
     pub(super) fn find(dir: &Path) -> Result<Option<Repository>> {
         let dir = resolve_path(dir);
         let Some(top) = dir.ancestors().find(|top| top.join(".git").exists()) else {
@@ -40,12 +40,12 @@ impl Repository {
         }))
     }
 
-    /// Returns the commit of a revision; `None` if there is no such revision.
+    /// Returns a revision's commit; `None` if there is no such revision.
     ///
     /// # Errors
     /// Fails if git cannot be run.
     pub(super) fn resolve(&self, revision: &str) -> Result<Option<String>> {
-        // It would be a flag.
+        // Git would parse it as a flag.
         if revision.starts_with('-') {
             return Ok(None);
         }
@@ -58,7 +58,7 @@ impl Repository {
         Ok(answer.status.success().then(|| text(&answer.out)))
     }
 
-    /// Returns the name of the main branch, and the commit at which the current branch left it.
+    /// Returns the main branch's name, and the commit at which the current branch left it.
     ///
     /// # Errors
     /// Fails if there is no main branch, or if the history does not reach the commit.
@@ -86,7 +86,7 @@ impl Repository {
         )
     }
 
-    /// Returns the YAML files at places in the work tree, as they are in a commit.
+    /// Returns a commit's YAML files at these places in the work tree.
     ///
     /// # Errors
     /// Fails if a place is outside of the work tree, or if git fails.

@@ -1,8 +1,8 @@
-//! Which versions of a kind the tests of a project convert there and back.
+//! Finds the versions of a kind that are covered by a project's round-trip tests.
 //!
-//! A conversion by a webhook is code, which the command does not run. But it can see the calls of
-//! `rbuilder::testing::assert_round_trip::<K, V>` and `RoundTrip::<K, V>` in the source, and name the
-//! versions that none of them connects.
+//! A webhook's conversion is code, which the command does not run. But the command can find the
+//! calls of `rbuilder::testing::assert_round_trip::<K, V>` and `RoundTrip::<K, V>` in the source,
+//! and name the versions that none of them connects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,20 +14,20 @@ use serde_json::Value;
 
 use crate::tree::Tree;
 
-/// The functions and types that test conversions.
+/// Functions and types that test conversions.
 const TESTS: [&str; 2] = ["assert_round_trip", "RoundTrip"];
-/// Maximum number of names that lead to a type.
+/// Maximum number of aliases to follow for a type.
 const STEPS: usize = 8;
 
 /// The segments of a path, such as `["crate", "api", "v2", "Cup"]`.
 type Path = Vec<String>;
 
-/// The paths of the two types of each test in a project.
+/// The paths of both types of each test in a project.
 #[derive(Debug, Default)]
 pub(super) struct RoundTrips(Vec<[Path; 2]>);
 
 impl RoundTrips {
-    /// Finds the tests in all Rust files of a project. Skips files that cannot be parsed.
+    /// Finds the tests in all of a project's Rust files. Skips files that cannot be parsed.
     ///
     /// # Errors
     /// Fails if a file cannot be read.
@@ -42,7 +42,7 @@ impl RoundTrips {
         Ok(RoundTrips(found))
     }
 
-    /// Returns the versions of a CRD that no test connects with the others, in the order of the CRD.
+    /// Returns the CRD's versions that no test connects with the others, in the CRD's order.
     pub(super) fn find_untested(&self, crd: &Value) -> Vec<String> {
         let kind = crd["spec"]["names"]["kind"].as_str().unwrap_or_default();
         let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
@@ -61,14 +61,14 @@ impl RoundTrips {
     }
 }
 
-/// Returns the version to which a type of a kind belongs: the name of a module in its path.
+/// Returns the version of a kind's type: the name of a module in its path.
 fn find_version<'v>(path: &[String], kind: &str, versions: &[&'v str]) -> Option<&'v str> {
     let (name, modules) = path.split_last()?;
     let is_module = |version: &&&str| modules.iter().any(|module| module == **version);
     versions.iter().find(is_module).copied().filter(|_| name == kind)
 }
 
-/// Returns the largest group of versions that pairs connect; none if there is no pair.
+/// Returns the largest group of versions that are connected by pairs; empty if there is no pair.
 fn largest_group<'v>(versions: &[&'v str], pairs: &[[&'v str; 2]]) -> BTreeSet<&'v str> {
     let group_of = |start: &'v str| {
         let mut group = BTreeSet::from([start]);
@@ -92,7 +92,8 @@ fn largest_group<'v>(versions: &[&'v str], pairs: &[[&'v str; 2]]) -> BTreeSet<&
     }
 }
 
-/// Returns the paths of the types in each test of a file, as far as the file shows them.
+/// Returns the paths of the types in each test of a file. Omits types that cannot be determined
+/// from the file.
 fn find_round_trips(text: &str) -> Vec<[Path; 2]> {
     let mut found = Vec::new();
     if let Ok(tokens) = lex(text) {
@@ -101,7 +102,7 @@ fn find_round_trips(text: &str) -> Vec<[Path; 2]> {
     found
 }
 
-/// Names that stand for longer paths: imports and aliases.
+/// Imports and aliases, with the paths that they stand for.
 #[derive(Clone, Debug, Default)]
 struct Names(BTreeMap<String, Path>);
 
@@ -125,7 +126,7 @@ impl Names {
         }
     }
 
-    /// Adds the names of the tree of a `use`.
+    /// Adds all names imported by a `use` tree.
     fn add_imports(&mut self, mut cursor: Cursor<'_>, above: &[String]) {
         while !cursor.is_end() && !cursor.is_punct(b';') {
             let mut path = above.to_vec();
@@ -154,7 +155,7 @@ impl Names {
         }
     }
 
-    /// Replaces the beginning of a path as long as it is a known name.
+    /// Replaces the first segment of a path for as long as it is a known name.
     fn resolve(&self, mut path: Path) -> Path {
         for _ in 0..STEPS {
             let Some(longer) = path.first().and_then(|first| self.0.get(first)) else {
@@ -169,7 +170,7 @@ impl Names {
     }
 }
 
-/// Searches the functions among items, in all modules.
+/// Searches all functions among the items, including those in modules.
 fn search_items(cursor: Cursor<'_>, outer: &Names, found: &mut Vec<[Path; 2]>) {
     let mut names = outer.clone();
     names.add_items(cursor);
@@ -190,7 +191,7 @@ fn search_items(cursor: Cursor<'_>, outer: &Names, found: &mut Vec<[Path; 2]>) {
     }
 }
 
-/// Searches the body of a function.
+/// Searches a function's body.
 fn search_body(body: Cursor<'_>, outer: &Names, found: &mut Vec<[Path; 2]>) {
     let mut names = outer.clone();
     for span in find_local_items(body) {

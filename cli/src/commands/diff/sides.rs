@@ -1,4 +1,4 @@
-//! The two sets of manifests that are compared.
+//! The two compared sets of manifests.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,15 +18,15 @@ use crate::flags::DiffFlags;
 use crate::shell::Shell;
 use crate::tree::{read_inputs, resolve_path, with_slashes};
 
-/// The word for the cluster as base.
+/// The command line argument that selects the cluster as base.
 const CLUSTER: &str = "cluster";
 
-/// A text without any of these words contains no manifest to compare.
+/// Text without any of these words contains no manifest to compare.
 const KINDS: [&str; 3] = ["CustomResourceDefinition", "Role", "WebhookConfiguration"];
 
 /// The older and the newer state.
 pub(super) struct Sides {
-    /// The name of the older state.
+    /// The older state's name.
     pub(super) base: String,
     pub(super) old: Vec<Value>,
     pub(super) new: Vec<Value>,
@@ -34,7 +34,7 @@ pub(super) struct Sides {
     pub(super) cluster: Option<Kubectl>,
 }
 
-/// The newer state, and where it is in the repository.
+/// The newer state, and its location in the repository.
 pub(super) struct Newer {
     pub(super) objects: Vec<Value>,
     /// Files and directories.
@@ -156,7 +156,7 @@ pub(super) fn read_newer(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: 
     Ok(Newer { objects, places })
 }
 
-/// Returns the objects of a text that are compared.
+/// Returns the objects in a text that can be compared.
 fn parse(path: &str, text: &str) -> Result<Vec<Value>> {
     if !KINDS.iter().any(|kind| text.contains(kind)) {
         return Ok(Vec::new());
@@ -174,7 +174,7 @@ fn kind(object: &Value) -> String {
     object["kind"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns the CRDs, and the objects of kinds that the older state has too.
+/// Returns the CRDs, and the objects of kinds that also exist in the older state.
 fn of_kinds(mut objects: Vec<Value>, kinds: &BTreeSet<String>) -> Vec<Value> {
     objects.retain(|object| kinds.contains(&kind(object)) || kind(object) == KINDS[0]);
     objects

@@ -1,4 +1,4 @@
-//! The report for a terminal.
+//! Formats the report for a terminal.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,7 @@ use super::example::{describe_effect, show_object};
 use super::{Converted, LEVELS, Report, Subject};
 use crate::count::counted;
 
-/// Returns the report: changes by level, then the objects of the cluster, then the number of
-/// changes.
+/// Returns the report: changes by level, then the cluster's objects, then the number of changes.
 pub(super) fn render(report: &Report) -> String {
     let mut text = String::new();
     for level in LEVELS {
@@ -45,7 +44,7 @@ pub(super) fn render(report: &Report) -> String {
     text
 }
 
-/// Returns where the conversion of a CRD by a webhook is examined.
+/// Describes which of the versions that a webhook converts are tested.
 pub(super) fn describe_webhook(crd: &Converted) -> String {
     let name = &crd.name;
     match crd.untested.as_deref() {
@@ -64,7 +63,7 @@ pub(super) fn describe_webhook(crd: &Converted) -> String {
     }
 }
 
-/// Returns what the new CRDs do to an object.
+/// Returns the effects of the new CRDs on an object.
 pub(super) fn effects(verdict: &StoredVerdict) -> Vec<String> {
     let mut lines: Vec<String> = verdict
         .refused
@@ -78,7 +77,7 @@ pub(super) fn effects(verdict: &StoredVerdict) -> Vec<String> {
     lines
 }
 
-/// Returns the place of a change, such as `cups.example.com v1 spec.size`.
+/// Returns the location of a change, such as `cups.example.com v1 spec.size`.
 pub(super) fn place(change: &Change) -> String {
     let kind = match change.kind.as_str() {
         "CustomResourceDefinition" => None,
@@ -98,7 +97,7 @@ pub(super) fn place(change: &Change) -> String {
     parts.join(" ")
 }
 
-/// Returns whom a change affects.
+/// Returns those affected by a change.
 pub(super) fn parties(change: &Change) -> String {
     let parties: Vec<&str> = change.affects.iter().map(|party| party.as_str()).collect();
     parties.join(", ")
@@ -141,7 +140,7 @@ fn describe(change: &Change) -> String {
     text
 }
 
-/// Returns the words for a search that found nothing.
+/// Returns the message for a search that found no example.
 pub(super) fn without_example(change: &Change, tried: usize) -> String {
     if change.is_cut_short {
         return match tried {
@@ -170,7 +169,7 @@ fn indent(title: &str, yaml: &str) -> String {
     title + &lines.collect::<String>()
 }
 
-/// Returns the manifests that have changes, with their number by level.
+/// Returns the changed manifests, with their number of changes by level.
 pub(super) fn by_manifest(report: &Report) -> BTreeMap<(&str, &str), [usize; 3]> {
     let mut found: BTreeMap<(&str, &str), [usize; 3]> = BTreeMap::new();
     for change in &report.changes {

@@ -109,7 +109,7 @@ fn find_fault(tree: &Tree, path: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns whether kustomize would download an entry, which then starts with a host name.
+/// Returns whether kustomize would download an entry. Such entries start with a host name.
 fn is_remote(entry: &str) -> bool {
     entry.split_once('/').is_some_and(|(host, _)| {
         host.contains('.') && !host.starts_with('.') && !host.ends_with(".yaml") && !host.ends_with(".yml")

@@ -1,7 +1,7 @@
-//! `rbuilder doctor`: checks the tools on this machine and the state of the project, and for a project
-//! with shards what its cluster does for them. It writes nothing.
+//! `rbuilder doctor`: checks the tools on this machine and the project's state, and for a project
+//! with shards also the cluster's support for them. It writes nothing.
 //!
-//! A check is a function that returns [`Finding`]s, in one of the modules.
+//! A check is a function in one of the modules that returns [`Finding`]s.
 
 mod config;
 mod files;
@@ -22,9 +22,9 @@ use crate::shell::Shell;
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
-    /// There is nothing to do.
+    /// No action is required.
     Good,
-    /// Something is outdated, or some commands lack something.
+    /// Something is outdated, or some commands lack a requirement.
     Warning,
     /// The project does not work.
     Error,
@@ -43,13 +43,13 @@ impl Status {
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Finding {
-    /// Name of the check, such as `rust`.
+    /// The check's name, such as `rust`.
     check: &'static str,
     status: Status,
     message: String,
-    /// What to do. Empty if there is nothing to do.
+    /// The suggested action. Empty if no action is required.
     help: String,
-    /// The code of the message, for `rbuilder explain`. `None` if it has none.
+    /// The message's code, for `rbuilder explain`. `None` if it has none.
     code: Option<&'static str>,
 }
 
@@ -106,7 +106,7 @@ pub(super) fn run(dir: &Path, flags: &DoctorFlags, shell: &mut Shell) -> Result<
     let (_, (needs, found)) = decide(dir, shell, &mut |tree| Ok(state::examine_project(tree)))?;
     let mut findings = tools::examine_tools(dir, &needs);
     findings.extend(found);
-    // Only projects with shards ask the cluster.
+    // Only projects with shards connect to the cluster.
     if findings.iter().any(|finding| finding.check == shards::CHECK) {
         findings.push(shards::examine_cluster(dir));
     }

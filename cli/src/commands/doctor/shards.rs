@@ -1,5 +1,4 @@
-//! Checks the shards of a project: how the manager is deployed, and what the API server does for
-//! them.
+//! Checks a project's shards: the manager's deployment, and the API server's support for shards.
 
 use std::path::Path;
 
@@ -14,17 +13,17 @@ use crate::edit::kustomization::{COMPONENTS, DEPLOYMENT, entries};
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// Name of the check.
+/// The check's name.
 pub(super) const CHECK: &str = "shards";
-/// What replicas with shards do with Leases.
+/// Verbs that replicas with shards need for Leases.
 const VERBS: [&str; 5] = ["list", "create", "update", "patch", "delete"];
 
-/// The first minor of Kubernetes whose API server can select by shard.
+/// The first minor version of Kubernetes whose API server can select by shard.
 const FIRST_MINOR: u32 = 36;
-/// A list of at most one object, of the part of the objects that is the whole.
+/// Lists at most one object, with a shard selector that covers all objects.
 const PROBE: &str = "/api/v1/namespaces?limit=1&shardSelector=shardRange(object.metadata.uid,%20%270x0000000000000000%27,%20%270x10000000000000000%27)";
 
-/// Checks how the manager is deployed. Returns no finding if it has no shards. If `config/` cannot be
+/// Checks the manager's deployment. Returns no finding if it has no shards. If `config/` cannot be
 /// read, other checks report the reason.
 pub(super) fn examine_replicas(tree: &Tree) -> Option<Finding> {
     let plan = Plan::default();
@@ -71,7 +70,7 @@ fn judge(replicas: &Replicas, shards: &str) -> Finding {
     }
 }
 
-/// Asks the cluster of the user's kubeconfig whether its API server selects by shard.
+/// Checks whether the API server in the user's kubeconfig can select by shard.
 pub(super) fn examine_cluster(dir: &Path) -> Finding {
     let unknown = |reason: String| {
         Finding::good(
@@ -96,19 +95,19 @@ pub(super) fn examine_cluster(dir: &Path) -> Finding {
     }
 }
 
-/// Returns the version of the API server: `v1.36.3`.
+/// Returns the API server's version, such as `v1.36.3`.
 fn ask_version(kubectl: &Kubectl) -> anyhow::Result<String> {
     let answer: Value = serde_json::from_str(&kubectl.ask_cluster(&["get", "--raw", "/version"])?)?;
     Ok(answer["gitVersion"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Returns whether the API server has applied the selector of a list.
+/// Returns whether the API server has applied a list's selector.
 fn has_shard_info(list: &str) -> bool {
     serde_json::from_str::<Value>(list).is_ok_and(|list| list["metadata"]["shardInfo"].is_object())
 }
 
-/// Describes what an API server does for replicas with shards. `selects` is `None` if it refused to
-/// list.
+/// Describes an API server's support for replicas with shards. `selects` is `None` if the API
+/// server rejected the list request.
 fn describe_support(version: &str, selects: Option<bool>) -> String {
     const FILTERED: &str = "each replica receives all objects and drops those of the others";
     let minor: Option<u32> = version.split('.').nth(1).and_then(|minor| minor.parse().ok());

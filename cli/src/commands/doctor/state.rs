@@ -135,8 +135,8 @@ fn examine_version(tree: &Tree, project: &Project) -> Vec<Finding> {
     vec![finding]
 }
 
-/// Compares the scaffold of the project with the current scaffold. Compares files instead of
-/// versions, because builds of the same version may differ.
+/// Compares the project's scaffold with the current scaffold. Compares files instead of versions,
+/// because builds of the same version may differ.
 fn examine_age(tree: &Tree, known: &str) -> Vec<Finding> {
     // For example because of conflicts of an earlier update, which another check reports.
     let Ok(comparison) = compare_scaffold(tree, Archive::embedded()) else {

@@ -13,19 +13,19 @@ use crate::cluster::ClusterChoice;
 use crate::commands::{envtest, find_kubectl};
 use crate::programs::{LIMIT, ask, find_program, neutral_folder};
 
-/// The versions that the project needs.
+/// The versions required by the project.
 #[derive(Clone, Debug)]
 pub(super) struct Needs {
-    /// The `rust-version` of its package, or of new scaffolds.
+    /// The package's `rust-version`, or that of new scaffolds.
     pub(super) rust: String,
-    /// The Kubernetes minor of its tests.
+    /// The Kubernetes minor version used by the tests.
     pub(super) kubernetes: Minor,
 }
 
 /// Environment variable with the directory of etcd and kube-apiserver.
 const ASSETS: &str = "KUBEBUILDER_ASSETS";
 
-/// Checks the tools that the project needs.
+/// Checks the tools required by the project.
 pub(super) fn examine_tools(dir: &Path, needs: &Needs) -> Vec<Finding> {
     let mut findings = vec![examine_rust(dir, &needs.rust)];
     findings.extend(examine_kubectl(dir));
@@ -33,8 +33,8 @@ pub(super) fn examine_tools(dir: &Path, needs: &Needs) -> Vec<Finding> {
     findings
 }
 
-/// Checks the toolchain that builds the project: the one in its toolchain file, or the user's
-/// default. Only runs official releases of Rust.
+/// Checks the toolchain that builds the project: the one in the project's toolchain file, or the
+/// user's default. Only runs official releases of Rust.
 fn examine_rust(dir: &Path, needed: &str) -> Finding {
     // For rustup, the variable takes precedence over the file.
     let is_set = std::env::var_os("RUSTUP_TOOLCHAIN").is_some_and(|name| !name.is_empty());
@@ -64,18 +64,19 @@ fn examine_rust(dir: &Path, needed: &str) -> Finding {
     }
 }
 
-/// Help for a toolchain that may be a program of the repository.
+/// Help for a toolchain that may be a program in the repository.
 const UNKNOWN_TOOLCHAIN: &str = "if you trust the repository, run `rustc --version` in it";
 
-/// Why a program did not print its version.
+/// The reason why a program did not print its version.
 enum Silence {
-    /// It is not on the `PATH`.
+    /// The program is not on the `PATH`.
     NotFound,
-    /// It failed, with the first line of its errors, which is empty if there was no answer.
+    /// The program failed, with the first line of its errors. The line is empty if the program did
+    /// not respond.
     Failed(String),
 }
 
-/// Returns the finding for a program that is missing or does not answer.
+/// Returns the finding for a program that is missing or does not respond.
 fn not_run(program: &str, silence: &Silence, chosen: Option<&Toolchain>, help: String) -> Finding {
     let error = match silence {
         Silence::NotFound => return Finding::error("rust", format!("{program} was not found"), help),
@@ -109,7 +110,7 @@ fn find_missing_toolchain(error: &str) -> Option<&str> {
     after.starts_with(" is not installed").then_some(name)
 }
 
-/// Returns the version of a program of a toolchain, or of the toolchain used outside of projects.
+/// Returns the version of a program in a toolchain, or in the toolchain used outside of projects.
 fn ask_version(program: &str, toolchain: Option<&str>) -> Result<String, Silence> {
     let mut command = outside(&find_program(program).ok_or(Silence::NotFound)?);
     if let Some(name) = toolchain {
@@ -146,7 +147,7 @@ fn is_at_least(version: &str, needed: &str) -> bool {
     parts(version) >= parts(needed)
 }
 
-/// Checks kubectl and its kustomize.
+/// Checks kubectl and its built-in kustomize.
 fn examine_kubectl(dir: &Path) -> Vec<Finding> {
     let help = "install kubectl (https://kubernetes.io/docs/tasks/tools), or run `rbuilder envtest install`, which includes it";
     let missing = |reason: String| {
@@ -223,12 +224,13 @@ fn examine_test_environment(dir: &Path, minor: Minor) -> Finding {
     }
 }
 
-/// Returns whether a version of Kubernetes is a patch of a minor.
+/// Returns whether a Kubernetes version is a patch release of a minor version.
 fn is_of_minor(version: &str, minor: Minor) -> bool {
     version.starts_with(&format!("{minor}."))
 }
 
-/// Returns whether a directory is outside of the project. Returns false if it is unknown.
+/// Returns whether a directory is outside of the project. Returns false if the directory is
+/// unknown.
 fn is_outside(folder: &Path, dir: &Path) -> bool {
     match (std::fs::canonicalize(folder), std::fs::canonicalize(dir)) {
         (Ok(folder), Ok(dir)) => !folder.starts_with(dir),
@@ -245,7 +247,7 @@ fn outside(program: &Path) -> Command {
     command
 }
 
-/// Returns the output of a program, or `None` if it cannot be run, fails or does not answer.
+/// Returns a program's output, or `None` if the program cannot be run, fails or does not respond.
 fn read(command: &mut Command) -> Option<String> {
     let answer = ask(command, LIMIT).ok()?;
     let text = String::from_utf8(answer.out).ok()?;

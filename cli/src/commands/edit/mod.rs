@@ -160,7 +160,7 @@ fn apply_settings(known: &mut Known, settings: &SettingFlags) {
 }
 
 /// Warns about markers that the merge does not change. A manager restricted to a namespace only
-/// gets the permissions of a ClusterRole if the project binds it. `is_generated` tells whether the
+/// gets a ClusterRole's permissions if the project binds it. `is_generated` indicates whether the
 /// roles already match the merged markers.
 fn warn_cluster_roles(
     tree: &Tree,

@@ -1,11 +1,11 @@
 //! `rbuilder edit --multigroup`: moves the files of each API group into separate directories, or
 //! back.
 //!
-//! The moves follow from PROJECT: they lead from the paths of each kind in the old layout to its
-//! paths in the new one. The same code moves both the scaffold with which the project was created
-//! and the project itself. The remaining changes, such as headings and the files of groups, result
-//! from a merge of the moved scaffold, the moved project and the scaffold for the new layout. For
-//! an unchanged file, the merge simply takes the new scaffold.
+//! The moves follow from PROJECT: they lead from each kind's paths in the old layout to its paths
+//! in the new one. The same code moves both the scaffold with which the project was created and the
+//! project itself. The remaining changes, such as headings and the files of groups, result from a
+//! merge of the moved scaffold, the moved project and the scaffold for the new layout. For an
+//! unchanged file, the merge simply takes the new scaffold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,8 +34,8 @@ const MANIFESTS: [&str; 2] = ["config/rbac", "config/webhook"];
 /// Checks that a project can be moved to the layout of `target`.
 ///
 /// # Errors
-/// Fails if the name of a group is not a valid module, if a layout without groups would contain
-/// several groups, or if the modules belong to an adopted package.
+/// Fails if a group's name is not a valid module, if a layout without groups would contain several
+/// groups, or if the modules belong to an adopted package.
 pub(super) fn check_layout(project: &Project, target: &Project) -> Result<()> {
     let resources = &target.known.resources;
     if project.known.multigroup == target.known.multigroup || resources.is_empty() {
@@ -125,8 +125,8 @@ pub(super) fn relocate(
     })
 }
 
-/// Returns the record of a project after the moves. An unchanged file remains unchanged, and the
-/// record of the old scaffold for a file becomes the record of the new one.
+/// Returns a project's record after the moves. An unchanged file remains unchanged, and the old
+/// scaffold's record for a file becomes the new scaffold's record.
 fn move_record(
     project: &Project,
     (files, moved): (&Files, &MovedFiles),
@@ -149,7 +149,7 @@ fn move_record(
     record
 }
 
-/// Reads the files of a project that move, contain Rust code, or refer to files that move.
+/// Reads the project's files that move, contain Rust code, or refer to files that move.
 fn read_files(tree: &Tree, base: &Scaffold, layout: &LayoutChange) -> Result<Files> {
     let mut paths: BTreeSet<String> = base.files.keys().cloned().collect();
     let mut folders: Vec<String> = CODE
@@ -171,14 +171,14 @@ fn read_files(tree: &Tree, base: &Scaffold, layout: &LayoutChange) -> Result<Fil
     Ok(files)
 }
 
-/// The difference between two layouts of a project.
+/// The difference between two of a project's layouts.
 struct LayoutChange {
     modules: ModuleMoves,
     /// New paths of files outside of `src/`.
     files: BTreeMap<String, String>,
     /// Modules of webhooks from which only some parts move.
     kept: BTreeSet<Vec<String>>,
-    /// New names of roles by old name, without the prefix of the project.
+    /// New role names by old name, without the project's prefix.
     roles: BTreeMap<String, String>,
 }
 
@@ -254,7 +254,7 @@ impl LayoutChange {
         }
     }
 
-    /// Records the new names of the roles of a kind.
+    /// Records the new names of a kind's roles.
     fn rename_roles(&mut self, old: &str, new: &str) {
         for role in ["admin", "editor", "viewer", "conversion"] {
             if old != new {
@@ -316,8 +316,8 @@ impl LayoutChange {
         self.kept = kept.map(|(from, _)| parts(from)).collect();
     }
 
-    /// Records the modules that only contain modules that move, such as those of groups and of
-    /// webhook versions.
+    /// Records the modules that contain nothing but modules that move, such as those of groups and
+    /// of webhook versions.
     fn remove_empty_modules(&mut self) {
         let moved: Vec<Vec<String>> = self.modules.iter().map(|(from, _)| from.to_vec()).collect();
         for from in moved {
@@ -397,7 +397,7 @@ impl LayoutChange {
             .map(|(from, _)| from)
             .chain(self.modules.gone())
         {
-            // The new module of a group may have the same name as a module that moves into it.
+            // A group's new module may have the same name as a module that moves into it.
             let is_replaced = self.modules.iter().any(|(_, to)| to.starts_with(from));
             if let (Some((name, above)), false) = (from.split_last(), is_replaced) {
                 let change = changes.entry(file_of(above)).or_default();

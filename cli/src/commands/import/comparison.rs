@@ -1,4 +1,4 @@
-//! Rows of the table of `import`, and how they describe differences.
+//! Rows of the `import` table, and how they describe differences.
 
 use std::collections::BTreeSet;
 
@@ -100,7 +100,7 @@ impl Report {
     }
 }
 
-/// Reads the documents of a file in the planned project.
+/// Reads the documents in one of the planned project's files.
 pub(super) fn read_planned(plan: &Plan, tree: &Tree, path: &str) -> Result<Vec<Value>> {
     let text = plan.read(tree, path)?.unwrap_or_default();
     Ok(parse_documents(&text).unwrap_or_default())
@@ -117,7 +117,7 @@ pub(super) fn is_within(part: &Value, whole: &Value) -> bool {
     }
 }
 
-/// Formats a change of a value on one line.
+/// Formats a changed value on one line.
 pub(super) fn show_change(before: &Value, after: &Value) -> String {
     let show = |value: &Value| {
         let text = value.to_string();

@@ -276,7 +276,7 @@ impl<'a> Composed<'a> {
         path == format!("src/{}/{}.rs", api.api_path.replace("::", "/"), api.module)
     }
 
-    /// Returns the files with the types of all versions of a kind.
+    /// Returns the files with the types of all of a kind's versions.
     fn type_files(&self, resource: &Resource) -> Vec<String> {
         let known = self
             .project

@@ -15,7 +15,7 @@ pub(super) struct Composed<'a> {
     pub(super) kinds: Vec<Kind<'a>>,
     /// The controllers and their files.
     pub(super) ported: Vec<Ported<'a>>,
-    /// The file with the webhooks of each version of a kind, by [`webhook_key`].
+    /// The file with the webhooks of each of a kind's versions, by [`webhook_key`].
     pub(super) webhook_files: BTreeMap<String, String>,
     /// The path that each handler serves, by `mutating` or `validating` and its file's key.
     pub(super) served_paths: BTreeMap<(&'static str, String), String>,

@@ -264,7 +264,7 @@ impl<'a> ControllerEdit<'a> {
         }
     }
 
-    /// Adds a watch of objects that have an owner of the kind, even if it is not the controller.
+    /// Watches objects that have an owner of the kind, even if the owner is not the controller.
     fn add_watch_of_owned(&mut self, name: &str) {
         let import = "use kube::core::PartialObjectMeta;".to_owned();
         if !self.imports.contains(&import) {

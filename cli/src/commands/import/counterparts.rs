@@ -109,8 +109,8 @@ pub(super) fn account_of(deployment: Option<&Value>) -> String {
     account.and_then(Value::as_str).unwrap_or("default").to_owned()
 }
 
-/// Returns the kinds and names of the subjects of a binding. The manager's account gets no name,
-/// because it may differ between the projects.
+/// Returns the kinds and names of a binding's subjects. The manager's account gets no name, because
+/// it may differ between the projects.
 pub(super) fn subjects_of(binding: &Value, account: &str) -> Vec<(String, String)> {
     let subjects = binding["subjects"].as_array().into_iter().flatten();
     subjects

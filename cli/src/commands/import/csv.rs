@@ -1,5 +1,5 @@
 //! The base of the ClusterServiceVersion. Descriptions of kinds and fields become `#[csv(…)]`, and
-//! the rest stays in a base.
+//! everything else stays in a base.
 
 use rbuilder_generator::yaml;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Combines what PROJECT, the CRDs, the webhook configurations and the source say about each kind
-//! of a Go project.
+//! Combines the information about each kind of a Go project from PROJECT, the CRDs, the webhook
+//! configurations and the source.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,17 +16,17 @@ const BUILT_IN: &str = "k8s.io/api/";
 /// Help for a controller whose kind belongs to another project.
 const FOREIGN: &str = ": find a crate that has its type, or write it with `rbuilder types`, then run `rbuilder create api --group <group> --version <version> --kind <kind> --external-crate <crate>@<version> --external-path <type>`";
 
-/// Help for a controller that no manager runs.
+/// Help for a controller that is not run by any manager.
 const UNLINKED: &str = "no program of the Go project imports its package, so the manager does not run it: port it with the tests that do, or add it with `rbuilder create api --controller`";
 
 /// A kind and all its versions.
 #[derive(Debug)]
 pub(super) struct Kind<'a> {
-    /// The first entry in PROJECT, or one that is derived from the CRD.
+    /// The first entry in PROJECT, or an entry derived from the CRD.
     pub(super) resource: Resource,
-    /// All versions: first those in PROJECT, then those that only the CRD has.
+    /// All versions: first those in PROJECT, then those that are only in the CRD.
     pub(super) versions: Vec<Resource>,
-    /// The path of the CRD, and the CRD.
+    /// The CRD's path, and the CRD.
     pub(super) crd: Option<(&'a str, &'a Value)>,
     pub(super) controllers: Vec<GoController<'a>>,
 }
@@ -56,7 +56,7 @@ impl Leftover {
     }
 }
 
-/// Collects the kinds in the order of PROJECT, followed by kinds that only have a CRD.
+/// Collects the kinds in PROJECT's order, followed by kinds that only have a CRD.
 pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) -> Vec<Kind<'a>> {
     let mut crds: BTreeMap<(String, String), FoundDefinition<'a>> = BTreeMap::new();
     for found in original.definitions() {
@@ -165,7 +165,8 @@ fn find_controllers<'a>(original: &'a GoProject, kinds: &mut Vec<Kind<'a>>, left
         let mut files = original.files.iter();
         files.any(|file| !file.controllers.is_empty() && linked.contains(folder_of(&file.path)))
     };
-    // If no controller is reachable, the program was not understood, so treat all as linked.
+    // If no controller is reachable, the program was not understood, so treat all controllers as
+    // linked.
     let linked = original.linked_folders().filter(has_controllers);
     for file in &original.files {
         let is_linked = linked
@@ -215,7 +216,7 @@ fn find_controllers<'a>(original: &'a GoProject, kinds: &mut Vec<Kind<'a>>, left
     }
 }
 
-/// Returns whether PROJECT lists a controller of a kind.
+/// Returns whether PROJECT lists a kind's controller.
 fn is_listed(original: &GoProject, found: &FoundType) -> bool {
     let mut resources = original.project.known.resources.iter();
     resources.any(|listed| {
@@ -244,7 +245,7 @@ fn place_of(kinds: &mut Vec<Kind<'_>>, found: &FoundType) -> Option<usize> {
     Some(kinds.len() - 1)
 }
 
-/// Returns the PROJECT entry of a built-in kind.
+/// Returns a built-in kind's entry in PROJECT.
 fn built_in_resource(found: &FoundType) -> Resource {
     let group = if found.group.is_empty() {
         "core"
@@ -266,7 +267,7 @@ fn built_in_resource(found: &FoundType) -> Resource {
 }
 
 impl Kind<'_> {
-    /// Adds versions that the CRD has and PROJECT does not list.
+    /// Adds versions that are in the CRD but not in PROJECT.
     fn add_versions(&mut self) {
         for name in self.crd_versions() {
             if self.versions.iter().any(|version| version.version == name) {
@@ -338,7 +339,7 @@ impl Kind<'_> {
         Some(webhooks)
     }
 
-    /// Returns the names of the versions in the CRD.
+    /// Returns the names of the CRD's versions.
     pub(super) fn crd_versions(&self) -> Vec<String> {
         let versions = self.crd.and_then(|(_, crd)| crd["spec"]["versions"].as_array());
         versions

@@ -11,7 +11,7 @@ pub(super) const MIGRATION: &str = "MIGRATION.md";
 /// Lines of a function with a single statement, minus one.
 const LINES_OF_ACCESSOR: usize = 2;
 
-/// Lines of a function without logic of its own, minus one.
+/// Lines of a function without any logic, minus one.
 const LINES_OF_HELPER: usize = 7;
 
 /// Renders MIGRATION.md.

@@ -14,8 +14,8 @@ use crate::plan::Plan;
 use crate::tree::Tree;
 use rbuilder_go_project::GoProject;
 
-/// Kinds whose `spec` is compared. Roles are compared by permissions, and the Deployment has rows
-/// of its own.
+/// Kinds whose `spec` is compared. Roles are compared by permissions, and the Deployment has
+/// separate rows.
 const COMPARED: &[&str] = &[
     "Service",
     "Certificate",
@@ -59,7 +59,7 @@ pub(super) fn compare_objects(original: &GoProject, plan: &Plan, tree: &Tree, re
         match ours.get(&key) {
             Some(own) if COMPARED.contains(&kind.as_str()) => compare_spec(&what, found, own, rows.report),
             Some(own) => compare_rest(&what, found, own, &accounts, &mut rows),
-            // CRDs have rows of their own.
+            // CRDs have separate rows.
             None if kind == "CustomResourceDefinition" => {}
             None if kind == "Namespace" && is_namespace_of(original, name) => {}
             None if counterparts.contains_key(&key) => rows.report.add(
@@ -97,18 +97,18 @@ fn is_namespace_of(original: &GoProject, name: &str) -> bool {
     kustomization.is_some_and(|kustomization| kustomization["namespace"] == *name)
 }
 
-/// Kinds whose objects have rows of their own.
+/// Kinds whose objects have separate rows.
 const HAVE_ROWS: [&str; 4] = [
     "CustomResourceDefinition",
     "Deployment",
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
 ];
-/// The role that has a row of its own.
+/// The role that has a separate row.
 const MANAGER_ROLE: &str = "config/rbac/role.yaml";
 
 /// Adds a row for an object that differs between the projects. Does not handle kinds that are
-/// compared by `spec`, nor the manager's objects, which have rows of their own.
+/// compared by `spec`, nor the manager's objects, which have separate rows.
 fn compare_rest(
     what: &str,
     theirs: &AppliedObject,
@@ -129,7 +129,7 @@ fn compare_rest(
         let (old, new) = (&before[key.as_str()], &after[key.as_str()]);
         let is_same = match key.as_str() {
             "apiVersion" | "metadata" | "status" => true,
-            // The manager's account has a row of its own.
+            // The manager's account has a separate row.
             "subjects" => subjects_of(before, &accounts.theirs) == subjects_of(after, &accounts.ours),
             _ => false,
         };

@@ -150,7 +150,7 @@ pub(super) fn has_configurations(original: &GoProject) -> bool {
     original.manifest(MANIFESTS).is_some() || !find_published(original).is_empty()
 }
 
-/// Returns the plural of a version of a kind.
+/// Returns the plural of one of a kind's versions.
 pub(super) fn plural_of(kind: &Kind<'_>, version: &Resource) -> String {
     let of_crd = kind
         .crd

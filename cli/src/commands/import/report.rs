@@ -1,4 +1,4 @@
-//! The table: compares what a cluster gets from the Rust project and from the original.
+//! The table: compares a cluster's objects from the Rust project with those from the original.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -161,7 +161,7 @@ fn compare_webhooks(
     Ok(())
 }
 
-/// Returns a webhook without the path of its handler.
+/// Returns a webhook without its handler's path.
 fn without_path(webhook: &Value) -> Value {
     let mut webhook = webhook.clone();
     if let Some(service) = webhook.pointer_mut("/clientConfig/service")
@@ -172,8 +172,8 @@ fn without_path(webhook: &Value) -> Value {
     webhook
 }
 
-/// Returns whether a webhook is the part of another that concerns one kind: they differ only in
-/// name, path and resources.
+/// Returns whether one webhook is the part of another that concerns one kind: the webhooks differ
+/// only in name, path and resources.
 fn is_part(part: &Value, whole: &Value) -> bool {
     let plain = |webhook: &Value| {
         let mut webhook = without_path(webhook);

@@ -1,5 +1,4 @@
-//! Ports the names, paths, policies and operations of webhooks from the configurations of the
-//! original.
+//! Ports the names, paths, policies and operations of webhooks from the original's configurations.
 
 use std::collections::BTreeMap;
 
@@ -163,8 +162,8 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
     }
 }
 
-/// Returns the resources and subresources of a kind in the first rule of a webhook. Returns all
-/// resources if none matches.
+/// Returns a kind's resources and subresources in the first matching rule of a webhook. Returns all
+/// resources if no rule matches.
 fn resources_of(webhook: &Value, plural: &str) -> Vec<String> {
     let all = list_strings(&webhook["rules"][0]["resources"]);
     let is_own = |resource: &&String| {

@@ -14,7 +14,7 @@ use rbuilder_go_project::GoProject;
 
 const MANAGER: &str = "config/manager/manager.yaml";
 
-/// Fields with rows of their own, and fields that depend on others or on the image.
+/// Fields with separate rows, and fields that depend on others or on the image.
 const KNOWN_OF_SPEC: &[&str] = &["replicas", "selector", "template"];
 const KNOWN_OF_POD: &[&str] = &["containers", "serviceAccount", "serviceAccountName", "volumes"];
 const KNOWN_OF_CONTAINER: &[&str] = &[

@@ -1,10 +1,10 @@
 //! `rbuilder init --in-package`: adopts an existing package.
 //!
-//! The package keeps all its files, including `Cargo.toml`. The command adds what deploys and tests
-//! the package: `config/`, an end-to-end test, and a Makefile, Dockerfile and workflows unless it
-//! has its own. PROJECT records what the scaffold depends on: names in the package, and the paths
-//! that were left out. When run again, the command updates the scaffold to a changed package with a
-//! three-way merge.
+//! The package keeps all its files, including `Cargo.toml`. The command adds the files that deploy
+//! and test the package: `config/`, an end-to-end test, and a Makefile, Dockerfile and workflows
+//! unless the package already has them. PROJECT records everything on which the scaffold depends:
+//! names in the package, and the paths that were left out. When run again, the command updates the
+//! scaffold to a changed package with a three-way merge.
 
 use std::collections::BTreeSet;
 
@@ -85,8 +85,8 @@ pub(super) fn plan_adoption(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     }
     let flags = &flags;
     let mut project = request(tree, flags, Some(&summary))?;
-    // Without a workspace of its own, the package belongs to one above, whether or not that lists
-    // it.
+    // Without its own workspace, the package belongs to one in a parent directory, whether or not
+    // that workspace lists it.
     let workspace = find_workspace(tree)?.filter(|_| !summary.is_workspace);
     record_place(&mut project, tree, workspace.as_ref())?;
     project.known.rbuilder.workspace = false;
@@ -107,7 +107,7 @@ pub(super) fn plan_adoption(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     merge_change(tree, known, project)
 }
 
-/// Plans to write the files that the package lacks.
+/// Plans to write the files that are missing in the package.
 fn plan_files_of(
     tree: &Tree,
     mut project: Project,
@@ -267,7 +267,7 @@ fn several_binaries(summary: &PackageSummary, package: &str) -> anyhow::Error {
     )
 }
 
-/// Returns whether the package depends on the library and parses the arguments of its manager.
+/// Returns whether the package depends on the library and parses the manager's arguments.
 fn uses_manager(sources: &TreeSources, main: &str) -> bool {
     let text = |path: &str| sources.text(path).ok().flatten();
     let depends = text("Cargo.toml")
@@ -279,13 +279,13 @@ fn uses_manager(sources: &TreeSources, main: &str) -> bool {
     depends && files.iter().any(has_arguments)
 }
 
-/// Derives the name of a project from its package: lower case, with hyphens.
+/// Derives a project's name from its package: lower case, with hyphens.
 pub(super) fn default_name(package: &PackageSummary) -> Option<String> {
     let name = package.name.as_ref()?;
     Some(name.to_lowercase().replace('_', "-"))
 }
 
-/// Returns the license that a package declares.
+/// Returns the license declared by a package.
 pub(super) fn license_of(package: &PackageSummary) -> License {
     match package.license.as_deref() {
         Some("Apache-2.0") => License::Apache2,
@@ -294,8 +294,9 @@ pub(super) fn license_of(package: &PackageSummary) -> License {
     }
 }
 
-/// Returns the scaffolded paths to leave out: files that the package has, workflows if it uses
-/// another CI or lacks the Makefile that they call, and a test that Cargo would not find.
+/// Returns the scaffolded paths to leave out: files that exist in the package, workflows if the
+/// package uses another CI system or has no Makefile for them to call, and a test that Cargo would
+/// not find.
 fn find_left_out(tree: &Tree, project: &Project, summary: &PackageSummary) -> Result<Vec<String>> {
     let files = rbuilder_templates::init_files(&project_context(project))?;
     let mut left_out: Vec<String> = Vec::new();
@@ -311,7 +312,7 @@ fn find_left_out(tree: &Tree, project: &Project, summary: &PackageSummary) -> Re
             left_out.push(file.path.clone());
         }
     }
-    // The permissions in a hand-written role are not those of the markers.
+    // The permissions in a hand-written role differ from those of the markers.
     if is_there(tree, ROLE) {
         left_out.push(ROLE.to_owned());
     }
@@ -339,8 +340,9 @@ fn is_there(tree: &Tree, path: &str) -> bool {
     tree.read(path).map_or(true, |text| text.is_some())
 }
 
-/// Warns of path dependencies that the Dockerfile does not find: those outside of its build context,
-/// and those that are no members of a workspace, because cargo-chef asks Cargo for members only.
+/// Warns about path dependencies that are missing in the Docker build: those outside of the build
+/// context, and those that are not workspace members, because cargo-chef asks Cargo for members
+/// only.
 fn warn_paths(tree: &Tree, project: &Project, outcome: &mut Outcome) {
     let text = tree
         .sources([])

@@ -1,5 +1,5 @@
-//! Guesses what `init --in-package` needs and no flag sets: the domain, and the binary to run in
-//! the image.
+//! Guesses the values that `init --in-package` needs and no flag sets: the domain, and the binary
+//! to run in the image.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ const RUNS: [&str; 3] = ["Controller", "ManagerArgs", "watcher"];
 /// A name that indicates a program which prints CRDs.
 const PRINTS: &str = "CustomResourceExt";
 
-/// Domains under which anybody can register names, in addition to the likes of `co.uk`.
+/// Domains under which anybody can register names, in addition to public suffixes such as `co.uk`.
 const SHARED: [&str; 4] = ["github.io", "gitlab.io", "k8s.io", "x-k8s.io"];
 
 /// Returns the groups of the package's own kinds, or nothing if they cannot be read.

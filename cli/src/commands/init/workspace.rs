@@ -61,7 +61,7 @@ pub(super) fn find_workspace(tree: &Tree) -> Result<Option<Workspace>> {
     Ok(None)
 }
 
-/// Returns the path of the project in its repository. Empty if the project is the root of the
+/// Returns the project's path in its repository. Empty if the project is the root of the
 /// repository, or is not in one.
 fn find_directory(tree: &Tree) -> String {
     let project = resolve_path(tree.root());

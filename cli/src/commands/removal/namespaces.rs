@@ -67,7 +67,8 @@ fn create(kubectl: &Kubectl, namespace: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Prints the labels and annotations in the manifest of a namespace of others that it does not have.
+/// Prints the manifest's labels and annotations that are missing in a namespace that belongs to
+/// others.
 fn note_missing(found: &Value, namespace: &Value, shell: &mut Shell) {
     let missing = ["labels", "annotations"].into_iter().flat_map(|list| {
         let wanted = namespace["metadata"][list].as_object().into_iter().flatten();

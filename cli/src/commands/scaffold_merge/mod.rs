@@ -160,7 +160,7 @@ impl<'a> ScaffoldMerge<'a> {
     /// deleted files in it.
     ///
     /// # Errors
-    /// Fails for a path that is not scaffolded, and for an existing file, whose changes would get
+    /// Fails for a path that is not scaffolded, and for an existing file, whose changes would be
     /// lost.
     pub(super) fn restore(self, paths: &[String]) -> Result<Self> {
         let mut restored = BTreeSet::new();

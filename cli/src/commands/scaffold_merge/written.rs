@@ -19,7 +19,7 @@ use crate::project::{BASE, FILE, Project, ScaffoldBase};
 use crate::render::{Scaffold, render};
 use crate::tree::Tree;
 
-/// The existing scaffold of a project, which is the base of a merge.
+/// A project's existing scaffold, which is the base of a merge.
 #[derive(Debug, Default)]
 pub(in crate::commands) struct Written {
     /// Texts by path.
@@ -293,7 +293,7 @@ impl<'a> Former<'a> {
     }
 }
 
-/// Returns the number of files in a scaffold that match the record of a project.
+/// Returns the number of files in a scaffold that match a project's record.
 fn count_recorded(project: &Project, scaffold: &Scaffold) -> usize {
     let record = project.scaffolded_files();
     let paths = scaffold.record.paths();

@@ -24,7 +24,7 @@ use crate::tree::Tree;
 /// Runs the command with the released templates of an archive.
 ///
 /// # Errors
-/// Fails for the same reasons as [`plan_update`], or if a file cannot be written.
+/// Fails like [`plan_update`], or if a file cannot be written.
 pub fn run_update(
     dir: &Path,
     mode: Mode,
@@ -60,7 +60,7 @@ pub(super) struct Comparison {
 /// Compares the scaffold of a project with the current one.
 ///
 /// # Errors
-/// Fails for the same reasons as [`plan_update`].
+/// Fails like [`plan_update`].
 pub(super) fn compare_scaffold(tree: &Tree, archive: &'static Archive) -> Result<Comparison> {
     let requested = UpdateRequest {
         restore: Vec::new(),

@@ -1,9 +1,9 @@
-//! Judges of the kinds of Kubernetes itself, from the catalogue.
+//! Validates objects of built-in Kubernetes kinds with the catalogue.
 //!
-//! The API server checks these kinds in code. The catalogue has a part of what it checks: fields,
-//! types, required fields and a few enumerations. Its other keywords are left out, because the server
-//! does not apply them as it does in CRDs: it accepts the same port twice in a list of type `map`,
-//! and `null` and empty strings in place of absent values.
+//! The API server checks these kinds in code. The catalogue covers part of these checks: fields,
+//! types, required fields and a few enumerations. Its other keywords are ignored, because the API
+//! server does not apply them as it does in CRDs: the API server accepts the same port twice in a
+//! list of type `map`, and `null` and empty strings instead of absent values.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use rbuilder_judge::{Definition, Judge, read_schema};
 use rbuilder_schema::{Schema, SchemaType};
 use serde_json::{Value, json};
 
-/// The versions that kinds of Kubernetes have, the preferred ones first.
+/// Versions of built-in Kubernetes kinds, the preferred ones first.
 const VERSIONS: &[&str] = &[
     "v2", "v1", "v2beta2", "v2beta1", "v1beta3", "v1beta2", "v1beta1", "v1alpha3", "v1alpha2", "v1alpha1",
 ];
 
-/// The fields of `ObjectMeta` in templates of objects, which the catalogue does not describe.
+/// The fields of `ObjectMeta` in object templates, which the catalogue does not describe.
 fn object_meta() -> Schema {
     let text = json!({ "type": "string" });
     let texts = json!({ "type": "object", "additionalProperties": text });
@@ -37,7 +37,7 @@ fn object_meta() -> Schema {
     schema.unwrap_or_default()
 }
 
-/// The kinds of a minor of Kubernetes.
+/// The built-in kinds of a Kubernetes minor version.
 pub(super) struct Builtin {
     catalogue: Catalogue<'static>,
 }
@@ -49,13 +49,13 @@ impl Builtin {
         }
     }
 
-    /// Returns the judge of a kind. `None` if Kubernetes does not have it, or if its objects have no
-    /// schema that a CRD could have.
+    /// Returns a kind's judge. `None` if the kind does not exist in Kubernetes, or if its objects
+    /// have no schema that is valid in a CRD.
     pub(super) fn judge(&self, group: &str, version: &str, kind: &str) -> Option<Judge> {
         let found = find(group, kind)?;
         let schema = self.catalogue.schema(&found.path(version))?;
         let mut schema = simplify(&schema);
-        // The server drops the status of a new object, and decodes the metadata by other rules.
+        // The API server drops a new object's status, and decodes the metadata by other rules.
         schema.required.retain(|name| &**name != "status");
         let any = Schema {
             preserve_unknown_fields: true,
@@ -81,8 +81,8 @@ impl Builtin {
         }))
     }
 
-    /// Returns the versions of a kind. Empty if Kubernetes does not have it, or only in another
-    /// minor.
+    /// Returns a kind's versions. Empty if the kind does not exist in Kubernetes, or only in
+    /// another minor version.
     pub(super) fn versions(&self, group: &str, kind: &str) -> Vec<&'static str> {
         let Some(found) = find(group, kind) else {
             return Vec::new();
@@ -98,7 +98,7 @@ fn find(group: &str, kind: &str) -> Option<BuiltinKind> {
     BuiltinKind::all().find(|known| known.group() == group && known.kind() == kind)
 }
 
-/// Returns a schema with the keywords that the server checks too.
+/// Returns the part of a schema that the API server also checks.
 fn simplify(schema: &Schema) -> Schema {
     let simplified = |inner: &Arc<Schema>| Arc::new(simplify(inner));
     let properties = schema.properties.iter().map(|(name, inner)| {
@@ -118,13 +118,13 @@ fn simplify(schema: &Schema) -> Schema {
         properties: properties.collect(),
         items: schema.items.as_ref().map(simplified),
         additional_properties: schema.additional_properties.as_ref().map(simplified),
-        // Objects without known fields take any.
+        // Objects without known fields accept any field.
         preserve_unknown_fields: schema.preserve_unknown_fields || is_bare(schema),
         ..Schema::default()
     }
 }
 
-/// Returns true for an object of which no field is known.
+/// Returns true for an object without known fields.
 fn is_bare(schema: &Schema) -> bool {
     matches!(schema.schema_type, None | Some(SchemaType::Object))
         && schema.properties.is_empty()
@@ -132,7 +132,7 @@ fn is_bare(schema: &Schema) -> bool {
         && !schema.int_or_string
 }
 
-/// Removes the values that Go decodes as absent: `null`, and empty strings of an enumeration.
+/// Removes the values that Go decodes as absent: `null`, and empty strings in enumerations.
 pub(super) fn drop_zero_values(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {

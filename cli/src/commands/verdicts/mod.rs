@@ -1,5 +1,5 @@
-//! Objects in YAML, and what the API server would say about them, as diagnostics at the places of the
-//! YAML that they are about.
+//! Validates objects in YAML like the API server, and reports errors as diagnostics at their
+//! location in the YAML.
 
 mod builtin;
 mod objects;
@@ -12,10 +12,10 @@ use builtin::drop_zero_values;
 pub(super) use objects::{Judges, Object, parse_objects, read_objects};
 pub(super) use rendered::RENDERED;
 
-/// The beginning of the error that the server adds where it does not run CEL rules.
+/// Prefix of the API server's additional error when CEL rules were not run.
 const UNCHECKED: &str = "some validation rules were not checked";
 
-/// Judges the creation of an object, or its update if `old` has the object before.
+/// Validates the creation of an object, or its update if `old` contains the previous object.
 pub(super) fn judge_object(
     judge: &Judge,
     object: &Object,
@@ -34,7 +34,8 @@ pub(super) fn judge_object(
     }
 }
 
-/// Reports a version that a known kind does not have. Objects of other kinds are not judged.
+/// Reports a version that does not exist for a known kind. Objects of other kinds are not
+/// validated.
 pub(super) fn describe_unknown_kind(object: &Object, judges: &Judges) -> Vec<Diagnostic> {
     let versions = judges.versions(object);
     if versions.is_empty() {
@@ -49,7 +50,7 @@ pub(super) fn describe_unknown_kind(object: &Object, judges: &Judges) -> Vec<Dia
     vec![Diagnostic::error(object.place("apiVersion"), message).help(help)]
 }
 
-/// Returns what the server says about an object, and what is not checked.
+/// Returns the API server's errors for an object, and the checks that were not made.
 pub(super) fn describe_verdict(verdict: &Verdict, object: &Object, judge: &Judge) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     match &verdict.result {
@@ -62,7 +63,7 @@ pub(super) fn describe_verdict(verdict: &Verdict, object: &Object, judge: &Judge
                     None if judge.is_builtin() => describe_builtin(error).at(place),
                     None => Diagnostic::error(place, error.to_string()),
                 };
-                // The server repeats some errors of an update.
+                // The API server repeats some errors of an update.
                 if !diagnostics
                     .iter()
                     .any(|known: &Diagnostic| known.message == found.message)
@@ -100,8 +101,8 @@ pub(super) fn describe_verdict(verdict: &Verdict, object: &Object, judge: &Judge
     diagnostics
 }
 
-/// Describes an error in an object of a kind of Kubernetes itself. For many fields that its schema
-/// requires, the server takes an absent value for an empty one.
+/// Describes an error in an object of a built-in Kubernetes kind. The API server treats many absent
+/// fields as empty, even if the schema requires them.
 fn describe_builtin(error: &FieldError) -> rbuilder_diagnostic::Diagnostic<()> {
     match error.reason {
         Reason::Required if !error.field.starts_with("metadata.") => rbuilder_diagnostic::Diagnostic::warning((), error.to_string())
@@ -110,7 +111,7 @@ fn describe_builtin(error: &FieldError) -> rbuilder_diagnostic::Diagnostic<()> {
     }
 }
 
-/// Returns the field of an error. Some messages only mention it in their text.
+/// Returns an error's field. Some messages only mention the field in their text.
 fn field_of(field: &str, message: &str) -> String {
     if !matches!(field, "" | "<nil>") {
         return field.to_owned();

@@ -1,4 +1,4 @@
-//! The objects that are judged, and the definitions of their kinds.
+//! The objects to validate, and the definitions of their kinds.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,7 +20,7 @@ pub(in crate::commands) struct Object {
     pub(in crate::commands) path: String,
     node: Node,
     pub(in crate::commands) value: Value,
-    /// True for one of several items of a list.
+    /// True if the object is one of several items in a list.
     pub(in crate::commands) is_listed: bool,
 }
 
@@ -60,12 +60,12 @@ impl Object {
         api_version.split_once('/').unwrap_or(("", api_version))
     }
 
-    /// Returns what an update of the object has in common with it.
+    /// Returns the object's identity, which does not change in an update.
     pub(in crate::commands) fn identity(&self) -> (&str, &str, &str, &str) {
         (self.group_version().0, self.kind(), self.namespace(), self.name())
     }
 
-    /// Returns the object as it is stored: with its namespace.
+    /// Returns the object as it is stored, with its namespace.
     pub(in crate::commands) fn stored(&self, is_namespaced: bool) -> Value {
         let mut stored = self.value.clone();
         if let Some(Value::Object(metadata)) = stored.get_mut("metadata").filter(|_| is_namespaced) {
@@ -74,20 +74,19 @@ impl Object {
         stored
     }
 
-    /// Returns the place of the name of a field.
+    /// Returns the location of a field's name.
     pub(in crate::commands) fn place_of_name(&self, field: &str) -> FileRange {
         FileRange::new(self.path.as_str(), self.node.locate_name(field))
     }
 
-    /// Returns the place of a field that a message names.
+    /// Returns the location of a field that is named in a message.
     pub(in crate::commands) fn place(&self, field: &str) -> FileRange {
         let range: Range<usize> = self.node.locate(field);
         FileRange::new(self.path.as_str(), range)
     }
 }
 
-/// Reads the objects in files and directories. Files of a directory that have no objects are
-/// skipped.
+/// Reads the objects in files and directories. Skips files without objects in directories.
 ///
 /// # Errors
 /// Fails if a file cannot be read or is not YAML, or if a directory cannot be rendered.
@@ -107,7 +106,7 @@ pub(in crate::commands) fn read_objects(
     Ok(objects)
 }
 
-/// Parses the objects in a file, and in the lists there.
+/// Parses the objects in a file, including the items of lists.
 ///
 /// # Errors
 /// Returns an error if the text is not YAML.
@@ -127,20 +126,20 @@ pub(in crate::commands) fn parse_objects(path: &str, text: &str) -> Result<Vec<O
     Ok(objects)
 }
 
-/// Returns true for files of kustomize, which are no objects of a cluster.
+/// Returns true for kustomize's files, which are not cluster objects.
 fn is_kustomization(object: &Object) -> bool {
     object.api_version().starts_with("kustomize.config.k8s.io/")
         || object.kind().is_empty() && object.value.get("resources").is_some()
 }
 
-/// The judges of all kinds and versions, by group and version, and kind.
+/// The judges of all kinds, by group and version, and kind.
 pub(in crate::commands) struct Judges {
     judges: BTreeMap<(String, String), Judge>,
     builtin: Builtin,
 }
 
 impl Judges {
-    /// Returns the judges of no kinds but those of a minor of Kubernetes.
+    /// Returns the judges of a Kubernetes minor version's built-in kinds only.
     pub(in crate::commands) fn new(minor: Minor) -> Judges {
         Judges {
             judges: BTreeMap::new(),
@@ -148,7 +147,7 @@ impl Judges {
         }
     }
 
-    /// Adds the judge of an object of a kind of Kubernetes itself.
+    /// Adds the judge for an object of a built-in Kubernetes kind.
     pub(in crate::commands) fn add_builtin(&mut self, object: &Object) {
         let (group, version) = object.group_version();
         if self.find(object).is_none()
@@ -204,13 +203,13 @@ impl Judges {
         self.judges.values().all(Judge::is_builtin)
     }
 
-    /// Returns the judge of an object.
+    /// Returns an object's judge.
     pub(in crate::commands) fn find(&self, object: &Object) -> Option<&Judge> {
         self.judges
             .get(&(object.api_version().to_owned(), object.kind().to_owned()))
     }
 
-    /// Returns the versions of the kind of an object that are defined.
+    /// Returns the defined versions of an object's kind.
     pub(in crate::commands) fn versions(&self, object: &Object) -> Vec<&str> {
         let (group, _) = object.group_version();
         let judges = self.judges.values().map(Judge::definition);

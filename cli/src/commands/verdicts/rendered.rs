@@ -1,4 +1,4 @@
-//! Directories whose objects are what kustomize or Helm renders from them.
+//! Directories whose objects are rendered by kustomize or Helm.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,17 +12,17 @@ use crate::commands::find_kubectl;
 use crate::programs::{LIMIT, LONGEST, ask, find_program, neutral_folder};
 use crate::tree::{InputFile, read_inputs};
 
-/// The names of the file that makes a directory a kustomization.
+/// The names of a kustomization's file.
 const KUSTOMIZATIONS: &[&str] = &["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
-/// Follows the path of a directory in the name of what is rendered from it.
+/// Suffix of a directory's path in the name of its rendered output.
 pub(in crate::commands) const RENDERED: &str = " (rendered)";
 
-/// Reads the texts that a path on the command line stands for: a file, the standard input, the
-/// files of a directory, or what kustomize or Helm renders from it.
+/// Reads the texts at a path on the command line: a file, the standard input, the files in a
+/// directory, or the output of kustomize or Helm.
 ///
 /// # Errors
-/// Fails if an input cannot be read, or if it cannot be rendered.
+/// Fails if an input cannot be read or rendered.
 pub(super) fn read_texts(dir: &Path, typed: &Path) -> Result<Vec<InputFile>> {
     let path = dir.join(typed);
     let rendered = if typed == Path::new("-") {
@@ -47,8 +47,8 @@ pub(super) fn read_texts(dir: &Path, typed: &Path) -> Result<Vec<InputFile>> {
     }
 }
 
-/// Returns true if a kustomization only lists files beside it, as `config/samples` does. Its objects
-/// are those of the files, which have lines to show.
+/// Returns true if a kustomization only lists files beside it, like `config/samples`. Its objects
+/// are those in the files, which have line numbers for diagnostics.
 fn is_plain_list(path: &Path, name: &str) -> bool {
     let read = |path: &Path| read_inputs(path, Path::new(name)).ok();
     let Some([file]) = read(path).and_then(|files| <[InputFile; 1]>::try_from(files).ok()) else {

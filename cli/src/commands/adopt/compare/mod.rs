@@ -103,7 +103,7 @@ impl Comparison {
         found.into_iter().map(|(_, words)| words.clone()).collect()
     }
 
-    /// Returns the same as [`words`](Self::words), but with identical differences of several fields
+    /// Returns the same as [`words`](Self::words), but with several fields' identical differences
     /// on one line. For example, an outdated schema of a Kubernetes type differs at each of its
     /// uses.
     pub(in crate::commands) fn grouped_words(&self) -> Vec<String> {
