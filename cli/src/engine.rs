@@ -29,7 +29,7 @@ pub struct Mode {
     pub output: Output,
 }
 
-/// The result of a command before anything is written.
+/// A command's result before anything is written.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// The changes to make.
@@ -42,7 +42,7 @@ pub struct Outcome {
     pub next: String,
     /// An error to print at the end. The command has done everything else.
     pub failure: Option<anyhow::Error>,
-    /// Exit code of the command. 1 if something remains to be resolved.
+    /// The command's exit code. 1 if something remains to be resolved.
     pub exit_code: u8,
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn decide<T>(
     Err(keeps_changing(dir))
 }
 
-/// Computes the plan of a command and applies it, after recovering from an interrupted command.
+/// Computes a command's plan and applies it, after recovering from an interrupted command.
 ///
 /// A non-empty plan is compared with the tree while holding the lock (see [`apply`]). An error or
 /// an empty plan is only returned if no other command ran in the meantime. Otherwise the command
@@ -112,7 +112,7 @@ pub(crate) fn decide_and_apply(
         if let Some(recovery) = recover(dir)? {
             shell.note(&format!("{recovery}\n"));
         }
-        // If no other command runs, do not wait for the next tick of the clock.
+        // If no other command runs, do not wait for the clock's next tick.
         let moment = match reads {
             0 => Moment::glance(dir),
             _ => Moment::take(dir),
@@ -156,7 +156,7 @@ fn keeps_changing(dir: &Path) -> anyhow::Error {
     )
 }
 
-/// Computes the plan of a command without applying it.
+/// Computes a command's plan without applying it.
 ///
 /// # Errors
 /// Fails like [`decide`], or if existing files conflict with the plan.
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn retries_if_the_source_has_changed() {
-        // In the first case, the root directory of the project does not change.
+        // In the first case, the project's root directory does not change.
         for is_command in [false, true] {
             let folder = project();
             let dir = folder.path();

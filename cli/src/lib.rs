@@ -28,8 +28,8 @@ use crate::commands::{Row, SourceErrors};
 use crate::flags::{Cli, Output};
 use crate::shell::{Shell, Verbosity};
 
-/// Runs a command line, including the name of the program. Returns the exit code: 0 for success, 1
-/// if the command failed or `--check` found a difference, 2 if the command line is invalid.
+/// Runs a command line, including the program's name. Returns the exit code: 0 for success, 1 if
+/// the command failed or `--check` found a difference, 2 if the command line is invalid.
 pub fn run<I, T>(arguments: I, shell: &mut Shell) -> u8
 where
     I: IntoIterator<Item = T>,
@@ -61,14 +61,14 @@ where
     shell.finish(code)
 }
 
-/// Prints the requested help with examples, or the error of a command line. Returns the exit code.
+/// Prints the requested help with examples, or a command line's error. Returns the exit code.
 fn show_unparsed(error: &clap::Error, arguments: &[OsString], shell: &mut Shell) -> u8 {
     let text = error.render();
     let mut text = match shell.color() {
         true => text.ansi().to_string(),
         false => text.to_string(),
     };
-    // Append the examples here, because clap would wrap their lines at the width of the terminal.
+    // Append the examples here, because clap would wrap their lines at the terminal's width.
     if error.kind() == ErrorKind::DisplayHelp
         && let Some(examples) = flags::find_examples(&peers::find_command_path(arguments))
     {
@@ -81,7 +81,7 @@ fn show_unparsed(error: &clap::Error, arguments: &[OsString], shell: &mut Shell)
     shell.finish(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-/// Prints the error of a failed command in the requested format.
+/// Prints a failed command's error in the requested format.
 fn print_error(error: &anyhow::Error, output: Output, command: &str, shell: &mut Shell) {
     if output == Output::Json {
         let source = error.downcast_ref::<SourceErrors>();

@@ -20,7 +20,7 @@ pub(crate) fn render_snippet(diagnostic: &Diagnostic, sources: &dyn Sources, col
     let source = text_of(diagnostic, sources);
     let range = within(&source, &diagnostic.place.range);
     let title = level.primary_title(&diagnostic.message);
-    // Only pass the lines of the diagnostic, because the renderer scans its whole input.
+    // Only pass the diagnostic's lines, because the renderer scans its entire input.
     let first = source[..range.start].rfind('\n').map_or(0, |at| at + 1);
     let end = source[range.end..]
         .find('\n')
@@ -79,13 +79,13 @@ fn replacement_to_json(replacement: &Replacement, source: &str) -> Value {
     })
 }
 
-/// Returns the location of a diagnostic as `path:line:column`.
+/// Returns a diagnostic's location as `path:line:column`.
 pub(crate) fn locate(diagnostic: &Diagnostic, sources: &dyn Sources) -> String {
     let (line, column) = find_start(&diagnostic.place, sources);
     format!("{}:{line}:{column}", diagnostic.place.path)
 }
 
-/// Returns the line and the column at which a range of a file starts, counted from 1.
+/// Returns the line and the column at which a range in a file starts, counted from 1.
 pub(crate) fn find_start(at: &FileRange, sources: &dyn Sources) -> (usize, usize) {
     let source = text_at(&at.path, sources);
     place(&source, within(&source, &at.range).start)
@@ -135,7 +135,7 @@ pub(crate) fn to_json_line(diagnostic: &Diagnostic, sources: &dyn Sources) -> St
     format!("{value}\n")
 }
 
-/// Returns a part of a file in rustc's format.
+/// Returns part of a file in rustc's format.
 fn span(path: &str, source: &str, range: &std::ops::Range<usize>) -> Value {
     let (line, column) = place(source, range.start);
     let (end_line, end_column) = place(source, range.end);
@@ -175,7 +175,7 @@ fn message(level: &str, text: &str) -> Value {
     })
 }
 
-/// Returns the given lines of the source with their highlighted columns.
+/// Returns the given source lines with their highlighted columns.
 fn lines(source: &str, numbers: std::ops::RangeInclusive<usize>, start: usize, end: usize) -> Vec<Value> {
     let (first, last) = (*numbers.start(), *numbers.end());
     source
@@ -193,7 +193,7 @@ fn lines(source: &str, numbers: std::ops::RangeInclusive<usize>, start: usize, e
         .collect()
 }
 
-/// Returns the name of a severity.
+/// Returns a severity's name.
 pub(crate) fn level_name(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",

@@ -31,7 +31,7 @@ pub struct ApiRequest {
     pub controller: Option<bool>,
     /// The image run by the controller.
     pub image: Option<Image>,
-    /// Name of the controller.
+    /// The controller's name.
     pub controller_name: Option<String>,
     /// The type of a kind that belongs to another project.
     pub external: ExternalType,
@@ -48,7 +48,7 @@ pub struct ExternalType {
     pub path: Option<String>,
     /// Crate and its version.
     pub package: Option<String>,
-    /// Domain of the API group.
+    /// The API group's domain.
     pub domain: Option<String>,
 }
 
@@ -57,7 +57,7 @@ pub struct ExternalType {
 pub struct WebhookRequest {
     /// API group without the domain.
     pub group: String,
-    /// Domain of the API group.
+    /// The API group's domain.
     pub api_domain: Option<String>,
     /// API version, which is also a conversion's hub.
     pub version: String,
@@ -71,9 +71,9 @@ pub struct WebhookRequest {
     pub conversion: bool,
     /// Versions to convert to and from the hub.
     pub spoke: Vec<String>,
-    /// URL path of the defaulting webhook.
+    /// The defaulting webhook's URL path.
     pub defaulting_path: Option<String>,
-    /// URL path of the validating webhook.
+    /// The validating webhook's URL path.
     pub validation_path: Option<String>,
     /// Plural of a kind that belongs to another project.
     pub plural: Option<String>,
@@ -90,7 +90,7 @@ pub struct WebhookRequest {
 pub struct DeleteRequest {
     /// API group without the domain.
     pub group: String,
-    /// Domain of the API group.
+    /// The API group's domain.
     pub api_domain: Option<String>,
     /// API version.
     pub version: String,
@@ -169,17 +169,18 @@ pub struct ProductMergeRequest {
 /// The request of `bundle`.
 #[derive(Clone, Debug)]
 pub struct BundleRequest {
-    /// Version of the operator. Defaults to the one in Cargo.toml, or to 0.1.0.
+    /// The operator's version. Defaults to the one in Cargo.toml, or to 0.1.0.
     pub version: Option<String>,
-    /// Image of the manager. Defaults to the one in config/manager.
+    /// The manager's image. Defaults to the one in config/manager.
     pub image: Option<String>,
-    /// Image of the bundle that the catalog refers to. Defaults to a name that is made from `image`.
+    /// The image of the bundle in the catalog. Defaults to a name derived from `image`.
     pub bundle_image: Option<String>,
-    /// Channels of the catalog to add the version to; at least one.
+    /// The catalog's channels to which the version is added; at least one.
     pub channels: Vec<String>,
-    /// Default channel of the package. Defaults to the one in the catalog, or to the first channel.
+    /// The package's default channel. Defaults to the one in the catalog, or to the first channel.
     pub default_channel: Option<String>,
-    /// Version that this one replaces. Defaults to the head of each channel, if it is lower.
+    /// The version that is replaced by this one. Defaults to the head of each channel, if it is
+    /// lower.
     pub replaces: Option<String>,
     /// Versions that an upgrade to this one skips.
     pub skips: Vec<String>,

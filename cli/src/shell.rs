@@ -28,7 +28,7 @@ pub struct Shell {
     json: bool,
     /// Whether standard output and standard error are terminals, which interpret control sequences.
     terminals: (bool, bool),
-    /// The error of a failed write.
+    /// A failed write's error.
     lost: Option<String>,
     /// The directory that paths in messages are relative to; `None` for the project directory.
     viewpoint: Option<Viewpoint>,
@@ -138,12 +138,12 @@ impl Shell {
         self.write(self.for_messages, &text);
     }
 
-    /// Prints the result of the command unchanged.
+    /// Prints the command's result unchanged.
     pub fn out(&mut self, text: &str) {
         self.write(!self.for_messages, text);
     }
 
-    /// Prints the result of the command as text for people.
+    /// Prints the command's result as text for people.
     pub(crate) fn report(&mut self, text: &str) {
         let text = self.relative(text);
         self.out(&text);
@@ -225,7 +225,7 @@ impl Shell {
         self.note_always(&format!("{word}: {text}\n"));
     }
 
-    /// Returns the final exit code of a command, which is not 0 if a write failed.
+    /// Returns a command's final exit code, which is not 0 if a write failed.
     pub fn finish(&mut self, code: u8) -> u8 {
         let Some(lost) = self.lost.take() else {
             return code;

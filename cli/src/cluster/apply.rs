@@ -21,7 +21,7 @@ const FORCE: &str = "--force-conflicts";
 /// applied alone.
 ///
 /// # Errors
-/// Fails if kubectl fails. Its error messages have been printed by then.
+/// Fails if kubectl fails, which then has already printed its error messages.
 pub(crate) fn apply(kubectl: &Kubectl, objects: &[Value], options: &[&str], shell: &mut Shell) -> Result<()> {
     let arguments = [&APPLY[..], options].concat();
     let all = kubectl.attempt(&arguments, &to_list(objects), shell)?;

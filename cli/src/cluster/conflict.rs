@@ -8,9 +8,9 @@ const ADVICE: &str = "Please review the fields above";
 /// A field that has a different value in the applied object.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Conflict {
-    /// The name of the field manager, with its subresource if it has one.
+    /// The field manager's name, with its subresource if it has one.
     pub(super) manager: String,
-    /// The path of the field, such as `.spec.replicas`.
+    /// The field's path, such as `.spec.replicas`.
     pub(super) field: String,
 }
 
@@ -60,8 +60,8 @@ fn parse_message(message: &str) -> Vec<Conflict> {
     conflicts
 }
 
-/// Drops the version and the time from the description of a manager, as in `"helm" using apps/v1 at
-/// 2026-11-26T10:00:00Z`.
+/// Drops the version and the time from a manager's description, as in
+/// `"helm" using apps/v1 at 2026-11-26T10:00:00Z`.
 fn name_manager(description: &str) -> String {
     let name = description.split(" using ").next().unwrap_or_default();
     name.replace('"', "`")

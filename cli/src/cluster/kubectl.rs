@@ -26,7 +26,7 @@ const NO_CONDITIONS: &str = ".status.conditions accessor error";
 pub(crate) struct ClusterChoice {
     /// Kubeconfig file.
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig.
+    /// The kubeconfig's context.
     pub(crate) context: Option<String>,
 }
 
@@ -50,7 +50,7 @@ impl Kubectl {
     /// `KUSTOMIZE` replace `kubectl` and `kubectl kustomize`, as in the Makefile of a project.
     ///
     /// # Errors
-    /// Fails if there is no kubectl, or if a variable names a program that does not exist.
+    /// Fails if kubectl is missing, or if a variable names a program that does not exist.
     pub(crate) fn find(
         folder: &Path,
         cluster: &ClusterChoice,
@@ -117,13 +117,13 @@ impl Kubectl {
         &self.folder
     }
 
-    /// Returns the arguments that precede those of a command that connects to the cluster.
+    /// Returns the arguments to insert before those of a command that connects to the cluster.
     pub(super) fn connection_arguments(&self) -> impl Iterator<Item = &OsString> {
         self.prefix.iter().chain(&self.target)
     }
 
-    /// Returns the kubeconfig of the selected context, including its credentials, as a
-    /// self-contained text.
+    /// Returns the selected context's kubeconfig, including its credentials, as self-contained
+    /// text.
     ///
     /// # Errors
     /// Fails if the context does not exist.
@@ -189,7 +189,7 @@ impl Kubectl {
         self.checked(arguments, output)
     }
 
-    /// Renders a directory of the project with kustomize.
+    /// Renders one of the project's directories with kustomize.
     ///
     /// # Errors
     /// Fails with kustomize's error.
@@ -217,8 +217,8 @@ impl Kubectl {
         self.get(arguments, "")
     }
 
-    /// Returns the current state of the given objects, without those that the cluster does not
-    /// have. `objects` is a document for kubectl.
+    /// Returns the current state of the given objects, without those that are missing in the
+    /// cluster. `objects` is a document for kubectl.
     ///
     /// # Errors
     /// Fails like [`Kubectl::list`].
@@ -254,7 +254,7 @@ impl Kubectl {
     /// Runs kubectl with an input and prints its output.
     ///
     /// # Errors
-    /// Fails if kubectl fails. Its error messages have been printed by then.
+    /// Fails if kubectl fails, which then has already printed its error messages.
     pub(crate) fn run(&self, arguments: &[&str], input: &str, shell: &mut Shell) -> Result<()> {
         self.attempt(arguments, input, shell)?.finish(shell)
     }

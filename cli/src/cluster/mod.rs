@@ -35,7 +35,7 @@ pub(crate) fn to_list(objects: &[Value]) -> String {
     serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string()
 }
 
-/// Returns the name of an object, or `namespace/name` for a namespaced object.
+/// Returns an object's name, or `namespace/name` for a namespaced object.
 pub(crate) fn qualified_name(object: &Value) -> String {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     match object["metadata"]["namespace"].as_str() {
@@ -44,7 +44,7 @@ pub(crate) fn qualified_name(object: &Value) -> String {
     }
 }
 
-/// Returns the kind and name of an object for a message.
+/// Returns an object's kind and name for a message.
 pub(crate) fn describe(object: &Value) -> String {
     let kind = object["kind"].as_str().unwrap_or("object");
     format!("{kind} {}", qualified_name(object))

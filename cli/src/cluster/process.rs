@@ -61,7 +61,7 @@ pub(crate) fn run_in_foreground(command: &mut Command, interrupt: &Interrupt) ->
 /// keeps waiting.
 ///
 /// # Errors
-/// Fails if the system cannot report the status of the child.
+/// Fails if the system cannot report the child's status.
 pub(crate) fn wait_for(
     child: &mut Child,
     interrupt: &Interrupt,

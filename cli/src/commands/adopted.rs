@@ -16,7 +16,7 @@ use rbuilder_project::library::LibrarySource;
 const MANIFEST: &str = "Cargo.toml";
 const LIBRARY: &str = "src/lib.rs";
 
-/// The parts of a kind that a command scaffolds.
+/// The parts of a kind to scaffold.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Parts {
     pub(super) types: bool,
@@ -179,7 +179,7 @@ fn find_missing_modules(
         .into_iter()
         .filter_map(|(name, is_wanted)| is_wanted.then_some(name))
         .collect();
-    // Ignore parse errors here: the edit of the library reports them.
+    // Ignore parse errors here: the library's edit reports them.
     let is_declared = |name: &str| {
         library
             .as_deref()
@@ -207,7 +207,7 @@ fn find_missing_modules(
     Ok(missing)
 }
 
-/// Returns the lines that `main` lacks to register the controllers.
+/// Returns the lines that are missing in `main` to register the controllers.
 fn find_missing_start(
     tree: &Tree,
     package: &AdoptedPackage,

@@ -129,8 +129,7 @@ pub fn plan_bundle(tree: &Tree, requested: &BundleRequest) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Returns an image without tag and digest. A colon before a slash separates the port of a
-/// registry.
+/// Returns an image without tag and digest. A colon before a slash separates a registry's port.
 fn repository_of(image: &str) -> &str {
     let image = image.split_once('@').map_or(image, |(image, _)| image);
     match image.rsplit_once(':') {
@@ -165,7 +164,7 @@ fn check_edges(options: &BundleOptions) -> Result<()> {
     }
 }
 
-/// Warns of a release that upgrades clusters to a lower version.
+/// Warns about a release that upgrades clusters to a lower version.
 fn warn_of_downgrade(outcome: &mut Outcome, options: &BundleOptions) {
     let version = &options.version;
     let lower = |other: &&String| match (Version::parse(other), Version::parse(version)) {
@@ -250,8 +249,8 @@ fn add_manifests(
     Ok((manifests::RenderedDiagnostics::default(), source))
 }
 
-/// Returns the catalog of the project. If its file was deleted, returns the catalog that was last
-/// written, because its releases are published.
+/// Returns the project's catalog. If its file was deleted, returns the last written catalog,
+/// because its releases are published.
 fn read_catalog(
     plan: &Plan,
     tree: &Tree,
@@ -318,7 +317,7 @@ fn read_csv(plan: &Plan, tree: &Tree, options: &BundleOptions) -> Result<Option<
     Ok(Some(document.value.clone()))
 }
 
-/// Returns the values of a list without duplicates.
+/// Returns a list's values without duplicates.
 fn unique(values: &[String]) -> Vec<String> {
     let mut seen = BTreeSet::new();
     values
@@ -328,7 +327,7 @@ fn unique(values: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Returns the version of the package if bundles allow it.
+/// Returns the package's version if bundles allow it.
 fn read_version(plan: &Plan, tree: &Tree) -> Result<Option<String>> {
     let text = plan.read(tree, "Cargo.toml")?.unwrap_or_default();
     let manifest = text.parse::<toml_edit::DocumentMut>().unwrap_or_default();

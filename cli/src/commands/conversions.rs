@@ -12,7 +12,7 @@ use crate::shell::Shell;
 /// Path of a conversion webhook's client in a CRD.
 const CLIENT: &str = "/spec/conversion/webhook/clientConfig";
 
-/// Returns whether a webhook converts the objects of a CRD.
+/// Returns whether a webhook converts a CRD's objects.
 pub(super) fn is_converted(crd: &Value) -> bool {
     crd["spec"]["conversion"]["strategy"] == "Webhook"
 }
@@ -77,7 +77,7 @@ fn read_converted(kubectl: &Kubectl, objects: &[Value]) -> Result<Vec<Value>> {
     }
 }
 
-/// Returns the Service that converts the objects of a CRD.
+/// Returns the Service that converts a CRD's objects.
 fn find_service(crd: &Value) -> Option<&Value> {
     crd.pointer(CLIENT)?.get("service").filter(|_| is_converted(crd))
 }

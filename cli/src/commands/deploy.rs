@@ -38,7 +38,7 @@ pub(super) fn deploy(dir: &Path, flags: &DeployFlags, shell: &mut Shell) -> Resu
 /// Sets the manager's image in rendered manifests.
 ///
 /// # Errors
-/// Fails if there is no manager.
+/// Fails if the manifests contain no manager.
 fn with_image(rendered: &str, image: &str) -> Result<Vec<Value>> {
     let mut objects = parse_documents(rendered)?;
     ensure!(

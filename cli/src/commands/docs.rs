@@ -1,4 +1,4 @@
-//! `rbuilder docs`: writes the API reference for the kinds of a project, or for the kinds in given
+//! `rbuilder docs`: writes the API reference for a project's kinds, or for the kinds in given
 //! manifests.
 
 use std::path::Path;
@@ -56,7 +56,7 @@ fn page_format(flags: &DocsFlags) -> PageFormat {
     }
 }
 
-/// Returns the path of the page in the project.
+/// Returns the page's path in the project.
 fn page_path(flags: &DocsFlags) -> String {
     match (&flags.file, page_format(flags)) {
         (Some(file), _) => {
@@ -112,8 +112,7 @@ fn project_title(tree: &Tree) -> Option<String> {
     Some(format!("{} API reference", project.known.project_name))
 }
 
-/// Adds the manifests generated from the source, the samples of the project, and the scaffolded
-/// roles.
+/// Adds the manifests generated from the source, the project's samples, and the scaffolded roles.
 fn add_project(manifests: &mut Manifests, tree: &Tree, request: &Request) -> Result<RenderedDiagnostics> {
     let (files, found) = collect_manifests(tree, request)?;
     for file in files {

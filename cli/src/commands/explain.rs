@@ -56,7 +56,7 @@ pub(super) fn run(flags: &ExplainFlags, shell: &mut Shell) -> Result<u8> {
     Ok(0)
 }
 
-/// Finds a code by its name or by a message that has it.
+/// Finds a code by its name, or by a message that contains the code.
 fn find(words: &str) -> Result<&'static Code> {
     let message = ["error: ", "warning: ", "note: "]
         .iter()

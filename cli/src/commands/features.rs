@@ -1,4 +1,5 @@
-//! Deployment features: which components `config/default` lists, and what each of them needs.
+//! Deployment features: the components that are listed in `config/default`, and the requirements of
+//! each component.
 //!
 //! Features are only recorded in the kustomization, so commenting out a line by hand has the same
 //! effect as `rbuilder edit`.
@@ -36,7 +37,7 @@ const NEEDS: &[(Feature, Feature, &str)] = &[
     ),
 ];
 
-/// Returns the component of a feature.
+/// Returns a feature's component.
 fn component(feature: Feature) -> &'static str {
     match feature {
         Feature::Metrics => "../metrics",
@@ -141,7 +142,7 @@ impl Features {
         Features(features)
     }
 
-    /// Checks that the features passed to the command have all that they require.
+    /// Checks that all requirements of the features passed to the command are met.
     fn check_needs(&self, settings: &SettingFlags) -> Result<()> {
         for (feature, needed, reason) in NEEDS {
             if !self.0.contains(feature) || self.0.contains(needed) {
@@ -198,7 +199,7 @@ fn check_project(project: &Project, before: &Features, settings: &SettingFlags) 
     Ok(())
 }
 
-/// Checks that the project contains the component of a feature.
+/// Checks that the project contains a feature's component.
 fn check_component(plan: &Plan, tree: &Tree, folder: &str, feature: Feature) -> Result<()> {
     let path = format!("config/{folder}/kustomization.yaml");
     if plan.read(tree, &path)?.is_some() {

@@ -29,7 +29,7 @@ pub(super) struct Product {
     pub(super) noun: &'static str,
     /// The command that generates it: `helm`.
     pub(super) command: &'static str,
-    /// Path of the base.
+    /// The base's path.
     pub(super) base: &'static str,
 }
 
@@ -93,8 +93,8 @@ pub(super) fn remind_of_products(command: &str, plan: &Plan, tree: &Tree) -> Str
     )
 }
 
-/// Runs the command of a product with `--check`. A file that belongs to somebody else is an error
-/// rather than an outdated file.
+/// Runs a product's command with `--check`. A file that belongs to somebody else is an error rather
+/// than an outdated file.
 pub(super) fn check_product(
     product: Product,
     dir: &Path,
@@ -132,7 +132,7 @@ pub(super) struct GeneratedMerge {
 }
 
 impl GeneratedMerge {
-    /// Reads the base of a product.
+    /// Reads a product's base.
     ///
     /// # Errors
     /// Fails if the base has git conflicts, or if conflicts of an earlier run are unresolved.
@@ -151,7 +151,7 @@ impl GeneratedMerge {
         Ok(merge)
     }
 
-    /// Returns the last written text of a file.
+    /// Returns a file's last written text.
     pub(super) fn base(&self, path: &str) -> Option<&str> {
         self.base.get(path).map(String::as_str)
     }

@@ -68,8 +68,8 @@ pub fn plan_helm(tree: &Tree, requested: &ProductRequest) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Reads a YAML file of the chart as it will be after `plan`. Returns null if it does not exist or
-/// has conflicts.
+/// Reads one of the chart's YAML files as it will be after `plan`. Returns null if the file does
+/// not exist or has conflicts.
 ///
 /// # Errors
 /// Returns an error with the location if the file is not YAML, because Helm would reject the chart.
@@ -81,7 +81,7 @@ fn read_yaml(plan: &Plan, tree: &Tree, merge: &GeneratedMerge, path: &str) -> Re
     rbuilder_yaml::parse(&text).map_err(|error| describe_failure(path, &text, &error))
 }
 
-/// Checks a JSON file of the chart as it will be after `plan`, unless it has conflicts.
+/// Checks one of the chart's JSON files as it will be after `plan`, unless it has conflicts.
 ///
 /// # Errors
 /// Returns an error with the location if the file is not JSON.
@@ -101,7 +101,7 @@ fn check_json(plan: &Plan, tree: &Tree, merge: &GeneratedMerge, path: &str) -> R
     }
 }
 
-/// Returns the message of a JSON error without the location that the parser appends.
+/// Returns a JSON error's message without the location that the parser appends.
 fn describe_json(error: &serde_json::Error) -> String {
     let message = error.to_string();
     match message.rsplit_once(" at line ") {

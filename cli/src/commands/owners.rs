@@ -1,5 +1,5 @@
-//! The files that belong to each kind. A command for one kind must never overwrite files of another
-//! kind.
+//! The files that belong to each kind. A command for one kind must never overwrite another kind's
+//! files.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub(super) fn check_file_owners(project: &Project, wanted: &Resource, files: &[R
         .filter(is_owned)
         .map(|file| file.path.as_str())
         .collect();
-    // The versions of a kind share its roles.
+    // A kind's versions share its roles.
     for other in project
         .known
         .resources
@@ -49,7 +49,7 @@ pub(super) fn check_file_owners(project: &Project, wanted: &Resource, files: &[R
     Ok(())
 }
 
-/// Returns the files that belong to a version of a kind according to PROJECT.
+/// Returns the files that belong to one of a kind's versions according to PROJECT.
 fn owned_paths(project: &Project, resource: &Resource) -> Result<BTreeSet<String>> {
     let files = Parts::of_kind(project, resource)?.files.into_iter();
     let owned = files.filter(|file| file.on_exists == OnExists::Owned);

@@ -59,7 +59,7 @@ pub(super) fn is_granted(wanted: &Permission, granted: &BTreeSet<Permission>) ->
         })
 }
 
-/// Returns the strings of a list in a manifest.
+/// Returns the strings in a manifest's list.
 pub(super) fn list_strings(list: &Value) -> Vec<String> {
     let items = list.as_array().into_iter().flatten();
     items
@@ -114,7 +114,7 @@ impl Rule {
         Some(rule)
     }
 
-    /// Returns the rules of a ClusterRole or Role.
+    /// Returns a ClusterRole's or Role's rules.
     pub(super) fn of_role(role: &Value) -> Vec<Rule> {
         let rules = role["rules"].as_array().into_iter().flatten();
         rules

@@ -1,5 +1,5 @@
-//! `rbuilder reference`: prints docs/commands.md, generated from the definition of the command
-//! line, or docs/codes.md, generated from the table of codes.
+//! `rbuilder reference`: prints docs/commands.md, generated from the command line's definition, or
+//! docs/codes.md, generated from the table of codes.
 
 use std::fmt::Write as _;
 
@@ -108,7 +108,7 @@ fn notation(flag: &Arg) -> String {
     }
 }
 
-/// Returns the description of a flag, its possible values and its default, for a table cell.
+/// Returns a flag's description, its possible values and its default, for a table cell.
 fn describe(flag: &Arg) -> String {
     let mut text = flag.get_help().map(ToString::to_string).unwrap_or_default();
     let possible: Vec<String> = flag

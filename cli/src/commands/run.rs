@@ -42,7 +42,7 @@ pub(super) fn run(dir: &Path, flags: &RunFlags, shell: &mut Shell) -> Result<u8>
     let arguments: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
     shell.note(&format!("cargo {}\n", arguments.join(" ")));
     let status = run_in_foreground(&mut command, &interrupt)?;
-    // Without an exit code, a signal has terminated the manager.
+    // If there is no exit code, the manager was terminated by a signal.
     Ok(status
         .code()
         .and_then(|code| u8::try_from(code).ok())

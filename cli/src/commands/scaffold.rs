@@ -32,7 +32,7 @@ pub(super) fn read_project(tree: &Tree) -> Result<Option<Project>> {
     Ok(Some(project))
 }
 
-/// Reads the source of the library from Cargo.toml, in case an older command did not record it in
+/// Reads the library's source from Cargo.toml, in case an older command did not record it in
 /// PROJECT.
 pub(super) fn read_library(tree: &Tree) -> Option<Library> {
     // In an adopted package, Cargo.toml may be a symbolic link, which only `sources` follows.
@@ -54,8 +54,8 @@ pub(super) fn require_project(tree: &Tree) -> Result<Project> {
     }
 }
 
-/// Checks a project before a command changes it. A project must have PROJECT, which a newer command
-/// must not have written.
+/// Checks a project before a command changes it. The project must contain PROJECT, which must not
+/// have been written by a newer command.
 ///
 /// # Errors
 /// Returns an error with the remedy. Leaves it to the command to report unreadable files.
@@ -82,7 +82,7 @@ fn deleted_project(tree: &Tree) -> anyhow::Error {
     )
 }
 
-/// Adds the manifests of the planned source to the plan, if requested.
+/// Adds the planned source's manifests to the plan, if requested.
 pub(super) fn add_manifests(
     plan: &mut Plan,
     tree: &Tree,

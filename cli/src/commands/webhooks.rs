@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::project::FILE;
 use crate::tree::Tree;
 
-/// File of the generated configurations.
+/// The generated configurations' file.
 pub(super) const MANIFESTS: &str = "manifests.yaml";
 
 /// Adds the webhook manifests to the kustomization in the same directory, if there is one. If no
@@ -52,8 +52,8 @@ pub(super) fn update_kustomization(plan: &mut Plan, tree: &Tree, config: &str, i
     Ok(())
 }
 
-/// Returns whether a file contains only webhook configurations, printed exactly like the generator
-/// does. A file in another form or with comments belongs to the user.
+/// Returns whether a file contains only webhook configurations, printed exactly as by the
+/// generator. A file in another form or with comments belongs to the user.
 fn is_generated(text: &str) -> bool {
     let Ok(documents) = rbuilder_yaml::parse_values(text) else {
         return false;

@@ -1,4 +1,4 @@
-//! Hand-written roles of an operator, in a chart or elsewhere: the permissions they grant, and
+//! An operator's hand-written roles, in a chart or elsewhere: the permissions they grant, and
 //! equivalent markers.
 
 use std::collections::BTreeSet;
@@ -68,7 +68,7 @@ impl WrittenRole {
         self.kind == "ClusterRole"
     }
 
-    /// Returns the rules of the role, except for those that Helm fills in.
+    /// Returns the role's rules, except for those that Helm fills in.
     pub(super) fn rules(&self) -> Vec<Value> {
         let rules = self.value["rules"].as_array().into_iter().flatten();
         rules.filter(|rule| !is_filled_in(rule)).cloned().collect()
@@ -179,7 +179,7 @@ fn is_filled_in(value: &Value) -> bool {
     value.to_string().contains(FILLED_IN)
 }
 
-/// Returns whether a role is for users of a kind rather than for a program.
+/// Returns whether a role is for a kind's users rather than for a program.
 fn is_for_users(role: &Value) -> bool {
     let labels = role["metadata"]["labels"].as_object();
     let is_aggregated = labels.is_some_and(|labels| labels.keys().any(|label| label.starts_with(AGGREGATED)));

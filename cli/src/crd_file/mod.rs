@@ -33,7 +33,7 @@ pub(crate) struct CrdFile {
     is_template: bool,
 }
 
-/// A document of a file.
+/// One of a file's documents.
 #[derive(Debug)]
 struct Document {
     /// The text, from the document's `---` to the next one.
@@ -49,7 +49,7 @@ enum Content {
     /// Only comments or template control lines.
     Nothing,
     Object(Value),
-    /// The items of a `List`.
+    /// A `List`'s items.
     List(Vec<Value>),
     /// Text that is not YAML, with the name of the CRD that it appears to be.
     Broken(Option<String>),
@@ -109,7 +109,7 @@ impl CrdFile {
         }
     }
 
-    /// Returns the text of the file, with `\n` line ends.
+    /// Returns the file's text, with `\n` line ends.
     pub(crate) fn text(&self) -> String {
         self.documents
             .iter()
@@ -180,8 +180,8 @@ impl CrdFile {
             .count()
     }
 
-    /// Returns the text of the file after replacing the CRDs in `crds`, keyed by name, and
-    /// appending new ones. Removes other generated CRDs whose name satisfies `is_stale`.
+    /// Returns the file's text after replacing the CRDs in `crds`, keyed by name, and appending new
+    /// ones. Removes other generated CRDs whose name satisfies `is_stale`.
     ///
     /// # Errors
     /// Returns a phrase that explains why a CRD cannot be written and what to do.
@@ -331,7 +331,8 @@ impl Document {
     }
 }
 
-/// Returns a label or annotation of a generated CRD that `head` lacks, as field name and line.
+/// Returns one of a generated CRD's labels or annotations that is missing in `head`, as field name
+/// and line.
 fn find_missing_metadata(head: &str, crd: &str) -> Option<(&'static str, String)> {
     let crd: Value = rbuilder_yaml::parse(crd).ok()?;
     ["labels", "annotations"].into_iter().find_map(|key| {
@@ -363,8 +364,8 @@ fn find_content(text: &str) -> std::ops::Range<usize> {
     place
 }
 
-/// Returns the name of a CRD: the name that its `spec` implies, or `metadata.name` if the `spec` is
-/// yet to be written.
+/// Returns a CRD's name: the name implied by its `spec`, or `metadata.name` if the `spec` is yet to
+/// be written.
 fn crd_name(object: &Value) -> Option<String> {
     if object["kind"] != "CustomResourceDefinition" {
         return None;
@@ -376,7 +377,7 @@ fn crd_name(object: &Value) -> Option<String> {
     }
 }
 
-/// Extracts the name of a CRD from text that is not YAML, from the first `plural:` and `group:`.
+/// Extracts a CRD's name from text that is not YAML, from the first `plural:` and `group:`.
 fn find_name(text: &str) -> Option<String> {
     if !text.contains("kind: CustomResourceDefinition") {
         return None;

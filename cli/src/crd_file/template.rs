@@ -8,14 +8,14 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-/// Placeholder for the result of an expression.
+/// Placeholder for an expression's result.
 pub(crate) const FILLED_IN: &str = "filled-in-by-helm";
 
 /// A literal `{{`, as templates write it.
 const ESCAPED: &str = r#"{{ "{{" }}"#;
 
-/// Guesses whether a text outside of a chart is a template. In plain YAML, braces occur only within
-/// a schema, for example in a description.
+/// Guesses whether text outside of a chart is a template. In plain YAML, braces occur only within a
+/// schema, for example in a description.
 pub(super) fn is_template(text: &str) -> bool {
     if !text.contains("{{") {
         return false;
@@ -37,7 +37,7 @@ fn has_braces_outside_of_schemas(value: &Value) -> bool {
     }
 }
 
-/// Returns whether a text contains expressions other than literals.
+/// Returns whether the text contains expressions other than literals.
 pub(super) fn has_expressions(text: &str) -> bool {
     let mut rest = text;
     while let Some((_, after)) = rest.split_once("{{") {
@@ -107,7 +107,7 @@ fn fill_in(line: &str, is_open: &mut bool) -> Option<String> {
     (!is_alone).then_some(filled)
 }
 
-/// Splits a literal expression, given without its opening braces, into its text and what follows.
+/// Splits a literal expression, given without its opening braces, into its text and the remainder.
 fn split_literal(after: &str) -> Option<(&str, &str)> {
     let text = after.strip_prefix('-').unwrap_or(after).trim_start();
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '`'))?;

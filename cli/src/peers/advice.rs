@@ -87,7 +87,7 @@ fn plugins<'a>(arguments: &'a [&str]) -> impl Iterator<Item = &'a str> {
     values.flat_map(|keys| keys.split(','))
 }
 
-/// Returns the words of a command line that are neither flags nor the project directory.
+/// Returns a command line's words that are neither flags nor the project directory.
 fn words<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     let mut rest = arguments.iter();
     let mut words = Vec::new();

@@ -19,14 +19,14 @@ pub struct Table {
     pub heading: &'static str,
     /// The column headings.
     pub columns: (&'static str, &'static str),
-    /// The rows in the order of the page.
+    /// The rows in the page's order.
     pub rows: &'static [Row],
 }
 
-/// A command or flag of a peer and its counterpart in rbuilder, as Markdown.
+/// A peer's command or flag and its counterpart in rbuilder, as Markdown.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// Commands or flags of a peer, each a code span.
+    /// A peer's commands or flags, each a code span.
     pub theirs: &'static str,
     /// The counterpart, or `none, because` and the reason.
     pub ours: &'static str,

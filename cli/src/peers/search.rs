@@ -7,7 +7,7 @@ use super::{COMMANDS, FLAGS, PLUGINS, Row};
 pub(super) struct Found {
     /// The span, such as `kubebuilder alpha update`.
     pub(super) span: &'static str,
-    /// The second column of the row.
+    /// The row's second column.
     pub(super) ours: &'static str,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn find_plugin(key: &str) -> Option<Found> {
     spans(PLUGINS.rows).find(|found| !key.is_empty() && name(found.span) == name(key))
 }
 
-/// Returns the code spans in the first column of the rows.
+/// Returns the code spans in the rows' first column.
 fn spans(rows: &'static [Row]) -> impl Iterator<Item = Found> {
     rows.iter().flat_map(|row| {
         let spans = row.theirs.split('`').skip(1).step_by(2);

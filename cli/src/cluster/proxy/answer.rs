@@ -14,7 +14,7 @@ const HEADERS: usize = 64;
 pub(crate) struct Answer {
     /// The HTTP status.
     pub(crate) status: u16,
-    /// How long the server asks to wait before the next request.
+    /// How long the server asks the client to wait before the next request.
     pub(crate) retry_after: Option<Duration>,
     body: Vec<u8>,
 }

@@ -32,7 +32,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum number of bytes of kubectl's messages to keep.
 const MESSAGES: usize = 4096;
 
-/// The body of a request, with its media type.
+/// A request's body, with its media type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body<'a> {
     None,

@@ -10,7 +10,7 @@ use crate::crd_file::{CrdEntry, CrdFile, is_rendered};
 use crate::posix::quote_word;
 use crate::tree::{Tree, find_repository, resolve_path};
 
-/// A CRD in a file of the repository.
+/// A CRD in one of the repository's files.
 #[derive(Debug)]
 pub(super) struct CommittedCrd {
     /// Path relative to the project directory. May start with `../`.
@@ -59,11 +59,11 @@ impl CommittedCrd {
 /// Committed CRDs by name, such as `cups.example.com`.
 pub(super) type CommittedCrds = BTreeMap<String, Vec<CommittedCrd>>;
 
-/// Finds all CRDs in the project directory, and those that only the rest of its repository
-/// contains. Files with the same CRD are sorted by [`Precedence`].
+/// Finds all CRDs in the project directory, and those that are only in the rest of its repository.
+/// Files with the same CRD are sorted by [`Precedence`].
 ///
 /// # Errors
-/// Returns an error if a directory of the project cannot be read. Skips unreadable files.
+/// Returns an error if one of the project's directories cannot be read. Skips unreadable files.
 pub(super) fn find_committed(tree: &Tree) -> Result<CommittedCrds> {
     let mut found = CommittedCrds::new();
     add_files(tree, tree.find_yaml()?, None, &mut found);
@@ -94,7 +94,7 @@ fn add_outside(tree: &Tree, found: &mut CommittedCrds) {
     add_files(&around, paths, Some(&inside), found);
 }
 
-/// Adds the CRDs in files of a tree. `inside` is the project's path within the tree, if it is not
+/// Adds the CRDs in a tree's files. `inside` is the project's path within the tree, if it is not
 /// the root.
 fn add_files(tree: &Tree, paths: Vec<String>, inside: Option<&str>, found: &mut CommittedCrds) {
     for path in paths {
@@ -136,7 +136,7 @@ fn path_from(folder: &str, file: &str) -> String {
 ///
 /// A copy in documentation precedes a chart template and a file with other objects: users apply it
 /// unchanged, and it contains nothing but the CRD. Copies for tests come last, because they may
-/// deliberately be of another release.
+/// deliberately come from another release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Precedence {
     Shipped,

@@ -11,7 +11,7 @@ use crate::tree::Tree;
 /// The maximum number of features to try.
 const MOST_TRIED: usize = 64;
 
-/// Returns the first feature of the package in the project directory that enables kinds.
+/// Returns the first feature that enables kinds, for the package in the project directory.
 ///
 /// # Errors
 /// Returns an error if a file cannot be read.
@@ -28,7 +28,7 @@ pub(super) fn find_feature_with_kinds(plan: &Plan, tree: &Tree, request: &Reques
     Ok(None)
 }
 
-/// Returns the features of a package, except for default ones.
+/// Returns a package's features, except for default ones.
 fn list_features(text: &str) -> Vec<String> {
     let Ok(document) = Document::parse(text) else {
         return Vec::new();

@@ -95,7 +95,7 @@ fn check_project(tree: &Tree) -> Result<bool> {
     let Some(text) = tree.read(FILE)? else {
         return Ok(false);
     };
-    // The PROJECT may be for a Go operator beside the package, or written by hand.
+    // PROJECT may be for a Go operator next to the package, or written by hand.
     match Project::parse(&text) {
         Ok(project) if !project.is_scaffolded() => Ok(false),
         Ok(project) if project.known.rbuilder.package.is_some() => Ok(true),
@@ -254,7 +254,7 @@ fn choose_skips(tree: &Tree, survey: &Survey) -> Result<BTreeMap<String, Vec<Ski
     Ok(skips)
 }
 
-/// Returns the path of the `Cargo.toml` in a directory.
+/// Returns the path of a directory's `Cargo.toml`.
 fn manifest_of(folder: &str) -> String {
     match folder {
         "" => MANIFEST.to_owned(),

@@ -95,7 +95,7 @@ pub(super) fn find_placement(crds: &[Placed<'_>]) -> Placement {
     }
 }
 
-/// Returns the name of a CRD.
+/// Returns a CRD's name.
 fn name_of(crd: &Placed<'_>) -> String {
     format!("{}.{}", crd.plural, crd.group)
 }

@@ -25,7 +25,7 @@ impl Reconsidered {
         self.0.values().any(|item| *item == ReadableByNow::Removed)
     }
 
-    /// Records the result in the kinds of a survey.
+    /// Records the result in a survey's kinds.
     pub(super) fn mark(&self, kinds: &mut [SurveyedKind]) {
         for kind in kinds {
             let item = self.0.get(&key_of(&kind.summary)).copied();

@@ -186,8 +186,8 @@ fn permissions_of_marker(marker: &DraftedMarker) -> Vec<Permission> {
     marker.verbs.iter().map(permission).collect()
 }
 
-/// Returns the permissions of a role on resources, as if it granted them in all namespaces and on
-/// all names: which objects a call concerns is not known.
+/// Returns a role's permissions on resources, as if it granted them in all namespaces and on all
+/// names, because it is not known which objects a call concerns.
 fn permissions_anywhere(role: &WrittenRole) -> BTreeSet<Permission> {
     let rules = Rule::of_role(&json!({ "rules": role.rules() }));
     let permissions = rules.iter().filter(|rule| rule.urls.is_empty()).flat_map(|rule| {
@@ -198,7 +198,7 @@ fn permissions_anywhere(role: &WrittenRole) -> BTreeSet<Permission> {
     permissions.collect()
 }
 
-/// Returns whether a permission of a role covers one that a call needs.
+/// Returns whether one of a role's permissions covers one that a call needs.
 fn is_called(permission: &Permission, drafted: &BTreeSet<Permission>) -> bool {
     let alone = BTreeSet::from([permission.clone()]);
     let (_, group, resource, _, verb) = permission;

@@ -1,4 +1,4 @@
-//! Surveys the kinds of a repository and their committed CRDs.
+//! Surveys a repository's kinds and their committed CRDs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::plan::Plan;
 use crate::report;
 use crate::tree::{Tree, TreeSources};
 
-/// The kinds and CRDs of a repository.
+/// A repository's kinds and CRDs.
 pub(super) struct Survey {
     pub(super) kinds: Vec<SurveyedKind>,
     /// Names and files of committed CRDs that do not belong to any of the kinds.
@@ -69,7 +69,8 @@ pub(super) struct SurveyedKind {
     pub(super) state: KindState,
     /// The files with its CRD. The first one is written.
     pub(super) committed: Vec<CommittedCrd>,
-    /// The plural of the committed CRD if it differs from the source, and thus the CRD's name too.
+    /// The committed CRD's plural if it differs from the source, in which case the CRD's name
+    /// differs, too.
     pub(super) other_plural: Option<String>,
     /// True if the kind probably belongs to another project: CRDs of other groups are committed,
     /// but none of this group.

@@ -66,7 +66,7 @@ pub(super) fn render(survey: &Survey) -> String {
     text
 }
 
-/// Prints the markers for the permissions of a role.
+/// Prints the markers for a role's permissions.
 fn render_markers(offered: &OfferedMarkers) -> String {
     let mut text = format!(
         "\n{}: these markers grant the same permissions{}; write them above the reconcile function, with `use rbuilder::rbac;`\n",
@@ -86,7 +86,7 @@ fn render_markers(offered: &OfferedMarkers) -> String {
     text
 }
 
-/// Returns the last line of the table: `5 kinds, 3 readable, 2 skipped`.
+/// Returns the table's last line: `5 kinds, 3 readable, 2 skipped`.
 fn count_kinds(kinds: &[SurveyedKind]) -> String {
     let count = |is_counted: fn(&KindState) -> bool| {
         let counted = kinds.iter().filter(|kind| is_counted(&kind.state));
@@ -100,7 +100,7 @@ fn count_kinds(kinds: &[SurveyedKind]) -> String {
     }
 }
 
-/// Returns the kind, its versions, the verdict, and the file of its CRD.
+/// Returns the kind, its versions, the verdict, and its CRD's file.
 fn columns(kind: &SurveyedKind) -> [String; 4] {
     let summary = &kind.summary;
     let version = if summary.group.is_empty() {

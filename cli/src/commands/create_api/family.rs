@@ -1,4 +1,4 @@
-//! The recorded versions of a kind, and what a request for another version may choose.
+//! A kind's recorded versions, and the choices of a request for another version.
 
 use anyhow::{Result, bail};
 
@@ -7,7 +7,7 @@ use crate::project::{Image, Known, Resource, names, shown_version};
 use crate::request::ApiRequest;
 use crate::tree::Tree;
 
-/// The recorded versions of the requested kind.
+/// The requested kind's recorded versions.
 pub(super) struct Family<'a> {
     requested: &'a ApiRequest,
     pub(super) all: Vec<&'a Resource>,

@@ -9,8 +9,8 @@ use crate::project::{Project, Resource};
 use crate::render::{CopiedParts, types_path};
 use crate::tree::Tree;
 
-/// Returns whether all versions of a kind share a scaffolded file. This applies to the roles and
-/// the script for Argo CD.
+/// Returns whether a scaffolded file is shared by all of a kind's versions. This applies to the
+/// roles and the script for Argo CD.
 fn is_shared_by_versions(path: &str) -> bool {
     path.starts_with("config/rbac/") || path.starts_with("config/argocd/")
 }

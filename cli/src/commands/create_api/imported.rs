@@ -140,7 +140,7 @@ fn advise_on_conversion(group: &str, kind: &str, versions: &[&ImportedVersion]) 
 /// Imports a CRD's types, with the `#[csv(…)]` markers of its versions.
 ///
 /// # Errors
-/// Fails with the problems of the CRD.
+/// Fails with the CRD's problems.
 pub(crate) fn import_crd(document: &Value, tree: &Tree, csv: &[CsvMarkers]) -> Result<ImportedKind> {
     import_kind(document, kubernetes::find_project_minor(tree), csv).map_err(|found| {
         let errors = found.iter().filter(|found| found.is_error()).map(message);
@@ -201,7 +201,7 @@ fn check_against(requested: &ApiRequest, kind: &ImportedKind) -> Result<()> {
 }
 
 impl Creation<'_> {
-    /// Returns the group of a CRD without the domain, as PROJECT records it.
+    /// Returns a CRD's group without the domain, as recorded in PROJECT.
     fn own_group(&self, group: &str, asked: Option<&str>) -> Result<String> {
         let domain = asked.unwrap_or(&self.project.known.domain);
         let parent = group.split_once('.').map_or(group, |(_, parent)| parent);

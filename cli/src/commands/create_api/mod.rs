@@ -83,11 +83,11 @@ fn check_doubled_domain(tree: &Tree, requested: &ApiRequest) -> Result<()> {
     )
 }
 
-/// Checks that the user means a kind of the project rather than one from Kubernetes or another
+/// Checks that the user means one of the project's kinds rather than one from Kubernetes or another
 /// project, unless a flag says so. The meaning is unclear if the group belongs to a known project,
 /// or if the flags ask for a controller and the kind resembles a built-in one.
 ///
-/// A group that already has kinds of the project belongs to the project.
+/// A group that already contains some of the project's kinds belongs to the project.
 ///
 /// # Errors
 /// Fails if the user may mean another kind, or if PROJECT cannot be read.
@@ -199,7 +199,7 @@ impl<'a> Creation<'a> {
         })
     }
 
-    /// Adds the files of a version to the plan.
+    /// Adds a version's files to the plan.
     fn add_version(&mut self, requested: &ApiRequest, types: Types<'_>) -> Result<()> {
         let tree = self.tree;
         let is_imported = matches!(types, Types::OfCrd(_));

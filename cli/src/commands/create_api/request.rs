@@ -47,7 +47,7 @@ impl Request {
         }
     }
 
-    /// Returns the request for a controller of a foreign kind.
+    /// Returns the request for a foreign kind's controller.
     fn for_foreign(project: &Project, requested: &ApiRequest, resource: Resource) -> Result<Request> {
         let kind = &resource.kind;
         if requested.controller == Some(false) {
@@ -90,7 +90,7 @@ impl Request {
         })
     }
 
-    /// Returns the request for a kind of the project.
+    /// Returns the request for one of the project's kinds.
     fn for_own(project: &Project, tree: &Tree, requested: &ApiRequest, is_imported: bool) -> Result<Request> {
         let known = &project.known;
         let domain = project.domain_of(&requested.group, &requested.kind, requested.api_domain.as_deref());
@@ -156,7 +156,7 @@ impl Request {
         Ok(taken)
     }
 
-    /// Uses plural and scope of the preceding version unless the flags set them.
+    /// Uses the preceding version's plural and scope unless the flags set them.
     fn apply_defaults(&mut self, taken: &CopiedParts, asked: &ApiRequest) {
         if let Some(plural) = &taken.plural
             && asked.plural.is_none()
@@ -232,7 +232,7 @@ fn check_own_names(domain: &str, requested: &ApiRequest) -> Result<()> {
     scaffold::check_names([names::check_group(&requested.group, domain)])
 }
 
-/// Adds a controller to the existing ones of the version, and returns its name.
+/// Adds a controller to the version's existing ones, and returns its name.
 ///
 /// # Errors
 /// Fails like [`choose_controller`].
@@ -293,7 +293,7 @@ fn find_foreign(project: &Project, tree: &Tree, requested: &ApiRequest) -> Resul
 /// Returns the name of the controller to scaffold.
 ///
 /// # Errors
-/// Fails if a name is required, because the other controllers of the kind have names, or if another
+/// Fails if a name is required because the kind's other controllers have names, or if another
 /// version has the controller.
 fn choose_controller(requested: &ApiRequest, resource: &Resource, family: &[&Resource]) -> Result<String> {
     let own = family.iter().find(|other| other.version == resource.version);

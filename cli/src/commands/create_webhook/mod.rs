@@ -1,4 +1,4 @@
-//! `rbuilder create webhook`: scaffolds the webhooks of a kind, and the manifests that serve them.
+//! `rbuilder create webhook`: scaffolds a kind's webhooks, and the manifests that serve them.
 
 mod storage;
 
@@ -191,7 +191,7 @@ fn check_flags(requested: &WebhookRequest) -> Result<()> {
 struct Request {
     /// The kind as it will be recorded in PROJECT.
     resource: Resource,
-    /// All webhooks of the kind, both existing and requested.
+    /// All of the kind's webhooks, both existing and requested.
     webhooks: Webhooks,
     /// The requested webhooks.
     asked: Webhooks,
@@ -265,7 +265,7 @@ impl Request {
         Ok(Request::with_webhooks(resource, requested))
     }
 
-    /// Returns the request for webhooks of a foreign kind.
+    /// Returns the request for a foreign kind's webhooks.
     fn for_foreign(requested: &WebhookRequest, resource: Resource) -> Result<Request> {
         if requested.conversion {
             bail!(

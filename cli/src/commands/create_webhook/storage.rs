@@ -206,7 +206,7 @@ struct StoredText {
 }
 
 /// Returns a version other than `wanted` in which clusters may have objects, and the reason. This
-/// is the storage version of the CRD if git tracks the CRD, or if that cannot be determined.
+/// is the CRD's storage version if git tracks the CRD, or if that cannot be determined.
 fn find_released(tree: &Tree, project: &Project, wanted: &Resource) -> Result<Option<(String, String)>> {
     let crd = ApiPlaces::of(project, wanted).context().crd_file;
     let Some(text) = tree.read(&crd)? else {
@@ -225,7 +225,7 @@ fn find_released(tree: &Tree, project: &Project, wanted: &Resource) -> Result<Op
     })
 }
 
-/// Returns the storage version of a CRD.
+/// Returns a CRD's storage version.
 fn find_stored(crd: &str) -> Option<String> {
     let crd: Value = rbuilder_yaml::parse(crd).ok()?;
     let mut versions = crd["spec"]["versions"].as_array()?.iter();

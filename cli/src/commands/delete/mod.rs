@@ -1,4 +1,4 @@
-//! `rbuilder delete`: removes what `create` added.
+//! `rbuilder delete`: removes the results of `create`.
 //!
 //! Deletes scaffolded files that are unchanged, and removes the lines that register them. Changed
 //! files belong to the user, so nothing is written unless `--force` is set. If the user rewrote the
@@ -261,7 +261,7 @@ impl<'a> Removal<'a> {
         Ok(())
     }
 
-    /// Rewrites the test of a kind as scaffolded without a controller.
+    /// Rewrites a kind's test as scaffolded without a controller.
     fn replace_test(&mut self, resource: &Resource) -> Result<()> {
         let api = ApiPlaces::of(&self.project, resource).with_types().context();
         let path = format!("tests/{}.rs", api.test_module);
@@ -282,7 +282,8 @@ impl<'a> Removal<'a> {
         }
     }
 
-    /// Removes parts of the kind: the files and lines that no part in PROJECT needs any more.
+    /// Removes parts of the kind: the files and lines that are no longer needed by any part in
+    /// PROJECT.
     fn remove(&mut self, gone: &Parts) -> Result<()> {
         let kept = Parts::of_project(&self.project)?;
         let initial = render::init_files(&self.project)?;
@@ -313,8 +314,8 @@ impl<'a> Removal<'a> {
         Ok(())
     }
 
-    /// Removes the file of a declared module if it has become empty. Returns whether the file does
-    /// not exist any more.
+    /// Removes a declared module's file if it has become empty. Returns whether the file no longer
+    /// exists.
     fn remove_inner_module(&mut self, line: &Line, gone: &Parts) -> Result<bool> {
         let path = line.inner_module().unwrap_or_default();
         let Some(text) = self.plan.read(self.tree, &path)? else {

@@ -169,11 +169,11 @@ impl Removal<'_> {
     }
 }
 
-/// The deleted spokes of a conversion, and the places that refer to them.
+/// A conversion's deleted spokes, and the places that refer to them.
 struct DeletedSpokes<'c> {
-    /// The file with the handlers of the kind.
+    /// The file with the kind's handlers.
     handlers: String,
-    /// Path of its module within the crate.
+    /// The path of the file's module within the crate.
     module: Vec<&'c str>,
     /// The type of each spoke, and its test's name.
     types: Vec<(String, String)>,

@@ -32,7 +32,7 @@ pub(super) fn choice(flags: &DevFlags) -> ClusterChoice {
     }
 }
 
-/// Checks that the cluster can call the webhooks of the operator.
+/// Checks that the cluster can call the operator's webhooks.
 ///
 /// # Errors
 /// Fails if there are webhooks but no address at which another cluster can reach this machine.

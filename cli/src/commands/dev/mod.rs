@@ -68,7 +68,7 @@ pub(super) fn run(dir: &Path, flags: &DevFlags, shell: &mut Shell) -> Result<u8>
     Ok(0)
 }
 
-/// The port of the webhook server, which is the same for each start of the operator in this run.
+/// The webhook server's port, which is the same for each start of the operator in this run.
 enum WebhookPort {
     Given(u16),
     Reserved(ReservedPort),
@@ -90,8 +90,8 @@ impl WebhookPort {
     }
 }
 
-/// Writes the certificate of the webhook server, and returns the address at which the API server
-/// calls the webhooks.
+/// Writes the webhook server's certificate, and returns the address at which the API server calls
+/// the webhooks.
 fn create_address(flags: &DevFlags, port: &WebhookPort, workspace: &Workspace) -> Result<WebhookAddress> {
     let host = flags.webhook_host.as_deref().unwrap_or("127.0.0.1");
     let issued = issue_serving_certificate(host)?;

@@ -17,7 +17,7 @@ use crate::programs::find_program;
 /// Time that an operator gets to finish its reconciles and release its lease.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Builds a binary of the project and returns its path.
+/// Builds one of the project's binaries and returns its path.
 ///
 /// # Errors
 /// Fails if the source does not compile, in which case cargo prints the reason, or if this process
@@ -44,7 +44,7 @@ pub(super) fn build(dir: &Path, bin: &str, workspace: &Workspace, interrupt: &In
     keep_apart(program, workspace)
 }
 
-/// Returns the path of a binary if this is cargo's message about it.
+/// Returns a binary's path if this is cargo's message about it.
 fn find_executable(message: &str, bin: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     let is_bin = message["target"]["name"] == bin && message["target"]["kind"][0] == "bin";
@@ -127,7 +127,7 @@ impl Drop for Operator<'_> {
     }
 }
 
-/// Asks the process group of a child to stop. On systems without signals, kills the child.
+/// Asks a child's process group to stop. On systems without signals, kills the child.
 fn end_group(child: &mut Child) {
     if !terminate(child, Reach::Group) {
         let _ = child.kill();

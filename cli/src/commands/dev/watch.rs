@@ -15,7 +15,7 @@ const QUIET: Duration = Duration::from_millis(200);
 /// Interval at which to compare the content without events.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Watches the source of a project.
+/// Watches a project's source.
 pub(super) struct Watch {
     root: PathBuf,
     seen: Snapshot,
@@ -23,7 +23,7 @@ pub(super) struct Watch {
     events: Option<Events>,
 }
 
-/// The events of the file system.
+/// The file system's events.
 struct Events {
     watcher: RecommendedWatcher,
     received: Receiver<()>,

@@ -60,7 +60,7 @@ pub(super) fn judge_objects(kubectl: &Kubectl, old: &[Value], new: &[Value]) -> 
     Ok(stored)
 }
 
-/// Returns the resources of a CRD in all served versions, such as `cups.v1.example.com`.
+/// Returns a CRD's resources in all served versions, such as `cups.v1.example.com`.
 fn resources(crd: &Value) -> Vec<String> {
     let spec = &crd["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

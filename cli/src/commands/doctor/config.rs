@@ -13,7 +13,7 @@ use crate::project::Project;
 use crate::render::Scaffold;
 use crate::tree::Tree;
 
-/// Name of the check.
+/// The check's name.
 const CHECK: &str = "config";
 /// The kustomization that `deploy` applies.
 const ROOT: &str = "config/default";
@@ -54,7 +54,7 @@ fn is_kustomization(path: &str) -> bool {
     path.starts_with("config/") && FILE_NAMES.contains(&path.rsplit('/').next().unwrap_or(path))
 }
 
-/// Returns whether a directory has a kustomization. An unreadable one, such as a link, counts.
+/// Returns whether a directory contains a kustomization. An unreadable one, such as a link, counts.
 fn has_kustomization(tree: &Tree, folder: &str) -> bool {
     let mut paths = FILE_NAMES.iter().map(|name| format!("{folder}/{name}"));
     paths.any(|path| !matches!(tree.read(&path), Ok(None)))
@@ -116,7 +116,7 @@ fn is_remote(entry: &str) -> bool {
     })
 }
 
-/// Returns the number of the first line with an entry. Ignores comments.
+/// Returns the line number of an entry's first occurrence. Ignores comments.
 fn find_line(text: &str, entry: &str) -> Option<usize> {
     let mut lines = text.lines().enumerate();
     let found = lines.find(|(_, line)| !line.trim_start().starts_with('#') && line.contains(entry));

@@ -15,7 +15,7 @@ use crate::render::Scaffold;
 use crate::tree::Tree;
 use rbuilder_project::conflict::find_conflict;
 
-/// The library of a scaffolded project.
+/// A scaffolded project's library.
 const LIBRARY: &str = "src/lib.rs";
 /// Maximum number of paths in a finding.
 const MOST_PATHS: usize = 8;
@@ -23,11 +23,11 @@ const MOST_PATHS: usize = 8;
 /// The products that commands generate and merge.
 const PRODUCTS: [Product; 3] = [CHART, BUNDLE, DASHBOARDS];
 
-/// Compares the scaffolded files with what the commands wrote. Changes and deletions are not
+/// Compares the scaffolded files with those written by the commands. Changes and deletions are not
 /// problems, unless the project does not work without the file.
 ///
-/// Several commands add to a file such as `src/main.rs`, so it differs from its record. It is
-/// compared with the current scaffold of the project, so that only the user's changes count.
+/// Several commands add to a file such as `src/main.rs`, so it differs from its record. The file is
+/// compared with the project's current scaffold, so that only the user's changes count.
 ///
 /// # Errors
 /// Fails if a file cannot be read.

@@ -19,7 +19,7 @@ use super::decide;
 use crate::flags::{DoctorFlags, Output};
 use crate::shell::Shell;
 
-/// The severity of a finding.
+/// A finding's severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     /// No action is required.
@@ -40,7 +40,7 @@ impl Status {
     }
 }
 
-/// The result of a check.
+/// A check's result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Finding {
     /// The check's name, such as `rust`.

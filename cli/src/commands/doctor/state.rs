@@ -1,4 +1,4 @@
-//! Checks the state of the project: versions, manifests, and scaffolded files.
+//! Checks the project's state: versions, manifests, and scaffolded files.
 
 use std::cmp::Ordering;
 use std::path::Path;
@@ -74,7 +74,7 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
     let written = Written::find(tree, &project, Archive::embedded()).ok();
     let mut findings = examine_keys(&project);
     findings.extend(examined);
-    // Do not report consequences of a missing Cargo.toml.
+    // Do not report the consequences of a missing Cargo.toml.
     let is_package = !matches!(tree.read(MANIFEST), Ok(None));
     if is_package {
         findings.extend(examine("library", examine_library(tree, &project)));
@@ -305,7 +305,7 @@ fn examine_manifests(tree: &Tree, scaffold: Option<&Scaffold>) -> Finding {
     }
 }
 
-/// Returns the name of the module from the error about a missing file.
+/// Returns the module's name from the error about a missing file.
 fn find_missing_module(message: &Value) -> Option<&str> {
     let name = message.as_str()?.strip_prefix("file not found for module `")?;
     name.strip_suffix('`')
@@ -324,7 +324,7 @@ fn examine_roles(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
     Ok(to_findings("roles", &found))
 }
 
-/// Compares the chart and the dashboards with what their commands generate, if the project has
+/// Compares the chart and the dashboards with their commands' current output, if the project has
 /// them. Does not compare a bundle, because it depends on options that are not recorded. If a
 /// product cannot be generated, other checks or its command report the reason.
 fn examine_products(tree: &Tree) -> Vec<Finding> {
@@ -348,8 +348,8 @@ fn examine_products(tree: &Tree) -> Vec<Finding> {
     chart.into_iter().chain(dashboards).collect()
 }
 
-/// Compares a product with what its command generates. Returns `None` if the project does not have
-/// it, or if it cannot be generated.
+/// Compares a product with its command's current output. Returns `None` if the project does not
+/// have the product, or if it cannot be generated.
 fn examine_product(
     tree: &Tree,
     product: Product,
@@ -378,7 +378,7 @@ fn to_findings(check: &'static str, diagnostics: &[Diagnostic]) -> Vec<Finding> 
     diagnostics.iter().map(describe).collect()
 }
 
-/// Formats the location and the message of a diagnostic on one line.
+/// Formats a diagnostic's location and message on one line.
 fn describe_diagnostic(diagnostic: &Value) -> String {
     format!(
         "{}:{}: {}",

@@ -1,5 +1,5 @@
-//! Parses the toolchain file of a project. Does not run rustup, because a toolchain file can name
-//! any program.
+//! Parses a project's toolchain file. Does not run rustup, because a toolchain file can name any
+//! program.
 
 use std::path::Path;
 
@@ -61,8 +61,8 @@ fn parse_name(text: &str) -> Option<String> {
     (!line.is_empty() && !line.contains(char::is_whitespace)).then(|| line.to_owned())
 }
 
-/// Returns whether a name is an official release. For such a name, rustup uses neither files of the
-/// repository nor a toolchain that the user has linked.
+/// Returns whether a name is an official release. For such a name, rustup uses neither the
+/// repository's files nor a toolchain that the user has linked.
 fn is_released(name: &str) -> bool {
     let mut parts = name.split('-');
     let channel = parts.next().unwrap_or_default();

@@ -1,8 +1,8 @@
-//! `rbuilder edit`: changes the settings of a project by a three-way merge, and enables and
-//! disables deployment features.
+//! `rbuilder edit`: changes a project's settings by a three-way merge, and enables and disables
+//! deployment features.
 //!
-//! The base of the merge is the scaffold for the current PROJECT, and the new side is the scaffold
-//! for PROJECT with the new settings. Both use the templates with which the project was created.
+//! The merge's base is the scaffold for the current PROJECT, and the new side is the scaffold for
+//! PROJECT with the new settings. Both use the templates with which the project was created.
 //! Features are not settings: they are listed in a file that users edit.
 
 mod multigroup;

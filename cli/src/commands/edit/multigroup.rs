@@ -26,7 +26,7 @@ use crate::tree::Tree;
 /// Files by path.
 type Files = BTreeMap<String, String>;
 
-/// Directories with Rust code of the package.
+/// Directories with the package's Rust code.
 const CODE: [&str; 4] = ["src", "tests", "examples", "benches"];
 /// Directories with manifests whose file names contain the group.
 const MANIFESTS: [&str; 2] = ["config/rbac", "config/webhook"];
@@ -189,7 +189,7 @@ struct Declarations {
     added: BTreeSet<String>,
 }
 
-/// The files of a project or scaffold after the moves.
+/// A project's or scaffold's files after the moves.
 struct MovedFiles {
     files: Files,
     /// New path by old path.
@@ -294,8 +294,8 @@ impl LayoutChange {
         Ok(found)
     }
 
-    /// Moves the modules of webhooks. The module of a version moves as a whole, unless it has
-    /// webhooks for several groups.
+    /// Moves webhook modules. A version's module moves as a whole, unless it has webhooks for
+    /// several groups.
     fn move_webhooks(&mut self, webhooks: &[(String, String)]) {
         let above = |path: &str| path.rsplit_once("::").map_or("", |(above, _)| above).to_owned();
         let pairs: BTreeSet<(String, String)> = webhooks

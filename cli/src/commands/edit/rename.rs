@@ -23,12 +23,12 @@ const CRDS: &str = "config/crd/bases/";
 /// A message and its help.
 type Warning = (String, String);
 
-/// Names derived from the name of a project.
+/// Names derived from a project's name.
 #[derive(Default)]
 struct Names {
-    /// Old and new namespace of the manager.
+    /// The manager's old and new namespace.
     namespace: (String, String),
-    /// Old and new crate name of the library; `None` if its paths are ambiguous.
+    /// The library's old and new crate name; `None` if its paths are ambiguous.
     library: Option<(String, String)>,
 }
 
@@ -43,14 +43,14 @@ impl Names {
     }
 }
 
-/// The files of a project that change with its name.
+/// A project's files that change with its name.
 #[derive(Default)]
 pub(super) struct Renamed {
     /// `None` if the project keeps its name.
     names: Option<Names>,
     texts: BTreeMap<String, Option<String>>,
-    /// A module with the same name as the old crate. Its paths cannot be told apart from those of
-    /// the crate.
+    /// A module with the same name as the old crate. Paths to the module and to the crate cannot be
+    /// distinguished.
     namesake: Option<String>,
 }
 
@@ -107,7 +107,7 @@ impl Renamed {
         }
     }
 
-    /// Returns warnings about what renaming does not change.
+    /// Returns warnings about names that renaming does not change.
     pub(super) fn warnings(&self, project: &Project, target: &Project) -> Vec<Warning> {
         let (old, new) = (&project.known.project_name, &target.known.project_name);
         let mut warnings = Vec::new();
@@ -141,7 +141,7 @@ impl Renamed {
     }
 }
 
-/// Returns the scaffolded namespace of the manager.
+/// Returns the manager's scaffolded namespace.
 fn namespace(project: &Project) -> String {
     format!("{}-system", project.known.project_name)
 }

@@ -15,7 +15,7 @@ use rbuilder_control_plane::downloads::selector::Selector;
 use rbuilder_control_plane::downloads::store::read_installed;
 use rbuilder_control_plane::{Installed, Release, Store};
 
-/// The state of a version.
+/// A version's state.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Installed,

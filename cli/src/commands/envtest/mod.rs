@@ -145,7 +145,7 @@ fn download_index(downloads: &Downloads, flags: &IndexFlags, shell: &mut Shell) 
     Index::parse(&text).with_context(|| format!("cannot read the index {url}"))
 }
 
-/// Prints the location of an installed release.
+/// Prints an installed release's location.
 fn print_installation(store: &Store, release: &Release, as_command: bool, output: Output, shell: &mut Shell) {
     let json = describe(store, release);
     print_directory(&store.path(release), as_command, &json, output, shell);

@@ -73,7 +73,7 @@ pub(super) fn find_objects(read: &dyn Fn(&str) -> Option<String>) -> Objects {
         .collect()
 }
 
-/// Returns the objects that the generators of a kustomization create.
+/// Returns the objects that a kustomization's generators create.
 fn generated_objects(kustomization: &Value, path: &str) -> Vec<AppliedObject> {
     let mut found = Vec::new();
     for (key, kind) in [("configMapGenerator", "ConfigMap"), ("secretGenerator", "Secret")] {

@@ -1,5 +1,5 @@
-//! Composes the Rust project in memory: runs the commands that a user would, then applies what is
-//! specific to the original.
+//! Composes the Rust project in memory: runs the commands that a user would run, then applies
+//! everything that is specific to the original.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -130,7 +130,7 @@ impl<'a> Composed<'a> {
         }
     }
 
-    /// Adds the types and controllers of a kind.
+    /// Adds a kind's types and controllers.
     fn add_kind(&mut self, original: &'a GoProject, kind: &Kind<'_>, all: &[Kind<'_>]) -> Result<()> {
         let resource = &kind.resource;
         let what = format!("kind `{}`", resource.kind);
@@ -153,8 +153,8 @@ impl<'a> Composed<'a> {
             return Ok(());
         }
         let Some((_, crd)) = kind.crd else {
-            // PROJECT may list a built-in kind as a kind of the project. The type that the source
-            // uses tells which is meant.
+            // PROJECT may list a built-in kind as one of the project's kinds. The type in the
+            // source indicates which one is meant.
             let is_meant = |other: &Kind<'_>| {
                 other.resource.core && other.resource.kind == resource.kind && !other.controllers.is_empty()
             };
@@ -207,7 +207,7 @@ impl<'a> Composed<'a> {
         Ok(())
     }
 
-    /// Returns the help for a built-in kind that PROJECT lists as a kind of the project.
+    /// Returns the help for a built-in kind that PROJECT lists as one of the project's kinds.
     fn describe_unmarked(&self, resource: &Resource) -> String {
         let first = match self.project.known.multigroup {
             true => "",
@@ -219,7 +219,7 @@ impl<'a> Composed<'a> {
         )
     }
 
-    /// Adds the webhooks of a kind.
+    /// Adds a kind's webhooks.
     fn add_webhooks(&mut self, original: &GoProject, kind: &Kind<'_>) -> Result<()> {
         for version in &kind.versions {
             let recorded = kind.webhooks(version).unwrap_or_default();

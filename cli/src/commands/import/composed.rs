@@ -30,14 +30,14 @@ pub(super) struct Composed<'a> {
     pub(super) entries: Vec<(EntryMarkers<'a>, Unplaced)>,
 }
 
-/// A controller of the original, and its Rust file.
+/// One of the original's controllers, and its Rust file.
 pub(super) struct Ported<'a> {
     pub(super) kind: String,
     pub(super) rust_file: String,
     pub(super) go_file: Option<&'a GoFile>,
     /// Calls that were ported: `owns Deployment`.
     pub(super) taken: Vec<String>,
-    /// Map functions that the user has to port, with the name of the Rust function.
+    /// Map functions that the user has to port, with the Rust function's name.
     pub(super) maps: Vec<(String, String)>,
 }
 
@@ -45,13 +45,13 @@ pub(super) struct Ported<'a> {
 pub(super) type Unplaced = BTreeSet<(&'static str, String)>;
 
 impl Composed<'_> {
-    /// Returns the first entry of a kind, which is the one for the storage version.
+    /// Returns a kind's first entry, which is the one for the storage version.
     pub(super) fn stored_resource(&self, resource: &Resource) -> Option<Resource> {
         let mut known = self.project.known.resources.iter();
         known.find(|known| known.same_kind(resource)).cloned()
     }
 
-    /// Returns the places of a version.
+    /// Returns a version's places.
     pub(super) fn places<'b>(&'b self, resource: &'b Resource) -> ApiPlaces<'b> {
         let mut known = self.project.known.resources.iter();
         let known = known.find(|known| known.same_kind(resource) && known.version == resource.version);
@@ -59,7 +59,7 @@ impl Composed<'_> {
     }
 }
 
-/// Returns the key for the webhooks of a version in [`Composed`]. It starts with the kind.
+/// Returns the key for a version's webhooks in [`Composed`]. It starts with the kind.
 pub(super) fn webhook_key(version: &Resource) -> String {
     format!(
         "{}/{}/{}",

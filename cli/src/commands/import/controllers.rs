@@ -89,7 +89,7 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<
     Ok(())
 }
 
-/// Returns the rules of the markers in a file.
+/// Returns the rules in a file's markers.
 fn rules_of(file: &GoFile, left: &mut Vec<Leftover>) -> Vec<MarkedRule> {
     let mut rules = Vec::new();
     for (line, marker) in file
@@ -107,8 +107,8 @@ fn rules_of(file: &GoFile, left: &mut Vec<Leftover>) -> Vec<MarkedRule> {
     rules
 }
 
-/// Adds the markers of other files, and rules of the role that have no marker, to the function that
-/// registers everything.
+/// Adds other files' markers, and the role's rules without a marker, to the function that registers
+/// everything.
 fn add_other_permissions(
     original: &GoProject,
     composed: &mut Composed<'_>,
@@ -210,10 +210,10 @@ fn advise_on_call(call: &OtherCall, rust_file: &str) -> String {
     }
 }
 
-/// The file of a controller during editing.
+/// A controller's file during editing.
 struct ControllerEdit<'a> {
     text: String,
-    /// Name of the kind's type in the file.
+    /// The name of the kind's type in the file.
     kind: String,
     ported: Ported<'a>,
     calls: Vec<String>,

@@ -1,4 +1,4 @@
-//! Matches roles and bindings of the original with renamed ones here.
+//! Matches the original's roles and bindings with renamed ones in the Rust project.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,15 +7,15 @@ use serde_json::Value;
 use super::applied::{AppliedObject, Objects, text};
 use crate::commands::permissions::{Permission, is_granted, is_role, permissions_of};
 
-/// The service account of the manager in the original and here.
+/// The manager's service account in the original and in the Rust project.
 pub(super) struct Accounts {
     pub(super) theirs: String,
     pub(super) ours: String,
 }
 
-/// Returns the roles of the original that have an equivalent under another name, and the bindings
-/// of such roles, each with its equivalent. A role is equivalent if it grants the permissions to
-/// the same accounts. Both kubebuilder and projects have renamed roles.
+/// Returns the original's roles that have an equivalent under another name, and the bindings of
+/// such roles, each with its equivalent. A role is equivalent if it grants the permissions to the
+/// same accounts. Both kubebuilder and projects have renamed roles.
 pub(super) fn find_counterparts(
     theirs: &Objects,
     ours: &Objects,
@@ -85,8 +85,7 @@ fn role_of(binding: &Value) -> (String, String) {
     (text(&role["kind"]), text(&role["name"]))
 }
 
-/// Returns the subjects bound to a role, each with the kind of the binding, which determines the
-/// scope.
+/// Returns the subjects bound to a role, each with the binding's kind, which determines the scope.
 fn holders_of(
     objects: &Objects,
     role: &(String, String),

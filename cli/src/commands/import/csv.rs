@@ -10,7 +10,7 @@ use crate::bundle::version::is_version;
 use crate::bundle::{Base, EntryMarkers, list_owned};
 use rbuilder_go_project::GoProject;
 
-/// Returns the bases of a project, and their paths. There should be only one.
+/// Returns a project's bases, and their paths. There should be only one.
 fn find_bases(original: &GoProject) -> impl Iterator<Item = (&str, &Value)> {
     original.documents(Base::FOLDER, Base::KIND)
 }
@@ -24,7 +24,7 @@ pub(super) fn read_entries<'a>(original: &'a GoProject, crd: &Value) -> Vec<Entr
         .collect()
 }
 
-/// Writes the base of the project without what became attributes.
+/// Writes the project's base without everything that became attributes.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
     let mut bases = find_bases(original);
     let Some((path, base)) = bases.next() else {
@@ -73,7 +73,7 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
 
 /// A base, split into attributes and the rest.
 struct SplitBase {
-    /// The base without what became attributes.
+    /// The base without everything that became attributes.
     rest: Value,
     counts: Counts,
     /// CRDs and fields that the base describes and the project does not have.

@@ -19,11 +19,11 @@ use rbuilder_go_project::{GoProject, Setting, listed_paths};
 const DEFAULT: &str = "config/default/kustomization.yaml";
 const MANAGER: &str = "config/manager/manager.yaml";
 const MAIN: &str = "src/main.rs";
-/// Name of the Deployment and the service account in a scaffold.
+/// Name of a scaffold's Deployment and service account.
 const MANAGER_NAME: &str = "controller-manager";
-/// Name of the metrics Service in a scaffold.
+/// Name of a scaffold's metrics Service.
 const METRICS_SERVICE: &str = "controller-manager-metrics-service";
-/// File name suffixes of the metrics Service, in kubebuilder and in projects that rename the file.
+/// File name suffixes for the metrics Service, in kubebuilder and in projects that rename the file.
 const METRICS_SERVICES: [&str; 2] = ["metrics_service.yaml", "auth_proxy_service.yaml"];
 
 /// Ports what identifies the deployment.
@@ -36,7 +36,7 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<
     Ok(())
 }
 
-/// Returns the Deployment of the original.
+/// Returns the original's Deployment.
 pub(super) fn find_deployment(original: &GoProject) -> Option<&Value> {
     original
         .documents("config/manager/", "Deployment")

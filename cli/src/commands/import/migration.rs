@@ -5,7 +5,7 @@ use super::composed::{Composed, Ported};
 use super::programs::Programs;
 use rbuilder_go_project::{GoFile, GoProject};
 
-/// Name of the file.
+/// The file's name.
 pub(super) const MIGRATION: &str = "MIGRATION.md";
 
 /// Lines of a function with a single statement, minus one.

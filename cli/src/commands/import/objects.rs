@@ -229,7 +229,7 @@ fn compare_spec(what: &str, theirs: &AppliedObject, ours: &AppliedObject, report
     }
 }
 
-/// Returns whether clients of a Service cannot tell two values apart. Ignores the default protocol
+/// Returns whether two values are equivalent for a Service's clients. Ignores the default protocol
 /// and named target ports, because older projects point these at another container.
 fn is_alike(before: &Value, after: &Value) -> bool {
     let ports = |value: &Value| value.as_array().cloned().unwrap_or_default();

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use super::blocks::{find_block, print_indented, print_map};
 
-/// Variables for flags of the library whose values differ from Go's. All other flags are the same
-/// as kubebuilder's.
+/// Variables for the library's flags whose values differ from Go's. All other flags are the same as
+/// kubebuilder's.
 const FLAG_VARIABLES: [&str; 2] = ["LOG_FORMAT", "LOG_LEVEL"];
 
 /// Pod fields that are copied unchanged.
@@ -29,7 +29,7 @@ const POD_FIELDS: [&str; 14] = [
 /// Container fields that are copied unchanged.
 const CONTAINER_FIELDS: [&str; 2] = ["envFrom", "imagePullPolicy"];
 
-/// Adds the fields of a pod template to the manager's manifest, besides the existing ones.
+/// Adds a pod template's fields to the manager's manifest, in addition to the existing ones.
 pub(super) fn port_pod(template: &Value, manifest: &mut String) {
     let pod = &template["spec"];
     let container = &pod["containers"][0];
@@ -46,7 +46,8 @@ pub(super) fn port_pod(template: &Value, manifest: &mut String) {
     add_annotations(manifest, &template["metadata"]["annotations"]);
 }
 
-/// Adds fields that the manifest lacks above the line `before`, with the indentation of that line.
+/// Adds fields that are missing in the manifest above the line `before`, with that line's
+/// indentation.
 fn add_fields(manifest: &mut String, from: &Value, fields: &[&str], before: &str) {
     let indent = before.len() - before.trim_start().len();
     let is_new = |key: &str| !manifest.contains(&format!("\n{}{key}:", " ".repeat(indent)));
@@ -63,7 +64,7 @@ fn add_fields(manifest: &mut String, from: &Value, fields: &[&str], before: &str
     }
 }
 
-/// Adds pod annotations. Keeps kubectl's default container of the scaffold.
+/// Adds pod annotations. Keeps the scaffold's default container for kubectl.
 fn add_annotations(manifest: &mut String, annotations: &Value) {
     let template = manifest.find("\n  template:").unwrap_or(manifest.len());
     let Some(block) = find_block(&manifest[template..], "      annotations:\n") else {

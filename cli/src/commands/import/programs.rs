@@ -1,5 +1,4 @@
-//! The programs and commands of a Go project: the manager, which src/main.rs replaces, and all
-//! others.
+//! A Go project's programs and commands: the manager, which src/main.rs replaces, and all others.
 
 use crate::paths::folder_of;
 use rbuilder_go_project::GoFile;
@@ -29,8 +28,8 @@ pub(super) struct Programs<'a> {
 }
 
 impl<'a> Programs<'a> {
-    /// Finds the programs among the files of a project. The manager is in the file that sets up the
-    /// most controllers and webhooks.
+    /// Finds the programs among a project's files. The manager is in the file that sets up the most
+    /// controllers and webhooks.
     pub(super) fn find(files: &'a [GoFile]) -> Programs<'a> {
         let starts_manager = |file: &&GoFile| !file.leader_election_ids.is_empty() || file.program.has_main;
         let mut manager: Option<&GoFile> = None;

@@ -1,4 +1,5 @@
-//! Webhooks in the configurations of the original, and the kinds whose handlers serve them here.
+//! Webhooks in the original's configurations, and the kinds whose handlers serve them in the Rust
+//! project.
 
 use serde_json::Value;
 
@@ -32,7 +33,7 @@ impl<'a> Published<'a> {
         path_of(self.webhook)
     }
 
-    /// Returns whether the webhook is for any version of a kind.
+    /// Returns whether the webhook is for any of a kind's versions.
     pub(super) fn is_of_kind(&self, resource: &Resource, plural: &str) -> bool {
         let mut rules = self.rules();
         rules.any(|rule| {
@@ -77,7 +78,7 @@ impl<'a> Published<'a> {
         self.webhook["rules"].as_array().into_iter().flatten()
     }
 
-    /// Explains why no handler of the project serves the webhook.
+    /// Explains why none of the project's handlers serves the webhook.
     pub(super) fn explain_missing(&self, composed: &Composed<'_>) -> String {
         const ADVICE: &str = "write it as a function with `#[webhook(…)]`";
         let of_kind = |kind: &&Kind<'_>| self.is_of_kind(&kind.resource, &plural_of(kind, &kind.resource));
@@ -125,7 +126,7 @@ fn has_text(list: &Value, text: &str) -> bool {
     list.as_array().into_iter().flatten().any(|item| item == text)
 }
 
-/// Returns all webhooks of the original that `make manifests` generates.
+/// Returns all of the original's webhooks that `make manifests` generates.
 pub(super) fn find_published(original: &GoProject) -> Vec<Published<'_>> {
     let mut found = Vec::new();
     for (kind, _) in CONFIGURATIONS {
@@ -135,7 +136,7 @@ pub(super) fn find_published(original: &GoProject) -> Vec<Published<'_>> {
     found
 }
 
-/// Returns the webhooks of a configuration, or nothing for other objects.
+/// Returns a configuration's webhooks, or nothing for other objects.
 pub(super) fn webhooks_of(document: &Value) -> impl Iterator<Item = Published<'_>> {
     let of_kind = CONFIGURATIONS.iter().find(|(kind, _)| document["kind"] == *kind);
     let webhooks = document["webhooks"].as_array().into_iter().flatten();
@@ -144,7 +145,7 @@ pub(super) fn webhooks_of(document: &Value) -> impl Iterator<Item = Published<'_
         .flat_map(move |(_, what)| webhooks.clone().map(|webhook| Published { what, webhook }))
 }
 
-/// Returns whether `make manifests` has generated the webhooks of a project. If so, clusters have no
+/// Returns whether `make manifests` has generated a project's webhooks. If so, clusters have no
 /// other webhooks.
 pub(super) fn has_configurations(original: &GoProject) -> bool {
     original.manifest(MANIFESTS).is_some() || !find_published(original).is_empty()

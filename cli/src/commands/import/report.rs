@@ -140,7 +140,7 @@ fn compare_webhooks(
             continue;
         };
         let differing = differing_keys(published.webhook, own);
-        // Several webhooks of the original may share a path, but a handler serves one kind.
+        // Several of the original's webhooks may share a path, but a handler serves one kind.
         let is_shared = names_of_path
             .get(published.path())
             .is_some_and(|names| *names > 1);

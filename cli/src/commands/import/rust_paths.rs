@@ -60,7 +60,7 @@ impl<'a> GoTypes<'a> {
         })
     }
 
-    /// Finds a kind of the project by the directory of its package, which ends in `<version>` or
+    /// Finds one of the project's kinds by its package's directory, which ends in `<version>` or
     /// `<group>/<version>`.
     fn find_by_crd(&self, package: &str, name: &str) -> Option<FoundType> {
         let below = package
@@ -118,7 +118,7 @@ impl<'a> GoTypes<'a> {
     }
 }
 
-/// Finds a Kubernetes type by the path of its Go package.
+/// Finds a Kubernetes type by its Go package's path.
 pub(super) fn find_built_in(package: &str, name: &str) -> Option<FoundType> {
     let (group, version) = package.strip_prefix("k8s.io/api/")?.split_once('/')?;
     // Packages are named after the first label of their group.

@@ -1,4 +1,4 @@
-//! Ports the samples of the original.
+//! Ports the original's samples.
 
 use anyhow::Result;
 use rbuilder_yaml::read_documents;
@@ -20,14 +20,14 @@ struct Scaffolded {
 }
 
 impl Scaffolded {
-    /// Returns whether an object has the version and kind of the sample.
+    /// Returns whether an object has the sample's version and kind.
     fn describes(&self, object: &Value) -> bool {
         object["apiVersion"] == *self.api_version && object["kind"] == *self.kind
     }
 }
 
-/// Ports the samples. Each replaces the scaffolded sample of its version, and the remaining ones
-/// are added beside them.
+/// Ports the samples. Each replaces its version's scaffolded sample, and the remaining ones are
+/// added next to them.
 ///
 /// A sample with an empty spec, as kubebuilder scaffolds it, does not replace one with all required
 /// fields.
@@ -69,8 +69,8 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<
     Ok(())
 }
 
-/// Returns the files with samples. A file with the name of a scaffolded sample keeps a single
-/// object. The rest goes to a file beside it.
+/// Returns the files with samples. A file with a scaffolded sample's name keeps a single object.
+/// The rest goes to a file next to it.
 fn split_samples(original: &GoProject, scaffolded: &[Scaffolded]) -> Vec<Manifests> {
     let all = original.manifests.iter();
     let files = all.filter(|file| file.path.starts_with(FOLDER) && file.path != LIST);
@@ -115,7 +115,7 @@ fn free_path(path: &str, is_taken: impl Fn(&str) -> bool) -> String {
     paths.find(|path| !is_taken(path)).unwrap_or_default()
 }
 
-/// Finds the sample of the original that replaces a scaffolded one: the sample of the same name, or
+/// Finds the original's sample that replaces a scaffolded one: the sample with the same name, or
 /// else the first one with fields.
 fn find_sample<'a>(place: &Scaffolded, samples: &'a [Manifests]) -> Option<&'a Manifests> {
     let is_of_version = |file: &&Manifests| match file.documents.as_slice() {

@@ -12,8 +12,8 @@ use crate::commands::permissions::list_strings;
 use crate::project::{Resource, Webhooks};
 use rbuilder_go_project::GoProject;
 
-/// Returns the webhooks of a version with their paths, according to the configurations. Falls back
-/// to PROJECT if the project has no configurations.
+/// Returns a version's webhooks with their paths, according to the configurations. Falls back to
+/// PROJECT if the project has no configurations.
 pub(super) fn with_configurations(
     original: &GoProject,
     kind: &Kind<'_>,
@@ -90,7 +90,7 @@ struct Part<'a> {
     webhook: &'a Value,
     /// The resources of this kind.
     resources: Vec<String>,
-    /// False if a handler of another kind already has the name and path.
+    /// False if another kind's handler already has the name and path.
     is_first: bool,
 }
 

@@ -29,7 +29,7 @@ const KNOWN_OF_CONTAINER: &[&str] = &[
 const GRACE_PERIOD: &str = "terminationGracePeriodSeconds";
 const PROBES: &[&str] = &["livenessProbe", "readinessProbe", "startupProbe"];
 
-/// Adds the rows of the Deployment.
+/// Adds the Deployment's rows.
 ///
 /// # Errors
 /// Returns an error if a file in the directory cannot be read.
@@ -66,7 +66,7 @@ fn pod_of(deployment: &Value) -> &Value {
     &deployment["spec"]["template"]["spec"]
 }
 
-/// Adds the rows for what identifies the Deployment in a cluster.
+/// Adds the rows for the fields that identify the Deployment in a cluster.
 fn compare_identity(original: &GoProject, theirs: &Value, ours: &Value, report: &mut Report) {
     let prefix = name_prefix(original);
     for (what, pointer) in [
@@ -108,7 +108,7 @@ fn compare_identity(original: &GoProject, theirs: &Value, ours: &Value, report: 
     }
 }
 
-/// Adds a row for each list that lacks some entries.
+/// Adds a row for each list with missing entries.
 fn compare_lists(theirs: &Value, ours: &Value, report: &mut Report) {
     let list = |deployment: &Value, pointer: &str| {
         deployment

@@ -99,13 +99,13 @@ pub(super) fn new_project(tree: &Tree, flags: &InitFlags) -> Result<(Project, Ve
 /// Adds the project to the workspace recorded in it.
 ///
 /// # Errors
-/// Fails if the manifest of the workspace cannot be edited.
+/// Fails if the workspace's manifest cannot be edited.
 pub(super) fn join_workspace(outcome: &mut Outcome, tree: &Tree, project: &Project) -> Result<()> {
     let workspace = find_workspace(tree)?;
     join(outcome, tree, project, workspace.as_ref())
 }
 
-/// Sets the source of the library: the recorded one, or the one requested by the flags for a new
+/// Sets the library's source: the recorded one, or the one requested by the flags for a new
 /// project. Returns warnings, each with its help.
 fn settle_library(project: &mut Project, tree: &Tree, flags: &InitFlags) -> Result<Vec<(String, String)>> {
     let asked = flags.library.source();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::commands::written_roles::WrittenRole;
 use crate::project::Project;
 
-/// The text of a role, and the roles whose rules were copied.
+/// A role's text, and the roles whose rules were copied.
 pub(super) struct CopiedRole {
     pub(super) text: String,
     sources: Vec<String>,
@@ -16,7 +16,7 @@ pub(super) struct CopiedRole {
 }
 
 impl CopiedRole {
-    /// Creates the role of a project.
+    /// Creates a project's role.
     pub(super) fn of(project: &Project, written: Vec<WrittenRole>) -> CopiedRole {
         let known = &project.known;
         let (copied, left_out): (Vec<WrittenRole>, Vec<WrittenRole>) = written

@@ -18,7 +18,7 @@ use crate::tree::{Tree, find_repository, is_own_above, manifest_above, read_mani
 pub(super) struct Workspace {
     /// Its directory.
     root: PathBuf,
-    /// Path of the project in the workspace.
+    /// The project's path in the workspace.
     member: String,
     /// True if `members` lists the project or has a matching pattern.
     is_listed: bool,
@@ -73,7 +73,7 @@ fn find_directory(tree: &Tree) -> String {
     }
 }
 
-/// Records the path of a project in its workspace and its repository.
+/// Records a project's path in its workspace and its repository.
 ///
 /// # Errors
 /// Fails if the path cannot be used in scaffolded files.
@@ -102,7 +102,7 @@ impl Workspace {
         self.is_listed || self.is_own
     }
 
-    /// Checks that the path of the project can be used in scaffolded files.
+    /// Checks that the project's path can be used in scaffolded files.
     fn check_path(&self) -> Result<()> {
         if names::is_plain_path(&self.member) {
             return Ok(());
@@ -133,7 +133,7 @@ impl Workspace {
 /// effect there.
 ///
 /// # Errors
-/// Fails with the line to add if the manifest of the workspace cannot be edited.
+/// Fails with the line to add if the workspace's manifest cannot be edited.
 pub(super) fn join(
     outcome: &mut Outcome,
     tree: &Tree,
@@ -180,7 +180,7 @@ pub(super) fn is_workspace_root(manifest: &str) -> bool {
     Document::parse(manifest).is_ok_and(|manifest| manifest.get("workspace").is_some())
 }
 
-/// Warns about settings that Cargo only reads from the manifest of the workspace.
+/// Warns about settings that Cargo only reads from the workspace's manifest.
 fn warn_settings(path: &str, text: &str, outcome: &mut Outcome) {
     let Ok(manifest) = Document::parse(text) else {
         return;
@@ -206,7 +206,7 @@ fn warn_settings(path: &str, text: &str, outcome: &mut Outcome) {
     }
 }
 
-/// Suggests a release profile for the manifest of the workspace, if it has none.
+/// Suggests a release profile for the workspace's manifest, if it has none.
 pub(super) fn suggest_profile(tree: &Tree, project: &Project) -> Result<String> {
     let member = &project.known.rbuilder.member;
     if member.is_empty() || project.known.rbuilder.package.is_some() {
@@ -238,8 +238,7 @@ pub(super) fn suggest_profile(tree: &Tree, project: &Project) -> Result<String> 
     ))
 }
 
-/// Warns about workflows that GitHub does not run because they are not in the root of the
-/// repository.
+/// Warns about workflows that GitHub does not run because they are not in the repository's root.
 pub(super) fn warn_workflows(project: &Project, outcome: &mut Outcome) {
     let directory = &project.known.rbuilder.directory;
     let workflows: Vec<&str> = outcome

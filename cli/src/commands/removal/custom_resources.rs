@@ -17,7 +17,7 @@ const REMIND_AFTER: Duration = Duration::from_secs(15);
 /// Maximum number of remaining objects to print.
 const NAMED: usize = 5;
 
-/// Deletes all objects of the given CRDs, and waits until they are gone.
+/// Deletes all objects of the given CRDs, and waits until they no longer exist.
 ///
 /// # Errors
 /// Fails with the finalizers of the remaining objects after `timeout`. Also fails if kubectl fails.
@@ -52,9 +52,9 @@ pub(super) fn delete_all(
     }
 }
 
-/// The resource of a CRD.
+/// A CRD's resource.
 struct Resource {
-    /// The name of the CRD, `<plural>.<group>`.
+    /// The CRD's name, `<plural>.<group>`.
     name: String,
     /// The resource in kubectl's notation, in the version in which the API server stores objects.
     /// Other versions cannot be read without the manager if its webhook converts them.
@@ -75,7 +75,7 @@ impl Resource {
     }
 }
 
-/// Returns the resources of the CRDs in the cluster.
+/// Returns the resources of the cluster's CRDs.
 fn find_served(kubectl: &Kubectl, crds: &[Value]) -> Result<Vec<Resource>> {
     let names = crds.iter().filter_map(|crd| crd["metadata"]["name"].as_str());
     let names: Vec<&str> = names.collect();

@@ -1,5 +1,5 @@
-//! `rbuilder undeploy` and `rbuilder uninstall`: delete what `deploy` and `install` applied, and
-//! nothing else.
+//! `rbuilder undeploy` and `rbuilder uninstall`: delete the objects applied by `deploy` and
+//! `install`, and nothing else.
 //!
 //! The order lets finalizers finish: custom resources are deleted first, while the manager is
 //! running, then everything else, and namespaces last. If a step fails, the manager keeps running,

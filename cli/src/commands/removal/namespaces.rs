@@ -1,5 +1,5 @@
-//! The namespace of a deployment. `deploy` creates it if it is missing, and `undeploy` deletes it
-//! if it contains no other objects.
+//! A deployment's namespace. `deploy` creates it if it is missing, and `undeploy` deletes it if it
+//! contains no other objects.
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
@@ -10,8 +10,8 @@ use crate::shell::Shell;
 
 /// Annotation on namespaces created by `deploy`.
 ///
-/// It is not one of the applied fields, so applying the namespace again keeps it, even with another
-/// tool.
+/// The annotation is not one of the applied fields, so applying the namespace again keeps it, even
+/// with another tool.
 const CREATED: &str = "rbuilder.dev/created-by";
 const CREATED_BY: &str = "rbuilder deploy";
 /// Maximum number of foreign objects to print.

@@ -97,8 +97,8 @@ impl Sharers {
     }
 }
 
-/// Returns whether a field `namespace` anywhere in a value, such as in a Service reference, has the
-/// given namespace.
+/// Returns whether a field `namespace` anywhere in a value, such as in a Service reference,
+/// contains the given namespace.
 fn refers_to(value: &Value, namespace: &str) -> bool {
     match value {
         Value::Object(map) => map.iter().any(|(key, value)| match value {

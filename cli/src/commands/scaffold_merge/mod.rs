@@ -1,8 +1,7 @@
-//! Merges the difference between two scaffolds of a project into the project.
+//! Merges the difference between two of a project's scaffolds into the project.
 //!
 //! Both scaffolds are rendered from PROJECT: one as the project was created, and one for different
-//! templates or settings. The third side of the merge is the project itself, with the user's
-//! changes.
+//! templates or settings. The merge's third side is the project itself, with the user's changes.
 
 mod record;
 mod written;
@@ -27,7 +26,7 @@ use crate::render::{Scaffold, render};
 use crate::request::MergeRequest;
 use crate::tree::{Tree, with_slashes};
 
-/// Returns the files of a project as scaffolded by a release, or by this version, without generated
+/// Returns a project's files as scaffolded by a release, or by this version, without generated
 /// manifests and PROJECT.
 ///
 /// # Errors
@@ -156,7 +155,7 @@ impl<'a> ScaffoldMerge<'a> {
         }
     }
 
-    /// Restores deleted files of the new scaffold. Each path is a file, or a directory for all
+    /// Restores the new scaffold's deleted files. Each path is a file, or a directory for all
     /// deleted files in it.
     ///
     /// # Errors
@@ -346,7 +345,7 @@ impl<'a> ScaffoldMerge<'a> {
     }
 
     /// Returns whether a file is a role or a script for Argo CD that only the command has written,
-    /// and that has outdated names: the names of the kind in PROJECT have changed since.
+    /// and that has outdated names: the kind's names in PROJECT have changed since.
     fn is_role_of_old_names(&self, path: &str, ours: &str, theirs: &str) -> bool {
         let is_role =
             path.starts_with("config/") && path.ends_with("_role.yaml") || path.starts_with("config/argocd/");
@@ -415,7 +414,7 @@ fn has_same_lines(one: &str, other: &str) -> bool {
     sorted(one) == sorted(other)
 }
 
-/// The conflicts of a merge, and the files that it keeps.
+/// A merge's conflicts, and the files that it keeps.
 pub(super) struct Report {
     command: &'static str,
     /// The command that tests the project.

@@ -12,7 +12,7 @@ use crate::project::{BASE, FILE, Project, RECORD, ScaffoldBase, ScaffoldedFiles}
 use crate::render::{Scaffold, render};
 use crate::tree::Tree;
 
-/// Adds the base of a project to a plan that changes the scaffold. Does nothing if the plan already
+/// Adds a project's base to a plan that changes the scaffold. Does nothing if the plan already
 /// contains the base, as after a merge.
 ///
 /// If the project cannot be rebuilt because PROJECT was changed by hand, its base stays the same.

@@ -1,9 +1,9 @@
-//! The scaffold of a project as the commands wrote it, without the users' changes.
+//! A project's scaffold as the commands wrote it, without the users' changes.
 //!
 //! A project records it in `.rbuilder/` (see [`ScaffoldBase`]). If an older command did not record
 //! a file, its text is found by content: an unedited file has the recorded hash, and for an edited
-//! file the hash tells which former templates wrote it. The version in PROJECT only matters if the
-//! templates of that release are known, because builds with the same version differ. A file without
+//! file the hash indicates which former templates wrote it. The version in PROJECT only matters if
+//! that release's templates are known, because builds with the same version differ. A file without
 //! a known base is reported and never counts as up to date.
 
 use std::cell::OnceCell;
@@ -42,7 +42,7 @@ impl Written {
         }
     }
 
-    /// Finds the scaffold of a project.
+    /// Finds a project's scaffold.
     ///
     /// # Errors
     /// Fails if a file cannot be read, or if the commands with the templates of PROJECT's release
@@ -126,8 +126,8 @@ impl Written {
     }
 }
 
-/// Reads the base of a project. If PROJECT was changed by hand since it was recorded, the base
-/// follows this change: the user is responsible for the corresponding changes to the scaffold.
+/// Reads a project's base. If PROJECT was changed by hand since it was recorded, the base follows
+/// this change: the user is responsible for the corresponding changes to the scaffold.
 ///
 /// # Errors
 /// Fails if the base cannot be read.
@@ -246,7 +246,7 @@ impl<'a> Former<'a> {
         Ok(written)
     }
 
-    /// Returns the original text of a file.
+    /// Returns a file's original text.
     fn find_text(&self, path: &str, ours: Option<&str>) -> Option<String> {
         let record = self.project.scaffolded_files();
         if let Some(ours) = ours.filter(|ours| record.contains(path, ours)) {

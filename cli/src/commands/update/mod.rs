@@ -1,9 +1,9 @@
-//! `rbuilder update`: brings the scaffold of a project up to date with a three-way merge.
+//! `rbuilder update`: brings a project's scaffold up to date with a three-way merge.
 //!
-//! The base is the existing scaffold of the project, as recorded by the commands, or found by
-//! content for files of older commands ([`Written`]). The new side is the current scaffold for the
-//! same PROJECT, and the user's side is the project. Neither scaffold contains files that are
-//! generated from source. They are generated again after a merge without conflicts.
+//! The base is the project's existing scaffold, as recorded by the commands, or found by content
+//! for files of older commands ([`Written`]). The new side is the current scaffold for the same
+//! PROJECT, and the user's side is the project. Neither scaffold contains files that are generated
+//! from source. They are generated again after a merge without conflicts.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use crate::request::{MergeRequest, UpdateRequest};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-/// Runs the command with the released templates of an archive.
+/// Runs the command with an archive's released templates.
 ///
 /// # Errors
 /// Fails like [`plan_update`], or if a file cannot be written.
@@ -49,7 +49,7 @@ pub fn plan_update(tree: &Tree, requested: &UpdateRequest, archive: &'static Arc
     Ok(outcome)
 }
 
-/// The difference between the scaffold of a project and the current one.
+/// The difference between a project's scaffold and the current one.
 pub(super) struct Comparison {
     /// Files that `update` changes.
     pub(super) outdated: Vec<String>,
@@ -57,7 +57,7 @@ pub(super) struct Comparison {
     pub(super) unknown: Vec<String>,
 }
 
-/// Compares the scaffold of a project with the current one.
+/// Compares a project's scaffold with the current one.
 ///
 /// # Errors
 /// Fails like [`plan_update`].
@@ -107,9 +107,9 @@ fn merge_today(
     Ok((outcome, report))
 }
 
-/// If the library has the version of the old command, updates it to the new version.
+/// If the library has the old command's version, updates it to the new version.
 fn move_library(project: &mut Project, from: &str) {
-    // The manifest of an adopted package is not merged.
+    // An adopted package's manifest is not merged.
     let is_scaffolded = project.known.rbuilder.package.is_none();
     if let Some(Library::Version { version }) = &mut project.known.rbuilder.library
         && version == from

@@ -33,7 +33,7 @@ impl Verdict {
     }
 }
 
-/// The direction of a difference. `More` means that the generated CRD accepts more.
+/// A difference's direction. `More` means that the generated CRD accepts more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Direction {
     More,
@@ -45,7 +45,7 @@ enum Direction {
 #[derive(Debug, Default)]
 pub(in crate::commands) struct Comparison {
     found: BTreeSet<(Direction, String)>,
-    /// Keys that only the committed CRD has and that have no effect.
+    /// Keys without effect that only exist in the committed CRD.
     idle: BTreeSet<String>,
 }
 
@@ -124,8 +124,8 @@ impl Comparison {
         groups.into_iter().map(print_group).collect()
     }
 
-    /// Describes the keys of the committed CRD that the generated one omits because they have no
-    /// effect.
+    /// Describes the committed CRD's keys that are omitted in the generated one because they have
+    /// no effect.
     pub(in crate::commands) fn idle_keys(&self) -> Vec<String> {
         self.idle.iter().cloned().collect()
     }

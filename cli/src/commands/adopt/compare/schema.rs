@@ -307,7 +307,7 @@ fn is_int_or_string(schema: &Value) -> bool {
     schema["x-kubernetes-int-or-string"] == Value::Bool(true) && is_plain
 }
 
-/// Describes an object that lacks a field, in YAML flow style.
+/// Describes an object without a field, in YAML flow style.
 fn example(path: &str, name: &str) -> String {
     let inner = path
         .trim_start_matches('.')
@@ -320,7 +320,7 @@ fn example(path: &str, name: &str) -> String {
     }
 }
 
-/// Returns whether a format is one that schemars writes and the API server does not know.
+/// Returns whether a format is written by schemars but unknown to the API server.
 fn is_unchecked(format: &str) -> bool {
     let is_integer = format
         .strip_prefix('u')
