@@ -221,7 +221,7 @@ fn module_folder(module: &str) -> PathBuf {
     repo::root().join("tools").join(module)
 }
 
-/// Returns the version of a dependency of a module in tools/, without the leading `v`.
+/// Returns the version of a tools/ module's dependency, without the leading `v`.
 fn required_version(module: &str, required: &str) -> Result<String> {
     let go_mod = fs_err::read_to_string(module_folder(module).join("go.mod"))?;
     version_in(&go_mod, required)

@@ -27,7 +27,7 @@ const EXAMPLES: [&str; 2] = ["examples/cronjob-operator", "examples/memcached-op
 /// Files in the projects that are not scaffolded.
 const OTHERS: [&str; 4] = ["/Cargo.lock", "/config/crd/bases/", "/dist/", "/bundle"];
 
-/// Path of the table of templates.
+/// Path of the template table.
 const TABLE: &str = "templates/src/table.rs";
 
 /// Returns an archive of the templates in each commit up to `last` that changed them.

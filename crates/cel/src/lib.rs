@@ -92,8 +92,8 @@ impl ResultType {
 /// The result of checking an expression.
 struct Examined {
     diagnostics: Vec<Diagnostic>,
-    /// The upper bound of the cost of a single run. `None` if the expression has errors or cannot
-    /// be checked.
+    /// The upper bound of a single run's cost. `None` if the expression has errors or cannot be
+    /// checked.
     cost: Option<u64>,
     /// The variables that the expression uses.
     used: Vec<String>,

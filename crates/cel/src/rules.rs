@@ -291,7 +291,7 @@ impl Scope {
         }
     }
 
-    /// Returns the scope of the items of a list or the values of a map.
+    /// Returns the scope of a list's items or a map's values.
     fn inside(&self, step: &str, limit: Option<u64>, bound: &'static str) -> Scope {
         let unbounded = match limit {
             None => Some(MissingBound {

@@ -16,8 +16,8 @@ pub(crate) struct RequiredCrds<'a> {
 }
 
 impl<'a> RequiredCrds<'a> {
-    /// Adds the entries of a version of a kind. Reports an entry that contradicts an earlier one,
-    /// since a ClusterServiceVersion contains a single entry for each version of a CRD.
+    /// Adds the entries for one of a kind's versions. Reports an entry that contradicts an earlier
+    /// one, since a ClusterServiceVersion contains a single entry for each version of a CRD.
     pub(crate) fn add(&mut self, resource: &'a CustomResource, report: &mut Report) {
         for required in &resource.csv.required {
             let key = (required.name.as_str(), required.version.as_str());

@@ -28,7 +28,7 @@ pub trait Sources: Sync {
     /// Returns an error if a folder cannot be read. The error is a phrase with the reason.
     fn rust_files(&self, folder: &str) -> Result<Vec<String>, String>;
 
-    /// Returns the names of the direct subfolders of a folder, sorted. Returns an empty list if the
+    /// Returns the names of a folder's direct subfolders, sorted. Returns an empty list if the
     /// folder does not exist.
     ///
     /// # Errors

@@ -149,7 +149,7 @@ impl<'k> Classes<'k> {
         }
     }
 
-    /// Returns the type of the items of a list or of the values of a map.
+    /// Returns the type of a list's items or a map's values.
     fn part(&mut self, schema: &Schema, path: &[String]) -> Ty {
         let mut path = path.to_vec();
         if let Some(last) = path.last_mut() {
@@ -331,7 +331,7 @@ impl Ty {
         }
     }
 
-    /// Returns the type of the items of a list or of the values of a map.
+    /// Returns the type of a list's items or a map's values.
     pub(crate) fn part(&self) -> Option<&Ty> {
         match self {
             Ty::List(part) | Ty::Map(part) => Some(part),

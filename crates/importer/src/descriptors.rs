@@ -80,7 +80,7 @@ fn find_field(
     None
 }
 
-/// Returns the struct that is the type of a field or of a list field's items.
+/// Returns the struct that is the type of a field or a list field's items.
 fn class_of(field: &FieldText, lists: usize) -> Option<usize> {
     let mut markers: Option<&Markers> = Some(&field.markers);
     let mut ty = &field.ty;

@@ -75,7 +75,7 @@ pub(crate) fn name_classes(classes: &mut Classes<'_>, taken: &[String]) {
             let name = candidates
                 .into_iter()
                 .find(|name| is_name(name) && !given.contains(name));
-            // The key may be the name of the kind or of its status.
+            // The key may be the name of the kind or its status.
             let last = paths[*at].last().map_or("", String::as_str);
             let mut name = name.unwrap_or_else(|| format!("{last}Value"));
             while given.contains(&name) {

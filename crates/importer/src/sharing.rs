@@ -135,7 +135,7 @@ impl Identities {
     }
 }
 
-/// Returns the types that the fields of a type refer to, in order.
+/// Returns the types that a type's fields refer to, in order.
 pub(crate) fn mentioned(class: &Class) -> Vec<usize> {
     let mut parts = Vec::new();
     if let Body::Struct(members) = &class.body {

@@ -53,7 +53,7 @@ pub struct ImportedVersion {
     pub sample: Map<String, Value>,
 }
 
-/// Writes the types of all versions of a definition.
+/// Writes the types for all of a definition's versions.
 ///
 /// `minor` is the Kubernetes version for which the program enables k8s-openapi. `csv` contains the
 /// `#[csv(…)]` markers of the versions.

@@ -85,7 +85,7 @@ pub(crate) fn find_item<'a>(list: &Schema, old: &'a [Value], new: &Value) -> Opt
     old.iter().find(is_match)
 }
 
-/// Returns the values of all keys of an item. `None` if any is absent or not a scalar.
+/// Returns the values of all of an item's keys. `None` if any is absent or not a scalar.
 fn composite_key(list: &Schema, item: &Map<String, Value>) -> Option<Vec<String>> {
     let keys = list.list_map_keys.iter().map(|key| match item.get(key)? {
         Value::Null | Value::Array(_) | Value::Object(_) => None,

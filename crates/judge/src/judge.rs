@@ -16,7 +16,7 @@ use crate::rules::{Ratchet, Rules};
 use crate::values::Checker;
 use crate::verdict::{Failure, Undecided, Verdict};
 
-/// Validates writes to objects of a single version of a kind.
+/// Validates writes to a kind's objects in a single version.
 #[derive(Debug)]
 pub struct Judge {
     definition: Definition,

@@ -90,7 +90,7 @@ fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// Returns the schema of a field or of a map entry.
+/// Returns the schema of a field or a map entry.
 pub(crate) fn field_schema<'a>(schema: &'a Schema, name: &str) -> Option<&'a Schema> {
     let inner = schema.properties.get(name);
     inner.or(schema.additional_properties.as_ref()).map(AsRef::as_ref)

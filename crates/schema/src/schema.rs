@@ -9,7 +9,7 @@
 //!    its reference, the checks of its subject, `root_schema`, alternatives, merging of sizes,
 //!    `extend(…)` of schemars, advice about Go markers, imports of CRDs, API references, the bounds
 //!    in `rbuilder diff` and `rbuilder adopt`, and Kubernetes' own types are all derived from it.
-//! 3. Implement what the key does to values, in the code that handles each key separately because
+//! 3. Implement the key's effect on values, in the code that handles each key separately because
 //!    they all differ.
 //!
 //! | what | where | needed for |
@@ -97,7 +97,7 @@ impl SchemaType {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Schema {
-    /// Schema of the values of a map. Excludes `properties`.
+    /// Schema of a map's values. Excludes `properties`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additional_properties: Option<Arc<Schema>>,
     /// Value validations that must all hold.
@@ -130,7 +130,7 @@ pub struct Schema {
     /// A format known to the API server, such as `int32`, `date-time` or `byte`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Arc<str>>,
-    /// Schema of the items of a list.
+    /// Schema of a list's items.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<Arc<Schema>>,
     /// Maximum number of items in a list.

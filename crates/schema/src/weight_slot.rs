@@ -3,7 +3,7 @@
 use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An estimate of the size of a schema as JSON, in bytes. Sums saturate.
+/// An estimate of a schema's size as JSON, in bytes. Sums saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weight {
     /// Everything except descriptions.

@@ -36,7 +36,7 @@ pub struct Type {
     /// The span of each `Site` of the container: the fields of a struct, or the variants of an
     /// enum.
     pub sites: Vec<Span>,
-    /// The spans of the named fields of each variant.
+    /// The spans of each variant's named fields.
     pub variant_sites: Vec<Vec<Span>>,
     /// The spans of markers on the type, its fields and its variants.
     pub marker_spans: Vec<MarkerSpan>,

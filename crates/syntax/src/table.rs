@@ -10,7 +10,7 @@ use rbuilder_reader::Span;
 use crate::Session;
 use crate::args::{Arg, ReadArg as _};
 
-/// A row of a table of arguments.
+/// A row in a table of arguments.
 pub(crate) trait Row<T> {
     /// The name of the argument.
     fn name(&self) -> &'static str;

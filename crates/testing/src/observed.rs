@@ -38,7 +38,7 @@ where
     })
 }
 
-/// Checks that the status of an object refers to its current generation.
+/// Checks that an object's status refers to its current generation.
 ///
 /// # Errors
 /// Returns the current generation and the conditions.

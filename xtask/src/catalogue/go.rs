@@ -224,7 +224,7 @@ impl Comment {
         comment
     }
 
-    /// Returns the value of a marker of the form `name=value`.
+    /// Returns the value of a `name=value` marker.
     pub(crate) fn marker(&self, name: &str) -> Option<&str> {
         let values = self.markers.iter();
         values

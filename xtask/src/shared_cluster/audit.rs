@@ -124,7 +124,7 @@ pub(super) struct OwnObjects {
     /// The resource name of each kind.
     resources: BTreeMap<String, String>,
     objects: BTreeSet<ObjectId>,
-    /// Prefix of the names of the Secrets in which Helm stores releases.
+    /// Name prefix of the Secrets in which Helm stores releases.
     releases: &'static str,
 }
 

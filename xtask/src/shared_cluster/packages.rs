@@ -19,7 +19,7 @@ const VARIABLES: [&str; 5] = [
     "WATCH_NAMESPACE",
 ];
 
-/// Suffixes of the names of roles for certificates issued by the manager itself.
+/// Name suffixes of roles for certificates issued by the manager itself.
 const CERTIFICATE_ROLES: [&str; 3] = [
     "-webhook-trust-role",
     "-webhook-certificate-role",

@@ -47,7 +47,7 @@ pub(super) fn read_texts(dir: &Path, typed: &Path) -> Result<Vec<InputFile>> {
     }
 }
 
-/// Returns true if a kustomization only lists files beside it, like `config/samples`. Its objects
+/// Returns true if a kustomization only lists files next to it, like `config/samples`. Its objects
 /// are those in the files, which have line numbers for diagnostics.
 fn is_plain_list(path: &Path, name: &str) -> bool {
     let read = |path: &Path| read_inputs(path, Path::new(name)).ok();

@@ -56,7 +56,7 @@ const LIMIT: u64 = 1_000_000;
 /// not enough.
 const STEPS: u64 = 20_000_000;
 
-/// The result of an expression of a rule.
+/// The result of a rule's expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Output {
     Bool(bool),

@@ -38,7 +38,7 @@ struct Replacement {
 }
 
 impl Replacements {
-    /// Reads the configuration of the project and of its parent directories. The nearest one wins.
+    /// Reads the configuration in the project and in its parent directories. The nearest one wins.
     pub(super) fn read(sources: &dyn Sources) -> Replacements {
         let mut found = Replacements::default();
         let mut folder = String::new();

@@ -458,7 +458,7 @@ impl Collector<'_> {
         self.sources.text(path).map_or(true, |text| text.is_some())
     }
 
-    /// Returns the text of the build script of a module's package.
+    /// Returns the text of the build script in a module's package.
     fn build_script(&mut self, module: ModuleId) -> Option<Arc<str>> {
         let path = path::join(&self.package.member(module).folder, "build.rs");
         self.text(&path)

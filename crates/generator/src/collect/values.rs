@@ -10,7 +10,7 @@ use crate::resolve::SCHEMA_FUNCTION;
 /// Maximum length of a body in bytes. Handwritten values are shorter.
 const MAX_BODY: usize = 4096;
 
-/// Maximum length of the body of a function that returns a schema, in bytes.
+/// Maximum body length of a function that returns a schema, in bytes.
 const MAX_SCHEMA: usize = 1 << 16;
 
 impl FileReader<'_, '_> {

@@ -107,7 +107,7 @@ impl FileReader<'_, '_> {
         Call::Read
     }
 
-    /// Returns the macros of the package of a module.
+    /// Returns the macros in a module's package.
     fn macros_of_package(&mut self, module: ModuleId) -> Rc<Macros> {
         let folder = self.collector.package.member(module).folder.clone();
         if let Some(known) = self.collector.macros.get(&folder) {

@@ -225,7 +225,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         (is_option && field.value.source == DefaultSource::Type).then_some(Value::Null)
     }
 
-    /// Returns the type of a slot of an item.
+    /// Returns the type of an item's slot.
     fn type_of(&mut self, id: TypeId, args: &[Ty], slot: usize) -> Option<Ty> {
         let model = self.package().item(id).model.as_ref()?;
         self.in_type(id, args, |this, frame| this.value_type(model, slot, frame))

@@ -275,7 +275,7 @@ impl Follower<'_, '_> {
         }
     }
 
-    /// Follows a call of a function of a type in the table.
+    /// Follows a call to a function of one of the types in the table.
     fn known_call(
         &mut self,
         on: &'static str,

@@ -30,7 +30,7 @@ pub(super) enum Ty {
     Text(String),
     /// A kube patch that changes objects but never creates any.
     Change,
-    /// A closure: the types of its parameters and of its result.
+    /// A closure: its parameter types and its result type.
     Closure(Vec<Ty>, Box<Ty>),
     Function(FunctionId),
 }

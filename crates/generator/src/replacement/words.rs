@@ -7,7 +7,7 @@ use rbuilder_reader::token::{Kind, LiteralKind, lex};
 
 use super::{Found, Replacement};
 
-/// Corrects the spelling of the only occurrence of a word.
+/// Corrects a word's spelling at its only occurrence.
 pub(super) fn correct_word(found: &Found<'_>) -> Option<Replacement> {
     is_misspelled(found).then(|| replace_word(found))?
 }

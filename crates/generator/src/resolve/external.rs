@@ -103,7 +103,7 @@ const KNOWN_CRATES: &[&str] = &[
     "uuid",
 ];
 
-/// Returns the name of the library of a package whose manifest is not read.
+/// Returns the library name of a package whose manifest is not read.
 pub(crate) fn crate_name(package: &str) -> String {
     match package {
         // This package's library is not named after the package.

@@ -245,7 +245,7 @@ impl<'a> Resolver<'a> {
         )
     }
 
-    /// Returns the defaults of the type parameters of an item.
+    /// Returns the defaults of an item's type parameters.
     pub(crate) fn default_args(&mut self, id: TypeId, place: Place) -> Option<Vec<Ty>> {
         let item = self.package.item(id);
         let model = item.model.as_ref()?;
@@ -436,7 +436,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Returns the path of the alias of a `NonZero` type, such as `NonZeroU8`.
+/// Returns the path of a `NonZero` type's alias, such as `NonZeroU8`.
 fn non_zero(inner: &str) -> String {
     format!("std::num::NonZero{}", inner.to_ascii_uppercase())
 }

@@ -12,8 +12,8 @@ use crate::place::Place;
 /// raises the limit.
 pub(crate) const MAX_BYTES: usize = 3 << 20;
 
-/// The maximum size of all slots of a type, in bytes. It exceeds [`MAX_BYTES`] because variants can
-/// share fields, so the sum is more than the result.
+/// The maximum size of all of a type's slots, in bytes. It exceeds [`MAX_BYTES`] because variants
+/// can share fields, so the sum is more than the result.
 const MAX_SLOT_BYTES: usize = 16 * MAX_BYTES;
 
 /// The maximum number of members of `anyOf` and similar lists in all slots of a type. Each type

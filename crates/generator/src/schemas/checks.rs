@@ -234,7 +234,7 @@ pub(super) fn span_of_part(model: &Type, part: &Part) -> Span {
     marker.unwrap_or(owner)
 }
 
-/// Returns the span of a part of a type.
+/// Returns the span of part of a type.
 pub(super) fn span_of(model: &Type, site: &Site) -> Span {
     let span = match site {
         Site::Container => None,

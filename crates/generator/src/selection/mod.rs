@@ -137,7 +137,7 @@ impl Selector {
     }
 }
 
-/// Returns the name of the CRD of a kind.
+/// Returns the name of a kind's CRD.
 pub(crate) fn crd_name(resource: &CustomResource) -> String {
     format!("{}.{}", resource.plural_name(), resource.group)
 }

@@ -6,7 +6,7 @@
 
 use super::model::{Kind, Version};
 
-/// Returns the anchor of a version of a kind.
+/// Returns the anchor for one of a kind's versions.
 pub(super) fn version_anchor(kind: &Kind, version: &Version) -> String {
     let mut anchor = String::new();
     push_part(&mut anchor, &kind.anchor, true);

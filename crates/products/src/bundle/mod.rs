@@ -85,7 +85,7 @@ pub struct BundleOptions {
 }
 
 impl BundleOptions {
-    /// Returns the ClusterServiceVersion name of a version of the operator.
+    /// Returns the ClusterServiceVersion name for one of the operator's versions.
     pub(crate) fn csv_name(&self, version: &str) -> String {
         format!("{}.v{version}", self.name)
     }

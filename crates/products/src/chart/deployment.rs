@@ -606,7 +606,7 @@ impl<'a> Manager<'a> {
     }
 }
 
-/// A row of a table of values: field, path, default as JSON, schema, description.
+/// A row in a table of values: field, path, default as JSON, schema, description.
 type Row = (
     &'static str,
     &'static str,

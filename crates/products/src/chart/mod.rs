@@ -48,7 +48,7 @@ const LABEL: usize = 63;
 /// The chart settings from PROJECT.
 #[derive(Clone, Debug)]
 pub struct ChartOptions {
-    /// Name of the project and of the chart.
+    /// Name of the project and the chart.
     pub name: String,
     /// Path of the chart in the project, for the README.
     pub folder: String,

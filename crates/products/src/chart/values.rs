@@ -38,12 +38,12 @@ pub(super) fn string() -> Value {
     json!({ "type": "string" })
 }
 
-/// Schema of a map of strings, such as labels and annotations.
+/// Schema for a map of strings, such as labels and annotations.
 pub(super) fn strings_by_name() -> Value {
     json!({ "type": "object", "additionalProperties": { "type": "string" } })
 }
 
-/// Schema of a list of strings.
+/// Schema for a list of strings.
 pub(super) fn strings() -> Value {
     json!({ "type": "array", "items": { "type": "string" } })
 }
@@ -53,12 +53,12 @@ pub(super) fn object() -> Value {
     json!({ "type": "object" })
 }
 
-/// Schema of a list of Kubernetes API objects.
+/// Schema for a list of Kubernetes API objects.
 pub(super) fn objects() -> Value {
     json!({ "type": "array", "items": { "type": "object" } })
 }
 
-/// Schema of a list of objects with a required string field.
+/// Schema for a list of objects with a required string field.
 pub(super) fn objects_with(key: &str) -> Value {
     let item = json!({ "type": "object", "required": [key], "properties": { key: { "type": "string" } } });
     json!({ "type": "array", "items": item })

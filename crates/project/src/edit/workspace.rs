@@ -57,7 +57,7 @@ fn insert_list(text: &str, workspace: &Item, path: &str) -> Option<String> {
     }
 }
 
-/// Returns the position of the first header of a subtable.
+/// Returns the position of the first subtable header.
 fn first_subtable(table: &Table) -> Option<usize> {
     let starts = table.iter().filter_map(|(_, item)| {
         let below = item.as_table().filter(|below| !below.is_dotted())?;

@@ -278,7 +278,7 @@ impl Entry {
         temporary_name(name, "new")
     }
 
-    /// Returns the name of the backup of a target.
+    /// Returns the name of a target's backup.
     pub(super) fn backup(name: &str) -> String {
         temporary_name(name, "old")
     }

@@ -36,7 +36,7 @@ pub use scaffolded::{ATTRIBUTES, ATTRIBUTES_TEXT, RECORD, ScaffoldedFiles};
 /// Value of `layout`, which names the tool that created the project.
 const LAYOUT: &str = "rust.rbuilder.dev/v1";
 
-/// Name of the binary of a scaffolded package.
+/// Name of a scaffolded package's binary.
 pub const BINARY: &str = "manager";
 
 /// Key for the version of the command.

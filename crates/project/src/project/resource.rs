@@ -45,7 +45,7 @@ pub struct Resource {
     /// True for a kind whose type is defined in another crate.
     #[serde(default)]
     pub external: bool,
-    /// Rust path of the type of a foreign kind: `k8s_openapi::api::apps::v1::Deployment`.
+    /// Rust path of a foreign kind's type: `k8s_openapi::api::apps::v1::Deployment`.
     #[serde(default)]
     pub path: String,
     /// Crate of an external kind, with the requested version: `gateway-api@0.22`.
@@ -171,7 +171,7 @@ impl Resource {
         (&self.group, &self.domain, &self.kind) == (&other.group, &other.domain, &other.kind)
     }
 
-    /// Returns whether both entries are of the same version of the same kind.
+    /// Returns whether both entries have the same kind and version.
     pub fn same(&self, other: &Resource) -> bool {
         self.same_kind(other) && self.version == other.version
     }
@@ -228,7 +228,7 @@ impl Resource {
         self.kind.to_lowercase()
     }
 
-    /// Returns the names of all controllers of the kind.
+    /// Returns the names of all of the kind's controllers.
     pub fn controller_names(&self) -> Vec<String> {
         let named = self.controllers.iter().map(|controller| controller.name.clone());
         let default = self.controller.then(|| self.default_controller());

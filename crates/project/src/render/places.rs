@@ -1,4 +1,4 @@
-//! The names and paths of all parts of a kind in a single version.
+//! The names and paths of all of a kind's parts in a single version.
 
 use rbuilder_templates::ApiContext;
 

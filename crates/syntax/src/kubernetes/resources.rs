@@ -124,8 +124,8 @@ impl Resource {
             .map(|entry| entry.split_once(':').unwrap_or((entry, STATUS_VERBS)))
     }
 
-    /// Returns the verbs of a subresource or of the resource itself. `None` if there is no
-    /// restriction or it is unknown.
+    /// Returns the verbs of a subresource or the resource itself. `None` if there is no restriction
+    /// or it is unknown.
     fn verbs(&self, subresource: Option<&str>) -> Option<&'static str> {
         match subresource {
             None => Some(self.limited_verbs).filter(|verbs| !verbs.is_empty()),

@@ -208,7 +208,7 @@ impl Reading {
         self.seen.has(name)
     }
 
-    /// Returns the span of the value of a marker or constraint.
+    /// Returns the span of a marker's or constraint's value.
     fn at(&self, name: &str) -> Span {
         self.seen.at(name).unwrap_or_default()
     }

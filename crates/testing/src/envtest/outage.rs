@@ -57,10 +57,10 @@ impl Environment {
     /// Compacts etcd, which discards all but the latest version of each object. kube-apiserver does
     /// the same every five minutes.
     ///
-    /// Afterwards, watches that resume at an older version and lists that are continued fail with 410
-    /// (Expired) if the API server has to read from etcd. It answers most watches from its cache.
-    /// Start it with `apiserver_arg("--watch-cache=false")` to simulate a cache that does not reach
-    /// back far enough.
+    /// Afterwards, watches that resume at an older version and lists that are continued fail with
+    /// 410 (Expired) if the API server has to read from etcd. It serves most watches from its
+    /// cache. Start it with `apiserver_arg("--watch-cache=false")` to simulate a cache that does
+    /// not reach back far enough.
     ///
     /// # Errors
     /// Same as [`Environment::kill`]. Also returns an error if etcd does not respond.

@@ -111,7 +111,7 @@ impl ApiServer {
             .collect()
     }
 
-    /// Returns the schema of a version of a kind from a CRD, as JSON.
+    /// Returns the schema of one of a kind's versions from a CRD, as JSON.
     #[must_use]
     pub fn schema_of(&self, group: &str, plural: &str, version: &str) -> Option<Value> {
         let state = self.shared().state();

@@ -66,8 +66,7 @@ impl Writer<'_> {
         self.conclude(judge.check_new(object, namespace))
     }
 
-    /// Validates an update of an object or of its status. Returns the object in the form to be
-    /// stored.
+    /// Validates an update to an object or its status. Returns the object in the form to be stored.
     pub(super) fn judge_update(&self, object: Value, old: &Value) -> Result<Value, Failure> {
         let Some(judge) = self.version.judge() else {
             self.builtin().check(&object, Some(old))?;

@@ -171,7 +171,7 @@ impl ShapeFault {
     }
 }
 
-/// Checks the types of the fields of a value.
+/// Checks the types of a value's fields.
 ///
 /// # Errors
 /// Returns the first fault.

@@ -24,9 +24,9 @@ pub const DEPLOYMENT: &str = "config/default/kustomization.yaml";
 
 /// Key of the list that most edits change.
 pub const RESOURCES: &str = "resources";
-/// Key of the list of components.
+/// Key of the component list.
 pub const COMPONENTS: &str = "components";
-/// Key of the list of transformers.
+/// Key of the transformer list.
 pub const TRANSFORMERS: &str = "transformers";
 
 /// Adds an entry to `resources` if it is missing.

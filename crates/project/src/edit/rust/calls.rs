@@ -106,7 +106,7 @@ fn without_generics(tokens: &[TokenTree]) -> Option<(&[TokenTree], Vec<TokenTree
     None
 }
 
-/// Returns the tokens of the stream and of each group in it, without attributes.
+/// Returns the tokens in the stream and in each of its groups, without attributes.
 fn levels(tokens: &TokenStream) -> Vec<Vec<TokenTree>> {
     let mut levels = Vec::new();
     let mut open = vec![tokens.clone()];

@@ -124,7 +124,8 @@ fn conversion_of(item: &ItemStruct) -> Option<bool> {
     Some(!tokens.to_string().contains("strategy = \"None\""))
 }
 
-/// Returns the tokens of each argument of an attribute; none if the attribute has a different name.
+/// Returns the tokens of each of an attribute's arguments; none if the attribute has a different
+/// name.
 fn arguments(attribute: &Attribute, name: &str) -> Vec<Vec<TokenTree>> {
     let Meta::List(list) = &attribute.meta else {
         return Vec::new();

@@ -105,7 +105,7 @@ fn is_registered(file: &syn::File, register: &ItemFn, method: &str, call: &str) 
 pub(super) struct Chain<'e> {
     /// The receiver of the first call.
     pub(super) root: &'e Expr,
-    /// The byte offset of the dot of each call.
+    /// The byte offset of each call's dot.
     dots: Vec<usize>,
     whole: Range<usize>,
 }

@@ -32,7 +32,7 @@ pub(super) struct Place<'p> {
     pub(super) blocks: &'p [Scope],
 }
 
-/// Maximum length of a chain of imports to follow.
+/// Maximum length of an import chain to follow.
 const DEEPEST: usize = 64;
 
 pub(super) struct Resolver<'m, 't> {

@@ -25,7 +25,7 @@ pub(super) struct Segment {
     pub(super) depth: usize,
 }
 
-/// A replacement of a range of bytes.
+/// A replacement for a byte range.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Edit {
     pub(super) start: usize,
