@@ -36,10 +36,19 @@ pub fn find_keyword<'a>(
 }
 
 /// Returns whether two words differ so little that one is a misspelling of the other: in a quarter of
-/// the letters, at least one. A suggestion may be further away, because a reader judges it.
+/// the letters, at least one. Another first letter makes another word, such as `read` and `head`,
+/// unless letters are transposed, missing or added. A suggestion may be further away, because a
+/// reader decides.
 pub fn is_misspelling(word: &str, other: &str) -> bool {
-    let most = (other.chars().count() / 4).max(1);
-    distance(&normal(word), &normal(other)) <= most
+    let (mut word, mut other) = (normal(word), normal(other));
+    let most = (other.len() / 4).max(1);
+    if distance(&word, &other) > most {
+        return false;
+    }
+    let is_replaced = word.len() == other.len() && word.first() != other.first();
+    word.sort_unstable();
+    other.sort_unstable();
+    !is_replaced || word == other
 }
 
 /// Returns whether two words differ by one typo: an inserted, missing or wrong letter, or two
@@ -139,6 +148,9 @@ mod tests {
             ("minLength", "min_length", true),
             ("deployment", "deployments", true),
             ("servce_nmae", "service_name", true),
+            ("sise", "size", true),
+            ("ilst", "list", true),
+            ("ist", "list", true),
             ("read", "head", false),
             ("scope", "scale", false),
             ("min", "minimum", false),
