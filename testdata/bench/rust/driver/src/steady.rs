@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use bench_operator::api::Memcached;
-use futures::{Stream, TryStreamExt};
+use futures::{Stream, StreamExt};
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{self, Event};
@@ -82,11 +82,13 @@ async fn seen<K: Resource>(
     let mut events = std::pin::pin!(events);
     let mut done = HashSet::new();
     while done.len() < expected {
-        match events.try_next().await? {
-            Some(Event::Apply(object) | Event::InitApply(object)) if wanted(&object) => {
+        match events.next().await {
+            Some(Ok(Event::Apply(object) | Event::InitApply(object))) if wanted(&object) => {
                 done.insert(object.meta().uid.clone());
             }
-            Some(_) => {}
+            Some(Ok(_)) => {}
+            // An API server that has just started cannot be watched yet. The watcher tries again.
+            Some(Err(_)) => tokio::time::sleep(Duration::from_secs(1)).await,
             None => bail!("a watch ended"),
         }
     }
