@@ -45,7 +45,10 @@ impl Scene {
             plural: plural.to_owned(),
             folder: Folder::new(),
         };
-        scene.apply(&scene.crd("v1"));
+        // All tests share the API server, so each has a kind of its own.
+        let crd = scene.crd("v1").to_string();
+        let ran = run("kubectl", &["create", "--save-config", "-f", "-"], &crd);
+        assert!(ran.status.success(), "{}", text(&ran));
         // Fails as long as the CRD has no conditions.
         let wait = [
             "wait",

@@ -18,7 +18,7 @@ fn wait_for_conversion(scene: &Scene, name: &str, succeeds: bool) {
 #[test]
 #[ignore = "needs a control plane: set KUBEBUILDER_ASSETS"]
 fn failing_conversion_keeps_the_versions_until_it_works() {
-    let scene = Scene::new("cans", 4);
+    let scene = Scene::new("kegs", 4);
     let converter = Converter::start();
     converter.fail(Faults::All);
     let mut crd = scene.crd("v2");
@@ -38,7 +38,7 @@ fn failing_conversion_keeps_the_versions_until_it_works() {
     let (code, said) = scene.migrate("--qps 0 --migrator=rbuilder");
     assert_eq!(code, Some(1), "{said}");
     for expected in [
-        "cans.g.example.com: not migrated: 1 object could not be written\n  default/a1: ",
+        "kegs.g.example.com: not migrated: 1 object could not be written\n  default/a1: ",
         REASON,
         "\n  3 written of 4 objects; storedVersions: still v1, v2\n",
     ] {
