@@ -1,7 +1,7 @@
 //! Binaries for test environments: etcd, kube-apiserver and kubectl, as published by the Kubernetes
 //! project.
 //!
-//! An [index](index) lists archives with their checksums. The
+//! An [index] lists archives with their checksums. The
 //! [store](crate::Store) on disk has a directory for each version and platform.
 //! Both use the layout of `setup-envtest`, so either program finds what the other one installed.
 //!
