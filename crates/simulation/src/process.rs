@@ -48,28 +48,22 @@ impl<'r> Processes<'r> {
             true => &[Actor::Operator, Actor::Replica],
             false => &[Actor::Operator],
         };
-        let replicas = actors.iter().map(|actor| Replica {
-            actor: *actor,
-            connection: network.connect(0, *actor),
-            task: None,
-            webhooks: None,
-            start_at: None,
-        });
         let mut processes = Self {
             setting,
             network: network.clone(),
-            replicas: replicas.collect(),
+            replicas: Vec::new(),
             started: 0,
             elects_leader: replicated,
         };
-        for number in 0..processes.replicas.len() {
-            processes.start_one(number);
+        for actor in actors {
+            let replica = processes.start_one(*actor);
+            processes.replicas.push(replica);
         }
+        processes.serve_webhooks();
         processes
     }
 
-    fn start_one(&mut self, number: usize) {
-        let actor = self.replicas[number].actor;
+    fn start_one(&mut self, actor: Actor) -> Replica {
         let connection = self.network.connect(self.started, actor);
         self.started += 1;
         context::connect(&connection);
@@ -78,12 +72,13 @@ impl<'r> Processes<'r> {
             elects_leader: self.elects_leader,
         };
         let Started { running, webhooks } = (self.setting.program)(connection.client(), &settings);
-        let replica = &mut self.replicas[number];
-        replica.connection = connection;
-        replica.webhooks = webhooks;
-        replica.start_at = None;
-        replica.task = Some(tokio::spawn(running));
-        self.serve_webhooks();
+        Replica {
+            actor,
+            connection,
+            task: Some(tokio::spawn(running)),
+            webhooks,
+            start_at: None,
+        }
     }
 
     /// Lets the server call the webhooks of a process that lives, or of none.
@@ -123,8 +118,10 @@ impl<'r> Processes<'r> {
             let replica = &self.replicas[number];
             if replica.start_at.is_some_and(|start| start <= now) {
                 let started = "the operator starts again".to_owned();
-                self.network.traffic().timeline.note(replica.actor, started);
-                self.start_one(number);
+                let actor = replica.actor;
+                self.network.traffic().timeline.note(actor, started);
+                self.replicas[number] = self.start_one(actor);
+                self.serve_webhooks();
             }
         }
     }
