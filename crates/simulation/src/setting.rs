@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use futures::FutureExt;
+use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::client::Body;
-use rbuilder_testing::fake::{ApiServer, WebhookHandler, Webhooks};
+use rbuilder_testing::fake::{ApiServer, ResponseBody, WebhookHandler, Webhooks};
 use serde_json::Value;
 
 use crate::declaration::{Declaration, changes_between};
@@ -161,6 +163,15 @@ pub(crate) fn install_webhooks(server: &ApiServer, program: &Program, configurat
     true
 }
 
+/// Returns the response to a request, which the server sends without waiting for anything.
+fn respond(
+    server: &ApiServer,
+    request: http::Request<Body>,
+    by_admin: bool,
+) -> Option<http::Response<ResponseBody>> {
+    server.call(request, by_admin).now_or_never()?.ok()
+}
+
 /// Returns whether the operator may use the lease of leader election.
 pub(crate) fn may_elect(server: &ApiServer) -> bool {
     let review = serde_json::json!({
@@ -174,12 +185,12 @@ pub(crate) fn may_elect(server: &ApiServer) -> bool {
         .header(http::header::CONTENT_TYPE, "application/json")
         .body(Body::from(review.to_string().into_bytes()));
     let request = request.expect("the path is a URI");
-    // The server answers without waiting for anything.
-    let Some(Ok(response)) = futures::FutureExt::now_or_never(server.copy().call(request, false)) else {
+    let Some(response) = respond(&server.copy(), request, false) else {
         return false;
     };
-    let body = futures::FutureExt::now_or_never(http_body_util::BodyExt::collect(response.into_body()));
-    let Some(Ok(body)) = body else { return false };
+    let Some(Ok(body)) = response.into_body().collect().now_or_never() else {
+        return false;
+    };
     let review: Value = serde_json::from_slice(&body.to_bytes()).unwrap_or_default();
     review["status"]["allowed"] == true
 }
@@ -193,8 +204,7 @@ impl Setting {
         let declaration = &self.declarations[number];
         let request = declaration.apply(&declaration.with(changes), "&dryRun=All");
         let request = request.map(|body| Body::from(body.into_bytes()));
-        // The server answers without waiting for anything.
-        let answer = futures::FutureExt::now_or_never(self.server.call(request, true));
-        !matches!(answer, Some(Ok(response)) if response.status().is_success())
+        let response = respond(&self.server, request, true);
+        !response.is_some_and(|response| response.status().is_success())
     }
 }
