@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::arguments::{Argument, Group, function_start, groups_around};
-use super::words::{correct_word, count_items};
+use super::words::{count_items, replace_word};
 use super::{Found, Replacement};
 
 /// Sets the argument `{name}` to `{value}`: the argument at the place, or in its list.
@@ -21,10 +21,10 @@ pub(super) fn set_value(found: &Found<'_>) -> Option<Replacement> {
     })
 }
 
-/// Corrects the spelling of a field in the path of the printer column at the place.
-pub(super) fn correct_column(found: &Found<'_>) -> Option<Replacement> {
+/// Replaces a field in the path of the printer column at the place.
+pub(super) fn replace_in_column(found: &Found<'_>) -> Option<Replacement> {
     let list = list_of(found, &argument_at(found)?)?;
-    correct_word(&found.at(list.find("json_path")?.value.clone()?))
+    replace_word(&found.at(list.find("json_path")?.value.clone()?))
 }
 
 /// Returns the arguments in the parentheses of an argument.

@@ -52,7 +52,7 @@ impl table::Row {
             source,
             place: diagnostic.place.range.clone(),
         };
-        let replacement = (self.edit)(&found)?;
+        let replacement = self.edit(&found)?;
         // Help that contains this character only shows part of what to write.
         let is_complete = !replacement.text.contains('…');
         (is_complete && source.get(replacement.range.clone()) != Some(&replacement.text))

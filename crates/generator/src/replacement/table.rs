@@ -1,14 +1,13 @@
 //! The messages and help texts that determine a replacement.
 
 use super::edits::{
-    add_argument, correct_column, mark_function, move_argument, remove_allowed, remove_argument,
-    remove_named, remove_value, rename_argument, replace_comment, set_beside, set_operations, set_value,
-    split_group, unquote, wrap_argument,
+    add_argument, mark_function, move_argument, remove_allowed, remove_argument, remove_named, remove_value,
+    rename_argument, replace_comment, replace_in_column, set_beside, set_operations, set_value, split_group,
+    unquote, wrap_argument,
 };
 use super::words::{
-    correct_item, correct_plural, correct_subresource, correct_word, keep_wildcard, remove_backquotes,
-    remove_empty, remove_item, remove_repeated, replace_item, replace_plural, replace_subresource,
-    replace_variable, replace_word,
+    is_misspelled, keep_wildcard, remove_backquotes, remove_empty, remove_item, remove_repeated,
+    replace_item, replace_plural, replace_subresource, replace_variable, replace_word,
 };
 use super::{Found, Replacement};
 
@@ -19,32 +18,61 @@ pub(super) struct Row {
     /// The pattern of the help. Empty for messages without help.
     pub(super) help: &'static str,
     /// The edit, which returns `None` if the source does not determine the replacement.
-    pub(super) edit: fn(&Found<'_>) -> Option<Replacement>,
+    edit: fn(&Found<'_>) -> Option<Replacement>,
+    /// Whether `{old}` must be a misspelling of `{new}`.
+    is_for_misspellings: bool,
+}
+
+impl Row {
+    /// Returns the replacement for a diagnostic that matches the row.
+    pub(super) fn edit(&self, found: &Found<'_>) -> Option<Replacement> {
+        if self.is_for_misspellings && !is_misspelled(found) {
+            return None;
+        }
+        (self.edit)(found)
+    }
 }
 
 const fn row(message: &'static str, help: &'static str, edit: fn(&Found<'_>) -> Option<Replacement>) -> Row {
-    Row { message, help, edit }
+    Row {
+        message,
+        help,
+        edit,
+        is_for_misspellings: false,
+    }
+}
+
+/// Creates a row for help that proposes similar names, of which only misspellings are corrected.
+const fn misspelling(
+    message: &'static str,
+    help: &'static str,
+    edit: fn(&Found<'_>) -> Option<Replacement>,
+) -> Row {
+    Row {
+        is_for_misspellings: true,
+        ..row(message, help, edit)
+    }
 }
 
 /// The rows. The first row that results in a replacement is used.
 pub(super) const ROWS: &[Row] = &[
     // Names in lists.
-    row("{}unknown {}`{old}`{}", "did you mean `{new}`?", correct_item),
-    row(
+    misspelling("{}unknown {}`{old}`{}", "did you mean `{new}`?", replace_item),
+    misspelling(
         "Kubernetes has no API group `{old}`",
         "did you mean `{new}`?",
-        correct_item,
+        replace_item,
     ),
     row(
         "invalid API group `{old}`",
         "write `{new}`: roles apply to all versions",
         replace_item,
     ),
-    row("{} no resource `{old}`", "did you mean `{new}`?", correct_plural),
-    row(
+    misspelling("{} no resource `{old}`", "did you mean `{new}`?", replace_plural),
+    misspelling(
         "none of these groups has a resource `{old}`",
         "did you mean `{new}`?",
-        correct_plural,
+        replace_plural,
     ),
     row(
         "{} resource `{old}`",
@@ -56,10 +84,10 @@ pub(super) const ROWS: &[Row] = &[
         "did you mean `{new}`?",
         replace_plural,
     ),
-    row(
+    misspelling(
         "`{plural}` has no subresource `{old}`",
         "did you mean `{new}`?",
-        correct_subresource,
+        replace_subresource,
     ),
     row(
         "`{plural}` has no subresource `{old}`",
@@ -101,17 +129,17 @@ pub(super) const ROWS: &[Row] = &[
     row("duplicate key `{old}`", "", remove_repeated),
     row("duplicate `{old}` in `{}`", "", remove_repeated),
     // Other names.
-    row(
+    misspelling(
         "printer column `{}` will be empty: unknown field `{old}`",
         "did you mean `{new}`?",
-        correct_column,
+        replace_in_column,
     ),
-    row("{}unknown {}`{old}`{}", "did you mean `{new}`?", correct_word),
-    row("cannot find type `{old}`", "did you mean `{new}`?", correct_word),
-    row(
+    misspelling("{}unknown {}`{old}`{}", "did you mean `{new}`?", replace_word),
+    misspelling("cannot find type `{old}`", "did you mean `{new}`?", replace_word),
+    misspelling(
         "list map key `{old}` is not a field of the items",
         "did you mean `{new}`?",
-        correct_word,
+        replace_word,
     ),
     row(
         "unknown key `{old}` of a kind",

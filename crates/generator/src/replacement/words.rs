@@ -7,29 +7,9 @@ use rbuilder_reader::token::{Kind, LiteralKind, lex};
 
 use super::{Found, Replacement};
 
-/// Corrects a word's spelling at its only occurrence.
-pub(super) fn correct_word(found: &Found<'_>) -> Option<Replacement> {
-    is_misspelled(found).then(|| replace_word(found))?
-}
-
-/// Corrects the spelling of an item.
-pub(super) fn correct_item(found: &Found<'_>) -> Option<Replacement> {
-    is_misspelled(found).then(|| replace_item(found))?
-}
-
-/// Corrects the spelling of a plural in items.
-pub(super) fn correct_plural(found: &Found<'_>) -> Option<Replacement> {
-    is_misspelled(found).then(|| replace_plural(found))?
-}
-
-/// Corrects the spelling of a subresource in items.
-pub(super) fn correct_subresource(found: &Found<'_>) -> Option<Replacement> {
-    is_misspelled(found).then(|| replace_subresource(found))?
-}
-
 /// Returns whether `{old}` is a misspelling of `{new}`. Help may propose names that are less
 /// similar.
-fn is_misspelled(found: &Found<'_>) -> bool {
+pub(super) fn is_misspelled(found: &Found<'_>) -> bool {
     let words = found.get("old").zip(found.get("new"));
     words.is_some_and(|(old, new)| is_misspelling(old, new))
 }
