@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use http::Request;
 use http::header::CONTENT_TYPE;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::PostParams;
-use kube::{Api, Client, ResourceExt};
+use kube::Client;
 use rbuilder_testing::envtest::Environment;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -58,8 +56,15 @@ async fn replay_on(
     mask: &Mask,
 ) -> Result<Vec<String>, String> {
     let client = environment.client();
-    for crd in setting.server.crds() {
-        install(&client, &crd).await?;
+    let crds = setting.server.crds();
+    let installed = environment.install_crd_values(crds.iter().map(|crd| as_written(crd)));
+    installed.await.map_err(|error| error.to_string())?;
+    for declaration in &setting.declarations {
+        let namespace = &declaration.name.namespace;
+        if !matches!(namespace.as_str(), "" | "default") {
+            let created = environment.create_namespace(namespace);
+            created.await.map_err(|error| error.to_string())?;
+        }
     }
     let operator = match &setting.roles {
         None => client.clone(),
@@ -75,7 +80,6 @@ async fn replay_on(
         made: &outcome.made,
         mask,
     };
-    replay.create_namespaces().await?;
     let settings = ProcessSettings {
         namespace: setting.namespace.clone(),
         elects_leader: false,
@@ -100,31 +104,12 @@ async fn replay_on(
     Ok(found)
 }
 
-/// Installs a CRD, and waits until its kind is served.
-async fn install(client: &Client, crd: &Value) -> Result<(), String> {
-    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let spec = json!({
+/// Returns a CRD of the simulated server without what the server has set.
+fn as_written(crd: &Value) -> Value {
+    json!({
         "apiVersion": crd["apiVersion"], "kind": crd["kind"], "spec": crd["spec"],
         "metadata": { "name": crd["metadata"]["name"] },
-    });
-    let crd: CustomResourceDefinition =
-        serde_json::from_value(spec).map_err(|error| format!("cannot read a CRD: {error}"))?;
-    let name = crd.name_any();
-    let created = crds.create(&PostParams::default(), &crd).await;
-    created.map_err(|error| format!("cannot install the CRD {name}: {error}"))?;
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let found = crds.get(&name).await;
-        let conditions = found.ok().and_then(|crd| crd.status?.conditions);
-        let mut conditions = conditions.into_iter().flatten();
-        if conditions.any(|condition| condition.type_ == "Established" && condition.status == "True") {
-            return Ok(());
-        }
-        if Instant::now() > deadline {
-            return Err(format!("kube-apiserver does not serve the CRD {name}"));
-        }
-        sleep(POLL_INTERVAL).await;
-    }
+    })
 }
 
 struct Replay<'r> {
@@ -136,24 +121,6 @@ struct Replay<'r> {
 }
 
 impl Replay<'_> {
-    /// Creates the namespaces of the declared objects.
-    async fn create_namespaces(&self) -> Result<(), String> {
-        for declaration in &self.setting.declarations {
-            let namespace = &declaration.name.namespace;
-            if matches!(namespace.as_str(), "" | "default") {
-                continue;
-            }
-            let body = json!({ "metadata": { "name": namespace } }).to_string();
-            let request = Request::post("/api/v1/namespaces").body(body);
-            match self.send(request.expect("the path is a URI")).await {
-                Err(kube::Error::Api(status)) if status.is_already_exists() => {}
-                Err(error) => return Err(format!("cannot create the namespace {namespace}: {error}")),
-                Ok(_) => {}
-            }
-        }
-        Ok(())
-    }
-
     /// Takes a step and returns what differs from the state of the simulation.
     async fn take(&self, step: &Step, state: &Snapshot) -> Result<Vec<String>, String> {
         let declarations = &self.setting.declarations;

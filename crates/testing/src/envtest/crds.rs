@@ -20,7 +20,24 @@ const SERVED_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Applies the CRDs in a file or folder and waits until the API server serves them.
 pub(super) async fn install_crds(client: &Client, path: &Path, installed: &Installed) -> Result<(), Error> {
-    let definitions = read(path)?;
+    install(client, read(path)?, installed).await
+}
+
+/// Applies CRDs that no file contains, and waits until the API server serves them.
+pub(super) async fn install_values(
+    client: &Client,
+    crds: impl IntoIterator<Item = Value>,
+    installed: &Installed,
+) -> Result<(), Error> {
+    let definitions = crds.into_iter().map(|value| Definition {
+        name: text(&value["metadata"]["name"]).to_owned(),
+        value,
+        file: None,
+    });
+    install(client, definitions.collect(), installed).await
+}
+
+async fn install(client: &Client, definitions: Vec<Definition>, installed: &Installed) -> Result<(), Error> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     for definition in &definitions {
         installed
@@ -36,13 +53,13 @@ pub(super) async fn install_crds(client: &Client, path: &Path, installed: &Insta
     Ok(())
 }
 
-/// A CRD as written in its file. Parsing it into the typed struct would lose fields that the API
+/// A CRD as written. Parsing it into the typed struct would lose fields that the API
 /// server should validate.
 #[derive(Debug)]
 struct Definition {
     name: String,
     value: Value,
-    file: PathBuf,
+    file: Option<PathBuf>,
 }
 
 fn read(path: &Path) -> Result<Vec<Definition>, Error> {
@@ -63,7 +80,7 @@ fn definition(file: &Path, value: Value) -> Result<Definition, Error> {
     match value["metadata"]["name"].as_str() {
         Some(name) => Ok(Definition {
             name: name.to_owned(),
-            file: file.to_owned(),
+            file: Some(file.to_owned()),
             value,
         }),
         None => Err(Error::file(
@@ -80,11 +97,9 @@ static WRITING: Mutex<()> = Mutex::const_new(());
 
 async fn apply(api: &Api<CustomResourceDefinition>, definition: &Definition) -> Result<(), Error> {
     let action = || {
-        format!(
-            "cannot install {} from {}",
-            definition.name,
-            definition.file.display()
-        )
+        let file = definition.file.as_ref();
+        let from = file.map_or(String::new(), |file| format!(" from {}", file.display()));
+        format!("cannot install {}{from}", definition.name)
     };
     let written = async {
         let _writing = WRITING.lock().await;

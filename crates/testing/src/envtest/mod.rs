@@ -70,6 +70,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client, Config, config::Kubeconfig};
+use serde_json::Value;
 use tokio::sync::OnceCell;
 
 pub use crate::{Outcome, eventually};
@@ -336,6 +337,16 @@ impl Environment {
     /// YAML, if the API server rejects a CRD, or if a CRD is not served within 30 seconds.
     pub async fn install_crds(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         crds::install_crds(&self.client(), path.as_ref(), &self.installed).await
+    }
+
+    /// Installs CRDs like [`install_crds`](Self::install_crds). Used by simulations, whose server
+    /// has them.
+    ///
+    /// # Errors
+    /// Returns an error if the API server rejects a CRD, or does not serve it within 30 seconds.
+    #[doc(hidden)]
+    pub async fn install_crd_values(&self, crds: impl IntoIterator<Item = Value>) -> Result<(), Error> {
+        crds::install_values(&self.client(), crds, &self.installed).await
     }
 
     /// Creates a namespace with a generated name, `<prefix>-<suffix>`, and returns its name.

@@ -86,7 +86,12 @@ impl Environment {
         self.wait_until_granted(grant, user).await
     }
 
-    async fn create_namespace(&self, name: &str) -> Result<(), Error> {
+    /// Creates a namespace, unless it exists. Also used by simulations.
+    ///
+    /// # Errors
+    /// Returns an error if the API server rejects the name.
+    #[doc(hidden)]
+    pub async fn create_namespace(&self, name: &str) -> Result<(), Error> {
         let namespaces: Api<Namespace> = Api::all(self.client());
         let mut namespace = Namespace::default();
         namespace.metadata.name = Some(name.to_owned());
