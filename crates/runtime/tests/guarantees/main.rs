@@ -25,7 +25,7 @@
 //! | 8 | a manager can be started only once | `src/manager/start.rs: compile_fail,E0382` |
 //! | 9 | the lease is released only after the work it protects has finished | `tests/process.rs: first_signal_lets_reconciles_finish` |
 //! | 9 | there is no grace period after the lease is lost | `tests/process.rs: leader_that_loses_its_lease_exits_with_an_error`, `src/leader_election/tests.rs: leader_without_responses_gives_up_before_its_lease_expires` |
-//! | 9 | nothing is reconciled and no write is sent without the lease | `src/leader_election/fenced_client.rs: writes_are_sent_only_while_the_lease_is_held`, `src/controller/worker.rs: worker_without_the_lease_returns_its_key_and_takes_no_more`, `tests/process/fencing.rs: leader_suspended_beyond_its_lease_writes_nothing_after_resuming`, `tests/process/fencing.rs: unstoppable_reconcile_writes_nothing_after_a_partition` |
+//! | 9 | nothing is reconciled and no write is sent without the lease | `src/leader_election/fenced_client.rs: writes_are_sent_only_while_the_lease_is_held`, `src/controller/worker/tests.rs: worker_without_the_lease_returns_its_key_and_takes_no_more`, `tests/process/fencing.rs: leader_suspended_beyond_its_lease_writes_nothing_after_resuming`, `tests/process/fencing.rs: unstoppable_reconcile_writes_nothing_after_a_partition` |
 //! | 9 | a process that has lost its lease ends, whatever blocks it | `tests/process/fencing.rs: process_that_cannot_stop_exits_a_second_after_losing_its_lease` |
 //! | 9 | reconciles do not delay renewals | `tests/process/fencing.rs: blocked_thread_does_not_lose_the_lease` |
 //! | 9 | the wall clock decides nothing | `src/leader_election/tests.rs: wall_clock_jumps_do_not_matter` |

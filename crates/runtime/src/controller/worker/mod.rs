@@ -1,7 +1,8 @@
 //! The worker loop: takes keys from the queue, reconciles each, and requeues it according to the outcome.
 
+mod finalizers;
+
 use std::collections::hash_map::RandomState;
-use std::fmt::Debug;
 use std::hash::BuildHasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,18 +10,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
-use kube::ResourceExt;
-use kube::api::{Patch, PatchParams};
-use serde::Serialize;
-use serde_json::json;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::handlers::{Finalizer, Handlers};
+use super::handlers::Handlers;
 use super::unselected::Departures;
 use crate::action::Action;
-use crate::cache::{Cache, UndecodableEntry, dynamic_to_json};
-use crate::ctx::{Ctx, to_test_conflict};
+use crate::cache::{Cache, UndecodableEntry};
+use crate::ctx::Ctx;
 use crate::error::Error;
 use crate::hash::HashMap;
 use crate::leader_election::Fence;
@@ -328,97 +325,6 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(action)
     }
 
-    /// Adds the missing finalizers to the object and returns it, or `None` if it is gone.
-    async fn add_missing_finalizers(&self, object: Arc<K>) -> Result<Option<Arc<K>>, Error> {
-        let finalizers = self.handlers.finalizers.iter();
-        let names = finalizers.map(|finalizer| &finalizer.name);
-        let missing: Vec<&String> = names.filter(|name| !object.finalizers().contains(name)).collect();
-        if missing.is_empty() {
-            return Ok(Some(object));
-        }
-        match self.add_finalizers(&object, missing).await {
-            Ok(object) => Ok(Some(Arc::new(object))),
-            // A deletion event follows.
-            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Runs the cleanups of an object that is being deleted, in the order in which their finalizers
-    /// were added to the controller, until one asks to be called again. Once all are done, only
-    /// other controllers' finalizers hold the object.
-    ///
-    /// Each cleanup receives the object returned by the removal of the previous finalizer, so that
-    /// it can update the object.
-    pub(super) async fn clean_up(&self, mut object: Arc<K>) -> Result<Action, Error> {
-        for Finalizer { name, cleanup } in &self.handlers.finalizers {
-            let Some(index) = object.finalizers().iter().position(|present| present == name) else {
-                continue;
-            };
-            let action = cleanup(Arc::clone(&object), self.ctx.clone()).await?;
-            if action.requeue_after().is_some() {
-                return Ok(action);
-            }
-            match self.remove_finalizer(&object, index, name).await? {
-                Some(left) => object = Arc::new(left),
-                None => break,
-            }
-        }
-        Ok(Action::await_change())
-    }
-
-    /// Adds finalizers to the object.
-    ///
-    /// A merge patch replaces the whole list. Because it includes the resource version, it fails
-    /// with a conflict rather than dropping a finalizer that another controller has just added.
-    async fn add_finalizers(&self, object: &K, added: Vec<&String>) -> Result<K, kube::Error> {
-        let finalizers: Vec<&String> = object.finalizers().iter().chain(added).collect();
-        let patch = json!({
-            "metadata": { "resourceVersion": object.resource_version(), "finalizers": finalizers }
-        });
-        self.patch(object, &Patch::Merge(patch)).await
-    }
-
-    /// Removes the finalizer from the object, and returns the updated object, or `None` if it is
-    /// gone.
-    ///
-    /// The JSON patch first tests that it is still the same object, because an object recreated
-    /// under its name needs its own cleanup. It also tests that the entry at `index` still has this
-    /// name: if the list has changed in the meantime, another controller's finalizer must not be
-    /// removed. A failed test is reported as a conflict. Testing the resource version instead would
-    /// not work, because the cleanup may have updated the object, for example its status.
-    pub(super) async fn remove_finalizer(
-        &self,
-        object: &K,
-        index: usize,
-        name: &str,
-    ) -> Result<Option<K>, Error> {
-        let path = format!("/metadata/finalizers/{index}");
-        let patch = serde_json::from_value(json!([
-            { "op": "test", "path": "/metadata/uid", "value": object.uid() },
-            { "op": "test", "path": path, "value": name },
-            { "op": "remove", "path": path },
-        ]))?;
-        match self.patch(object, &Patch::Json::<()>(patch)).await {
-            Ok(left) => Ok(Some(left)),
-            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
-            Err(error) => Err(to_test_conflict(error).into()),
-        }
-    }
-
-    /// Patches the object and shows the result to readers of the caches.
-    async fn patch<P: Serialize + Debug>(&self, object: &K, patch: &Patch<P>) -> Result<K, kube::Error> {
-        let kind = self.cache.kind();
-        let api = kind.api(self.ctx.client(), object.meta().namespace.as_deref());
-        let params = PatchParams {
-            field_manager: Some(self.ctx.controller().to_owned()),
-            ..PatchParams::default()
-        };
-        let (name, ctx) = (object.name_any(), &self.ctx);
-        ctx.send_write(kind, dynamic_to_json, api.patch(&name, &params, patch))
-            .await
-    }
-
     /// Requeues the key according to the outcome. Formatting an error calls user code, so a panic
     /// in it is handled like a panic in the reconcile: otherwise the key would stay in progress
     /// forever and the worker would exit.
@@ -509,209 +415,4 @@ fn new_reconcile_id() -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::AtomicUsize;
-
-    use k8s_openapi::api::core::v1::ConfigMap;
-    use kube::Client;
-    use kube::core::Status;
-    use kube::core::response::{StatusCause, StatusDetails};
-
-    use super::*;
-    use crate::cache::Selection;
-    use crate::controller::box_reconcile;
-    use crate::logging::LogBuffer;
-    use crate::metrics::Metrics;
-    use crate::object::Kind;
-    use crate::queue::{LOW, NORMAL};
-    use crate::shards::RangeSet;
-
-    /// Creates a worker that counts its reconciles.
-    fn new_worker(fence: Option<Fence>) -> Arc<Worker<ConfigMap, AtomicUsize>> {
-        let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
-        let client = Client::try_from(nowhere).unwrap();
-        let ctx = Ctx::new(client, "test", AtomicUsize::new(0)).caching([new_map()]);
-        let metrics = Metrics::new();
-        let reconcile = |_, ctx: Ctx<AtomicUsize>| async move {
-            ctx.fetch_add(1, Ordering::Relaxed);
-            Ok::<_, Error>(Action::await_change())
-        };
-        Arc::new(Worker {
-            cache: ctx.caches().of(&Kind::of_type(), &Selection::all()),
-            queue: Arc::new(Workqueue::new(metrics.queue("test"))),
-            deleted: Arc::default(),
-            shards: None,
-            shard_by: ShardBy::default(),
-            departures: Arc::new(Departures::new(None, Vec::new())),
-            conflicts: Mutex::default(),
-            fence,
-            timeout: None,
-            recover_panics: true,
-            handlers: Handlers {
-                reconcile: box_reconcile(reconcile),
-                reconciles_terminating: false,
-                finalizers: Vec::new(),
-                on_deleted: None,
-                on_undecodable: None,
-            },
-            metrics: metrics.controller("test", 1),
-            ctx,
-        })
-    }
-
-    fn new_map() -> ConfigMap {
-        let mut map = ConfigMap::default();
-        map.metadata.name = Some("any".to_owned());
-        map
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn worker_without_the_lease_returns_its_key_and_takes_no_more() {
-        let fence = Fence::new("operator");
-        let worker = new_worker(Some(fence));
-        worker.queue.add(Key::of(&new_map()), NORMAL);
-        let working = tokio::spawn(Arc::clone(&worker).work());
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        assert_eq!(worker.ctx.load(Ordering::Relaxed), 0);
-        assert_eq!(worker.queue.depth(), 1);
-        assert!(
-            !working.is_finished(),
-            "an end would be a failure of the controller"
-        );
-        worker.queue.close();
-        working.await.unwrap().unwrap();
-        assert_eq!(worker.ctx.load(Ordering::Relaxed), 0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn worker_on_every_replica_needs_no_lease() {
-        let worker = new_worker(None);
-        worker.queue.add(Key::of(&new_map()), NORMAL);
-        let working = tokio::spawn(Arc::clone(&worker).work());
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        assert_eq!(worker.ctx.load(Ordering::Relaxed), 1);
-        worker.queue.close();
-        working.await.unwrap().unwrap();
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn every_retry_keeps_the_priority_of_its_key() {
-        for outcome in [
-            Outcome::Failed(Error::new("no")),
-            new_conflict(),
-            Outcome::Panicked("no".to_owned()),
-            Outcome::TimedOut(Duration::ZERO),
-            Outcome::Done(Action::requeue(Duration::from_millis(1))),
-        ] {
-            let (worker, key) = (new_worker(None), Key::of(&new_map()));
-            worker.queue.add(key.clone(), LOW);
-            worker.queue.next().await.unwrap();
-            let described = format!("{outcome:?}");
-            worker.requeue(&key, outcome);
-            worker.queue.done(&key);
-            worker.queue.next().await.unwrap();
-            assert_eq!(worker.queue.taken_priority(&key), LOW, "{described}");
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn key_of_a_draining_range_waits_with_its_priority() {
-        let shards = Shards::new();
-        shards.set_serving(RangeSet::empty(1));
-        shards.set_owned(RangeSet::of(1, |_| true));
-        let mut worker = Arc::into_inner(new_worker(None)).expect("nobody else has it");
-        worker.shards = Some(shards.clone());
-        let key = Key::of(&new_map());
-        worker.deleted.lock().unwrap().insert(key.clone(), 0);
-        worker.queue.add(key.clone(), LOW);
-        worker.queue.next().await.unwrap();
-        assert!(worker.enter_shard(&key).is_err());
-        worker.queue.next().await.unwrap();
-        assert_eq!(worker.queue.taken_priority(&key), LOW);
-        shards.set_serving(RangeSet::of(1, |_| true));
-        assert!(worker.enter_shard(&key).is_ok_and(|guard| guard.is_some()));
-    }
-
-    fn new_conflict() -> Outcome {
-        let status = Status::failure("the object has been modified", "Conflict").with_code(409);
-        Outcome::Failed(kube::Error::Api(status.boxed()).into())
-    }
-
-    fn new_field_manager_conflict() -> Outcome {
-        let details: StatusDetails = serde_json::from_value(json!({ "causes": [] })).unwrap();
-        let cause = StatusCause {
-            reason: "FieldManagerConflict".to_owned(),
-            message: "conflict with \"kubectl\" using v1".to_owned(),
-            field: ".data.text".to_owned(),
-        };
-        let details = StatusDetails {
-            causes: vec![cause],
-            ..details
-        };
-        let status = Status::failure("Apply failed with 1 conflict", "Conflict").with_code(409);
-        Outcome::Failed(kube::Error::Api(status.with_details(details).boxed()).into())
-    }
-
-    /// Returns the log levels of these outcomes of one object, and the whole log.
-    fn log_levels(outcomes: impl IntoIterator<Item = Outcome>) -> (Vec<String>, String) {
-        let log = LogBuffer::default();
-        let subscriber = tracing_subscriber::fmt()
-            .with_max_level(tracing::Level::DEBUG)
-            .with_ansi(false)
-            .without_time()
-            .with_writer(log.writers())
-            .finish();
-        let worker = new_worker(None);
-        tracing::subscriber::with_default(subscriber, || {
-            for outcome in outcomes {
-                worker.requeue(&Key::of(&new_map()), outcome);
-            }
-        });
-        let text = log.text();
-        let levels = text.lines().filter_map(|line| line.split_whitespace().next());
-        (levels.map(str::to_owned).collect(), text)
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn fifth_conflict_in_a_row_is_an_error() {
-        let (levels, log) = log_levels((0..6).map(|_| new_conflict()));
-        assert_eq!(
-            levels,
-            ["DEBUG", "DEBUG", "DEBUG", "DEBUG", "ERROR", "ERROR"],
-            "{log}"
-        );
-        let last = log.lines().last().unwrap();
-        assert!(
-            last.contains("reconcile failed, the object keeps being modified"),
-            "{last}"
-        );
-        assert!(last.contains("conflicts=6"), "{last}");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn other_outcomes_reset_the_count_of_conflicts() {
-        let between = [
-            Outcome::Done(Action::await_change()),
-            Outcome::Failed(Error::terminal("never")),
-        ];
-        for other in between {
-            let four = || (0..4).map(|_| new_conflict());
-            let (levels, log) = log_levels(four().chain([other]).chain(four()));
-            assert_eq!(
-                levels.iter().filter(|level| *level == "DEBUG").count(),
-                8,
-                "{log}"
-            );
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn field_manager_conflict_is_an_error_at_once() {
-        let (levels, log) = log_levels([new_field_manager_conflict()]);
-        assert_eq!(levels, ["ERROR"], "{log}");
-        assert!(
-            log.contains("reconcile failed, another field manager owns a field"),
-            "{log}"
-        );
-    }
-}
+mod tests;
