@@ -110,11 +110,12 @@ fn find_fixes(plan: &Plan, tree: &Tree, request: &Request, tried: &Mistakes) -> 
             continue;
         };
         // Files of other packages are not in the tree.
-        let is_own = plan
-            .read(tree, path)
-            .is_ok_and(|own| own.as_deref() == Some(&*source));
+        let is_own = || {
+            let own = plan.read(tree, path);
+            own.is_ok_and(|own| own.as_deref() == Some(&*source))
+        };
         let replacement = find_replacement(diagnostic, &source);
-        if let Some(replacement) = replacement.filter(|_| is_own && !is_stuck) {
+        if let Some(replacement) = replacement.filter(|_| !is_stuck && is_own()) {
             let stage = stage_of(diagnostic, &replacement);
             let (fixes, fixed) = stages.entry(stage).or_default();
             fixes.entry(path.clone()).or_default().push(replacement);

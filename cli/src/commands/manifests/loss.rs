@@ -303,3 +303,12 @@ fn loss_error(standing: &Standing, loss: &Lost) -> Diagnostic {
         "{help}; to remove it anyway, run `rbuilder manifests --prune`"
     ))
 }
+
+/// Adds errors about losses. Drops less specific warnings about the same files.
+pub(super) fn add_losses(diagnostics: &mut Vec<Diagnostic>, losses: Vec<Diagnostic>) {
+    diagnostics.retain(|said| {
+        let is_same_file = |loss: &Diagnostic| loss.place.path == said.place.path && !said.is_error();
+        !losses.iter().any(is_same_file)
+    });
+    diagnostics.extend(losses);
+}

@@ -51,6 +51,14 @@ pub(super) fn find_refused(plan: &Plan, tree: &Tree, layout: &Layout) -> Vec<Dia
 /// Returns an error if the settings, a directory or a CRD cannot be read.
 pub(in crate::commands) fn find_refused_before(plan: &Plan, tree: &Tree) -> Result<Vec<Diagnostic>> {
     let layout = Request::default().with_settings(tree)?.layout;
+    find_refused_in(&layout, plan, tree)
+}
+
+/// Same as [`find_refused_before`], with a known layout.
+///
+/// # Errors
+/// Returns an error if a directory or a CRD cannot be read.
+pub(super) fn find_refused_in(layout: &Layout, plan: &Plan, tree: &Tree) -> Result<Vec<Diagnostic>> {
     let (mut crds, mut groups) = (Definitions::default(), BTreeSet::new());
     for path in layout.list_crds(tree)? {
         let text = plan.read(tree, &path)?.unwrap_or_default();

@@ -1,0 +1,175 @@
+//! Renders what the generator finds: as text, as JSON, and as the error of a command.
+
+use anyhow::{Result, anyhow};
+use rbuilder_generator::{CsvMarkers, Diagnostic, Findings};
+use serde_json::Value;
+
+use super::held_back::{HeldBack, count_asked, count_readable};
+use super::request::Request;
+use crate::commands::Outcome;
+use crate::flags::MessageFormat;
+use crate::plan::Plan;
+use crate::report;
+use crate::shell::Shell;
+use crate::tree::TreeSources;
+
+/// Diagnostics of the generator, rendered.
+#[derive(Default)]
+pub(in crate::commands) struct RenderedDiagnostics {
+    pub(super) text: String,
+    pub(super) data: Vec<Value>,
+    /// The error to print at the end if only a part of the manifests was generated.
+    pub(super) failure: Option<anyhow::Error>,
+    /// The markers for a ClusterServiceVersion, if requested.
+    csv: Vec<CsvMarkers>,
+}
+
+impl RenderedDiagnostics {
+    /// Returns the markers for a ClusterServiceVersion.
+    pub(in crate::commands) fn csv_markers(&self) -> &[CsvMarkers] {
+        &self.csv
+    }
+
+    /// Returns the warnings, as JSON.
+    pub(in crate::commands) fn warnings(&self) -> Vec<&Value> {
+        let diagnostics = self.data.iter();
+        diagnostics.filter(|said| said["severity"] == "warning").collect()
+    }
+
+    /// Returns the first error, as JSON.
+    pub(in crate::commands) fn first_error(&self) -> Option<&Value> {
+        self.data.iter().find(|said| said["severity"] == "error")
+    }
+
+    /// Returns the error about manifests that were not generated.
+    pub(in crate::commands) fn failure(&self) -> Option<&anyhow::Error> {
+        self.failure.as_ref()
+    }
+
+    pub(super) fn exit_code(&self) -> u8 {
+        u8::from(self.failure.is_some())
+    }
+
+    /// Prints the diagnostics, the result of the command, and then the final error if there is one.
+    /// Returns the exit code.
+    pub(in crate::commands) fn print_around(&self, result: &str, shell: &mut Shell) -> u8 {
+        shell.message(&self.text);
+        shell.out(result);
+        if let Some(failure) = &self.failure {
+            shell.error(failure);
+        }
+        self.exit_code()
+    }
+
+    pub(in crate::commands) fn into_outcome(self, plan: Plan) -> Outcome {
+        Outcome {
+            plan,
+            exit_code: self.exit_code(),
+            failure: self.failure,
+            warnings: self.text,
+            diagnostics: self.data,
+            ..Outcome::default()
+        }
+    }
+}
+
+/// The maximum number of diagnostics to print. The rest is only counted. More than this stem from a
+/// single mistake or from generated source.
+const MAX_PRINTED: usize = 2000;
+
+/// Renders the diagnostics of a run.
+///
+/// # Errors
+/// Returns an error if one of the diagnostics is an error, unless the request accepts partial
+/// manifests.
+pub(super) fn render_findings(
+    found: &Findings,
+    sources: &TreeSources,
+    request: &Request,
+) -> Result<RenderedDiagnostics> {
+    let has_errors = has_errors(&found.diagnostics);
+    if has_errors && !request.options.keep_going {
+        return Err(source_errors(found, sources, request));
+    }
+    let (text, data) = render_diagnostics(&found.diagnostics, sources, request);
+    let failure = has_errors.then(|| anyhow!(HeldBack::new(found, sources, request.writes)));
+    Ok(RenderedDiagnostics {
+        text,
+        data,
+        failure,
+        csv: found.csv.clone(),
+    })
+}
+
+/// Returns the error for source that has errors.
+pub(super) fn source_errors(found: &Findings, sources: &TreeSources, request: &Request) -> anyhow::Error {
+    let (snippets, diagnostics) = render_diagnostics(&found.diagnostics, sources, request);
+    let readable = count_readable(&found.kinds);
+    let advice = match request.advice {
+        "" if readable > 0 && !request.options.keep_going => format!(
+            "pass `--keep-going` to generate the manifests of the kinds without errors ({readable} of {})",
+            count_asked(&found.kinds)
+        ),
+        advice => advice.to_owned(),
+    };
+    anyhow!(SourceErrors {
+        errors: found.diagnostics.iter().filter(|found| found.is_error()).count(),
+        advice,
+        snippets,
+        diagnostics,
+    })
+}
+
+/// Renders diagnostics as text and as JSON.
+fn render_diagnostics(
+    diagnostics: &[Diagnostic],
+    sources: &TreeSources,
+    request: &Request,
+) -> (String, Vec<Value>) {
+    let told = &diagnostics[..diagnostics.len().min(MAX_PRINTED)];
+    let text = told
+        .iter()
+        .map(|diagnostic| match request.messages {
+            MessageFormat::Human => {
+                format!("{}\n", report::render_snippet(diagnostic, sources, request.color))
+            }
+            MessageFormat::Json => report::to_json_line(diagnostic, sources),
+        })
+        .collect();
+    let data = told
+        .iter()
+        .map(|diagnostic| report::to_json(diagnostic, sources))
+        .collect();
+    (text, data)
+}
+
+pub(super) fn has_errors(diagnostics: &[Diagnostic]) -> bool {
+    diagnostics.iter().any(Diagnostic::is_error)
+}
+
+/// The error of a command whose source has errors.
+#[derive(Debug)]
+pub(crate) struct SourceErrors {
+    errors: usize,
+    advice: String,
+    /// The rendered errors with their locations.
+    pub(crate) snippets: String,
+    /// The same errors as JSON values.
+    pub(crate) diagnostics: Vec<Value>,
+}
+
+impl std::error::Error for SourceErrors {}
+
+impl std::fmt::Display for SourceErrors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.errors {
+            1 => write!(f, "found 1 error")?,
+            errors => write!(f, "found {errors} errors")?,
+        }
+        write!(f, " in the source; no files were written")?;
+        if self.advice.is_empty() {
+            return Ok(());
+        }
+        write!(f, ": {}", self.advice)
+    }
+}
