@@ -1,4 +1,4 @@
-//! Requests and answers as the simulation changes them.
+//! Helpers that rewrite requests and responses on their way through the simulated network.
 
 use std::time::Duration;
 
@@ -8,11 +8,14 @@ use kube::client::Body;
 use rbuilder_testing::fake::{ApiServer, ResponseBody};
 use serde_json::Value;
 
-/// After which time the simulated server ends a watch. A day, although servers do so after minutes:
-/// months pass in some histories, and others end watches on purpose.
+/// Timeout of watches on the simulated server.
+///
+/// Real servers close watches after a few minutes. Some histories simulate several months though,
+/// and would mostly consist of restarted watches, so we use a day. Histories that test a closed
+/// watch do so explicitly.
 pub const LONGEST_WATCH: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Lets a watch last for [`LONGEST_WATCH`].
+/// Replaces the timeout of a watch request with [`LONGEST_WATCH`].
 pub(crate) fn without_timeout(mut http: http::Request<Body>) -> http::Request<Body> {
     let uri = http.uri();
     let query = uri.query().unwrap_or_default().split('&');
@@ -25,7 +28,7 @@ pub(crate) fn without_timeout(mut http: http::Request<Body>) -> http::Request<Bo
     http
 }
 
-/// Returns the answer of a server that fails or refuses.
+/// Returns an error response with the given status code.
 pub(crate) fn refusal(code: u16) -> Response<ResponseBody> {
     let message = match code {
         403 => "the simulation took this permission",
@@ -39,7 +42,8 @@ pub(crate) fn refusal(code: u16) -> Response<ResponseBody> {
     response
 }
 
-/// Reads the message of an answer to an invalid request.
+/// If the server found the request invalid, returns the `message` of the `Status` in its response.
+/// Other responses are passed through without buffering the body.
 pub(crate) async fn message_of_invalid(
     response: Response<ResponseBody>,
 ) -> (Response<ResponseBody>, Option<String>) {

@@ -1,12 +1,14 @@
-//! Compares an object of a real API server with one of the simulation.
+//! Comparison of an object on a real API server with the same object in the simulation.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::world::Mask;
 
-/// Returns how an object differs from the one in a state of the simulation. Only fields of the latter are
-/// compared: a real server sets defaults that the simulated one does not know.
+/// Lists the differences between the object found on a real server and the one we expect.
+///
+/// Only fields of `expected` are compared. A real server sets defaults which the simulated one
+/// doesn't know about, so additional fields in `found` are fine.
 pub(crate) fn differences(name: &str, expected: &Value, found: &Value, mask: &Mask) -> Vec<String> {
     let mut all = Vec::new();
     compare(name, "", expected, found, mask, &mut all);
@@ -35,10 +37,11 @@ fn compare(name: &str, path: &str, expected: &Value, found: &Value, mask: &Mask,
     }
 }
 
-/// Returns whether values are the same, or stand for the same: states contain no times and identifiers.
+/// Returns whether two values are equal. Snapshots contain placeholders (`<time>`, `<uid>` and
+/// `<current>`), which match any value of the respective type.
 fn is_same(expected: &Value, found: &Value) -> bool {
     match (expected, found) {
-        // Empty fields may be absent.
+        // An empty object may be omitted.
         (Value::Object(fields), Value::Null) => fields.is_empty(),
         (Value::Array(items), Value::Null) => items.is_empty(),
         (Value::String(text), Value::String(found)) if text == "<time>" => found.parse::<Timestamp>().is_ok(),

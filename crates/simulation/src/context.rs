@@ -1,4 +1,4 @@
-//! The clock and the random numbers of the simulation that runs on this thread.
+//! Thread-local clock and random number generator of the running simulation.
 
 use std::cell::RefCell;
 use std::sync::Once;
@@ -13,17 +13,17 @@ thread_local! {
     static CURRENT: RefCell<Option<Context>> = const { RefCell::new(None) };
 }
 
-/// What a simulation gives to the code that runs in it.
+/// State that is available to code running inside a simulation.
 struct Context {
     wall: Timestamp,
     start: Instant,
     random: Random,
     panics: Vec<String>,
-    /// The connection of the running process.
+    /// Connection of the process that is currently being polled.
     connection: Option<Connection>,
 }
 
-/// Ends the context when it is dropped.
+/// Guard that leaves the simulation context on drop.
 #[derive(Debug)]
 pub(crate) struct Entered(());
 
@@ -33,7 +33,8 @@ impl Drop for Entered {
     }
 }
 
-/// Starts the context of a run on this thread, inside of its runtime.
+/// Enters a simulation context on this thread. Must be called from within the runtime of the run,
+/// because the simulated clock is derived from tokio's (paused) one.
 pub(crate) fn enter(wall: Timestamp, seed: u64) -> Entered {
     record_panics();
     CURRENT.with_borrow_mut(|current| {
@@ -48,7 +49,7 @@ pub(crate) fn enter(wall: Timestamp, seed: u64) -> Entered {
     Entered(())
 }
 
-/// Returns the simulated time; `None` outside of a simulation.
+/// Returns the current simulated time, or `None` outside of a simulation.
 #[must_use]
 pub fn now() -> Option<Timestamp> {
     CURRENT.with_borrow(|current| {
@@ -58,13 +59,14 @@ pub fn now() -> Option<Timestamp> {
     })
 }
 
-/// Returns the next random number of the simulation; `None` outside of a simulation.
+/// Returns the next number from the simulation's random number generator, or `None` outside of a
+/// simulation.
 #[must_use]
 pub fn random() -> Option<u64> {
     CURRENT.with_borrow_mut(|current| Some(current.as_mut()?.random.next()))
 }
 
-/// Sets the connection of the running process.
+/// Sets the connection of the process that is about to be polled.
 pub(crate) fn connect(connection: &Connection) {
     CURRENT.with_borrow_mut(|current| {
         if let Some(current) = current {
@@ -73,12 +75,13 @@ pub(crate) fn connect(connection: &Connection) {
     });
 }
 
-/// Returns the connection of the running process; `None` outside of a simulation.
+/// Returns the connection of the process that is currently being polled. `None` outside of a
+/// simulation.
 pub(crate) fn connection() -> Option<Connection> {
     CURRENT.with_borrow(|current| current.as_ref()?.connection.clone())
 }
 
-/// Returns the messages of the panics in this run so far.
+/// Returns the messages of all panics in the current run.
 pub(crate) fn panics() -> Vec<String> {
     CURRENT.with_borrow(|current| {
         let context = current.as_ref();
@@ -86,8 +89,10 @@ pub(crate) fn panics() -> Vec<String> {
     })
 }
 
-/// Records panics on the thread of a simulation instead of printing them: a run is repeated many
-/// times, and the report names them.
+/// Installs a panic hook which records panics of simulated code instead of printing them.
+///
+/// Shrinking a history repeats the same panic many times, which would flood the terminal. The final
+/// report contains the message anyway. Panics on other threads are still printed.
 fn record_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,11 +1,11 @@
-//! What a search has tried: which requests were disturbed, and which perturbations were reached.
+//! Coverage of a search: which requests were disturbed, and by what.
 
 use std::collections::BTreeMap;
 
 use crate::history::{Disturbance, Perturbation};
 use crate::traffic::Moment;
 
-/// Kinds of perturbations with what they do, in the order of reports.
+/// Kinds of perturbations and their descriptions, in the order in which reports list them.
 pub(crate) const KINDS: &[(&str, &str)] = &[
     ("crash-before", "the operator dies before a request"),
     ("crash-after", "the operator dies after a request"),
@@ -57,27 +57,27 @@ pub(crate) const MONTHS: &str = "months";
 pub(crate) const TWO_REPLICAS: &str = "two-replicas";
 pub(crate) const OTHER_DECLARATION: &str = "other-declaration";
 
-/// A request of the operator in a history without perturbations.
+/// A request which the operator sends when nothing goes wrong.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CoveredRequest {
-    /// The request with its number.
+    /// Request including its number, e.g. `create pods default/a #1`.
     pub(crate) name: String,
-    /// Whether it has changed something.
+    /// Whether the request modified the cluster.
     pub(crate) changes: bool,
-    /// How often each kind of perturbation was reached there.
+    /// How often this request was hit by each kind of perturbation.
     pub(crate) disturbed: BTreeMap<String, usize>,
 }
 
-/// How often a kind of perturbation was tried.
+/// Statistics for one kind of perturbation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Tried {
-    /// The number of histories with it.
+    /// Number of histories that contain it.
     pub(crate) histories: usize,
-    /// The number of those in which it happened: others make no such request.
+    /// Number of histories in which it actually happened. This may be lower than `histories`, since
+    /// a disturbed operator doesn't necessarily send the request that a perturbation waits for.
     pub(crate) reached: usize,
 }
 
-/// The coverage of a search.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coverage {
     pub(crate) requests: Vec<CoveredRequest>,
@@ -86,7 +86,7 @@ pub(crate) struct Coverage {
 }
 
 impl Coverage {
-    /// Adds the requests of a history without perturbations.
+    /// Registers the requests of an undisturbed history.
     pub(crate) fn add_requests(&mut self, moments: &[Moment]) {
         for moment in moments {
             let number = self.numbers.entry(moment.name.clone()).or_insert_with(|| {
@@ -101,14 +101,14 @@ impl Coverage {
         }
     }
 
-    /// Records a kind of history that always happens.
+    /// Counts a kind of history that doesn't depend on any request being sent.
     pub(crate) fn note(&mut self, kind: &str) {
         let tried = self.kinds.entry(kind.to_owned()).or_default();
         tried.histories += 1;
         tried.reached += 1;
     }
 
-    /// Records the perturbations of a history, and which of them have not happened.
+    /// Counts the perturbations of a history. `unreached` are the ones that never happened.
     pub(crate) fn note_perturbations(&mut self, tried: &[Perturbation], unreached: &[Perturbation]) {
         for perturbation in tried {
             let kind = kind_of(&perturbation.action);
@@ -124,7 +124,7 @@ impl Coverage {
         }
     }
 
-    /// Returns the number of requests that change something, and how many of them were disturbed.
+    /// Returns the total number of writes, and the number of writes that were disturbed.
     pub(crate) fn writes(&self) -> (usize, usize) {
         let writes = self.requests.iter().filter(|request| request.changes);
         let is_covered = |request: &&CoveredRequest| !request.disturbed.is_empty();
@@ -132,7 +132,7 @@ impl Coverage {
     }
 }
 
-/// Returns the kind of a perturbation, as in [`KINDS`].
+/// Maps a disturbance to its kind in [`KINDS`].
 fn kind_of(action: &Disturbance) -> String {
     let kind = match action {
         Disturbance::Refuse(code) => return format!("refuse-{code}"),

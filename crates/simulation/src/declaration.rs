@@ -1,4 +1,4 @@
-//! Objects that the user of the operator declares, and variants of them.
+//! The objects declared by the user of the operator, and how to vary them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::world::ObjectName;
 
-/// The largest number of single changes of a declaration.
+/// Upper limit for the number of single-field changes that we try per declaration.
 const MOST_CHANGES: usize = 24;
 
 /// An object to declare.
@@ -15,16 +15,17 @@ const MOST_CHANGES: usize = 24;
 pub(crate) struct Declaration {
     pub(crate) object: Value,
     pub(crate) name: ObjectName,
-    /// Other forms of the object, as changes of it.
+    /// Alternative forms of the object, each stored as its difference from `object`.
     pub(crate) alternatives: Vec<BTreeMap<String, Value>>,
-    /// Random forms of the object, as changes of it.
+    /// Randomly generated forms, stored in the same way.
     pub(crate) random: Vec<BTreeMap<String, Value>>,
-    /// The schema of the kind; `null` for built-in kinds.
+    /// OpenAPI schema of the kind, or `null` for built-in kinds.
     pub(crate) schema: Value,
 }
 
 impl Declaration {
-    /// Returns the object with other values at JSON pointers. `null` removes a field.
+    /// Returns a copy of the object with the given values, which are keyed by JSON pointer. A
+    /// `null` removes the field.
     pub(crate) fn with(&self, changes: &BTreeMap<String, Value>) -> Value {
         let mut object = self.object.clone();
         for (pointer, value) in changes {
@@ -33,7 +34,8 @@ impl Declaration {
         object
     }
 
-    /// Returns the request that applies an object with this name. `parameters` are added to the query.
+    /// Builds a server-side apply request for the object. `parameters` is appended to the query
+    /// string.
     pub(crate) fn apply(&self, object: &Value, parameters: &str) -> http::Request<String> {
         let path = self.name.path();
         let request = http::Request::patch(format!("{path}?fieldManager=user&force=true{parameters}"));
@@ -43,7 +45,7 @@ impl Declaration {
             .expect("a path of names is a URI")
     }
 
-    /// Adds the values of a random object of the same kind. The metadata stays.
+    /// Adds a random form with the fields of `object`. Its metadata is ignored.
     pub(crate) fn add_random(&mut self, object: &Value) {
         let mut other = self.object.clone();
         let is_value = |name: &str| !matches!(name, "apiVersion" | "kind" | "metadata" | "status");
@@ -58,8 +60,12 @@ impl Declaration {
         }
     }
 
-    /// Returns the other forms of the object, and then in turn a change of one field of the spec and a
-    /// random form. A field gets another value, or none, or a value that the schema names.
+    /// Returns all variants of this declaration to try.
+    ///
+    /// Explicit alternatives come first. After that we alternate between random forms and changes
+    /// to a single field of the spec, so that neither is starved if the budget runs out. A
+    /// single-field change sets a different value, removes the field, or uses a value that is
+    /// mentioned in the schema.
     pub(crate) fn variants(&self) -> Vec<BTreeMap<String, Value>> {
         let mut changes = Vec::new();
         if let Some(spec) = self.object.get("spec") {
@@ -78,7 +84,7 @@ impl Declaration {
     }
 }
 
-/// Returns the items of two iterators in turn, and then the rest of the longer one.
+/// Interleaves two iterators. When one is exhausted, the remaining items of the other follow.
 fn alternate<T>(first: impl Iterator<Item = T>, second: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
     let (mut first, mut second) = (first.fuse(), second.fuse());
     let mut is_second = true;
@@ -91,7 +97,7 @@ fn alternate<T>(first: impl Iterator<Item = T>, second: impl Iterator<Item = T>)
     })
 }
 
-/// Returns the changes that turn an object into another one.
+/// Computes the changes, keyed by JSON pointer, that turn `object` into `other`.
 pub(crate) fn changes_between(object: &Value, other: &Value) -> BTreeMap<String, Value> {
     let mut changes = BTreeMap::new();
     compare("", object, other, &mut changes);
@@ -112,12 +118,13 @@ fn compare(pointer: &str, value: &Value, other: &Value, changes: &mut BTreeMap<S
     }
 }
 
-/// Returns a name as a part of a JSON pointer.
+/// Escapes a field name for use in a JSON pointer (RFC 6901).
 fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// Sets the value at a JSON pointer below existing objects. `null` removes a field.
+/// Sets the value at a JSON pointer, or removes it if `value` is `null`. All parents of the field
+/// must already exist.
 fn set(object: &mut Value, pointer: &str, value: &Value) {
     let Some((parent, field)) = pointer.rsplit_once('/') else {
         return;
@@ -172,7 +179,8 @@ fn vary(value: &Value, pointer: &str, changes: &mut Vec<(String, Value)>) {
     }
 }
 
-/// Returns the values that a schema names: bounds, items of enums, and fields that are not set.
+/// Collects interesting values mentioned in a schema, namely bounds, enum variants and fields that
+/// are currently unset.
 fn named_values(value: &Value, schema: &Value, pointer: &str) -> Vec<(String, Value)> {
     let mut changes = Vec::new();
     for bound in ["maximum", "minimum"] {
@@ -200,8 +208,8 @@ fn named_values(value: &Value, schema: &Value, pointer: &str) -> Vec<(String, Va
     changes
 }
 
-/// Returns a value that a schema allows, and that is not the default. `None` if that takes more than a
-/// look at the schema.
+/// Picks a value which is allowed by the schema and isn't the default. Returns `None` for schemas
+/// that are too complicated for this simple approach, such as ones with a `pattern`.
 fn simple_value(schema: &Value) -> Option<Value> {
     let items = schema["enum"].as_array();
     if let Some(items) = items {
@@ -220,8 +228,8 @@ fn simple_value(schema: &Value) -> Option<Value> {
     Some(value)
 }
 
-/// Changes a text so that it mostly keeps its form: the last number is one larger, or a letter is
-/// added.
+/// Modifies a string while (mostly) preserving its format: increments the last number in it, or
+/// appends a letter if there is none.
 fn change_text(text: &str) -> String {
     let end = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());
     let start = end.trim_end_matches(|letter: char| letter.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! What the history does before and after a request.
+//! Injects the perturbations of a history before and after requests.
 
 use std::time::Duration;
 
@@ -13,16 +13,18 @@ use crate::timeline::Actor;
 use crate::traffic::{Moment, Past};
 use crate::world::{self, ObjectName};
 
-/// How long a permission is taken.
+/// How long a permission is revoked.
 const OUTAGE: Duration = Duration::from_secs(30);
-/// How long the operator does not see that an object was deleted and declared again.
+/// How long the operator is prevented from seeing that an object was deleted and recreated.
 const UNSEEN: Duration = Duration::from_millis(500);
-/// How late events are.
+/// Delay of watch events.
 const DELAY: Duration = Duration::from_secs(2);
 
 impl Connection {
-    /// Does what the history says before a request. Returns the status code of the answer if the request
-    /// does not reach its destination.
+    /// Applies the given perturbations before a request is sent.
+    ///
+    /// If this returns a status code, respond with it instead of forwarding the request to the
+    /// server.
     pub(crate) async fn disturb_before(
         &self,
         actions: &[Perturbation],
@@ -62,7 +64,8 @@ impl Connection {
         None
     }
 
-    /// Does what the history says after a request.
+    /// Applies the given perturbations after a request. `before` is the version of the cluster just
+    /// before it.
     pub(crate) async fn disturb_after(&self, actions: &[Perturbation], before: u64) -> Result<(), BoxError> {
         let network = &self.network;
         for perturbation in actions {
@@ -114,7 +117,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The process dies now.
+    /// Kills the current process.
     fn crash(&self) {
         self.kill();
         self.network.crashed.notify_one();
@@ -137,7 +140,7 @@ impl Network {
         traffic.moments.push(moment.clone());
     }
 
-    /// Deletes an object of an external system, as another actor.
+    /// Deletes an object of an external system on behalf of another actor.
     fn remove_external(&self, object: &str) {
         if self.systems.lock().remove(object) {
             let text = format!("delete {object}");
@@ -145,7 +148,8 @@ impl Network {
         }
     }
 
-    /// Changes a field that the operator has set, as another actor. Does nothing if there is none.
+    /// Modifies a field that was set by the operator, on behalf of another actor. Does nothing if
+    /// we can't find a suitable field.
     async fn edit(&self, name: &ObjectName) {
         let Some(object) = world::find(&self.server, name) else {
             return;

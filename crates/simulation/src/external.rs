@@ -1,4 +1,4 @@
-//! Systems outside of the cluster that an operator calls, such as the API of a cloud.
+//! Fakes of the external systems that an operator calls, such as the API of a cloud provider.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -47,28 +47,32 @@ use crate::network::Connection;
 /// # futures::FutureExt::now_or_never(set).unwrap().unwrap();
 /// ```
 pub trait External: Default + Send + 'static {
-    /// The name of the system in reports, such as `dns`.
+    /// Name of the system in reports and histories, e.g. `dns`.
     const NAME: &'static str;
 
-    /// Returns what the operator has made in the system, by name. Names and values must not depend on
-    /// the order of calls: leave out identifiers that the system assigns, or make them with [`new_id`].
-    /// Several objects may have the same name.
+    /// Returns everything that the operator has created in the system, by name.
+    ///
+    /// Names and values must not depend on the order of calls. Either leave out identifiers which
+    /// the system assigns, or create them with [`new_id`]. More than one object may have the same
+    /// name.
     fn objects(&self) -> Vec<(String, Value)>;
 
-    /// Deletes an object, as another user of the system would. Implement this only if the operator must
-    /// notice, which needs a reconcile from time to time. Does nothing by default.
+    /// Deletes an object, as if another user of the system had done it.
+    ///
+    /// Only implement this if the operator is supposed to notice, which usually means that it
+    /// reconciles periodically. The default implementation does nothing.
     fn remove(&mut self, name: &str) {
         let _ = name;
     }
 }
 
-/// Why a call has no result.
+/// Error of a [call](Remote::call) that was disturbed by the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outage {
-    /// The system has done nothing, and answered with this HTTP status code.
+    /// The system rejected the call with this HTTP status code, and nothing was changed.
     Refused(u16),
-    /// The system has done the work, but its answer is lost.
+    /// The call was carried out, but its response got lost.
     AnswerLost,
 }
 
@@ -83,19 +87,23 @@ impl fmt::Display for Outage {
 
 impl std::error::Error for Outage {}
 
-/// The connection of an operator to an [`External`] system. All values of a type reach the same system
-/// in a simulation. Create it in the function that registers the controllers: with two replicas, each
-/// then has its own, which ends with its process. Outside of one, such as in other tests, each has a system of its own that its clones
-/// share, without faults.
+/// The connection of an operator to an [`External`] system.
+///
+/// Within a simulation, all `Remote`s of the same type share one system. Create them in the
+/// function that registers the controllers. This matters when there are two replicas: each of them
+/// then has its own connection, which is closed when the process dies.
+///
+/// Outside of a simulation, e.g. in ordinary unit tests, every new `Remote` has a separate system
+/// that is shared with its clones, and calls never fail.
 pub struct Remote<E> {
     own: Arc<Mutex<E>>,
-    /// The connection of the process that has created the value. A value from outside of the processes
-    /// uses the connection of the latest one.
+    /// Connection of the process that created this value. Values created outside of any process use
+    /// the connection of the process that connected last.
     connection: Option<Connection>,
 }
 
 impl<E: External> Remote<E> {
-    /// Creates a connection.
+    /// Connects to the system.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -104,10 +112,12 @@ impl<E: External> Remote<E> {
         }
     }
 
-    /// Calls the system. `name` is the call in timelines and histories, such as `create a.example.com`.
+    /// Calls the system. `name` identifies the call in timelines and histories, e.g.
+    /// `create a.example.com`.
     ///
     /// # Errors
-    /// Fails as the history says.
+    ///
+    /// Only fails if the history being run says so.
     pub async fn call<T: Send>(
         &self,
         name: impl Into<String> + Send,
@@ -148,15 +158,17 @@ impl<E: External> fmt::Debug for Remote<E> {
     }
 }
 
-/// Returns an identifier for an object of an [`External`] system. The oracles take all of them for the
-/// same, also in objects of the cluster that contain one.
+/// Returns a new identifier for an object of an [`External`] system.
+///
+/// All identifiers are considered equal when states are compared, and that includes objects in the
+/// cluster which refer to them.
 #[must_use]
 pub fn new_id() -> String {
     let number = context::random().unwrap_or_else(|| rbuilder_testing::Random::new(1).next());
     format!("{}{:012x}", crate::world::UID, number & 0xffff_ffff_ffff)
 }
 
-/// An [`External`] of any type.
+/// Object-safe version of [`External`].
 trait System: Send {
     fn objects(&self) -> Vec<(String, Value)>;
     fn remove(&mut self, name: &str);
@@ -177,11 +189,11 @@ impl<E: External> System for E {
     }
 }
 
-/// The systems that were called in a run.
+/// All systems that have been called during a run.
 #[derive(Default)]
 pub(crate) struct Systems {
     by_name: BTreeMap<&'static str, Box<dyn System>>,
-    /// Changes with each change of an object.
+    /// Incremented whenever an object changes.
     version: u64,
 }
 
@@ -198,7 +210,7 @@ impl Systems {
         self.version
     }
 
-    /// Lets a system handle a call.
+    /// Runs `handle` on the system of type `E`, which is created on first use.
     fn handle<E: External, T>(&mut self, handle: impl FnOnce(&mut E) -> T) -> T {
         let before = self.objects();
         let system = self
@@ -213,7 +225,8 @@ impl Systems {
         result
     }
 
-    /// Returns all objects by names such as `dns: a.example.com`. Objects with the same name are numbered.
+    /// Returns the objects of all systems by names such as `dns: a.example.com`. A number is
+    /// appended to names that aren't unique.
     pub(crate) fn objects(&self) -> BTreeMap<String, Value> {
         let mut objects = BTreeMap::new();
         for (system, state) in &self.by_name {
@@ -229,7 +242,8 @@ impl Systems {
         objects
     }
 
-    /// Deletes an object by its name in [`objects`](Self::objects). Returns whether there was one.
+    /// Deletes an object, given its name in [`objects`](Self::objects). Returns `false` if there is
+    /// no such object.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         let before = self.objects();
         if let Some((system, name)) = name.split_once(SEPARATOR)
@@ -243,15 +257,16 @@ impl Systems {
     }
 }
 
-/// Separates the name of a system from the name of an object. Names in a cluster have no spaces.
+/// Separator between a system and an object. It contains a space to make sure that it can't occur
+/// in the name of an object in the cluster.
 const SEPARATOR: &str = ": ";
 
-/// Returns whether an object in a state belongs to an external system, by its name.
+/// Returns whether an object in a snapshot belongs to an external system, judging by its name.
 pub(crate) fn is_external(name: &str) -> bool {
     name.contains(SEPARATOR)
 }
 
-/// The systems of a run, which all connections share.
+/// Handle to the systems of a run. Cloned for each connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedSystems(Arc<Mutex<Systems>>);
 
@@ -265,7 +280,7 @@ impl SharedSystems {
 mod tests {
     use super::*;
 
-    /// Buckets with the same name.
+    /// Buckets, which may share a name.
     #[derive(Default)]
     struct Buckets(Vec<u64>);
 

@@ -1,5 +1,6 @@
-//! A history: what is declared, and what disturbs the operator. It is a value that can be printed,
-//! parsed and run again.
+//! Histories: what is declared, and what disturbs the operator while it's working on that.
+//!
+//! A [`History`] is plain data, so it can be printed, parsed and run again.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,31 +8,32 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The environment variable with a history to run instead of the search.
+/// Environment variable for a single history that is run instead of a search.
 pub(crate) const VARIABLE: &str = "RBUILDER_SIMULATION";
 
-/// A history. Formatted and parsed as one line of JSON.
+/// A history. Its `Display` and `FromStr` implementations use a single line of JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct History {
-    /// The seed of everything random, such as uids and the operator's jitter.
+    /// Seed for everything random, including UIDs and the jitter of the operator's timers.
     #[serde(default)]
     pub seed: u64,
-    /// What the user of the operator does. Each step begins when the operator is quiet.
+    /// Actions of the user. We wait until the operator is idle before each step.
     pub steps: Vec<Step>,
-    /// How the environment behaves.
+    /// How the environment behaves, see [`Pace`].
     #[serde(default, skip_serializing_if = "Pace::is_prompt")]
     pub environment: Pace,
-    /// Whether the operator runs in two replicas, one of which leads.
+    /// Whether to run two replicas of the operator, only one of which is the leader.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replicated: bool,
-    /// What disturbs the operator.
+    /// What goes wrong, and when.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub perturbations: Vec<Perturbation>,
 }
 
 impl History {
-    /// Returns the history that applies declarations in order, and deletes them in the opposite one.
+    /// Returns the history which applies all declarations in order and deletes them in reverse
+    /// order.
     pub(crate) fn plain(declarations: usize) -> Self {
         let applied = (0..declarations).map(Step::Apply);
         let deleted = (0..declarations).rev().map(Step::Delete);
@@ -41,7 +43,8 @@ impl History {
         }
     }
 
-    /// Returns whether nothing goes wrong: everything is declared as the test says and deleted again.
+    /// Returns whether this is an undisturbed history that applies every declaration unchanged and
+    /// then deletes it.
     pub(crate) fn is_plain(&self) -> bool {
         let is_given = |step: &Step| matches!(step, Step::Apply(_) | Step::Delete(_));
         self.perturbations.is_empty() && self.environment == Pace::Prompt && self.steps.iter().all(is_given)
@@ -55,7 +58,8 @@ impl fmt::Display for History {
 }
 
 impl History {
-    /// Checks that the steps name declarations of the test.
+    /// Checks that all steps refer to existing declarations. Parsed histories may be from an older
+    /// version of the test.
     pub(crate) fn check(&self, declarations: usize) -> Result<(), String> {
         let numbers = self.steps.iter().filter_map(Step::declaration);
         match numbers.max() {
@@ -75,31 +79,32 @@ impl std::str::FromStr for History {
     }
 }
 
-/// A step of the user of the operator.
+/// An action of the user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// Applies a declaration, by its number.
+    /// Applies the declaration with this index.
     Apply(usize),
-    /// Applies a declaration with other values at JSON pointers. `null` removes a field.
+    /// Applies a declaration with some values replaced. Keys are JSON pointers, and `null` removes
+    /// the field.
     ApplyWith(usize, BTreeMap<String, Value>),
-    /// Deletes the object of a declaration.
+    /// Deletes the object of the declaration with this index.
     Delete(usize),
-    /// Deletes the object of a declaration in the foreground: it stays until its dependents are gone.
+    /// Same, but with foreground propagation: the object remains until its dependents are gone.
     DeleteForeground(usize),
-    /// Nothing is declared, but the environment fails from now on: Pods crash.
+    /// Changes nothing, but switches the environment to [`Pace::Failing`].
     FailEnvironment,
-    /// Time passes until this hour since the start of the history.
+    /// Advances the time to the given number of hours after the start of the history.
     PassUntil(u32),
 }
 
 impl Step {
-    /// Returns whether the step deletes an object.
+    /// Returns whether this step deletes an object.
     pub(crate) fn deletes(&self) -> bool {
         matches!(self, Self::Delete(_) | Self::DeleteForeground(_))
     }
 
-    /// Returns the number of the declaration, if the step has one.
+    /// Returns the index of the declaration that this step is about, if any.
     pub(crate) fn declaration(&self) -> Option<usize> {
         match self {
             Self::Apply(number)
@@ -111,16 +116,16 @@ impl Step {
     }
 }
 
-/// How the environment behaves.
+/// Behavior of the environment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pace {
-    /// Everything becomes ready at once.
+    /// Everything becomes ready immediately.
     #[default]
     Prompt,
-    /// Each step takes 20 seconds.
+    /// Each transition takes 20 seconds.
     Slow,
-    /// Nothing becomes ready: Pods crash, volumes are not bound.
+    /// Nothing ever becomes ready, e.g. Pods crash and volumes aren't bound.
     Failing,
 }
 
@@ -130,53 +135,58 @@ impl Pace {
     }
 }
 
-/// Something that disturbs the operator at a request.
+/// An event that disturbs the operator, triggered by one of its requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Perturbation {
-    /// The request, such as `create deployments.apps default/sample #1`: the first one of this kind.
+    /// The triggering request, such as `create deployments.apps default/sample #1`. The number says
+    /// which of several equal requests is meant, starting with 1.
     pub at: String,
-    /// What happens.
+    /// What happens then.
     #[serde(rename = "do")]
     pub action: Disturbance,
 }
 
-/// What happens at a request.
+/// Ways to disturb the operator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Disturbance {
-    /// The operator dies before the request reaches the server, and is started again.
+    /// The operator crashes before the request reaches the server, and is restarted.
     CrashBefore,
-    /// The operator dies after the server has handled the request, and is started again.
+    /// The operator crashes after the server has handled the request, and is restarted.
     CrashAfter,
-    /// The same, and the caches of the next process begin with the state before the request.
+    /// Like `CrashAfter`, except that the caches of the restarted process are initially stale. They
+    /// start with the state before the request.
     CrashIntoPast,
-    /// The same, and the cache of one kind begins with the state before the last declaration, while the
-    /// others are current.
+    /// Like `CrashAfter`, except that the cache of a single kind is stale. It starts with the state
+    /// before the last declaration, while the caches of other kinds are up to date.
     CrashBehind(String),
-    /// The process cannot reach the server for 30 seconds, beginning before the request. Its requests
-    /// arrive late, if it still waits for them. With two replicas, the other one takes the lease.
+    /// The process is partitioned from the server for 30 seconds, starting before the request.
+    ///
+    /// Requests arrive after that unless the operator has given up on them. With two replicas, the
+    /// other one acquires the lease in the meantime.
     CutOff,
-    /// The server handles the request, but its answer is lost.
+    /// The server handles the request, but the response is lost.
     LoseAnswer,
-    /// The server answers with this status code, and does not handle the request.
+    /// The server responds with this status code without handling the request.
     Refuse(u16),
-    /// The operator has no permission for such requests for 30 seconds.
+    /// Permission for requests like this one is revoked for 30 seconds.
     Forbid,
-    /// Events of the watches of a kind are late by 2 seconds.
+    /// Watch events of the given kind are delayed by 2 seconds.
     DelayEvents(String),
-    /// The answer to a call of an external system takes a minute.
+    /// A call to an external system takes a minute.
     Slow,
-    /// All watches end.
+    /// All watches are closed.
     EndWatches,
-    /// All watches end, and must list again.
+    /// All watches are closed with `410 Gone`, so the operator has to list again.
     ExpireWatches,
-    /// Another actor deletes an object, in the cluster or in an external system.
+    /// Another actor deletes the given object, either in the cluster or in an external system.
     Remove(String),
-    /// Another actor changes a field that the operator has set.
+    /// Another actor modifies a field that was set by the operator.
     Edit(String),
-    /// The user deletes the object that the operator reconciles and declares it again. The operator's
-    /// watches end meanwhile, so that it does not see the deletion.
+    /// The user deletes the object that's being reconciled, then recreates it.
+    ///
+    /// The watches of the operator are interrupted at that time, so it never sees the deletion.
     Redeclare(String),
 }
 

@@ -1,29 +1,31 @@
-//! The name of a simulation, which is the name of its test.
+//! Naming of simulations, which are named after the test that runs them.
 
 use std::collections::BTreeMap;
 use std::panic::Location;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The folder of a package with histories that have failed, which are tried first.
+/// Directory within a package for histories that have failed before. They are always tried first.
 const KEPT: &str = "simulations";
 
-/// Which simulation of which test this is.
+/// Identifies a simulation within the tests of a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// A name that no other simulation of the package has, and that files can have.
+    /// Name that is unique within the package and safe to use as a file name.
     pub(crate) name: String,
-    /// The place in the source, such as `tests/memcached.rs:40`.
+    /// Source location, e.g. `tests/memcached.rs:40`.
     pub(crate) source: String,
 }
 
 impl Identity {
-    /// Returns the identity of the simulation that a test runs now. If a test runs several, they are
-    /// numbered.
+    /// Returns the identity of a simulation that is started by the current test.
+    ///
+    /// A number is appended from the second simulation of the same test on.
     pub(crate) fn of(place: &Location<'_>) -> Self {
         static COUNTS: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
         let thread = std::thread::current();
-        // With one thread, the tests run on the main thread.
+        // libtest names the thread after the test. With `--test-threads=1` there's only the main
+        // thread.
         let test = thread.name().filter(|name| *name != "main");
         let mut name = name_of(place.file(), test, place.line());
         let mut counts = COUNTS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -36,13 +38,13 @@ impl Identity {
         Self { name, source }
     }
 
-    /// Returns the file with kept histories, relative to the folder of the package.
+    /// Returns the path of the file with kept histories, relative to the root of the package.
     pub(crate) fn kept_file(&self) -> PathBuf {
         Path::new(KEPT).join(format!("{}.jsonl", self.name))
     }
 }
 
-/// Returns the name of a simulation in a file, such as `tests-memcached.sample_is_reconciled`.
+/// Builds a name such as `tests-memcached.sample_is_reconciled`.
 fn name_of(file: &str, test: Option<&str>, line: u32) -> String {
     let file = file.replace('\\', "/");
     let path = Path::new(&file).with_extension("");
@@ -53,7 +55,8 @@ fn name_of(file: &str, test: Option<&str>, line: u32) -> String {
             _ => None,
         })
         .collect();
-    // The path may begin with the path of the package in its workspace.
+    // In a workspace, `file!()` is relative to the workspace and starts with the path of the
+    // package.
     let start = parts
         .iter()
         .rposition(|part| matches!(part.as_str(), "tests" | "src"));

@@ -1,32 +1,33 @@
-//! Histories that have failed before, which are tried first.
+//! Histories that have failed in the past, and are replayed as regression tests.
 
 use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::history::History;
 
-/// A kept history and what it has shown.
+/// A kept history, and its result this time.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     pub(crate) history: History,
     pub(crate) outcome: KeptOutcome,
 }
 
-/// What a kept history has shown.
+/// Result of a kept history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeptOutcome {
-    /// An oracle reports it.
+    /// An oracle still reports a violation.
     Fails,
-    /// No oracle reports it.
+    /// No oracle reports a violation.
     Passes,
-    /// None of the requests that it disturbs is made.
+    /// The history doesn't match the operator anymore, since it sends none of the disturbed
+    /// requests.
     NotReached,
-    /// The operator already fails without perturbations.
+    /// Not run, because the operator fails even without perturbations.
     NotRun,
 }
 
 impl KeptOutcome {
-    /// Returns the name in report files.
+    /// Returns the name used in report files.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Fails => "fails",
@@ -43,11 +44,13 @@ impl Kept {
     }
 }
 
-/// Reads a file with one history on each line. A missing file is empty.
+/// Reads a file that contains one history per line. If the file doesn't exist, there are no
+/// histories.
 ///
 /// # Errors
-/// Fails with a message for people if the file cannot be read, or if a line is not a history of the
-/// test's declarations.
+///
+/// Returns a readable message if the file can't be read, or if a line isn't a history that fits the
+/// declarations of the test.
 pub(crate) fn read(file: &Path, declarations: usize) -> Result<Vec<History>, String> {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,

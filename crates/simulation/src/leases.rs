@@ -1,30 +1,31 @@
-//! Who holds the leases of leader election, and who has lost one.
+//! Tracks who holds the leases used for leader election, and who has lost one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rbuilder_testing::fake::{Request, Verb};
 use serde_json::Value;
 
-/// The number of a process in a run: each start of the operator has another one.
+/// Number of a process within a run. A restarted operator gets a new one.
 pub(crate) type ProcessId = usize;
 
-/// Which process holds which lease.
+/// The leases and their holders.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Leases {
-    /// The holder and its process, by the namespace and name of the lease.
+    /// Identity of the holder and its process, keyed by namespace and name of the lease.
     held: BTreeMap<String, (String, ProcessId)>,
-    /// Processes that held a lease which another process has taken since.
+    /// Processes which have lost a lease to another process.
     former: BTreeSet<ProcessId>,
 }
 
 impl Leases {
-    /// Records a lease as a process has written it. Returns its name if the process leads from now on.
+    /// Records a write of a lease. Returns the name of the lease if this made `process` the leader.
     pub(crate) fn observe(&mut self, process: ProcessId, lease: &Value) -> Option<String> {
         let text = |pointer: &str| lease.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let name = format!("{}/{}", text("/metadata/namespace"), text("/metadata/name"));
         let holder = text("/spec/holderIdentity").to_owned();
         if holder.is_empty() {
-            // The lease is free, but until somebody takes it, its former holder harms nobody.
+            // The lease was released. The old holder can't conflict with anyone until someone else
+            // acquires it.
             return None;
         }
         let before = self.held.insert(name.clone(), (holder.clone(), process));
@@ -38,14 +39,15 @@ impl Leases {
         }
     }
 
-    /// Returns whether another process has taken a lease that this process held.
+    /// Returns whether `process` used to hold a lease that another process has acquired since.
     pub(crate) fn has_lost(&self, process: ProcessId) -> bool {
         self.former.contains(&process)
     }
 }
 
-/// Returns whether a request reads or renews a lease of leader election. `stored` returns the lease as it
-/// is stored. A lease without a holder is an object like any other.
+/// Returns whether a request reads or renews a lease for the purpose of leader election.
+///
+/// `stored` looks up the current lease. Leases without a holder are treated like any other object.
 pub(crate) fn is_election(request: &Request, stored: impl FnOnce() -> Option<Value>) -> bool {
     if request.resource != "leases" || request.group != "coordination.k8s.io" || request.verb == Verb::Delete
     {

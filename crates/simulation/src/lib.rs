@@ -1,12 +1,16 @@
-//! Simulates operators: finds the histories in which an operator goes wrong.
+//! Simulation testing for operators: searches for histories in which an operator misbehaves.
 //!
-//! An operator, the Kubernetes API server of `rbuilder::fake` and what depends on it run in one thread
-//! with a paused clock. A run is repeated with crashes between two writes, lost answers, errors, late or
-//! lost events, edits by others and other declarations. Each of these histories must settle in the state
-//! of the run without them. A history is a value: it can be run again, byte for byte.
+//! The operator, the Kubernetes API server of `rbuilder::fake` and everything else that the
+//! operator depends on run in a single thread with a paused clock. We then repeat the run with
+//! crashes between two writes, lost responses, errors, late or missing watch events, edits by other
+//! actors and modified declarations. Each of these histories has to end in the same state as the
+//! undisturbed run.
 //!
-//! Operators use this crate as `rbuilder::simulation`. [`Simulation::of_client`] runs operators without
-//! the library:
+//! Runs are deterministic and a [`History`] is plain data, so that a failure can be reproduced byte
+//! for byte.
+//!
+//! Operators usually access this crate as `rbuilder::simulation`. For operators which don't use
+//! rbuilder, see [`Simulation::of_client`]:
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::ConfigMap;

@@ -1,5 +1,6 @@
-//! The connection between an operator's process and the API server: it records requests, and disturbs
-//! them as the history says.
+//! Simulated network between the processes of the operator and the API server.
+//!
+//! Every request passes through here. It is recorded, and disturbed as the history demands.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,31 +29,32 @@ use crate::timeline::Actor;
 use crate::traffic::{Deletion, Moment, Past, Traffic, kind_of_request};
 use crate::world::{self, ObjectName, Snapshot};
 
-/// How long a slow call of an external system takes.
+/// Duration of a slow call to an external system.
 const SLOW_CALL: Duration = Duration::from_secs(60);
-/// How long the caches of a process show the past.
+/// How long caches stay stale after [`CrashIntoPast`](crate::Disturbance::CrashIntoPast) and
+/// [`CrashBehind`](crate::Disturbance::CrashBehind).
 const BEHIND: Duration = Duration::from_secs(2);
-/// How long a process is cut off from the server: twice as long as a lease lasts by default.
+/// How long a process is partitioned from the server. This is twice the default lease duration.
 const CUT: Duration = Duration::from_secs(30);
 
-/// A network between operators and the server.
+/// The network of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Network {
     pub(crate) server: ApiServer,
     pub(crate) systems: SharedSystems,
     traffic: Arc<Mutex<Traffic>>,
-    /// Notified when a process has crashed.
+    /// Notified when a process crashes.
     pub(crate) crashed: Arc<Notify>,
 }
 
-/// The connection of one process.
+/// Network connection of a single process.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub(crate) network: Network,
     process: ProcessId,
     pub(crate) actor: Actor,
     is_dead: Arc<AtomicBool>,
-    /// Until when the process is cut off from the server.
+    /// If set, the process can't reach the server until then.
     cut_until: Arc<Mutex<Option<Instant>>>,
 }
 
@@ -70,19 +72,21 @@ impl Network {
         self.traffic.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the number of changes in the cluster, and of those in external systems. An event that is
-    /// published again and again is none.
+    /// Returns the number of changes in the cluster and in external systems, respectively.
+    ///
+    /// Repeatedly publishing the same event doesn't count, otherwise an operator that emits events
+    /// would never become idle.
     pub(crate) fn version(&self) -> (u64, u64) {
         let recorded = self.traffic().recorded;
         (self.server.version() - recorded, self.systems.lock().version())
     }
 
-    /// Returns the state of the cluster and of external systems.
+    /// Takes a snapshot of the cluster and of external systems.
     pub(crate) fn snapshot(&self) -> Snapshot {
         Snapshot::take(&self.server, &self.systems.lock())
     }
 
-    /// Returns the connection of a new process, whose requests are recorded as those of an actor.
+    /// Connects a new process. Its requests are attributed to `actor`.
     pub(crate) fn connect(&self, process: ProcessId, actor: Actor) -> Connection {
         match self.traffic().past.take() {
             Some(Past { version, kind: None }) => self.server.serve_past(version, BEHIND),
@@ -104,7 +108,8 @@ impl Network {
         }
     }
 
-    /// Sends a request of another actor and records it. Returns the answer's status and body.
+    /// Sends a request on behalf of an actor other than the operator, and records it. Returns the
+    /// status code and body of the response.
     pub(crate) async fn send(&self, actor: Actor, request: http::Request<String>) -> (u16, Value) {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let request = request.map(|body| Body::from(body.into_bytes()));
@@ -134,7 +139,7 @@ impl Network {
         self.send(actor, request.expect("a path of names is a URI")).await;
     }
 
-    /// Deletes a declared object, which stays until its dependents are gone.
+    /// Deletes a declared object with foreground propagation.
     pub(crate) async fn undeclare_in_foreground(&self, object: &ObjectName) {
         let options = json!({ "propagationPolicy": "Foreground" });
         self.delete(Actor::User, object, &options).await;
@@ -145,13 +150,13 @@ impl Network {
         self.delete(Actor::User, object, &json!({})).await;
     }
 
-    /// Creates an object. Only the kind and the namespace of the name count.
+    /// Creates an object. Only the kind and namespace of `name` are used.
     pub(crate) async fn create(&self, actor: Actor, name: &ObjectName, object: &Value) {
         let request = http::Request::post(name.collection()).body(object.to_string());
         self.send(actor, request.expect("a path of names is a URI")).await;
     }
 
-    /// Changes an object, or a part such as `/status`, by a merge patch.
+    /// Applies a merge patch to an object or to a subresource such as `/status`.
     pub(crate) async fn merge(&self, actor: Actor, object: &ObjectName, part: &str, patch: &Value) {
         let path = format!("{}{part}", object.path());
         let request = http::Request::patch(path).header(CONTENT_TYPE, "application/merge-patch+json");
@@ -161,7 +166,7 @@ impl Network {
 }
 
 impl Connection {
-    /// Returns the client of the process.
+    /// Returns a client whose requests go through this connection.
     pub(crate) fn client(&self) -> Client {
         let connection = self.clone();
         let service = tower::service_fn(move |request: http::Request<Body>| {
@@ -171,7 +176,7 @@ impl Connection {
         Client::new(service, "default")
     }
 
-    /// Ends all requests and watches of the process: none of them returns.
+    /// Kills the process. Pending requests and watches will never complete.
     pub(crate) fn kill(&self) {
         self.is_dead.store(true, Ordering::Relaxed);
     }
@@ -196,12 +201,12 @@ impl Connection {
                 request.body = serde_json::from_slice(&bytes).unwrap_or_default();
                 self.answer(&request, rebuilt).await
             }
-            // Discovery.
+            // Discovery requests aren't part of a history.
             None => self.network.server.call(rebuilt, false).await,
         }
     }
 
-    /// Returns when the process reaches the server again. Never returns if the process is dead.
+    /// Waits until the process can reach the server, and forever if the process is dead.
     pub(crate) async fn check_alive(&self) {
         loop {
             if self.is_dead() {
@@ -215,13 +220,13 @@ impl Connection {
         }
     }
 
-    /// Cuts the process off from the server: requests and events arrive late.
+    /// Partitions the process from the server. Its requests and events are delivered late.
     pub(crate) fn cut_off(&self) {
         let mut cut = self.cut_until.lock().unwrap_or_else(PoisonError::into_inner);
         *cut = Some(Instant::now() + CUT);
     }
 
-    /// Opens a watch whose events can be late.
+    /// Opens a watch with delayable events.
     async fn watch(
         &self,
         request: &Request,
@@ -299,7 +304,7 @@ impl Connection {
         Ok(response)
     }
 
-    /// Records what a request has changed.
+    /// Records the effects of a request once the server has responded.
     fn record_answer(
         &self,
         traffic: &mut Traffic,
@@ -342,7 +347,7 @@ impl Connection {
         }
     }
 
-    /// Notes a write by a process whose lease another process has taken.
+    /// Reports a write by a process that has lost its lease to another process.
     fn judge_leader(&self, traffic: &mut Traffic, target: &ObjectName) {
         if traffic.leases.has_lost(self.process) && !world::is_record(target) {
             let message =
@@ -351,8 +356,10 @@ impl Connection {
         }
     }
 
-    /// Answers a request of leader election. Such requests are frequent and change no state, so only a
-    /// change of the leader is recorded.
+    /// Handles a request for leader election.
+    ///
+    /// Leases are renewed all the time, and none of that is part of a snapshot. We therefore only
+    /// record it if the leader changes.
     async fn elect(
         &self,
         lease: &ObjectName,
@@ -374,7 +381,7 @@ impl Connection {
         Ok(response)
     }
 
-    /// Lets external systems handle a call.
+    /// Forwards a call to an external system.
     pub(crate) async fn call_external<T>(
         &self,
         call: &str,
@@ -396,7 +403,7 @@ impl Connection {
             traffic.moments.push(Moment { changed, ..moment });
         }
         if actions.iter().any(|one| one.action == Disturbance::Slow) {
-            // The system carries out the call also if the operator does not wait for the answer.
+            // The system finishes the work even if the operator times out before we respond.
             tokio::time::sleep(SLOW_CALL).await;
         }
         let answer = self.disturb_after(&actions, past).await;
@@ -406,12 +413,12 @@ impl Connection {
     }
 }
 
-/// What a request has done.
+/// The effect of a request.
 struct Change {
     code: u16,
-    /// The number of changes in the cluster.
+    /// Number of changes that were made in the cluster.
     versions: u64,
-    /// The object before, where an oracle compares it.
+    /// Previous version of the object, for the oracles that need it.
     old: Option<Arc<Value>>,
 }
 

@@ -1,7 +1,9 @@
-//! Replays a history on etcd and kube-apiserver, and compares the states with those of the simulation.
+//! Replays a history on a real kube-apiserver (and etcd), and compares the resulting states with
+//! the simulation.
 //!
-//! Nobody controls the time of real servers, so the history has no perturbations. There are no other
-//! controllers either: statuses are copied from the simulated environment, and nothing collects garbage.
+//! We can't control the time of a real server, so the history must not contain perturbations.
+//! There's no controller manager either. Statuses are copied from the simulated environment, and
+//! there's no garbage collection.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,16 +21,17 @@ use crate::operator::ProcessSettings;
 use crate::run::{Outcome, Setting};
 use crate::world::{Mask, ObjectName, Snapshot};
 
-/// How long the operator may take to reach a state.
+/// How long we wait for the operator to reach a state.
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// A time for statuses, which are compared without it.
+/// An arbitrary timestamp. Statuses are compared without timestamps.
 const SOME_TIME: &str = "2030-01-01T00:00:00Z";
 
-/// Replays a history that has had this outcome in the simulation. Returns what differs, by step.
+/// Replays a history whose simulation resulted in `outcome`. Returns the differences for each step.
 ///
 /// # Errors
-/// Fails with a message for people if the servers cannot be started or do not accept the CRDs or roles.
+///
+/// Returns a readable message if the servers can't be started, or if they reject the CRDs or roles.
 pub(crate) fn replay(
     setting: &Setting,
     history: &History,
@@ -104,7 +107,7 @@ async fn replay_on(
     Ok(found)
 }
 
-/// Returns a CRD of the simulated server without what the server has set.
+/// Returns a CRD of the simulated server without the fields that are set by the server.
 fn as_written(crd: &Value) -> Value {
     json!({
         "apiVersion": crd["apiVersion"], "kind": crd["kind"], "spec": crd["spec"],
@@ -115,13 +118,13 @@ fn as_written(crd: &Value) -> Value {
 struct Replay<'r> {
     setting: &'r Setting,
     client: Client,
-    /// Names of the objects that the operator has written.
+    /// Names of all objects written by the operator.
     made: &'r BTreeSet<String>,
     mask: &'r Mask,
 }
 
 impl Replay<'_> {
-    /// Takes a step and returns what differs from the state of the simulation.
+    /// Performs a step and returns how the result differs from the simulation.
     async fn take(&self, step: &Step, state: &Snapshot) -> Result<Vec<String>, String> {
         let declarations = &self.setting.declarations;
         let (declaration, object) = match step {
@@ -148,7 +151,7 @@ impl Replay<'_> {
         }
     }
 
-    /// Deletes a declared object, and waits until it is gone.
+    /// Deletes a declared object and waits until it's gone.
     async fn delete(&self, name: &ObjectName) -> Vec<String> {
         let request = Request::delete(name.path()).body("{}".to_owned());
         if let Err(error) = self.send(request.expect("a path of names is a URI")).await {
@@ -164,8 +167,8 @@ impl Replay<'_> {
         Vec::new()
     }
 
-    /// Compares the declared objects and those of the operator, after it has copied the statuses of the simulated
-    /// environment.
+    /// Compares the declared objects and the operator's objects with the simulation, after copying
+    /// the statuses of the simulated environment.
     async fn compare(&self, state: &Snapshot) -> Vec<String> {
         let mut all = Vec::new();
         let declarations = self.setting.declarations.iter();
@@ -193,7 +196,7 @@ impl Replay<'_> {
         all
     }
 
-    /// Sets the status of a built-in kind as the simulated environment has done.
+    /// Sets the status of an object of a built-in kind to the one in the simulation.
     async fn copy_status(&self, name: &ObjectName, expected: &Value, found: Value) -> Result<Value, String> {
         let wanted = with_values(&expected["status"], &found["metadata"]["generation"]);
         let is_custom = self
@@ -226,7 +229,7 @@ impl Replay<'_> {
     }
 }
 
-/// Returns a status of a compared state with values in place of what is not compared.
+/// Replaces the placeholders in a status from a snapshot by actual values.
 fn with_values(status: &Value, generation: &Value) -> Value {
     match status {
         Value::Object(fields) => {

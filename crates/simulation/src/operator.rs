@@ -1,4 +1,4 @@
-//! Libraries that run operators.
+//! Abstraction over the library that an operator is built with.
 
 use std::sync::Arc;
 
@@ -6,37 +6,38 @@ use futures::future::BoxFuture;
 use kube::Client;
 use rbuilder_testing::fake::{WebhookHandler, Webhooks};
 
-/// How a process of an operator runs in a simulation.
+/// Settings for a process of the operator.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ProcessSettings {
-    /// The namespace that the operator watches; `None` for all.
+    /// Namespace to watch, or `None` for all namespaces.
     pub namespace: Option<String>,
-    /// Whether the process is one of several, of which the holder of a lease acts.
+    /// Whether the process competes for a lease with other replicas.
     pub elects_leader: bool,
 }
 
-/// A library that runs operators. Implemented by `rbuilder::Manager`.
+/// A library that can run operators. `rbuilder::Manager` implements it.
 pub trait Operator: Webhooks + Sized + 'static {
-    /// Creates an operator without controllers. It must not start anything yet.
+    /// Creates an operator that doesn't have controllers yet. Implementations must not start any
+    /// tasks.
     fn create(client: Client, settings: &ProcessSettings) -> Self;
 
-    /// Runs the operator until the future is dropped.
+    /// Runs the operator. The simulation kills it by dropping the future.
     fn run(self) -> BoxFuture<'static, Result<(), String>>;
 }
 
-/// A process.
+/// A process that has been started.
 pub(crate) struct Started {
-    /// Runs until it is dropped.
+    /// The main future of the process. Dropping it kills the process.
     pub(crate) running: BoxFuture<'static, Result<(), String>>,
-    /// The webhooks of the process, if the library knows them.
+    /// Webhooks served by the process, if the library exposes them.
     pub(crate) webhooks: Option<WebhookHandler>,
 }
 
-/// Starts a process of an operator with a client.
+/// Creates a process of the operator from a client.
 pub(crate) type Program = Arc<dyn Fn(Client, &ProcessSettings) -> Started + Send + Sync>;
 
-/// Returns the program that runs the controllers that a function adds.
+/// Returns a program that runs the controllers added by `register`.
 pub(crate) fn program<O: Operator>(register: impl Fn(O) -> O + Send + Sync + 'static) -> Program {
     Arc::new(move |client, settings| {
         let mut operator = register(O::create(client, settings));

@@ -1,4 +1,4 @@
-//! Where a history is disturbed: at the requests that a run without perturbations has made.
+//! Decides where to inject perturbations, based on the requests in a run without any.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use crate::history::{Disturbance, Perturbation, Step};
 use crate::run::Outcome;
 use crate::traffic::Moment;
 
-/// Status codes of failures that are injected into writes.
+/// Status codes that are injected into writes.
 pub(crate) const CODES: [u16; 5] = [409, 429, 500, 503, 504];
 
-/// Returns the requests from a step on that changed something.
+/// Returns the requests with an effect, starting at the given step.
 pub(crate) fn changing(moments: &[Moment], first_step: usize) -> Vec<&Moment> {
     let moments = moments.iter();
     moments
@@ -20,8 +20,10 @@ pub(crate) fn changing(moments: &[Moment], first_step: usize) -> Vec<&Moment> {
         .collect()
 }
 
-/// Returns the crashes and lost answers at each write: most operators fail there first. Caches begin in the
-/// past only if the operator accepts that.
+/// Returns a crash and a lost response for each write. Most bugs are found by these, so they're
+/// tried first.
+///
+/// Restarting with stale caches is only useful if the operator accepts stale lists.
 pub(crate) fn crashes(changing: &[&Moment], accepts_past: bool) -> Vec<Perturbation> {
     let actions = [
         Disturbance::CrashAfter,
@@ -35,17 +37,19 @@ pub(crate) fn crashes(changing: &[&Moment], accepts_past: bool) -> Vec<Perturbat
     each.flat_map(|action| at_each(changing, action)).collect()
 }
 
-/// Returns what lets the lease change hands at each write: the leader dies, or cannot reach the server.
+/// Returns perturbations that move the lease to another replica, at each write. Either the leader
+/// crashes, or it's partitioned from the server.
 pub(crate) fn handovers(changing: &[&Moment]) -> Vec<Perturbation> {
     let mut list: Vec<Perturbation> = at_each(changing, &Disturbance::CutOff)
         .chain(at_each(changing, &Disturbance::CrashAfter))
         .collect();
-    // A small budget must reach both, and not only the first writes.
+    // Shuffle to try both kinds with a small budget, and to get beyond the first few writes.
     Random::new(4).shuffle(&mut list);
     list
 }
 
-/// Returns what disturbs the writes that the operator makes because time has passed.
+/// Returns perturbations for writes that the operator makes at a later time without any change in
+/// the cluster.
 pub(crate) fn late(changing: &[&Moment]) -> Vec<Perturbation> {
     let actions = [
         Disturbance::CrashBefore,
@@ -57,20 +61,22 @@ pub(crate) fn late(changing: &[&Moment]) -> Vec<Perturbation> {
         .iter()
         .flat_map(|action| at_each(changing, action))
         .collect();
-    // The first writes are much like the later ones.
+    // Periodic writes resemble each other, so don't spend the budget on the first ones.
     Random::new(5).shuffle(&mut list);
     list
 }
 
-/// Returns pairs that let the operator see an object that was replaced beside a child of the former one:
-/// after the operator has made the child, the object is deleted and declared again, and from the next
-/// write on, the events of the child's kind are late.
+/// Returns pairs of perturbations which make the operator see a replaced object together with a
+/// child of its predecessor.
+///
+/// The object is deleted and declared again right after the operator has created the child.
+/// Starting with the next write, events for the child's kind are delayed.
 pub(crate) fn replacements(outcome: &Outcome, declared: &[String]) -> Vec<[Perturbation; 2]> {
     let is_own = |kind: &str| declared.iter().any(|name| name.split(' ').next() == Some(kind));
     let changing = changing(&outcome.moments, 0);
     let mut pairs = Vec::new();
     for (made, next) in changing.iter().zip(changing.iter().skip(1)) {
-        // The name of a request begins with its verb and kind, such as `create pods default/a #1`.
+        // Requests are named like `create pods default/a #1`, so the kind is the second word.
         let kind = made.name.split(' ').nth(1).unwrap_or_default();
         if made.is_external || is_own(kind.split('/').next().unwrap_or_default()) {
             continue;
@@ -90,13 +96,13 @@ pub(crate) fn replacements(outcome: &Outcome, declared: &[String]) -> Vec<[Pertu
     pairs
 }
 
-/// Returns the other perturbations to try with a history. For a history that changes a declaration, they
-/// also include crashes from there on.
+/// Returns all other perturbations to try. If the history modifies a declaration, this includes
+/// crashes after the modification.
 pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[String]) -> Vec<Perturbation> {
     let last_apply = steps.iter().rposition(|step| !step.deletes());
     let state = last_apply.and_then(|number| outcome.settled.get(number));
     let objects: Vec<&String> = state.into_iter().flat_map(|state| state.0.keys()).collect();
-    // Somebody also deletes Pods of a workload.
+    // Pods of a workload aren't created by the operator, but do get deleted by others.
     let is_pod = |name: &String| outcome.asks_for_pods && name.starts_with("pods ");
     let is_made = |name: &String| outcome.made.contains(name) || is_external(name) || is_pod(name);
     let is_child = |name: &&&String| !declared.contains(name) && !name.contains('<') && is_made(name);
@@ -104,7 +110,8 @@ pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[Strin
     let in_cluster = objects.iter().filter(|name| !is_external(name));
     let kinds = in_cluster.filter_map(|name| Some(name.split_once(' ')?.0));
     let kinds: BTreeSet<&str> = kinds.collect();
-    // Disturb the steps of a path that differ from the base.
+    // The steps before the first modification are the same as in the base history, where they have
+    // already been disturbed.
     let change = steps.iter().position(|step| matches!(step, Step::ApplyWith(..)));
     let first_step = change.unwrap_or(0);
     let moments = outcome.moments.iter();
@@ -141,20 +148,23 @@ pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[Strin
     add(&moments, &Disturbance::Forbid);
     let (first, later) = outages(&moments);
     list.extend(first);
-    // A small budget must not leave out whole kinds of perturbations.
+    // Without shuffling, a small budget would never get to some kinds of perturbations.
     Random::new(2).shuffle(&mut list);
     let mut later = later;
     Random::new(3).shuffle(&mut later);
     list.append(&mut later);
-    // Nothing retries a call of an external system but the operator itself.
+    // Put refused external calls first. Clients retry requests to the API server by themselves, but
+    // only the operator can retry a call to an external system.
     let mut refusals: Vec<Perturbation> = at_each(&external, &Disturbance::Refuse(503)).collect();
     list.retain(|perturbation| !refusals.contains(perturbation));
     refusals.append(&mut list);
     refusals
 }
 
-/// Returns the errors of the server and of watches at each request: first, one of each at every request,
-/// and then all others. Most operators treat them alike.
+/// Returns server errors and closed watches for all requests, split in two lists.
+///
+/// The first one contains a single status code and a single way to close watches for each request.
+/// Operators mostly treat them the same, so the remaining combinations go to the second list.
 fn outages(moments: &[&Moment]) -> (Vec<Perturbation>, Vec<Perturbation>) {
     let mut first = Vec::new();
     let mut later = Vec::new();
@@ -172,10 +182,10 @@ fn outages(moments: &[&Moment]) -> (Vec<Perturbation>, Vec<Perturbation>) {
     (first, later)
 }
 
-/// How many requests apart neighbours are.
+/// Maximum distance between neighbours, as a number of requests.
 const NEAR: usize = 2;
 
-/// Returns the perturbations at a request and at those around it.
+/// Returns the perturbations at the given request and at nearby ones.
 pub(crate) fn neighbours<'p>(
     moments: &[Moment],
     at: &str,
@@ -187,7 +197,7 @@ pub(crate) fn neighbours<'p>(
     perturbations.iter().filter(is_near).collect()
 }
 
-/// Returns a perturbation for each moment.
+/// Creates the same perturbation for each of the requests.
 fn at_each<'m>(moments: &'m [&Moment], action: &'m Disturbance) -> impl Iterator<Item = Perturbation> + 'm {
     moments.iter().map(|moment| Perturbation {
         at: moment.name.clone(),

@@ -1,4 +1,5 @@
-//! The processes of the operator: one, or two replicas that elect a leader.
+//! Runs the processes of the operator. This is a single process, or two replicas with leader
+//! election.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -17,32 +18,32 @@ use crate::operator::{ProcessSettings, Started};
 use crate::run::Setting;
 use crate::timeline::Actor;
 
-/// How a process has ended by itself.
+/// How a process has exited, or `None` if it was killed.
 pub(crate) type Ended = Option<Result<(), String>>;
 
-/// A place in which the operator runs. A process that ends is started there again.
+/// A slot for a process. When a process exits, a new one is started in the same slot.
 struct Replica {
     actor: Actor,
     connection: Connection,
-    /// `None` while no process runs.
+    /// `None` if no process is running.
     task: Option<JoinHandle<Result<(), String>>>,
     webhooks: Option<WebhookHandler>,
-    /// When the next process starts.
+    /// When to start the next process.
     start_at: Option<Instant>,
 }
 
-/// The replicas of the operator.
+/// All replicas of the operator.
 pub(crate) struct Processes<'r> {
     setting: &'r Setting,
     network: Network,
     replicas: Vec<Replica>,
-    /// The number of processes that were started so far.
+    /// Total number of processes started so far.
     started: ProcessId,
     elects_leader: bool,
 }
 
 impl<'r> Processes<'r> {
-    /// Starts one process, or two that elect a leader.
+    /// Starts one process, or two with leader election if `replicated` is set.
     pub(crate) fn start(setting: &'r Setting, network: &Network, replicated: bool) -> Self {
         let actors: &[Actor] = match replicated {
             true => &[Actor::Operator, Actor::Replica],
@@ -81,7 +82,8 @@ impl<'r> Processes<'r> {
         }
     }
 
-    /// Lets the server call the webhooks of a process that lives, or of none.
+    /// Makes the server call the webhooks of a running process. If there's none, webhooks become
+    /// unreachable.
     fn serve_webhooks(&self) {
         if !self.setting.has_webhooks {
             return;
@@ -95,7 +97,7 @@ impl<'r> Processes<'r> {
         self.network.server.serve_webhooks(Some(handler));
     }
 
-    /// Ends the dead processes for good, and starts others after a pause.
+    /// Cleans up crashed processes, and schedules replacements after `pause`.
     pub(crate) fn replace_dead(&mut self, pause: Duration) {
         for replica in &mut self.replicas {
             if replica.connection.is_dead() && replica.start_at.is_none() {
@@ -106,12 +108,12 @@ impl<'r> Processes<'r> {
         self.serve_webhooks();
     }
 
-    /// Returns when the next process starts.
+    /// Returns when the next process is going to be started.
     pub(crate) fn next_start(&self) -> Option<Instant> {
         self.replicas.iter().filter_map(|replica| replica.start_at).min()
     }
 
-    /// Starts the processes that are due.
+    /// Starts all processes that are due.
     pub(crate) fn start_due(&mut self) {
         let now = Instant::now();
         for number in 0..self.replicas.len() {
@@ -126,7 +128,7 @@ impl<'r> Processes<'r> {
         }
     }
 
-    /// Waits until a process ends by itself. Returns how. It counts as dead afterwards.
+    /// Waits until a process exits without having been killed, and marks it as dead.
     pub(crate) async fn ended(&mut self) -> (Actor, Ended) {
         poll_fn(|cx| {
             for replica in &mut self.replicas {
@@ -142,7 +144,7 @@ impl<'r> Processes<'r> {
         .await
     }
 
-    /// Ends all processes.
+    /// Kills all processes.
     pub(crate) fn stop(&mut self) {
         self.replicas.iter_mut().for_each(Replica::stop);
     }
@@ -157,7 +159,7 @@ impl Replica {
     }
 }
 
-/// Returns webhooks as the server sees them while no process runs.
+/// Returns the webhooks of a server that refuses connections.
 fn unreachable_webhooks() -> WebhookHandler {
     let refuse = Arc::new(b"connection refused".to_vec());
     WebhookHandler::new(move |_, _| {
@@ -177,7 +179,7 @@ mod tests {
     use super::*;
     use crate::{Oracle, Simulation};
 
-    /// Takes the lease if it is free, or older than 20 seconds.
+    /// Acquires the lease if it's free, or if it hasn't been renewed for 20 seconds.
     async fn take_lease(client: &Client, holder: &str) -> kube::Result<bool> {
         let leases: Api<Lease> = Api::default_namespaced(client.clone());
         let now = context::now().map(|now| now.to_string());
@@ -201,7 +203,7 @@ mod tests {
         Ok(true)
     }
 
-    /// Keeps a ConfigMap for each Secret.
+    /// Creates a ConfigMap for each Secret.
     async fn work(client: &Client) -> kube::Result<()> {
         let secrets: Api<Secret> = Api::default_namespaced(client.clone());
         let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
@@ -220,7 +222,7 @@ mod tests {
         Ok(())
     }
 
-    /// Waits for the lease, and never looks at it again.
+    /// Waits for the lease, but never checks whether it still holds it.
     async fn lead_for_ever(client: Client) {
         let holder = context::random().unwrap_or_default().to_string();
         while !take_lease(&client, &holder).await.unwrap_or_default() {

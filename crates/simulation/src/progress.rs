@@ -1,6 +1,6 @@
-//! Progress of a search on standard error.
+//! Prints the progress of a search to stderr.
 //!
-//! Writes to the stream directly, because the test harness captures what the macros print.
+//! We bypass `eprintln!` because the test harness captures its output.
 
 use std::io::Write;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use std::time::Duration;
 use crate::coverage::Coverage;
 use crate::settings::Budget;
 
-/// How often progress is printed.
+/// How often to print the progress.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Prints how far a search is.
+/// Prints the progress of a search at regular intervals.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// The name of the simulation; `None` prints nothing.
+    /// Name of the simulation. Nothing is printed if this is `None`.
     name: Option<String>,
     next: Duration,
 }
@@ -24,7 +24,7 @@ impl Progress {
         Self { name, next: INTERVAL }
     }
 
-    /// Prints a line if the last one is a while ago.
+    /// Prints a line, unless the last one was printed recently.
     pub(crate) fn update(&mut self, budget: &Budget, histories: usize, coverage: &Coverage) {
         if self.name.is_some() && budget.elapsed() >= self.next {
             self.next = budget.elapsed() + INTERVAL;
@@ -32,7 +32,6 @@ impl Progress {
         }
     }
 
-    /// Prints a line.
     pub(crate) fn print(&self, budget: &Budget, histories: usize, coverage: &Coverage) {
         if let Some(name) = &self.name {
             let line = render(name, histories, coverage.writes(), budget.elapsed());
@@ -41,9 +40,9 @@ impl Progress {
     }
 }
 
-/// Prints a text on standard error, which the test harness shows also if the test passes.
+/// Writes to stderr directly, so the output is visible even when the test passes.
 pub(crate) fn print(text: &str) {
-    // Progress is not worth a failure.
+    // Don't fail the test just because stderr is closed.
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 

@@ -1,6 +1,6 @@
-//! The report of a simulation as a file, for `rbuilder simulate`.
+//! Report files, which are read by `rbuilder simulate`.
 //!
-//! The same search writes the same bytes: nothing in a file depends on the time or the machine.
+//! The files are reproducible. They contain neither the time nor anything about the machine.
 
 use std::collections::BTreeMap;
 
@@ -14,99 +14,95 @@ use crate::search::Failure;
 use crate::settings::Limit;
 use crate::timeline::Event;
 
-/// The version of the format. It changes when a reader of the former one would misread a file.
+/// Version of the file format. Incremented for changes that older readers would misinterpret.
 const VERSION: u32 = 1;
-/// The number of events at the start and at the end of a timeline that a file has.
+/// How many events of a timeline are written. This applies to its start and its end separately.
 const MOST_EVENTS: usize = 200;
 
-/// A report file.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Record<'r> {
     version: u32,
-    /// The name of the simulation.
     name: &'r str,
-    /// Where the test runs it, such as `tests/memcached.rs:40`.
+    /// Location in the test's source, e.g. `tests/memcached.rs:40`.
     source: &'r str,
-    /// The declared objects.
+    /// Names of the declared objects.
     declarations: Vec<String>,
-    /// The budget, such as `{"histories": 120}`.
+    /// Budget of the search, e.g. `{"histories": 120}`.
     budget: Limit,
-    /// The number of histories that were run.
+    /// Number of histories that were run.
     histories: usize,
-    /// The requests of the operator without perturbations.
+    /// Requests sent by the operator when nothing is disturbed.
     requests: Vec<RequestRecord<'r>>,
-    /// All kinds of perturbations.
+    /// All kinds of perturbations, including those that were never tried.
     perturbations: Vec<PerturbationRecord<'r>>,
-    /// The file with kept histories, relative to the folder of the package.
+    /// Path of the file with kept histories, relative to the package root.
     kept_file: String,
-    /// The kept histories, in their order.
+    /// Results of the kept histories, in file order.
     kept: Vec<KeptRecord>,
     failures: Vec<FailureRecord<'r>>,
     unused_fields: &'r [String],
     masked: &'r [String],
 }
 
-/// A request and what disturbed it.
+/// Coverage of a request.
 #[derive(Debug, Serialize)]
 struct RequestRecord<'r> {
     request: &'r str,
-    /// Whether it changes something.
+    /// Whether the request modified the cluster.
     changes: bool,
-    /// How often each kind of perturbation happened at it.
+    /// How often each kind of perturbation hit this request.
     disturbed: &'r BTreeMap<String, usize>,
 }
 
-/// A kind of perturbation.
+/// Coverage of a kind of perturbation.
 #[derive(Debug, Serialize)]
 struct PerturbationRecord<'r> {
     kind: &'r str,
     description: &'r str,
-    /// In how many histories it was tried.
+    /// Number of histories in which it was tried.
     histories: usize,
-    /// In how many of them it happened.
+    /// Number of histories in which it actually happened.
     reached: usize,
 }
 
-/// A kept history.
 #[derive(Debug, Serialize)]
 struct KeptRecord {
-    /// One line of JSON, as in the file.
+    /// The history as a line of JSON, like in the file.
     history: String,
     outcome: &'static str,
 }
 
-/// A failure.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FailureRecord<'r> {
     oracle: &'static str,
     message: &'r str,
-    /// What the user of the operator does, in words.
+    /// Human-readable actions of the user.
     steps: Vec<String>,
-    /// What disturbs the operator, in words.
+    /// Human-readable perturbations.
     perturbations: Vec<String>,
-    /// One line of JSON, for `RBUILDER_SIMULATION` and the file of kept histories.
+    /// The history as a line of JSON, which can be passed in `RBUILDER_SIMULATION` or added to the
+    /// file with kept histories.
     history: String,
     events: Vec<EventRecord<'r>>,
-    /// The number of events that are left out after the first half of `events`.
+    /// Number of events omitted from the middle of `events`.
     omitted_events: usize,
 }
 
-/// An event.
 #[derive(Debug, Serialize)]
 struct EventRecord<'r> {
-    /// Milliseconds since the start.
+    /// Milliseconds since the start of the run.
     at: u64,
     actor: &'static str,
     text: &'r str,
-    /// The status code of a request.
+    /// HTTP status code of the response.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<u16>,
-    /// Whether the request changed something.
+    /// Whether the request had an effect.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     changed: bool,
-    /// Whether the request went to an external system.
+    /// Whether this is a call to an external system.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     external: bool,
 }
@@ -145,7 +141,7 @@ impl<'r> Record<'r> {
         }
     }
 
-    /// Returns the text of the file.
+    /// Serializes the report.
     pub(crate) fn to_text(&self) -> String {
         let text = serde_json::to_string_pretty(self);
         text.expect("all keys are strings") + "\n"
@@ -197,7 +193,8 @@ impl<'r> FailureRecord<'r> {
     }
 }
 
-/// Leaves out the middle of a long timeline. Returns the rest, and the number of omitted events.
+/// Drops the middle part of a long timeline. Returns the remaining events, and how many were
+/// dropped.
 fn shorten(events: &[Event]) -> (Vec<&Event>, usize) {
     let omitted = events.len().saturating_sub(2 * MOST_EVENTS);
     let (first, rest) = events.split_at(events.len().min(MOST_EVENTS));
@@ -249,10 +246,11 @@ mod tests {
     use crate::Simulation;
     use crate::settings::Settings;
 
-    /// The report that the page of `rbuilder simulate` is tested with, too.
+    /// This report is also used to test the page that `rbuilder simulate` generates.
     const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/report.json");
 
-    /// Makes a Service for each ConfigMap with the label `web`, unless it has noted that it is done.
+    /// Creates a Service for each ConfigMap that has the label `web`. It contains a bug: once it
+    /// has marked a ConfigMap as done, it never looks at it again.
     async fn operate(client: Client) {
         loop {
             let _ = look(&client).await;
@@ -300,7 +298,7 @@ mod tests {
             .run_as(&identity(), settings)
     }
 
-    /// A folder that is removed at the end of a test.
+    /// A temporary directory.
     struct Folder(PathBuf);
 
     impl Folder {

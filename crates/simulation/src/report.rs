@@ -1,4 +1,4 @@
-//! The report of a simulation.
+//! Results of a simulation.
 
 use std::fmt;
 
@@ -8,56 +8,62 @@ use crate::kept::{Kept, KeptOutcome};
 use crate::search::Failure;
 use crate::timeline::Event;
 
-/// The number of events at the start and at the end of a timeline that a report shows.
+/// How many events a report prints from the start and the end of a timeline.
 const MOST_EVENTS: usize = 40;
 
-/// What a simulation has found. Formatted as text for a terminal.
+/// Result of a simulation. The `Display` implementation formats it for a terminal.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// The histories in which the operator was wrong, at most one for each oracle.
+    /// Failing histories. There is at most one for each oracle.
     pub failures: Vec<Failure>,
     /// Number of histories that were run.
     pub histories: usize,
-    /// Number of requests of the first history that were disturbed.
+    /// Number of requests in the first history that were disturbed.
     pub disturbed: usize,
-    /// Number of requests that the operator makes in the first history.
+    /// Total number of requests in the first history.
     pub requests: usize,
-    /// Fields of the declarations that change nothing, as `<object> <JSON pointer>`.
+    /// Fields of the declarations which have no effect on the cluster, as
+    /// `<object> <JSON pointer>`.
+    ///
+    /// This often indicates a field that the operator forgot to use.
     pub unused_fields: Vec<String>,
-    /// Fields that differ between two runs without perturbations, and that are not compared.
+    /// Fields which are excluded from comparisons because they differ even between two undisturbed
+    /// runs.
     pub masked: Vec<String>,
-    /// How many hours of three months were simulated, if the operator makes too many requests meanwhile.
+    /// If we couldn't simulate the full three months, how many hours were simulated. This happens
+    /// when the operator sends too many requests during that time.
     pub passed_hours: Option<u32>,
-    /// What happened in the only history that was run, if it does not fail.
+    /// The timeline of the run, if there was only one history and it passed.
     pub timeline: Vec<Event>,
-    /// What a real API server has shown, if the histories were replayed on one.
+    /// Comparison with a real API server, if requested.
     pub on_server: Option<OnServer>,
     pub(crate) coverage: Coverage,
-    /// The kept histories that were run first.
+    /// Results of the kept histories, which run before the search.
     pub(crate) kept: Vec<Kept>,
-    /// The file with the kept histories, as notes name it.
+    /// Path of the file with kept histories as shown to the user.
     pub(crate) kept_file: String,
 }
 
-/// A replay on a real API server.
+/// Result of a replay on a real API server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum OnServer {
-    /// The operator cannot be replayed, and why.
+    /// The operator can't be replayed, for the given reason.
     Skipped(&'static str),
     /// A history was replayed.
     #[non_exhaustive]
     Replayed {
-        /// The history.
+        /// The history that was run.
         history: Box<History>,
-        /// How the states differ from those of the simulation, after the first step that differs.
+        /// Differences to the simulation, up to and including the first step with any.
         differences: Vec<String>,
     },
 }
 
 impl Report {
-    /// Returns whether nothing is wrong: no history fails, and a real server has shown the same states.
+    /// Returns whether there's nothing to report: all histories passed, and a real server (if used)
+    /// agreed with the simulation.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         let differs = match &self.on_server {
@@ -153,7 +159,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Writes a timeline, without the middle of a long one.
+/// Writes a timeline. The middle of a long one is omitted.
 fn write_events(f: &mut fmt::Formatter<'_>, events: &[Event]) -> fmt::Result {
     let count = events.len();
     for (number, event) in events.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! One run of a history: the operator, the API server and the environment on one thread.
+//! A single run of a history. The operator, the API server and the environment share one thread.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -24,87 +24,90 @@ use crate::timeline::{Actor, Event};
 use crate::traffic::Moment;
 use crate::world::{Difference, Mask, SEED, Snapshot, compare};
 
-/// The state is settled if nothing has changed for this long.
+/// The state counts as settled after nothing has changed for this long.
 const QUIET: Duration = Duration::from_secs(75);
-/// How long the operator may take to reach the state without perturbations.
+/// How long the operator may take to reach the expected state.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
-/// The largest number of requests in a step: more are a loop.
+/// Maximum number of requests in a step. We assume that the operator is in a loop beyond that.
 const MOST_REQUESTS: usize = 2000;
-/// The largest number of requests while time passes.
+/// Maximum number of requests while time passes.
 const MOST_PASSING_REQUESTS: usize = 1000;
 const HOUR: Duration = Duration::from_secs(60 * 60);
-/// The largest number of requests while nothing changes.
+/// Maximum number of requests while nothing changes.
 const MOST_IDLE_REQUESTS: usize = 300;
-/// How long a crashed operator takes to start again.
+/// Delay before a crashed operator is restarted.
 const RESTART: Duration = Duration::from_secs(1);
-/// How long a crashed replica takes to start again: longer than a lease lasts by default, so that the
-/// other one takes over.
+/// Delay before a crashed replica is restarted. This is longer than the default lease duration, so
+/// that the other replica takes over.
 const REPLACEMENT: Duration = Duration::from_secs(20);
-/// How often the operator may end by itself because of a perturbation.
+/// How many times the operator may exit in response to a perturbation. A Pod would be restarted.
 const MOST_ENDS: usize = 5;
-/// Number of writes that a report about a loop names.
+/// How many writes to include in a report about a loop.
 const LAST_WRITES: usize = 6;
 
-/// A rule of the test about the whole state.
+/// A predicate over the state of the world, which must hold at all times.
 pub(crate) type Invariant = Arc<dyn Fn(&World) -> Result<(), String> + Send + Sync>;
 
-/// What does not change between runs.
+/// Settings that are the same for all runs of a simulation.
 pub(crate) struct Setting {
     pub(crate) program: Program,
-    /// Whether the server calls webhooks of the operator.
+    /// Whether the server calls the operator's webhooks.
     pub(crate) has_webhooks: bool,
-    /// Whether some histories run two replicas.
+    /// Whether to run two replicas in some of the histories.
     pub(crate) has_replicas: bool,
-    /// The namespace that the operator watches; `None` for all.
+    /// Namespace that the operator watches. `None` means all namespaces.
     pub(crate) namespace: Option<String>,
-    /// The folder with the roles of the operator; `None` if it may do everything.
+    /// Directory with the operator's roles. If `None`, all requests are permitted.
     #[cfg_attr(not(feature = "envtest"), expect(dead_code))]
     pub(crate) roles: Option<PathBuf>,
     pub(crate) server: ApiServer,
     pub(crate) declarations: Vec<Declaration>,
-    /// Oracles that report nothing.
+    /// Oracles that have been turned off.
     pub(crate) accepted: Vec<Oracle>,
     pub(crate) behaviors: Vec<Arc<dyn Behavior>>,
     pub(crate) invariants: Vec<Invariant>,
 }
 
-/// The states in which a history must settle. `None` where any state is right.
+/// What a history is compared with.
+///
+/// A `None` in `steps` means that any state is fine after that step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Expected {
     pub(crate) steps: Vec<Option<Snapshot>>,
     pub(crate) mask: Mask,
-    /// Fields of Secrets with generated values, which the operator must not replace.
+    /// Fields of Secrets that contain generated values. The operator must not replace these.
     pub(crate) generated: BTreeSet<String>,
-    /// The oracle that reports a difference.
+    /// Which oracle to blame for a difference.
     pub(crate) oracle: Option<Oracle>,
 }
 
-/// What a run has shown.
+/// Result of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) settled: Vec<Snapshot>,
     pub(crate) moments: Vec<Moment>,
     pub(crate) events: Vec<Event>,
     pub(crate) violations: Vec<Violation>,
-    /// How many hours passed if time ended early, because the operator made too many requests.
+    /// Hours that have passed until the operator exceeded the limit for requests. `None` if it
+    /// didn't.
     pub(crate) passed_hours: Option<u32>,
-    /// Names of objects that the operator has written.
+    /// Names of all objects written by the operator.
     pub(crate) made: BTreeSet<String>,
-    /// Fields of Secrets whose value the operator has replaced.
+    /// Fields of Secrets in which the operator has replaced a value.
     pub(crate) replaced: BTreeSet<String>,
-    /// Whether the operator accepts lists and watches that show the past.
+    /// Whether the operator sends lists and watches which may be served from a stale cache.
     pub(crate) accepts_past: bool,
-    /// Whether the operator looks at Pods or ReplicaSets.
+    /// Whether the operator reads Pods or ReplicaSets.
     pub(crate) asks_for_pods: bool,
-    /// Perturbations whose request the operator has not made.
+    /// Perturbations that never happened, because the operator didn't send the request.
     pub(crate) unreached: Vec<Perturbation>,
-    /// Why the server rejects a declaration. The run ends there.
+    /// Error message of a rejected declaration, which also ends the run.
     pub(crate) rejected: Option<String>,
 }
 
-/// Runs a history on a runtime of its own.
+/// Runs a history in a new tokio runtime.
 pub(crate) fn run(setting: &Setting, history: &History, expected: &Expected) -> Outcome {
-    // Programs of kube-rs wait for signals, which need the I/O driver.
+    // Programs based on kube-rs install signal handlers, and those need the I/O driver.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(true)
@@ -119,19 +122,20 @@ struct Run<'r> {
     expected: &'r Expected,
     network: Network,
     environment: Environment,
-    /// The version that the environment has seen.
+    /// Latest version of the world that was shown to the environment.
     seen: Option<(u64, u64)>,
     notifications: watch::Receiver<u64>,
     processes: Processes<'r>,
     outcome: Outcome,
     start: Instant,
     ends: usize,
-    /// The declared objects, which the user restores if someone deletes them unseen.
+    /// Declared objects, by index of the declaration. If someone deletes one while the operator
+    /// can't see it, the user restores it from here.
     declared: Vec<(usize, Value)>,
     _context: context::Entered,
 }
 
-/// The result of waiting for a step.
+/// Why we stopped waiting for a step.
 enum Settled {
     AsExpected,
     Otherwise(Vec<Difference>),
@@ -144,7 +148,7 @@ impl<'r> Run<'r> {
         let context = context::enter(wall, history.seed);
         let server = setting.server.copy().starting_at(wall);
         server.bookmark_every(LONGEST_WATCH);
-        // Another seed must lead to other uids and resource versions.
+        // Burn a few UIDs and resource versions, so that they differ between seeds.
         for _ in 0..history.seed % 7 {
             let _ = server.namespace(SEED.trim_end_matches('-'));
         }
@@ -169,7 +173,8 @@ impl<'r> Run<'r> {
     }
 
     async fn finish(mut self) -> Outcome {
-        // The user declares objects when the operator is installed, not while it starts.
+        // Give the operator time to start. In practice, users don't declare objects in the same
+        // instant.
         tokio::time::sleep(Duration::from_secs(1)).await;
         for (number, step) in self.history.steps.iter().enumerate() {
             self.network
@@ -230,8 +235,10 @@ impl<'r> Run<'r> {
         self.declare().await;
     }
 
-    /// Lets time pass, or ends early if the operator makes too many requests meanwhile. The end is a time
-    /// since the start, so that histories can be compared that took longer before.
+    /// Advances the time to the given hour, or less if the operator exceeds the limit for requests.
+    ///
+    /// The hour is relative to the start of the run and not to the current time. Otherwise
+    /// histories that took longer before this step couldn't be compared with the undisturbed one.
     async fn pass_until(&mut self, hour: u32) {
         let text = format!("time passes until hour {hour}");
         self.network.traffic().timeline.note(Actor::Environment, text);
@@ -254,7 +261,6 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// Applies all declared objects.
     async fn declare(&mut self) {
         for (number, object) in &self.declared {
             let request = self.setting.declarations[*number].apply(object, "");
@@ -266,7 +272,8 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// Waits until nothing changes any more. If the state is not the expected one then, waits longer.
+    /// Waits until nothing changes anymore. If we didn't end up in the expected state, keep waiting
+    /// up to [`PATIENCE`].
     async fn settle(&mut self, expected: Option<&Snapshot>) -> Settled {
         let begin = Instant::now();
         let (mut changed, mut version) = (begin, (0, 0));
@@ -294,7 +301,7 @@ impl<'r> Run<'r> {
                 match differences.filter(|differences| !differences.is_empty()) {
                     None => return Settled::AsExpected,
                     Some(differences) if now > begin + PATIENCE => return Settled::Otherwise(differences),
-                    // The operator may have requested a later reconcile.
+                    // We might just have to wait for a delayed requeue.
                     Some(_) => (changed, idle_from) = (now, count),
                 }
             }
@@ -302,7 +309,7 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// Lets the environment act if something has changed since it looked, or if it has planned to.
+    /// Lets the environment act if the world has changed since the last time, or if an act is due.
     async fn step_environment(&mut self) {
         let (now, version) = (Instant::now(), self.network.version());
         let due = [self.environment.next_due(), self.network.server.next_collection()];
@@ -313,7 +320,7 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// Waits until something happens.
+    /// Waits until something happens, at most until `until`.
     async fn wait(&mut self, until: Instant) {
         let due = [
             self.environment.next_due(),
@@ -332,7 +339,7 @@ impl<'r> Run<'r> {
         self.processes.start_due();
     }
 
-    /// Replaces the processes that have crashed.
+    /// Schedules replacements for crashed processes.
     async fn replace_dead(&mut self) {
         match self.history.replicated {
             true => self.processes.replace_dead(REPLACEMENT),
@@ -340,7 +347,7 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// Starts the only process again. Nothing else happens meanwhile.
+    /// Restarts the operator after it has exited. The rest of the world is frozen during the pause.
     async fn restart(&mut self, pause: Duration) {
         self.processes.replace_dead(pause);
         tokio::time::sleep(pause).await;
@@ -365,7 +372,7 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// Declares objects again that were deleted unseen.
+    /// Declares objects again if they were deleted without the operator seeing it.
     async fn restore_declared(&mut self) {
         let Some(name) = self.network.traffic().to_redeclare.clone() else {
             return;
@@ -435,7 +442,8 @@ impl<'r> Run<'r> {
         self.outcome.settled.push(state);
     }
 
-    /// Names the last changes, or the last requests if these change nothing.
+    /// Describes the most recent writes, or the most recent requests if none of them changed
+    /// anything.
     fn last_writes(&self) -> String {
         let traffic = self.network.traffic();
         let now = traffic
@@ -456,7 +464,7 @@ impl<'r> Run<'r> {
         lines.concat()
     }
 
-    /// Judges what concerns the whole run.
+    /// Runs the oracles that need to look at the run as a whole.
     fn judge_run(&mut self) {
         let violations = &mut self.outcome.violations;
         let mut traffic = self.network.traffic();

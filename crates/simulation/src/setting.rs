@@ -1,4 +1,5 @@
-//! What a simulation makes of the builder: declarations with their other forms, and the server.
+//! Turns the builder's configuration into the setting of all runs: the server, and declarations
+//! with their variants.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,7 +16,7 @@ use crate::operator::{ProcessSettings, Program};
 use crate::run::Setting;
 use crate::world::{GIVEN, ObjectName};
 
-/// Completes the declared objects.
+/// Resolves all declared objects.
 #[track_caller]
 pub(crate) fn declarations(
     server: &ApiServer,
@@ -44,7 +45,7 @@ pub(crate) fn declarations(
     declarations
 }
 
-/// Adds the values of a random object to the declared objects of its kind.
+/// Adds a random object's values to all declarations of the same kind.
 #[track_caller]
 fn add_random(declarations: &mut [Declaration], object: &Value) {
     let is_same = |known: &&mut Declaration| {
@@ -63,7 +64,8 @@ fn add_random(declarations: &mut [Declaration], object: &Value) {
     );
 }
 
-/// Completes a declared object: namespaced objects are in `default` unless they say otherwise.
+/// Resolves a declared object. Namespaced objects are put into `default` if they don't have a
+/// namespace.
 #[track_caller]
 fn declaration(server: &ApiServer, mut object: Value) -> Declaration {
     let text = |pointer: &str| {
@@ -104,7 +106,7 @@ fn declaration(server: &ApiServer, mut object: Value) -> Declaration {
     }
 }
 
-/// Adds the namespaces of the declared objects, except for those that are declared themselves.
+/// Creates the namespaces of the declared objects, unless the test declares them on its own.
 pub(crate) fn with_namespaces(server: ApiServer, declarations: &[Declaration]) -> ApiServer {
     let is_declared = |namespace: &str| {
         let mut names = declarations.iter().map(|declaration| &declaration.name);
@@ -123,7 +125,7 @@ pub(crate) fn with_namespaces(server: ApiServer, declarations: &[Declaration]) -
     })
 }
 
-/// Webhooks of a process that does not run.
+/// Webhooks of an operator that is never started.
 struct Taken(Option<WebhookHandler>);
 
 impl Webhooks for Taken {
@@ -132,18 +134,20 @@ impl Webhooks for Taken {
     }
 }
 
-/// Installs webhook configurations, and the conversions that an operator registers. Each run of the
-/// operator brings its own webhooks later. Returns whether there are any.
+/// Installs webhook configurations, and the conversion webhooks that the operator registers.
+/// Returns whether there are any.
+///
+/// The webhooks are connected later, when a process of the operator is started.
 #[track_caller]
 pub(crate) fn install_webhooks(server: &ApiServer, program: &Program, configurations: Option<&Path>) -> bool {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.expect("a runtime without drivers needs nothing from the system");
     let handler = {
-        // Clients start tasks.
+        // Creating a client spawns tasks, so it needs a runtime.
         let _entered = runtime.enter();
         program(server.client(), &ProcessSettings::default()).webhooks
     };
-    // The test may run in a runtime itself, where another one cannot be dropped.
+    // A runtime can't be dropped from within another one, and the test may be running in one.
     runtime.shutdown_background();
     let Some(handler) = handler else {
         return false;
@@ -163,7 +167,7 @@ pub(crate) fn install_webhooks(server: &ApiServer, program: &Program, configurat
     true
 }
 
-/// Returns the response to a request, which the server sends without waiting for anything.
+/// Returns the response to a request that the server can answer immediately.
 fn respond(
     server: &ApiServer,
     request: http::Request<Body>,
@@ -172,7 +176,7 @@ fn respond(
     server.call(request, by_admin).now_or_never()?.ok()
 }
 
-/// Returns whether the operator may use the lease of leader election.
+/// Returns whether the role of the operator permits leader election.
 pub(crate) fn may_elect(server: &ApiServer) -> bool {
     let review = serde_json::json!({
         "apiVersion": "authorization.k8s.io/v1",
@@ -196,7 +200,8 @@ pub(crate) fn may_elect(server: &ApiServer) -> bool {
 }
 
 impl Setting {
-    /// Returns whether the server rejects a variant of a declaration. Webhooks decide only in a run.
+    /// Returns whether the server rejects a variant. Webhooks aren't called, since there's no
+    /// process yet.
     pub(crate) fn is_rejected(&self, number: usize, changes: &BTreeMap<String, Value>) -> bool {
         if self.has_webhooks {
             return false;

@@ -1,4 +1,4 @@
-//! How much a simulation runs, and what it writes: from the builder and from environment variables.
+//! Budget and outputs of a simulation, from the builder and from the environment.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -7,45 +7,46 @@ use serde::Serialize;
 
 use crate::history::{History, VARIABLE};
 
-/// The environment variable with the number of histories.
+/// Number of histories per simulation.
 const HISTORIES: &str = "RBUILDER_SIMULATION_HISTORIES";
-/// The environment variable with the seconds that each simulation may take.
+/// Number of seconds per simulation.
 const SECONDS: &str = "RBUILDER_SIMULATION_SECONDS";
-/// The environment variable that replays histories on a real API server.
+/// Set to `1` to replay histories on a real API server.
 const SERVER: &str = "RBUILDER_SIMULATION_SERVER";
-/// The environment variable with the folder for report files.
+/// Directory for report files.
 const REPORTS: &str = "RBUILDER_SIMULATION_REPORTS";
 
-/// When a search ends.
+/// Limit for a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Limit {
-    /// After a number of histories. The same histories run each time.
+    /// Stop after this many histories. Always runs the same ones.
     Histories(usize),
-    /// After seconds of real time. Faster machines run more histories.
+    /// Stop after this many seconds of real time. Faster machines get to run more histories.
     Seconds(u64),
 }
 
-/// What the environment asks of all simulations in a process.
+/// Settings from environment variables, which apply to all simulations of the process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Settings {
-    /// The only history to run.
+    /// If set, only this history is run.
     pub(crate) history: Option<History>,
-    /// The limit, in place of the one in the test.
+    /// Overrides the limit in the test.
     pub(crate) limit: Option<Limit>,
-    /// Whether histories are replayed on a real API server, in place of the search.
+    /// Whether to replay histories on a real API server instead of searching.
     pub(crate) on_server: bool,
-    /// The folder for report files.
+    /// Where to write reports.
     pub(crate) reports: Option<PathBuf>,
-    /// The folder of the package, which cargo makes the current one.
+    /// Root of the package. Cargo runs tests with this as the working directory.
     pub(crate) package: PathBuf,
 }
 
 impl Settings {
-    /// Reads the environment variables.
+    /// Reads all environment variables.
     ///
     /// # Errors
-    /// Fails with a message for people if a value cannot be parsed.
+    ///
+    /// Returns a readable message if the value of a variable is invalid.
     pub(crate) fn from_environment() -> Result<Self, String> {
         Self::parse(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -85,7 +86,7 @@ fn parse_count<N: std::str::FromStr + PartialOrd + From<u8>>(name: &str, text: &
     count.ok_or_else(|| format!("{name}: expected a number from 1 on, found `{text}`"))
 }
 
-/// A limit, and how much of it is left.
+/// Keeps track of how much of a limit has been used up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     limit: Limit,
@@ -93,7 +94,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Starts to spend a budget now.
+    /// Starts the clock for a budget.
     pub(crate) fn start(limit: Limit) -> Self {
         Self {
             limit,
@@ -101,12 +102,11 @@ impl Budget {
         }
     }
 
-    /// Returns the time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
 
-    /// Returns whether the search must end.
+    /// Returns whether the search has to stop.
     pub(crate) fn is_spent(&self, histories: usize) -> bool {
         match self.limit {
             Limit::Histories(most) => histories >= most,
@@ -114,7 +114,7 @@ impl Budget {
         }
     }
 
-    /// Returns whether more than half of the budget is spent.
+    /// Returns whether more than half of the budget is used up.
     pub(crate) fn is_half_spent(&self, histories: usize) -> bool {
         match self.limit {
             Limit::Histories(most) => histories > most / 2,

@@ -1,4 +1,4 @@
-//! The builder of simulations.
+//! Builder for simulations.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use crate::search::{Search, asks_for_pods};
 use crate::setting;
 use crate::settings::{Budget, Limit, Settings};
 
-/// Number of histories by default.
+/// Default number of histories.
 const HISTORIES: usize = 120;
 
-/// A simulation of an operator. See [the crate](crate).
+/// A simulation of an operator. See the [crate documentation](crate) for an introduction.
 pub struct Simulation {
     program: Program,
     server: ApiServer,
@@ -38,11 +38,11 @@ pub struct Simulation {
     behaviors: Vec<Arc<dyn Behavior>>,
     invariants: Vec<Invariant>,
     namespace: Option<String>,
-    /// The folder with the roles of the operator.
+    /// Directory with the operator's roles.
     roles: Option<PathBuf>,
     accepted: Vec<Oracle>,
     replicas: usize,
-    /// The file with webhook configurations.
+    /// File or directory with webhook configurations.
     webhooks: Option<PathBuf>,
     limit: Limit,
 }
@@ -57,7 +57,7 @@ impl std::fmt::Debug for Simulation {
 }
 
 impl Simulation {
-    /// Creates a simulation of the controllers that a function registers.
+    /// Creates a simulation of the controllers that are registered by the given function.
     #[must_use]
     pub fn new<O: Operator>(register: impl Fn(O) -> O + Send + Sync + 'static) -> Self {
         let mut simulation = Self::of_program(operator::program(register));
@@ -65,8 +65,8 @@ impl Simulation {
         simulation
     }
 
-    /// Creates a simulation of any program that uses a [`kube::Client`], such as one with `Controller` of
-    /// kube-rs. The future runs until it is dropped.
+    /// Creates a simulation of an arbitrary program that uses a [`kube::Client`], e.g. a
+    /// `Controller` of kube-rs. The returned future runs until it's dropped.
     #[must_use]
     pub fn of_client<F: Future<Output = ()> + Send + 'static>(
         program: impl Fn(Client) -> F + Send + Sync + 'static,
@@ -101,11 +101,12 @@ impl Simulation {
         }
     }
 
-    /// Installs the CRDs and the role of the operator from its folder of manifests: `crd/bases` and, if it
-    /// exists, `rbac`.
+    /// Installs the CRDs and the role from the operator's `config` directory, i.e. from `crd/bases`
+    /// and, if it exists, `rbac`.
     ///
     /// # Panics
-    /// Panics if the manifests cannot be read.
+    ///
+    /// Panics if a manifest can't be read.
     #[must_use]
     #[track_caller]
     pub fn install(mut self, folder: impl AsRef<Path>) -> Self {
@@ -120,33 +121,42 @@ impl Simulation {
         self
     }
 
-    /// Installs webhook configurations from a file or folder, such as `config/webhook/manifests.yaml`. The
-    /// function of [`new`](Self::new) must register the webhooks, too. The server calls them as long as a
-    /// process runs, and without one the failure policies decide. Conversion webhooks that the function
-    /// registers are called in any case. Has no effect with [`of_client`](Self::of_client).
+    /// Installs webhook configurations from a file or directory, e.g.
+    /// `config/webhook/manifests.yaml`.
+    ///
+    /// The function passed to [`new`](Self::new) has to register the webhooks as well. While a
+    /// process is running, the server calls its webhooks. Otherwise the failure policy of each
+    /// webhook applies. Note that conversion webhooks don't need this method, they're called
+    /// whenever they're registered.
+    ///
+    /// Has no effect with [`of_client`](Self::of_client).
     ///
     /// # Panics
-    /// [`run`](Self::run) panics if the configurations cannot be read.
+    ///
+    /// [`run`](Self::run) panics if the configurations can't be read.
     #[must_use]
     pub fn webhooks(mut self, path: impl Into<PathBuf>) -> Self {
         self.webhooks = Some(path.into());
         self
     }
 
-    /// Serves the kind of a CRD, such as `Memcached::crd()`.
+    /// Installs a CRD, e.g. `Memcached::crd()`.
     ///
     /// # Panics
-    /// Panics if the CRD is not valid.
+    ///
+    /// Panics if the CRD is invalid.
     #[must_use]
     pub fn crd(mut self, crd: CustomResourceDefinition) -> Self {
         self.server = self.server.crd(crd);
         self
     }
 
-    /// Gives the operator the permissions of the roles in a folder. See [`ApiServer::role_from`].
+    /// Restricts the operator to the roles in a directory, as described in
+    /// [`ApiServer::role_from`].
     ///
     /// # Panics
-    /// Panics if the roles cannot be read.
+    ///
+    /// Panics if the roles can't be read.
     #[must_use]
     #[track_caller]
     pub fn role_from(mut self, folder: impl AsRef<Path>) -> Self {
@@ -155,21 +165,25 @@ impl Simulation {
         self
     }
 
-    /// Declares the sample of a kind in `config/samples`.
+    /// Declares the sample of a kind from `config/samples`.
     ///
     /// # Panics
-    /// Panics if there is no sample of the kind or it cannot be read.
+    ///
+    /// Panics if there's no such sample, or if it can't be read.
     #[must_use]
     #[track_caller]
     pub fn samples<K: Resource<DynamicType = ()> + DeserializeOwned + Serialize>(self) -> Self {
         self.declare(&rbuilder_testing::sample::<K>())
     }
 
-    /// Declares an object. The histories apply all declared objects in order and delete them in the
-    /// opposite order. Namespaces that they are in, and that are not declared, exist from the start.
+    /// Declares an object.
+    ///
+    /// Histories apply the declared objects in order, and delete them in reverse order. Namespaces
+    /// don't need to be declared: those of the declared objects exist from the start.
     ///
     /// # Panics
-    /// Panics if the object cannot be serialized.
+    ///
+    /// Panics if the object can't be serialized.
     #[must_use]
     #[track_caller]
     pub fn declare(mut self, object: &impl Serialize) -> Self {
@@ -180,12 +194,17 @@ impl Simulation {
         self
     }
 
-    /// Adds another form of a declared object, which has the same kind and name: one that an older version
-    /// of the operator has written, such as with annotations in a former format, or a whole configuration
-    /// that differs in several fields. Histories declare it from nothing, and change between the two.
+    /// Adds an alternative form of a declared object with the same kind and name.
+    ///
+    /// Use this for objects as they were written by an older version of the operator (e.g. with
+    /// annotations in the old format), or for a configuration that differs in more than one field.
+    /// Histories declare the alternative from scratch, and also update the object from one form to
+    /// the other.
     ///
     /// # Panics
-    /// Panics if the object cannot be serialized. [`run`](Self::run) panics if no such object is declared.
+    ///
+    /// Panics if the object can't be serialized. [`run`](Self::run) panics if there's no declared
+    /// object with the same kind and name.
     #[must_use]
     #[track_caller]
     pub fn alternative(mut self, object: &impl Serialize) -> Self {
@@ -196,16 +215,20 @@ impl Simulation {
         self
     }
 
-    /// Adds random values of the declared objects of a kind, which its schema allows. Histories declare each
-    /// of them from nothing, and change between it and the declared object, in turn with changes of single
-    /// fields. Values that the server rejects, such as for a CEL rule, are skipped.
+    /// Adds `count` random variants of the declared objects of a kind. They're generated from its
+    /// schema.
     ///
-    /// Most operators need some order in their values: limit a field such as an image with
-    /// [`RandomObjects::values`].
+    /// Histories declare each variant from scratch, and also update the declared object to the
+    /// variant and back. Variants alternate with changes to a single field. If the server rejects a
+    /// variant, e.g. because of a CEL rule, it's skipped.
+    ///
+    /// Completely random values rarely make sense to an operator. Restrict fields such as an image
+    /// with [`RandomObjects::values`].
     ///
     /// # Panics
-    /// Panics if no object that matches the schema can be generated. [`run`](Self::run) panics if no object
-    /// of the kind is declared.
+    ///
+    /// Panics if we can't generate an object that matches the schema. [`run`](Self::run) panics if
+    /// no object of the kind is declared.
     #[must_use]
     #[track_caller]
     pub fn values(mut self, objects: &RandomObjects, count: u32) -> Self {
@@ -213,41 +236,44 @@ impl Simulation {
         self
     }
 
-    /// Adds a controller of the cluster that the operator depends on.
+    /// Adds a controller that the operator depends on to the simulated cluster.
     #[must_use]
     pub fn behavior(mut self, behavior: impl Behavior + 'static) -> Self {
         self.behaviors.push(Arc::new(behavior));
         self
     }
 
-    /// Adds a rule about the whole state, which is checked after each change.
+    /// Adds an invariant, which is checked after every change. The error message becomes part of
+    /// the report.
     #[must_use]
     pub fn invariant(mut self, rule: impl Fn(&World) -> Result<(), String> + Send + Sync + 'static) -> Self {
         self.invariants.push(Arc::new(rule));
         self
     }
 
-    /// Lets the operator watch only this namespace, like `WATCH_NAMESPACE` in a project that was created
-    /// with `--namespaced`. Has no effect with [`of_client`](Self::of_client).
+    /// Restricts the operator to a single namespace, like `WATCH_NAMESPACE` does for projects
+    /// created with `--namespaced`. Has no effect with [`of_client`](Self::of_client).
     #[must_use]
     pub fn watch_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
     }
 
-    /// Sets whether some histories run two replicas of the operator, which elect a leader: 1 or 2. The
-    /// leader dies, or cannot reach the server for longer than its lease lasts, and the other replica
-    /// takes over.
+    /// Sets the number of replicas to use in some of the histories, which is 1 or 2.
     ///
-    /// Defaults to 2 with [`new`](Self::new) if the role permits leases, and to 1 with
-    /// [`of_client`](Self::of_client), whose programs must elect a leader by themselves.
+    /// With two replicas, the leader crashes or is partitioned from the server for longer than the
+    /// lease duration, and the other replica has to take over.
+    ///
+    /// Defaults to 2 with [`new`](Self::new) if the role permits leader election. The default is 1
+    /// with [`of_client`](Self::of_client), because such programs have to implement leader election
+    /// by themselves.
     #[must_use]
     pub fn replicas(mut self, count: usize) -> Self {
         self.replicas = count;
         self
     }
 
-    /// Does not report violations of an oracle, such as [`Oracle::Path`] for an operator that leaves an
+    /// Disables an oracle. For example, disable [`Oracle::Path`] if your operator keeps the old
     /// object when its name in the spec changes.
     #[must_use]
     pub fn without(mut self, oracle: Oracle) -> Self {
@@ -255,47 +281,61 @@ impl Simulation {
         self
     }
 
-    /// Sets the largest number of histories. Defaults to 120. The environment variables
-    /// `RBUILDER_SIMULATION_HISTORIES` and `RBUILDER_SIMULATION_SECONDS` take precedence.
+    /// Sets the maximum number of histories. Defaults to 120.
+    ///
+    /// This can be overridden with the environment variables `RBUILDER_SIMULATION_HISTORIES` and
+    /// `RBUILDER_SIMULATION_SECONDS`.
     #[must_use]
     pub fn histories(mut self, count: usize) -> Self {
         self.limit = Limit::Histories(count);
         self
     }
 
-    /// Runs histories for this many seconds of real time, in place of a number of histories, and prints
-    /// progress on standard error. Which histories run then depends on the machine, but each of them is
-    /// the same everywhere.
+    /// Limits the simulation to this many seconds of real time instead of a number of histories,
+    /// and prints the progress to stderr.
+    ///
+    /// Note that the number of histories then depends on the machine. Any individual history still
+    /// gives the same result everywhere.
     #[must_use]
     pub fn seconds(mut self, seconds: u64) -> Self {
         self.limit = Limit::Seconds(seconds);
         self
     }
 
-    /// Runs the histories and panics with a report if the operator was wrong in one.
+    /// Runs the simulation, and panics with a report if any history fails.
     ///
     /// # Panics
-    /// Panics if a history fails, or as [`run`](Self::run) does.
+    ///
+    /// Panics if a history fails, and for the same reasons as [`run`](Self::run).
     #[track_caller]
     pub fn check(self) {
         let report = self.run();
         assert!(report.is_clean(), "\n{report}");
     }
 
-    /// Runs the histories and returns what was found. Begins with the histories in the folder
-    /// `simulations` of the package that `rbuilder simulate` has kept for this test.
+    /// Runs the simulation and returns a report.
     ///
-    /// Environment variables:
-    /// - `RBUILDER_SIMULATION`: only runs the history in it.
-    /// - `RBUILDER_SIMULATION_HISTORIES`, `RBUILDER_SIMULATION_SECONDS`: the budget, in place of
+    /// Histories that `rbuilder simulate` has saved for this test, in the directory `simulations`
+    /// of the package, are run first.
+    ///
+    /// The following environment variables are supported:
+    ///
+    /// - `RBUILDER_SIMULATION`: only run this history.
+    /// - `RBUILDER_SIMULATION_HISTORIES`, `RBUILDER_SIMULATION_SECONDS`: override
     ///   [`histories`](Self::histories) or [`seconds`](Self::seconds).
-    /// - `RBUILDER_SIMULATION_SERVER`: with `1`, does what [`run_on_server`](Self::run_on_server) does.
-    /// - `RBUILDER_SIMULATION_REPORTS`: an existing folder. A report of each simulation is written there
-    ///   as JSON, and progress is printed on standard error.
+    /// - `RBUILDER_SIMULATION_SERVER`: set to `1` to behave like
+    ///   [`run_on_server`](Self::run_on_server).
+    /// - `RBUILDER_SIMULATION_REPORTS`: path of an existing directory. A JSON report of each
+    ///   simulation is written to it, and the progress is printed to stderr.
     ///
     /// # Panics
-    /// Panics if nothing is declared, a declared object has no name or is of a kind that is not served, a
-    /// variable or a kept history cannot be parsed, or the report cannot be written.
+    ///
+    /// Panics in any of these cases:
+    ///
+    /// - There are no declarations.
+    /// - A declared object has no name, or the server doesn't serve its kind.
+    /// - An environment variable or a saved history can't be parsed.
+    /// - The report can't be written.
     #[must_use]
     #[track_caller]
     pub fn run(self) -> Report {
@@ -303,14 +343,19 @@ impl Simulation {
         self.run_as(&Identity::of(std::panic::Location::caller()), settings)
     }
 
-    /// Runs no search. Replays the declared objects and their variants, or the history in
-    /// `RBUILDER_SIMULATION`, on etcd and kube-apiserver of `KUBEBUILDER_ASSETS`, and compares the states
-    /// with those of the simulation. There are no other controllers, so that statuses are copied from the
-    /// simulated environment, and of the deletions, only those of declared objects are awaited.
+    /// Replays a history on a real API server instead of searching, and compares the states with
+    /// the simulation.
+    ///
+    /// Starts etcd and kube-apiserver from `KUBEBUILDER_ASSETS`. The history is either the one in
+    /// `RBUILDER_SIMULATION`, or it consists of the declared objects and their variants.
+    ///
+    /// A real API server on its own doesn't run any other controllers. Therefore, statuses are
+    /// copied from the simulated environment, and only the deletion of declared objects is checked.
     ///
     /// # Panics
-    /// Panics as [`run`](Self::run) does, without the feature `envtest`, if the servers do not start, or if
-    /// the history needs control over time.
+    ///
+    /// Panics for the same reasons as [`run`](Self::run). It also panics if the feature `envtest`
+    /// is disabled, if the servers don't start, or if the history needs control over time.
     #[must_use]
     #[track_caller]
     pub fn run_on_server(self) -> Report {
@@ -387,8 +432,8 @@ impl Simulation {
     }
 }
 
-/// Runs a search on a thread of its own: histories have runtimes, which cannot start inside of the
-/// test's. Panics as the search does.
+/// Runs a search on a separate thread, and propagates its panics. Each history creates a tokio
+/// runtime, which isn't possible on a thread that already runs one.
 fn on_own_thread(search: impl FnOnce() -> Report + Send + 'static) -> Report {
     let thread = std::thread::Builder::new().name("simulation".to_owned());
     match thread.spawn(search).map(std::thread::JoinHandle::join) {

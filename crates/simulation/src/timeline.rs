@@ -1,29 +1,29 @@
-//! What happened in a run, in order.
+//! The timeline of a run.
 
 use std::fmt;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Who acts.
+/// Who is responsible for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Actor {
-    /// The user who declares objects.
+    /// The user, who declares objects.
     User,
     /// The operator under test.
     Operator,
-    /// The second replica of the operator.
+    /// The operator's second replica.
     Replica,
-    /// What the operator depends on, such as the controller of Deployments.
+    /// Other components of the cluster, such as the deployment controller.
     Environment,
-    /// Someone else who changes objects.
+    /// Somebody else who modifies objects.
     Other,
-    /// The simulation, which breaks something.
+    /// The simulation itself, injecting a fault.
     Fault,
 }
 
 impl Actor {
-    /// Returns the name in reports.
+    /// Returns the name used in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -37,20 +37,20 @@ impl Actor {
     }
 }
 
-/// An event of a run.
+/// An event on the timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The time since the start of the run.
+    /// Time since the start of the run.
     pub at: Duration,
-    /// Who acted.
+    /// The actor.
     pub actor: Actor,
-    /// What was done.
+    /// Description of the event.
     pub text: String,
-    /// The status code of a request; 0 for other events.
+    /// HTTP status code if this is a request, 0 otherwise.
     pub code: u16,
-    /// Whether the request changed something.
+    /// Whether the request had an effect.
     pub changed: bool,
-    /// Whether the request went to an external system, not to the API server.
+    /// Whether the request went to an external system rather than to the API server.
     pub is_external: bool,
 }
 
@@ -72,7 +72,7 @@ impl fmt::Display for Event {
     }
 }
 
-/// The events of a run.
+/// All events of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     start: Instant,
@@ -100,7 +100,7 @@ impl Timeline {
         });
     }
 
-    /// Adds a call of an external system.
+    /// Records a call to an external system.
     pub(crate) fn call(&mut self, actor: Actor, text: String, code: u16, changed: bool) {
         self.request(actor, text, code, changed);
         if let Some(event) = self.events.last_mut() {

@@ -1,4 +1,4 @@
-//! Objects of the cluster: their names, and states that can be compared.
+//! Names of objects, and snapshots of the cluster that can be compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 
 use crate::external::Systems;
 
-/// Kinds that no state contains: they record what happened.
+/// Kinds that are excluded from snapshots, since they merely record that something has happened.
 const RECORDS: [&str; 3] = ["events", "events.events.k8s.io", "leases.coordination.k8s.io"];
 
-/// Fields of the metadata that differ from run to run, or that the server maintains.
+/// Metadata fields which differ between runs, or are maintained by the server.
 const VOLATILE: [&str; 6] = [
     "creationTimestamp",
     "generation",
@@ -23,28 +23,30 @@ const VOLATILE: [&str; 6] = [
     "uid",
 ];
 
-/// The start of the names of namespaces that make uids and resource versions differ between seeds.
+/// Name prefix of the namespaces that are created to make UIDs and resource versions depend on the
+/// seed.
 pub(crate) const SEED: &str = "seed-";
 
-/// The annotation of namespaces that exist before the operator starts. They belong to the cluster, so
-/// nothing deletes them and no state contains them.
+/// Annotation on namespaces that exist before the operator is started. They're considered part of
+/// the cluster, so nothing deletes them and they aren't included in snapshots.
 pub(crate) const GIVEN: &str = "simulation.rbuilder/given";
 
-/// The start of the uids of the simulated API server.
+/// Prefix of all UIDs assigned by the simulated API server.
 pub(crate) const UID: &str = "00000000-0000-4000-8000-";
 
-/// Kind, namespace and name of an object. Formatted as `deployments.apps default/sample`.
+/// Identifies an object by kind, namespace and name. Formatted as
+/// `deployments.apps default/sample`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectName {
-    /// The API group; empty for the core group.
+    /// API group, empty for the core group.
     pub group: String,
-    /// The plural name of the kind.
+    /// Plural name of the kind.
     pub plural: String,
-    /// An API version that serves the object.
+    /// Any version in which the object is served.
     pub version: String,
-    /// The namespace; empty for cluster-scoped kinds.
+    /// Namespace, empty for cluster-scoped kinds.
     pub namespace: String,
-    /// The name.
+    /// Name of the object.
     pub name: String,
 }
 
@@ -63,7 +65,7 @@ impl fmt::Display for ObjectName {
 }
 
 impl ObjectName {
-    /// Parses the text that the name is formatted as.
+    /// Inverse of the `Display` implementation.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (text, version) = match text.strip_suffix(')').and_then(|text| text.rsplit_once(" (")) {
             Some((text, version)) => (text, version),
@@ -109,17 +111,17 @@ impl ObjectName {
         }
     }
 
-    /// Returns the plural and group, such as `deployments.apps`.
+    /// Returns the plural name and the group, e.g. `deployments.apps`.
     pub(crate) fn resource(&self) -> String {
         resource_of(&self.group, &self.plural)
     }
 
-    /// Returns the path of the object.
+    /// Returns the URL path of the object.
     pub(crate) fn path(&self) -> String {
         format!("{}/{}", self.collection(), self.name)
     }
 
-    /// Returns the path of the objects of the kind in the namespace.
+    /// Returns the URL path of the collection that contains the object.
     pub(crate) fn collection(&self) -> String {
         let Self {
             group,
@@ -146,12 +148,13 @@ pub(crate) fn resource_of(group: &str, plural: &str) -> String {
     }
 }
 
-/// Returns whether an object records what happened, so that no state contains it.
+/// Returns whether an object is excluded from snapshots because it merely records what has
+/// happened.
 pub(crate) fn is_record(name: &ObjectName) -> bool {
     RECORDS.contains(&name.resource().as_str())
 }
 
-/// Returns a stored object.
+/// Looks up an object on the server.
 pub(crate) fn find(server: &ApiServer, name: &ObjectName) -> Option<Arc<Value>> {
     let objects = server.objects();
     let found = objects.into_iter().find(|stored| {
@@ -163,7 +166,7 @@ pub(crate) fn find(server: &ApiServer, name: &ObjectName) -> Option<Arc<Value>> 
     Some(found?.object)
 }
 
-/// Returns the uids of the owners of an object.
+/// Returns the UIDs of an object's owners.
 pub(crate) fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
     let owners = object["metadata"]["ownerReferences"].as_array();
     owners
@@ -172,8 +175,10 @@ pub(crate) fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
         .filter_map(|owner| owner["uid"].as_str())
 }
 
-/// Returns whether an owner of an object exists and is not being deleted. For an object without owners,
-/// whether any custom resource is.
+/// Returns whether an object has an owner that isn't being deleted.
+///
+/// For objects without owner references, returns whether there's any custom resource that isn't
+/// being deleted.
 pub(crate) fn owner_lives(server: &ApiServer, object: &Value) -> bool {
     let uids: Vec<&str> = owner_uids(object).collect();
     server.objects().iter().any(|stored| {
@@ -185,8 +190,8 @@ pub(crate) fn owner_lives(server: &ApiServer, object: &Value) -> bool {
     })
 }
 
-/// Returns a merge patch that changes one field that some manager of the object has set, outside of its
-/// metadata and status. `None` if there is no such field with a simple value.
+/// Returns a merge patch that modifies a field which was set by one of the object's managers.
+/// Metadata and status are left alone. Returns `None` if there's no field with a simple value.
 pub(crate) fn foreign_change(object: &Value) -> Option<Value> {
     let managers = object["metadata"]["managedFields"].as_array()?;
     managers
@@ -205,7 +210,8 @@ fn changed_field(fields: &Value, value: &Value, is_root: bool) -> Option<Value> 
         let changed = match value {
             Value::Bool(value) => json!(!value),
             Value::Number(number) => json!(number.as_i64()? + 1),
-            // Text of specs has mostly a form: only change free text, such as data of a ConfigMap.
+            // Most strings in a spec have to follow some format. Only modify free text, like the
+            // data of a ConfigMap.
             Value::String(text) if !is_root => json!(format!("{text}x")),
             Value::Object(_) => changed_field(inner, value, false)?,
             _ => return None,
@@ -214,12 +220,12 @@ fn changed_field(fields: &Value, value: &Value, is_root: bool) -> Option<Value> 
     })
 }
 
-/// A comparable state of the cluster: objects by name, without what differs from run to run.
+/// A snapshot of the cluster: objects by name, without anything that differs between runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Snapshot(pub(crate) BTreeMap<String, Value>);
 
 impl Snapshot {
-    /// Returns the state of the cluster and of external systems.
+    /// Takes a snapshot of the cluster and all external systems.
     pub(crate) fn take(server: &ApiServer, systems: &Systems) -> Self {
         let mut state = Self::of_cluster(server);
         state
@@ -247,7 +253,7 @@ impl Snapshot {
                 Some(prefix) => generated.push((name.to_string().replace(&name.name, prefix), value)),
             }
         }
-        // Their names are random, so that their order would be, too.
+        // Generated names are random, so sorting by name wouldn't be reproducible.
         generated.sort_by_cached_key(|(start, value)| (start.clone(), value.to_string()));
         for (start, value) in generated {
             objects.insert(number_name(&objects, &start), value);
@@ -256,7 +262,7 @@ impl Snapshot {
     }
 }
 
-/// Returns a number for a generated name.
+/// Returns the replacement for a generated name.
 fn number_name(known: &BTreeMap<String, Value>, start: &str) -> String {
     (1..)
         .map(|number| format!("{start}<{number}>"))
@@ -311,14 +317,15 @@ fn normalize_values(value: &mut Value, generation: Option<i64>) {
     }
 }
 
-/// How two states differ in one object.
+/// A difference between two snapshots.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Difference {
     /// An object is missing.
     Missing(String),
-    /// An object is left over.
+    /// There's an unexpected object.
     Extra(String),
-    /// A field of an object: the path, the expected and the found value.
+    /// A field has a different value. Contains the object, the path, the expected value and the
+    /// actual value.
     Field(String, String, Value, Value),
 }
 
@@ -351,10 +358,10 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// Fields that differ between two runs without perturbations, as `<object> <path>`.
+/// Fields to ignore in comparisons, as `<object> <path>`.
 pub(crate) type Mask = BTreeSet<String>;
 
-/// Returns the differences between two states, except masked fields.
+/// Returns the differences between two snapshots, ignoring masked fields.
 pub(crate) fn compare(expected: &Snapshot, found: &Snapshot, mask: &Mask) -> Vec<Difference> {
     let mut differences = Vec::new();
     for (name, value) in &expected.0 {
@@ -407,7 +414,7 @@ fn compare_values(
     }
 }
 
-/// Returns what must be masked: all differences between two runs of the same history.
+/// Returns the mask that hides the given differences.
 pub(crate) fn mask_of(differences: &[Difference]) -> Mask {
     let texts = differences.iter().map(|difference| match difference {
         Difference::Missing(name) | Difference::Extra(name) => name.clone(),

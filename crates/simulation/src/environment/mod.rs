@@ -1,4 +1,5 @@
-//! What operators depend on in a cluster: controllers of workloads, volumes and addresses.
+//! The parts of a cluster that operators depend on, i.e. the controllers for workloads, volumes and
+//! addresses.
 
 mod pods;
 mod storage;
@@ -18,10 +19,10 @@ use crate::network::Network;
 use crate::timeline::Actor;
 use crate::world::ObjectName;
 
-/// How long a step takes if the environment is slow.
+/// Duration of a single step in a slow environment.
 const SLOW: Duration = Duration::from_secs(20);
 
-/// The objects of the cluster and of external systems.
+/// All objects in the cluster and in external systems, as seen by a [`Behavior`] or an invariant.
 #[derive(Debug)]
 pub struct World {
     objects: Vec<StoredObject>,
@@ -33,27 +34,29 @@ impl World {
         Self { objects, externals }
     }
 
-    /// Returns all objects except those that every cluster has, sorted by kind and name.
+    /// Returns all objects sorted by kind and name, except for those which exist in every cluster.
     #[must_use]
     pub fn objects(&self) -> &[StoredObject] {
         &self.objects
     }
 
-    /// Returns the objects of external systems by names such as `dns: a.example.com`. Objects with the
-    /// same name have numbers: `dns: a.example.com <2>`.
+    /// Returns the objects of external systems. Keys consist of the system and the object, such as
+    /// `dns: a.example.com`.
+    ///
+    /// If several objects share a name, they are numbered as in `dns: a.example.com <2>`.
     #[must_use]
     pub fn externals(&self) -> &BTreeMap<String, Value> {
         &self.externals
     }
 
-    /// Returns the objects of a kind, such as `deployments` of the group `apps`.
+    /// Returns all objects of a kind, e.g. `deployments` of the group `apps`.
     pub fn of<'w>(&'w self, group: &'w str, plural: &'w str) -> impl Iterator<Item = &'w StoredObject> {
         let objects = self.objects.iter();
         objects.filter(move |stored| stored.group == group && stored.resource == plural)
     }
 }
 
-/// What a [`Behavior`] does to an object.
+/// A change that a [`Behavior`] makes to an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Act {
     object: ObjectName,
@@ -62,14 +65,14 @@ pub struct Act {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Change {
-    /// A merge patch of the object, or of a part such as `/status`.
+    /// Applies a merge patch to the object, or to a subresource such as `/status`.
     Merge(&'static str, Value),
     Create(Value),
     Delete,
 }
 
 impl Act {
-    /// Changes the status of an object by a merge patch, such as `{"phase": "Bound"}`.
+    /// Patches the status of an object with a merge patch, e.g. `{"phase": "Bound"}`.
     #[must_use]
     pub fn status(stored: &StoredObject, status: Value) -> Self {
         Self {
@@ -78,7 +81,7 @@ impl Act {
         }
     }
 
-    /// Changes an object by a merge patch.
+    /// Patches an object with a merge patch.
     #[must_use]
     pub fn merge(stored: &StoredObject, patch: Value) -> Self {
         Self {
@@ -87,7 +90,8 @@ impl Act {
         }
     }
 
-    /// Creates an object of a kind, such as `pods` of the group ``. It may have a `generateName`.
+    /// Creates an object of the given kind, e.g. `pods` with an empty `group`. You may set
+    /// `generateName` instead of `name`.
     #[must_use]
     pub fn create(group: &str, plural: &str, object: Value) -> Self {
         let text = |pointer: &str| {
@@ -154,11 +158,13 @@ impl Act {
 /// }
 /// ```
 pub trait Behavior: Send + Sync {
-    /// Returns the changes to make. Acts that change nothing must not be returned.
+    /// Returns the changes that the controller wants to make.
+    ///
+    /// Don't return acts that leave their object unchanged: the simulation would never settle.
     fn next(&self, world: &World, pace: Pace) -> Vec<Act>;
 }
 
-/// The behaviors of an environment, and what they plan to do.
+/// The active behaviors, together with the acts that they have planned.
 pub(crate) struct Environment {
     behaviors: Vec<Arc<dyn Behavior>>,
     pace: Pace,
@@ -173,7 +179,7 @@ impl fmt::Debug for Environment {
     }
 }
 
-/// Returns the behaviors of a cluster.
+/// Returns the behaviors that exist in every cluster.
 pub(crate) fn of_cluster() -> Vec<Arc<dyn Behavior>> {
     vec![
         Arc::new(workloads::Workloads),
@@ -184,7 +190,8 @@ pub(crate) fn of_cluster() -> Vec<Arc<dyn Behavior>> {
     ]
 }
 
-/// Returns the behaviors that make ReplicaSets and Pods, in addition to those of every cluster.
+/// Returns the behaviors that create ReplicaSets and Pods, which are used in addition to those of
+/// [`of_cluster`] if the operator reads Pods or ReplicaSets.
 pub(crate) fn of_pods() -> Vec<Arc<dyn Behavior>> {
     vec![Arc::new(pods::ReplicaSets), Arc::new(pods::Replicas)]
 }
@@ -198,17 +205,17 @@ impl Environment {
         }
     }
 
-    /// Lets everything fail from now on.
+    /// Switches to [`Pace::Failing`].
     pub(crate) fn fail(&mut self) {
         self.pace = Pace::Failing;
     }
 
-    /// Returns when the next act is due.
+    /// Returns the time at which the next planned act is due.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         self.planned.iter().map(|(_, due)| *due).min()
     }
 
-    /// Plans acts, and does those that are due.
+    /// Asks the behaviors for new acts, then executes those that are due.
     pub(crate) async fn step(&mut self, network: &Network) {
         let world = World::new(network.server.objects(), network.systems.lock().objects());
         let delay = if self.pace == Pace::Slow {
@@ -236,7 +243,7 @@ impl Environment {
     }
 }
 
-/// Returns whether a value contains all fields of another.
+/// Returns whether `value` contains all fields of `wanted`, recursively.
 pub(crate) fn contains(value: &Value, wanted: &Value) -> bool {
     match (value, wanted) {
         (Value::Object(fields), Value::Object(wanted)) => wanted
@@ -246,12 +253,12 @@ pub(crate) fn contains(value: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Returns the act that brings a status to the wanted one, if it differs.
+/// Returns the act that updates the status to `wanted`, or `None` if it is already up to date.
 fn status_act(stored: &StoredObject, wanted: Value) -> Option<Act> {
     (!contains(&stored.value()["status"], &wanted)).then(|| Act::status(stored, wanted))
 }
 
-/// Returns whether an object is being deleted.
+/// Returns whether the object has a deletion timestamp.
 fn is_going(stored: &StoredObject) -> bool {
     !stored.metadata("deletionTimestamp").is_empty()
 }

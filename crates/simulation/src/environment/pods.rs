@@ -1,4 +1,4 @@
-//! ReplicaSets and Pods of workloads, for operators that look at them.
+//! ReplicaSets and Pods of workloads. These are only simulated for operators that read them.
 
 use rbuilder_testing::fake::StoredObject;
 use serde_json::{Value, json};
@@ -7,14 +7,16 @@ use super::{Act, Behavior, World, is_going};
 use crate::history::Pace;
 use crate::world::owner_uids;
 
-/// The largest number of Pods of a workload: histories also try the largest number that a schema allows.
+/// Upper limit for the Pods of a workload. Some histories set `replicas` to the maximum of the
+/// schema, which may well be in the millions.
 const MOST_PODS: i64 = 10;
-/// The label of ReplicaSets and their Pods with the hash of the template.
+/// Label with the template hash, set on ReplicaSets and their Pods.
 const TEMPLATE_HASH: &str = "pod-template-hash";
-/// The same for Pods of StatefulSets and DaemonSets.
+/// Equivalent of [`TEMPLATE_HASH`] for Pods of StatefulSets and DaemonSets.
 const REVISION_HASH: &str = "controller-revision-hash";
 
-/// A Deployment has one ReplicaSet: a rollout leaves none of a former template.
+/// Keeps exactly one ReplicaSet per Deployment. Unlike in a real cluster, a rollout doesn't keep
+/// old ReplicaSets around.
 pub(super) struct ReplicaSets;
 
 impl Behavior for ReplicaSets {
@@ -61,7 +63,7 @@ fn replica_set(deployment: &StoredObject, hash: &str) -> Value {
     })
 }
 
-/// Workloads have as many Pods as they want, of their current template.
+/// Keeps the desired number of Pods for each workload, and replaces Pods of outdated templates.
 pub(super) struct Replicas;
 
 impl Behavior for Replicas {
@@ -131,7 +133,8 @@ fn pod(workload: &StoredObject, hash: &str, number: i64) -> Value {
     json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"] })
 }
 
-/// Returns the objects of a kind that a workload controls and that are not being deleted.
+/// Returns the objects of the given kind which are controlled by `workload` and aren't being
+/// deleted.
 fn owned<'w>(
     world: &'w World,
     group: &'w str,
@@ -154,14 +157,14 @@ fn has_hash(stored: &StoredObject, label: &str, hash: &str) -> bool {
     stored.value()["metadata"]["labels"][label] == hash
 }
 
-/// Returns a hash of the template of a workload, which does not depend on the order of its fields.
+/// Hashes the template of a workload. The hash doesn't depend on the order of fields.
 fn template_hash(workload: &StoredObject) -> String {
     let mut hash = 0x811c_9dc5;
     add_to_hash(&workload.value()["spec"]["template"], &mut hash);
     format!("{hash:x}")
 }
 
-/// FNV-1a over the text of a value with sorted fields.
+/// Updates an FNV-1a hash with the canonical form (sorted keys) of `value`.
 fn add_to_hash(value: &Value, hash: &mut u32) {
     let mut add = |text: &str| {
         for byte in text.bytes() {
@@ -192,8 +195,8 @@ mod tests {
     use crate::timeline::Actor;
     use crate::world::ObjectName;
 
-    /// Creates a workload, merges a patch into it, and returns the names of its kind of children and of its
-    /// Pods before and after.
+    /// Creates a workload and then patches it. Returns the names of its children and Pods, before
+    /// and after the patch.
     fn children(plural: &str, mut workload: Value, patch: &Value) -> [Vec<String>; 2] {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()

@@ -1,4 +1,4 @@
-//! Volumes and load balancers.
+//! Controllers for volumes and load balancers.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::history::Pace;
 pub(super) struct Volumes;
 
 impl Behavior for Volumes {
-    /// Claims are bound with the size that they request, or stay pending.
+    /// Binds claims with the requested size. Claims stay pending if the environment is failing.
     fn next(&self, world: &World, pace: Pace) -> Vec<Act> {
         let claims = world.of("", "persistentvolumeclaims");
         claims
@@ -31,7 +31,8 @@ impl Behavior for Volumes {
 pub(super) struct LoadBalancers;
 
 impl Behavior for LoadBalancers {
-    /// Services of type LoadBalancer and Ingresses get an address, or never do.
+    /// Assigns an address to Ingresses and to Services of type LoadBalancer, unless the environment
+    /// is failing.
     fn next(&self, world: &World, pace: Pace) -> Vec<Act> {
         if pace == Pace::Failing {
             return Vec::new();

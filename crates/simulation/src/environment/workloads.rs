@@ -1,6 +1,7 @@
-//! Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs and Pods.
+//! Controllers for Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs and Pods.
 //!
-//! Workloads report the replicas that they should have, also if no Pods are made for them.
+//! The status of a workload always reports the expected number of replicas, even when no Pods are
+//! created for it (see [`of_pods`](super::of_pods)).
 
 use rbuilder_testing::fake::StoredObject;
 use serde_json::{Value, json};
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Act, Behavior, World, is_going, status_act};
 use crate::history::Pace;
 
-/// Time of conditions: they are compared without it.
+/// An arbitrary timestamp for conditions. Timestamps are ignored when states are compared.
 const SOME_TIME: &str = "2030-01-01T00:00:00Z";
 
 pub(super) struct Workloads;
@@ -23,7 +24,8 @@ impl Behavior for Workloads {
     }
 }
 
-/// Returns the next status of a workload. A slow one has one more ready replica each time.
+/// Returns the next status of a workload. In a slow environment, replicas become ready one at a
+/// time.
 fn status(stored: &StoredObject, pace: Pace) -> Value {
     let object = stored.value();
     let generation = object["metadata"]["generation"].clone();
@@ -94,7 +96,7 @@ fn condition(kind: &str, holds: bool, reason: &str, otherwise: &str) -> Value {
 pub(super) struct Jobs;
 
 impl Behavior for Jobs {
-    /// Jobs succeed, or fail if the environment does.
+    /// Completes Jobs, or fails them if the environment is failing.
     fn next(&self, world: &World, pace: Pace) -> Vec<Act> {
         let jobs = world.of("batch", "jobs").filter(|stored| !is_going(stored));
         jobs.filter(|stored| stored.value()["spec"]["suspend"] != true)
@@ -120,7 +122,7 @@ impl Behavior for Jobs {
 pub(super) struct Pods;
 
 impl Behavior for Pods {
-    /// Pods run and are ready, or crash.
+    /// Starts Pods, or lets them crash if the environment is failing.
     fn next(&self, world: &World, pace: Pace) -> Vec<Act> {
         let pods = world.of("", "pods").filter(|stored| !is_going(stored));
         pods.filter_map(|stored| {

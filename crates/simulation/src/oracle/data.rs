@@ -1,4 +1,4 @@
-//! What holds data is not deleted while its owner lives.
+//! Oracle for data loss: nothing that holds data may be deleted while its owner lives.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::{Oracle, Violation};
 use crate::traffic::Deletion;
 use crate::world::ObjectName;
 
-/// Returns the violation of a deletion of a PersistentVolumeClaim whose owner stays.
+/// Reports the deletion of a PersistentVolumeClaim whose owner isn't being deleted.
 pub(crate) fn lost_claim(deletion: &Deletion) -> Option<Violation> {
     let name = &deletion.name;
     let loses = name.resource() == "persistentvolumeclaims" && deletion.owner_lives;
@@ -19,8 +19,8 @@ pub(crate) fn lost_claim(deletion: &Deletion) -> Option<Violation> {
     })
 }
 
-/// Returns the violation of a write that makes a Secret with other values again, which the operator has
-/// deleted while its owner existed. A copy of another Secret may come and go.
+/// Reports a write that recreates a Secret with different values, after the operator has deleted it
+/// while its owner existed. Copies of other Secrets may be deleted and recreated freely.
 pub(crate) fn repeated_secret(
     name: &ObjectName,
     deletions: &[Deletion],
@@ -38,18 +38,19 @@ pub(crate) fn repeated_secret(
     })
 }
 
-/// Values in Secrets that the operator has made, and has replaced.
+/// Tracks the values that the operator has generated for Secrets.
 #[derive(Debug, Default)]
 pub(crate) struct Secrets {
-    /// The values as the operator has written them, by field.
+    /// Values written by the operator, keyed by field.
     made: BTreeMap<String, Value>,
-    /// Fields whose value the operator has replaced by another one of its own.
+    /// Fields in which the operator has replaced its own value by a different one.
     pub(crate) replaced: BTreeSet<String>,
 }
 
 impl Secrets {
-    /// Compares a Secret before and after a write of the operator. A value that somebody else has changed
-    /// meanwhile may be restored.
+    /// Compares a Secret before and after a write by the operator.
+    ///
+    /// The operator may restore a value if somebody else has modified it in the meantime.
     pub(crate) fn observe(&mut self, name: &ObjectName, before: Option<&Value>, after: &Value) {
         let fields = after["data"].as_object();
         for (key, value) in fields.into_iter().flatten() {
@@ -65,7 +66,7 @@ impl Secrets {
     }
 }
 
-/// Returns the violation of a write that replaces a generated value, such as a password.
+/// Reports a write that replaces a generated value, such as a password.
 pub(crate) fn replaced_secret(field: &str) -> Violation {
     let message = format!("the operator replaces {field}, which it has generated before, by another value");
     Violation::new(Oracle::Data, message)

@@ -1,4 +1,4 @@
-//! What must hold in every run.
+//! Oracles, i.e. the properties that every run is checked for.
 
 mod data;
 mod truth;
@@ -8,42 +8,43 @@ use std::fmt;
 pub(crate) use data::{Secrets, lost_claim, repeated_secret, replaced_secret};
 pub(crate) use truth::{Claims, false_claims};
 
-/// What a failure violates.
+/// The property that a failure violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Oracle {
-    /// After a perturbation, the operator settles in another state than without it.
+    /// After a perturbation, the operator settles in a different state than without it.
     EndState,
-    /// A declaration that changes from A to B ends in another state than B from nothing, or one that
-    /// goes back to A ends in another state than before.
+    /// The result depends on the path: changing a declaration from A to B ends in a different state
+    /// than declaring B right away, or changing it back to A doesn't restore the previous state.
     Path,
-    /// Writes or reconciles do not end after the last change.
+    /// The operator keeps writing or reconciling after the last change.
     Quiet,
-    /// A deleted object, or something that the operator has made for it, remains.
+    /// Something is left over after a deletion, either the object itself or something that the
+    /// operator has created for it.
     Deletion,
-    /// A PersistentVolumeClaim is deleted while its owner lives, or a Secret is deleted and made again
-    /// with other values, or a generated value in it is replaced.
+    /// Data is lost. A PersistentVolumeClaim is deleted while its owner lives, a Secret is
+    /// recreated with different values, or a generated value is replaced.
     Data,
-    /// A status claims that the object is ready, but it is not.
+    /// The status reports an object as ready although it isn't.
     Truth,
     /// The operator panics.
     Panic,
-    /// The operator ends by itself.
+    /// The operator exits on its own.
     End,
-    /// The server finds a write of the operator invalid, even without perturbations.
+    /// The server rejects a write as invalid, even in a run without perturbations.
     Invalid,
-    /// The operator makes a request that its role does not permit.
+    /// The operator sends a request that isn't permitted by its role.
     Role,
-    /// An invariant of the test is violated.
+    /// An [invariant](crate::Simulation::invariant) of the test doesn't hold.
     Invariant,
-    /// A process writes after another replica has taken its lease.
+    /// A process writes after it has lost its lease to another replica.
     Leader,
-    /// Two runs of the same history differ.
+    /// Two runs of the same history are different.
     Determinism,
 }
 
 impl Oracle {
-    /// Returns the name in reports.
+    /// Returns the name used in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -70,7 +71,7 @@ impl fmt::Display for Oracle {
     }
 }
 
-/// A violated oracle.
+/// Violation of an oracle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
     pub(crate) oracle: Oracle,

@@ -1,4 +1,4 @@
-//! A status does not claim more than what is so.
+//! Oracle for the truth of statuses: a status must not claim that something is ready when it isn't.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,28 +6,30 @@ use super::{Oracle, Violation};
 use crate::world::{ObjectName, owner_uids};
 use rbuilder_testing::fake::StoredObject;
 
-/// Conditions that say that an object works.
+/// Conditions which claim that an object works.
 const WORKING: [&str; 2] = ["Available", "Ready"];
 
-/// Claims of statuses during a step.
+/// Claims that were made by statuses in the current step.
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
-    /// The generation for which an object claims to be ready, by uid.
+    /// Maps the UID of an object to the generation for which it has claimed to be ready.
     ready: BTreeMap<String, i64>,
-    /// Generations of workloads, by uid.
+    /// Generations of workloads by UID.
     workloads: BTreeMap<String, i64>,
     pub(crate) violations: Vec<Violation>,
 }
 
 impl Claims {
-    /// Forgets all claims, because something else than the operator has changed the cluster.
+    /// Resets all claims. This is called when someone other than the operator has changed the
+    /// cluster, since that may turn a true claim into a false one.
     pub(crate) fn forget(&mut self) {
         self.ready.clear();
     }
 
-    /// Looks at the objects after a write of the operator. An object that says in it that it is ready must
-    /// be so, and a workload must not change after its owner has claimed to be ready in the same
-    /// generation.
+    /// Checks the objects after the operator has written `written`.
+    ///
+    /// An object that claims to be ready must not own an unready workload. Once it has made that
+    /// claim, its workloads must not change within the same generation.
     pub(crate) fn observe(&mut self, objects: &[StoredObject], written: &ObjectName) {
         self.observe_workloads(objects);
         let mut claiming = objects.iter().filter(|stored| claims_ready(stored));
@@ -71,8 +73,8 @@ impl Claims {
     }
 }
 
-/// Returns the claims in a settled state that are false: objects that say that they are ready while a
-/// workload of theirs is not, or whose status describes an earlier generation.
+/// Checks the claims in a settled state. Returns a violation for each object that claims to be
+/// ready while one of its workloads isn't, or whose status is about an older generation.
 pub(crate) fn false_claims(objects: &[StoredObject]) -> Vec<Violation> {
     let mut violations = Vec::new();
     for stored in objects.iter().filter(|stored| !is_workload(stored)) {
@@ -99,13 +101,14 @@ pub(crate) fn false_claims(objects: &[StoredObject]) -> Vec<Violation> {
     violations
 }
 
-/// Returns a workload that an object owns and that is not ready, or a Job that has failed.
+/// Finds a workload owned by the object that isn't ready, or a Job that has failed.
 fn unready_child<'o>(stored: &StoredObject, objects: &'o [StoredObject]) -> Option<&'o StoredObject> {
     let mut family = descendants(stored, objects).into_iter();
     family.find(|child| is_workload(child) && !is_ready(child) || has_failed(child))
 }
 
-/// Returns whether an object is a Job that has failed. One that runs says nothing about its owner.
+/// Returns whether the object is a failed Job. We don't draw conclusions from a Job that's still
+/// running.
 fn has_failed(stored: &StoredObject) -> bool {
     let conditions = stored.value()["status"]["conditions"].as_array();
     let is_failed =
@@ -133,14 +136,15 @@ fn is_ready(stored: &StoredObject) -> bool {
     }
     let wanted = spec["replicas"].as_i64().unwrap_or(1);
     if wanted == 0 {
-        // Nothing could be unready, even before the controller has seen the workload.
+        // With zero replicas there's nothing that could be unready, so don't wait for the
+        // workload's controller to report them.
         return true;
     }
     status["observedGeneration"].as_i64() >= Some(generation(stored))
         && status["readyReplicas"].as_i64().unwrap_or(0) >= wanted
 }
 
-/// Returns whether a custom resource says that its current generation works.
+/// Returns whether a custom resource claims to be ready in its current generation.
 fn claims_ready(stored: &StoredObject) -> bool {
     if !stored.is_custom {
         return false;
@@ -156,7 +160,7 @@ fn claims_ready(stored: &StoredObject) -> bool {
     })
 }
 
-/// Returns all objects that an object owns, directly or indirectly.
+/// Returns all direct and indirect dependents of an object.
 fn descendants<'o>(root: &StoredObject, objects: &'o [StoredObject]) -> Vec<&'o StoredObject> {
     let mut known = BTreeSet::from([root.metadata("uid")]);
     let mut found: Vec<&StoredObject> = Vec::new();

@@ -1,5 +1,8 @@
-//! Histories without perturbations that differ from the first one: another environment, order, number of
-//! replicas or declaration, and time that passes. Some of them are disturbed in turn.
+//! Undisturbed histories that differ from the first one in some other respect, such as the
+//! environment, the order of declarations, their values, the number of replicas, or the time that
+//! passes.
+//!
+//! Some of them serve as a base for perturbations as well.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +19,11 @@ use crate::placement::changing;
 use crate::run::Expected;
 use crate::world::{Snapshot, compare, mask_of};
 
-/// How many hours pass in a history of three months.
+/// Three months, in hours.
 const HOURS: u32 = 90 * 24;
 
 impl Search<'_> {
-    /// Lets the environment be slow, and fail.
+    /// Tries the other paces of the environment, i.e. slow and failing.
     pub(super) fn paces(&mut self, base: &Base) {
         let slow = History {
             environment: Pace::Slow,
@@ -42,7 +45,7 @@ impl Search<'_> {
         self.try_kind(BREAKING_ENVIRONMENT, &breaking, &expected);
     }
 
-    /// Deletes all objects in the foreground.
+    /// Tries to delete all objects with foreground propagation.
     pub(super) fn foreground(&mut self, base: &Base) {
         let mut history = base.history.clone();
         for step in &mut history.steps {
@@ -53,8 +56,10 @@ impl Search<'_> {
         self.try_kind(FOREGROUND, &history, &base.expected);
     }
 
-    /// Lets three months pass before the objects are deleted. Returns the history if the operator changes
-    /// something meanwhile.
+    /// Lets three months pass before the objects are deleted.
+    ///
+    /// Returns the history if the operator does something in the meantime, since there's nothing to
+    /// disturb otherwise.
     pub(super) fn months(&mut self, base: &Base) -> Option<Base> {
         if self.is_done() {
             return None;
@@ -77,7 +82,8 @@ impl Search<'_> {
         {
             return None;
         }
-        // Names and values may contain the time, and random parts.
+        // Names and values may be derived from the current time or be random. Use another seed to
+        // find out which fields to ignore.
         let other = self.run(
             &History {
                 seed: 1,
@@ -97,7 +103,8 @@ impl Search<'_> {
         })
     }
 
-    /// Runs two replicas. Returns the history, at whose writes the lease can change hands.
+    /// Tries two replicas. Returns the history, in which the lease can then be handed over at each
+    /// write.
     pub(super) fn replicas(&mut self, base: &Base) -> Option<Base> {
         if !self.setting.has_replicas || self.is_done() {
             return None;
@@ -118,7 +125,7 @@ impl Search<'_> {
         })
     }
 
-    /// Declares several objects in the opposite order.
+    /// If there are several objects, declares them in reverse order.
     pub(super) fn orders(&mut self, base: &Base) {
         let count = self.setting.declarations.len();
         if count < 2 {
@@ -136,8 +143,8 @@ impl Search<'_> {
         self.try_kind(OTHER_ORDER, &history, &expected);
     }
 
-    /// Declares variants, from nothing and instead of the declaration. Returns the histories that change
-    /// a declaration.
+    /// Tries the variants of each declaration, both from scratch and as an update of the original.
+    /// Returns the histories with an update.
     pub(super) fn variants(&mut self, base: &Base) -> Vec<Base> {
         let mut bases = Vec::new();
         let count = self.setting.declarations.len();
@@ -185,15 +192,15 @@ impl Search<'_> {
             .insert(count + 1, base.expected.steps[count - 1].clone());
         let mut outcome = self.run(&path, &expected);
         if outcome.rejected.is_some() {
-            // The server rejects the way back, such as to a smaller volume. The other objects are then
-            // deleted beside the changed one.
+            // Some changes can't be reverted, e.g. volumes don't shrink. Delete the modified object
+            // together with the others instead.
             path.steps.remove(count + 1);
             expected.steps.remove(count + 1);
             let last = expected.steps.len() - 1;
             expected.steps[count + 1..last].fill(None);
             outcome = self.run(&path, &expected);
         }
-        // Where the end may depend on the way, a perturbation may change it.
+        // If the result may depend on the path, then it may also depend on perturbations.
         let depends_on_path = self.setting.accepted.contains(&Oracle::Path);
         if self.report(&path, &expected, &outcome) || outcome.rejected.is_some() || depends_on_path {
             return None;
@@ -206,8 +213,10 @@ impl Search<'_> {
         })
     }
 
-    /// Notes a field that changes nothing but the object itself. Only fields that the declaration sets are
-    /// noted: another one may be ignored in favour of a field that is set, such as under its former name.
+    /// Reports a field that has no effect outside of the object itself.
+    ///
+    /// Only fields that are set in the declaration are considered. An unset field might be ignored
+    /// for good reasons, e.g. if it's a deprecated alias of a field that's set.
     fn note_unused(
         &mut self,
         base: &Base,
@@ -225,7 +234,7 @@ impl Search<'_> {
         };
         let count = self.setting.declarations.len();
         let before = base.expected.steps[count - 1].clone().unwrap_or_default();
-        // The removal of a field with its default changes nothing at all.
+        // Removing a field that's set to its default is a no-op, and proves nothing.
         let spec_of = |state: &Snapshot| state.0.get(&own).map(|object| object["spec"].clone());
         if spec_of(&before) == spec_of(state) {
             return;

@@ -1,8 +1,9 @@
-//! The search for a history in which the operator is wrong.
+//! Search for a history in which the operator misbehaves.
 //!
-//! The first runs have no perturbations. They show which requests the operator makes, and in which
-//! states it settles. Each later run disturbs one of these requests or declares something else, and
-//! must settle in the same states. The last runs disturb two requests.
+//! We begin with undisturbed runs to find out which requests the operator makes, and in which
+//! states it settles. Subsequent runs disturb one of these requests or modify a declaration, and
+//! must settle in the same states. If there's budget left, the remaining runs disturb two requests
+//! at once.
 
 mod bases;
 mod server;
@@ -22,20 +23,20 @@ use crate::settings::Budget;
 use crate::timeline::Event;
 use crate::world::{Snapshot, compare, mask_of};
 
-/// Failures after which the search ends.
+/// Give up after this many failures.
 const MOST_FAILURES: usize = 3;
 
-/// A history in which the operator is wrong.
+/// A history in which the operator misbehaves.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Failure {
-    /// What is violated.
+    /// The violated property.
     pub oracle: Oracle,
-    /// What was found.
+    /// Describes what is wrong.
     pub message: String,
-    /// The shortest history that was found.
+    /// The shortest failing history that could be found.
     pub history: History,
-    /// What happened.
+    /// Timeline of that history.
     pub events: Vec<Event>,
 }
 
@@ -44,11 +45,11 @@ pub(crate) struct Search<'s> {
     budget: Budget,
     progress: Progress,
     found: Report,
-    /// Requests that were disturbed.
+    /// Names of all requests that have been disturbed.
     disturbed: BTreeSet<String>,
 }
 
-/// A history without perturbations, and what it has shown.
+/// An undisturbed history and its result.
 struct Base {
     history: History,
     outcome: Outcome,
@@ -56,7 +57,7 @@ struct Base {
 }
 
 impl Base {
-    /// Returns what disturbs a history with two replicas, or one in which time passes.
+    /// Returns the perturbations for a history with two replicas, or for one in which time passes.
     fn disturbances(&self) -> Vec<Perturbation> {
         if self.history.replicated {
             return handovers(&changing(&self.outcome.moments, 0));
@@ -70,7 +71,7 @@ impl Base {
     }
 }
 
-/// Returns whether the operator looks at Pods of workloads, in a history without perturbations.
+/// Runs an undisturbed history to find out whether the operator reads Pods of workloads.
 pub(crate) fn asks_for_pods(setting: &Setting) -> bool {
     let history = History::plain(setting.declarations.len());
     run(setting, &history, &Expected::default()).asks_for_pods
@@ -87,7 +88,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Tries kept histories, and then others until the budget is spent.
+    /// Runs the kept histories first, and then searches until the budget is exhausted.
     pub(crate) fn search(mut self, kept: Vec<History>) -> Report {
         self.search_all(kept);
         self.progress
@@ -132,7 +133,7 @@ impl<'s> Search<'s> {
                 self.disturb(&bases[0], pair.to_vec());
             }
         }
-        // Half of the histories disturb the first declaration.
+        // Spend half of the histories on the first base, the others take turns.
         while !self.is_done() && queues.iter().any(|queue| queue.len() > 0) {
             for number in 1..queues.len().max(2) {
                 for number in [0, number] {
@@ -150,7 +151,7 @@ impl<'s> Search<'s> {
         self.found.disturbed = self.disturbed.len().min(self.found.requests);
     }
 
-    /// Runs the kept histories again.
+    /// Replays the kept histories.
     fn repeat(&mut self, base: &Base, kept: Vec<History>) {
         for history in kept {
             let expected = self.expect(base, &history);
@@ -165,7 +166,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Runs a history with each of the perturbations.
+    /// Runs a history once for each perturbation.
     fn disturb_each(&mut self, base: &Base, perturbations: &[Perturbation]) {
         for perturbation in perturbations {
             if self.is_done() {
@@ -176,8 +177,11 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Runs one history. It must settle in the states of the same history without perturbations, and
-    /// steps that change a declaration in the states of the declaration from nothing.
+    /// Runs a single history.
+    ///
+    /// It must settle in the same states as without its perturbations. Additionally, a step that
+    /// modifies a declaration must end in the same state as declaring the modified version from
+    /// scratch.
     pub(crate) fn replay(mut self, history: &History) -> Report {
         let Some(base) = self.base() else {
             return self.found;
@@ -190,8 +194,8 @@ impl<'s> Search<'s> {
         self.found
     }
 
-    /// Returns the state after time has passed in a history without its perturbations. `None` if no time
-    /// passes, or if it ends early.
+    /// Returns the state after time has passed in the undisturbed version of `history`, and the
+    /// index of that step. `None` if no time passes, or if the run stops early.
     fn state_after_time(&mut self, history: &History) -> Option<(usize, Snapshot)> {
         let number = history
             .steps
@@ -206,7 +210,7 @@ impl<'s> Search<'s> {
         outcome.passed_hours.is_none().then_some((number, state))
     }
 
-    /// Returns the states in which a given history must settle.
+    /// Determines the states in which a history must settle.
     fn expect(&mut self, base: &Base, history: &History) -> Expected {
         let mut expected = base.expected.clone();
         expected.steps.clear();
@@ -266,10 +270,11 @@ impl<'s> Search<'s> {
         outcome
     }
 
-    /// Runs the history that declares everything and deletes it again. `None` if it fails.
+    /// Runs the undisturbed history, which declares everything and deletes it again. Returns `None`
+    /// if even that fails.
     fn base(&mut self) -> Option<Base> {
         let history = History::plain(self.setting.declarations.len());
-        // After the last deletion, nothing must be left.
+        // The last state must be empty, and the others are what we want to find out.
         let mut steps = vec![None; history.steps.len() - 1];
         steps.push(Some(Snapshot::of_cluster(&self.setting.server)));
         let mut expected = Expected {
@@ -322,7 +327,7 @@ impl<'s> Search<'s> {
         self.try_history(&history, &base.expected);
     }
 
-    /// Disturbs two requests until the budget ends.
+    /// Disturbs two requests per history until the budget is exhausted.
     fn pairs(&mut self, bases: &[Base], singles: &[Vec<Perturbation>]) {
         let mut random = Random::new(1);
         if singles.iter().all(Vec::is_empty) {
@@ -340,7 +345,8 @@ impl<'s> Search<'s> {
             }
             let first = &singles[random.below(singles.len())];
             let near = neighbours(&base.outcome.moments, &first.at, singles);
-            // What happens shortly after another is more likely to meet its consequences.
+            // Prefer perturbations that are close together, because the second one is then more
+            // likely to hit the operator while it recovers from the first.
             let second = match random.below(4) {
                 0 => &singles[random.below(singles.len())],
                 _ => near[random.below(near.len())],
@@ -349,7 +355,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Runs a history that disturbs the whole run.
+    /// Runs a history that is different as a whole, rather than being disturbed at a request.
     fn try_kind(&mut self, kind: &str, history: &History, expected: &Expected) {
         if !self.is_done() {
             self.found.coverage.note(kind);
@@ -365,7 +371,7 @@ impl<'s> Search<'s> {
         self.report(history, expected, &outcome);
     }
 
-    /// Adds the failure of a run. Returns whether there is one.
+    /// Records the failure of a run, if any. Returns whether it failed.
     fn report(&mut self, history: &History, expected: &Expected, outcome: &Outcome) -> bool {
         for violation in &outcome.violations {
             let mut known = self.found.failures.iter();
@@ -376,7 +382,7 @@ impl<'s> Search<'s> {
         !outcome.violations.is_empty()
     }
 
-    /// Adds a failure, shrunk.
+    /// Shrinks a failing history and records it.
     fn add(&mut self, history: &History, expected: &Expected, outcome: &Outcome, violation: &Violation) {
         let oracle = violation.oracle;
         let (history, violation, events) = self.shrink(history, expected, violation, outcome);
@@ -397,7 +403,7 @@ impl<'s> Search<'s> {
         });
     }
 
-    /// Removes perturbations as long as the same oracle reports the history.
+    /// Removes perturbations one by one while the same oracle keeps reporting a violation.
     fn shrink(
         &mut self,
         history: &History,
@@ -421,7 +427,7 @@ impl<'s> Search<'s> {
     }
 }
 
-/// Returns a description of the first event that differs between two runs.
+/// Describes the first event in which two runs differ.
 fn first_difference(expected: &[Event], found: &[Event]) -> Option<String> {
     let position = expected.iter().zip(found).position(|(one, other)| one != other);
     let position = match position {

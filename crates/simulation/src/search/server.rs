@@ -1,4 +1,5 @@
-//! Histories for a real server: without perturbations, with as many declarations as possible.
+//! Histories that can be replayed on a real server. They have no perturbations, and as many
+//! declarations as possible.
 
 use crate::history::{History, Pace, Step};
 use crate::report::{OnServer, Report};
@@ -8,11 +9,14 @@ use crate::world::Snapshot;
 use super::Search;
 
 impl Search<'_> {
-    /// Runs a history in the simulation and on a real API server: the given one, or one that declares the
-    /// objects and in turn all their variants.
+    /// Compares the simulation of a history with a run on a real API server.
+    ///
+    /// If no history is given, uses one which declares the objects and goes through all of their
+    /// variants.
     ///
     /// # Panics
-    /// Panics if the history needs control over time, or if the servers cannot be used.
+    ///
+    /// Panics if the servers can't be used, or if the history needs control over time.
     pub(crate) fn replay_on_server(mut self, history: Option<History>) -> Report {
         if self.setting.has_webhooks {
             self.found.on_server = Some(OnServer::Skipped(
@@ -47,8 +51,9 @@ impl Search<'_> {
         self.found
     }
 
-    /// Returns a history that changes to each variant of each declaration and back, as far as the server
-    /// accepts it and the operator is not wrong.
+    /// Builds a history that updates each declaration to each of its variants and back. Variants
+    /// are skipped if the server rejects them, or if the operator already misbehaves in the
+    /// simulation.
     fn long_history(&mut self, base: &History) -> History {
         let count = self.setting.declarations.len();
         let mut changes = Vec::new();
@@ -72,7 +77,8 @@ impl Search<'_> {
     }
 }
 
-/// Returns whether a state has Pods that a controller of the cluster makes.
+/// Returns whether the state contains Pods created by a workload controller, which a plain API
+/// server doesn't have.
 fn has_pods_of_workloads(state: &Snapshot) -> bool {
     let mut pods = state.0.iter().filter(|(name, _)| name.starts_with("pods "));
     pods.any(|(_, pod)| {
@@ -82,7 +88,7 @@ fn has_pods_of_workloads(state: &Snapshot) -> bool {
     })
 }
 
-/// Returns whether a history needs no control over time and other controllers.
+/// Returns whether a history can do without control over time and without other controllers.
 fn can_be_replayed(history: &History) -> bool {
     let is_plain = |step: &Step| matches!(step, Step::Apply(_) | Step::ApplyWith(..) | Step::Delete(_));
     history.perturbations.is_empty()
