@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_the_schema_names_are_tried() {
+    fn tries_values_mentioned_in_the_schema() {
         let schema = json!({ "properties": {
             "size": { "type": "integer", "minimum": 1, "maximum": 5 },
             "mode": { "type": "string", "enum": ["fast", "safe"] },

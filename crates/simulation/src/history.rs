@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn histories_are_read_as_they_are_printed() {
+    fn printed_history_parses_again() {
         let history = History {
             seed: 3,
             steps: vec![

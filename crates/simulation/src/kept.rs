@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_do_not_fit_the_test_are_rejected() {
+    fn rejects_lines_that_do_not_fit_the_test() {
         let folder = std::env::temp_dir().join(format!("rbuilder-kept-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("a.jsonl");

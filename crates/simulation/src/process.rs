@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn write_of_a_former_leader_is_reported() {
+    fn reports_write_after_losing_the_lease() {
         let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "a" } });
         let report = |replicas| {
             let simulation = Simulation::of_client(lead_for_ever)

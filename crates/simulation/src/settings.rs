@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_no_budget_are_rejected() {
+    fn rejects_invalid_budgets() {
         for (variables, expected) in [
             (
                 &[(HISTORIES, "0")][..],
