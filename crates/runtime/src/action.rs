@@ -1,18 +1,20 @@
-//! The result of a successful reconcile.
+//! What to do after a successful reconcile.
 
 use std::time::Duration;
 
-/// Decides when an object is reconciled again after a successful reconcile.
+/// What to do after an object has been reconciled successfully.
 ///
-/// The constructors mirror [`kube::runtime::controller::Action`], whose fields are private.
+/// We can't use [`kube::runtime::controller::Action`] because its fields are private. The
+/// constructors have the same names, though.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Action {
     requeue_after: Option<Duration>,
 }
 
 impl Action {
-    /// Requeues the object after `delay`. A change to the object or to a watched object triggers an
-    /// earlier reconcile.
+    /// Reconciles the object again after `delay`.
+    ///
+    /// If the object or one of the watched objects changes before that, it's reconciled earlier.
     #[must_use]
     pub const fn requeue(delay: Duration) -> Self {
         Self {
@@ -20,13 +22,14 @@ impl Action {
         }
     }
 
-    /// Waits for the next change to the object or to anything the controller watches for it.
+    /// Doesn't requeue the object. It's reconciled again when it changes, or when anything that the
+    /// controller watches on its behalf changes.
     #[must_use]
     pub const fn await_change() -> Self {
         Self { requeue_after: None }
     }
 
-    /// The delay passed to [`Action::requeue`]; `None` for [`Action::await_change`].
+    /// Returns the delay passed to [`Action::requeue`], or `None` for [`Action::await_change`].
     #[must_use]
     pub const fn requeue_after(&self) -> Option<Duration> {
         self.requeue_after

@@ -1,20 +1,22 @@
-//! Exponential back-off.
+//! Exponential backoff.
 //!
-//! # Changing the delays
+//! # Changing the defaults
 //!
-//! `controller/settings.rs` and `rate_limiter.rs` let users set them. A test below lists the texts
-//! that state the defaults. `queue/model.rs` and `queue/tests.rs` test them as part of the queue,
-//! and `examples/foo-operator/tests/sample_controller/main.rs` counts the tries of a controller.
+//! Users can override the delays in `controller/settings.rs` and `rate_limiter.rs`. When changing
+//! the defaults, update the texts listed in the test below. You also need to adjust
+//! `queue/model.rs` and `queue/tests.rs`, which test the delays as part of the queue, and
+//! `examples/foo-operator/tests/sample_controller/main.rs`, which counts the retries of a
+//! controller.
 
 use std::time::Duration;
 
 use crate::deadline::scale;
 
-/// The shortest delay after a failure, so that a failing operation is never retried in a busy loop.
+/// Lower bound for all delays, which prevents a busy loop if `min` is zero.
 const SHORTEST_DELAY: Duration = Duration::from_millis(1);
 
-/// The delays after consecutive failures: `min` after the first, doubling up to `max`. Any
-/// durations are valid.
+/// Delays between retries. The first one is `min`, and it doubles with each consecutive failure up
+/// to `max`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Backoff {
     pub(crate) min: Duration,
@@ -22,7 +24,7 @@ pub(crate) struct Backoff {
 }
 
 impl Default for Backoff {
-    /// Returns controller-runtime's delays after failed reconciles.
+    /// Defaults to the delays in controller-runtime.
     fn default() -> Self {
         Self {
             min: Duration::from_millis(5),
@@ -32,7 +34,8 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// Returns the delay after a failure that was preceded by `failures` others.
+    /// Returns the delay before the next attempt, where `failures` is the number of failures that
+    /// came before the latest one.
     pub(crate) fn delay_after(self, failures: u32) -> Duration {
         let doublings = i32::try_from(failures).unwrap_or(i32::MAX);
         scale(self.min.max(SHORTEST_DELAY), 2_f64.powi(doublings))
@@ -45,7 +48,7 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    /// The texts that state the default delays. All others refer to one of them.
+    /// Texts that mention the default delays. Everything else should refer to one of these.
     const TEXTS: [(&str, &str); 4] = [
         ("src/controller/settings.rs", "Defaults to {min} and {max}"),
         ("../../docs/controllers.md", "from {min} up to {max}"),

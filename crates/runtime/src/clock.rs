@@ -1,8 +1,7 @@
-//! The time of day. In a simulation it is the simulated time.
+//! Wall-clock time, which is simulated while a simulation is running.
 
 use k8s_openapi::jiff::Timestamp;
 
-/// Returns the current time.
 pub(crate) fn now() -> Timestamp {
     #[cfg(feature = "simulation")]
     if let Some(now) = rbuilder_simulation::now() {

@@ -1,8 +1,10 @@
-//! Command-line flags of the manager, named as in kubebuilder so that its manifests and patches apply.
+//! Command-line flags of the manager. They have the same names as in kubebuilder, so existing
+//! manifests and patches keep working.
 //!
-//! Without the feature `args`, these are settings in code. With it, each flag can also be set by
-//! the environment variable named in its help. Flatten [`ManagerArgs`] into the operator's own
-//! arguments:
+//! Each flag can also be set with an environment variable, which is shown in its help. If the
+//! feature `args` is disabled, there are no flags and the settings can only be changed in code.
+//!
+//! To use them, flatten [`ManagerArgs`] into the arguments of your operator:
 //!
 //! ```
 //! #[derive(clap::Parser)]
@@ -23,18 +25,21 @@ use clap::{ArgAction, Args, ValueEnum};
 use crate::error::ManagerError;
 use crate::shards::Sharding;
 
-/// Configuration of the manager: bind addresses, certificates, leader election, namespaces, logging.
+/// Configuration of the manager, e.g. bind addresses, certificates, leader election, watched
+/// namespaces and logging.
 ///
-/// With the feature `args`, which is on by default, it implements clap's `Args`. Without, set its fields; the settings of
-/// the log need the feature `logging`.
+/// With the feature `args` (enabled by default) this implements clap's `Args`. Otherwise, set the
+/// fields directly. Note that the log settings need the feature `logging`.
 ///
-/// `Default` equals parsing an empty command line in an empty environment.
+/// The `Default` implementation is the same as parsing an empty command line, with no environment
+/// variables set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "args", derive(Args))]
 #[cfg_attr(feature = "args", command(next_help_heading = "Manager"))]
 pub struct ManagerArgs {
     /// Path of the kubeconfig; defaults to the files in KUBECONFIG, then `~/.kube/config`, then the pod's service account.
-    // `KUBECONFIG` contains a list of paths, so it cannot be the environment variable of this flag.
+    // This flag can't use the environment variable `KUBECONFIG`, because that may contain several
+    // paths.
     #[cfg_attr(feature = "args", arg(long, value_name = "PATH"))]
     pub kubeconfig: Option<PathBuf>,
 
@@ -224,14 +229,14 @@ pub struct ManagerArgs {
     pub zap_time_encoding: Option<String>,
 }
 
-/// Default port of the webhook server, as in controller-runtime.
+/// Default port of the webhook server. Same as in controller-runtime.
 const WEBHOOK_PORT: u16 = 9443;
 
-/// The format of log lines.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "args", derive(ValueEnum))]
 pub enum LogFormat {
-    /// Human-readable lines.
+    /// Human-readable text.
     #[default]
     #[cfg_attr(feature = "args", value(alias = "console"))]
     Text,
@@ -240,7 +245,7 @@ pub enum LogFormat {
 }
 
 impl ManagerArgs {
-    /// Returns the namespaces to watch, or an empty list for all namespaces.
+    /// Returns the namespaces to watch. The list is empty if all namespaces should be watched.
     pub fn namespaces(&self) -> Vec<String> {
         let names = self
             .watch_namespace
@@ -253,9 +258,12 @@ impl ManagerArgs {
         names
     }
 
-    /// Rejects flags that this build does not support or that require another flag, and empty
-    /// namespace names. Those come from unset variables, as in `--watch-namespace=$(A),$(B)`; if
-    /// all were empty, the manager would watch the whole cluster.
+    /// Validates the combination of flags. Rejects flags which aren't supported by this build, or
+    /// which need another flag that's missing.
+    ///
+    /// Empty namespace names are rejected as well. They're usually caused by unset variables, as in
+    /// `--watch-namespace=$(A),$(B)`, and if we ignored all of them we'd end up watching the entire
+    /// cluster.
     pub(crate) fn check(&self, has_http2: bool) -> Result<(), ManagerError> {
         let mut names = self.watch_namespace.split(',');
         if !self.watch_namespace.is_empty() && names.any(|name| name.trim().is_empty()) {
@@ -287,7 +295,7 @@ impl ManagerArgs {
         Ok(())
     }
 
-    /// Returns the defaults with all servers disabled, so that several managers can run in the same
+    /// Returns the defaults with all servers disabled. This allows multiple managers in the same
     /// test process.
     pub fn for_tests() -> Self {
         Self {
@@ -298,8 +306,7 @@ impl ManagerArgs {
 }
 
 impl Default for ManagerArgs {
-    // `tests::defaults_match_an_empty_command_line` keeps this in sync with the attributes
-    // above.
+    // Keep in sync with the attributes above, see `tests::defaults_match_an_empty_command_line`.
     fn default() -> Self {
         Self {
             kubeconfig: None,
@@ -506,8 +513,8 @@ mod tests {
         }
     }
 
-    /// The environment variables that a Service adds to each container, unless `enableServiceLinks`
-    /// is off.
+    /// Kubernetes sets these for each Service unless `enableServiceLinks` is disabled, so a Service
+    /// named `webhook` must not accidentally set one of our flags.
     #[test]
     fn service_variables_do_not_set_flags() {
         let mut command = Operator::command();

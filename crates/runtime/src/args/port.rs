@@ -1,4 +1,4 @@
-//! The parser of `--webhook-port`.
+//! Value parser for `--webhook-port`.
 
 use std::ffi::OsStr;
 
@@ -8,9 +8,11 @@ use clap::{Arg, Command, value_parser};
 
 use super::WEBHOOK_PORT;
 
-/// Parses a port. In the environment, the address of a Service is ignored in favor of the default:
-/// in a Pod with service links, a Service named `webhook` sets `WEBHOOK_PORT=tcp://10.0.0.1:443`,
-/// which was not meant for the flag.
+/// Parses a port, and falls back to the default if the environment variable contains a Service
+/// address.
+///
+/// If the Pod has service links, Kubernetes sets `WEBHOOK_PORT=tcp://10.0.0.1:443` for a Service
+/// named `webhook`. We must not mistake that for the value of our flag.
 #[derive(Clone)]
 pub(super) struct PortParser;
 

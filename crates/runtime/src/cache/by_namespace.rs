@@ -1,11 +1,12 @@
-//! A map by key that can iterate over a single namespace without visiting the others.
+//! A map of objects that's grouped by namespace.
 
 use crate::hash::HashMap;
 use crate::object::Key;
 
-/// Values by namespace and name. Cluster-scoped objects have the namespace `None`.
+/// Maps namespace and name to a value, with `None` as the namespace of cluster-scoped objects.
 ///
-/// Takes less memory than a map by [`Key`], which would store the namespace with every name.
+/// Listing a single namespace doesn't have to look at the others. It also uses less memory than a
+/// `HashMap<Key, V>`, because each namespace is stored only once.
 pub(super) struct ByNamespace<V> {
     namespaces: HashMap<Option<Box<str>>, HashMap<Box<str>, V>>,
     len: usize,
@@ -25,7 +26,7 @@ impl<V> ByNamespace<V> {
         self.namespaces.get(&key.namespace)?.get(&key.name)
     }
 
-    /// Inserts a value and returns the previous one, if any.
+    /// Inserts a value. Returns the previous value, if any.
     pub(super) fn insert(&mut self, key: Key, value: V) -> Option<V> {
         let names = self.namespaces.entry(key.namespace).or_default();
         let before = names.insert(key.name, value);
@@ -33,7 +34,7 @@ impl<V> ByNamespace<V> {
         before
     }
 
-    /// Removes a value, and the map of its namespace if that becomes empty.
+    /// Removes a value. The namespace is removed as well when it becomes empty.
     pub(super) fn remove(&mut self, key: &Key) -> Option<V> {
         let names = self.namespaces.get_mut(&key.namespace)?;
         let removed = names.remove(&key.name)?;
@@ -48,7 +49,7 @@ impl<V> ByNamespace<V> {
         self.len
     }
 
-    /// Iterates over all values with namespace and name, in no particular order.
+    /// Iterates over all entries in arbitrary order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Option<&str>, &str, &V)> {
         self.namespaces.iter().flat_map(|(namespace, names)| {
             let entries = names.iter();
@@ -56,20 +57,19 @@ impl<V> ByNamespace<V> {
         })
     }
 
-    /// Iterates over the values of a namespace with their names, in no particular order.
+    /// Iterates over the names and values in a namespace, in arbitrary order.
     pub(super) fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = (&str, &V)> {
         let names = self.namespaces.get(&Some(namespace.into()));
         let entries = names.into_iter().flatten();
         entries.map(|(name, value)| (&**name, value))
     }
 
-    /// Returns the keys in a namespace, or all keys if `namespace` is `None`.
+    /// Returns the keys in the given namespace, or in all namespaces if it's `None`.
     pub(super) fn keys(&self, namespace: Option<&str>) -> Vec<Key> {
         self.keys_where(namespace, |_| true)
     }
 
-    /// Returns the keys whose values match `is_wanted` in a namespace, or in all if `namespace` is
-    /// `None`.
+    /// Like [`keys`](Self::keys), but only returns keys whose value matches the predicate.
     pub(super) fn keys_where(&self, namespace: Option<&str>, is_wanted: impl Fn(&V) -> bool) -> Vec<Key> {
         let key = |namespace: Option<&str>, name: &str| Key {
             namespace: namespace.map(Into::into),

@@ -1,4 +1,4 @@
-//! Read access to a cache.
+//! Public read access to caches.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,19 +12,22 @@ use super::index::is_indexing;
 use crate::error::Error;
 use crate::object::{Undecodable, Watchable};
 
-/// The cached objects of a kind, read without a request to the API server.
+/// Read access to the cached objects of a kind. None of its methods send requests to the API
+/// server.
 ///
-/// A cache may lag behind the cluster, but not behind this process's own writes through a
-/// [`Ctx`](crate::Ctx): when `apply`, `apply_status` or a similar method returns, the returned
-/// object is in the cache. Exceptions are a relist of the namespace in progress, and selections
-/// whose outcome depends on a field. Each call returns the objects as of that moment.
+/// A cache may be stale with respect to the cluster. It does contain the writes of this process,
+/// provided that they go through [`Ctx`](crate::Ctx): by the time that `apply`, `apply_status` and
+/// so on return, the updated object can be read from the cache. There are two exceptions to this.
+/// The cache may be in the middle of relisting the namespace, or the selection may depend on a
+/// field which we can't evaluate locally.
 ///
-/// Whole objects are shared: calls return the same `Arc` until the object changes. Caches of
-/// metadata ([`PartialObjectMeta`](kube::core::PartialObjectMeta)) store it in a compact form, at
-/// an eighth of its size, and build an object for each call. This takes about two microseconds, so
-/// hold on to the `Arc` if you need an object repeatedly.
+/// Objects are returned as an `Arc` which is shared with the cache, so reading them is cheap.
+/// Caches of metadata ([`PartialObjectMeta`](kube::core::PartialObjectMeta)) are an exception,
+/// since they store the metadata in a compact form that takes only about an eighth of the memory.
+/// They have to build a new object for each call, which takes about two microseconds. If you need
+/// such an object more than once, keep the `Arc`.
 ///
-/// Stored objects that cannot be decoded into `K` are left out; see
+/// Objects that can't be decoded into `K` are skipped by all methods. You can find them with
 /// [`undecodable`](Self::undecodable).
 pub struct Cached<K: Watchable> {
     cache: Arc<Cache<K>>,
@@ -57,44 +60,49 @@ impl<K: Watchable> Cached<K> {
         &self.cache
     }
 
-    /// Returns the referenced object if it is cached.
+    /// Returns the object that `reference` points to, if it's in the cache.
     pub fn get(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
         self.note_reader();
         self.cache.get(&self.cache.kind.key_of(reference))
     }
 
-    /// Returns the object with this namespace and name. The namespace is ignored for a cluster-scoped kind.
+    /// Looks up an object by namespace and name. For cluster-scoped kinds, the namespace is
+    /// ignored.
     pub fn named(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
         self.note_reader();
         self.cache.get(&self.cache.kind.key(Some(namespace), name))
     }
 
-    /// Returns all objects, ordered by namespace and name.
+    /// Returns all objects sorted by namespace and name.
     pub fn list(&self) -> Vec<Arc<K>> {
         self.list_matching(None, None)
     }
 
-    /// Returns the objects in a namespace, ordered by name, without visiting other namespaces.
+    /// Returns all objects in a namespace, sorted by name. The cost doesn't depend on the number of
+    /// objects in other namespaces.
     pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
         self.list_matching(Some(namespace), None)
     }
 
-    /// Returns the objects in a namespace that match a label selector, ordered by name, without
-    /// visiting other namespaces.
+    /// Returns the objects in a namespace which match a label selector, sorted by name. Like
+    /// [`in_namespace`](Self::in_namespace), this doesn't look at other namespaces.
     ///
-    /// The [`LabelSelector`](k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector) of a workload converts into a
-    /// `Selector` with `try_into`.
+    /// To pass the [`LabelSelector`](k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector)
+    /// of a workload, convert it with `try_into`.
     pub fn labelled(&self, namespace: &str, selector: &Selector) -> Vec<Arc<K>> {
         self.list_matching(Some(namespace), Some(selector))
     }
 
-    /// Returns the objects for which the index function returned `value`, ordered by namespace and
+    /// Returns the objects for which the given index contains `value`, sorted by namespace and
     /// name.
     ///
     /// # Errors
-    /// Returns a terminal error if the cache has no such index; add it with
-    /// [`Controller::index`](crate::Controller::index). Also fails when called from an index
-    /// function of this cache, whose objects are not indexed yet.
+    ///
+    /// Returns a terminal error if there's no such index. Add it with
+    /// [`Controller::index`](crate::Controller::index).
+    ///
+    /// It's also an error to call this from within an index function of the same cache, because its
+    /// objects aren't fully indexed at that point.
     pub fn by(&self, index: &str, value: &str) -> Result<Vec<Arc<K>>, Error> {
         let kind = || self.cache.kind.name();
         if is_indexing(self.cache.address()) {
@@ -118,9 +126,10 @@ impl<K: Watchable> Cached<K> {
         }
     }
 
-    /// Returns the stored objects that cannot be decoded into `K`, ordered by namespace and name.
+    /// Returns the objects that couldn't be decoded into `K`, sorted by namespace and name.
     ///
-    /// Check these before creating a missing object: one of them may already have its name.
+    /// You may want to check this before creating an object that seems to be missing, since an
+    /// undecodable object might already be using its name.
     pub fn undecodable(&self) -> Vec<Undecodable> {
         let objects = self.cache.read();
         let mut found: Vec<_> = objects.undecodable.iter().collect();
@@ -128,22 +137,22 @@ impl<K: Watchable> Cached<K> {
         found.into_iter().map(|(_, entry)| entry.object.clone()).collect()
     }
 
-    /// Returns `true` once the cache contains the objects that existed at startup. Stays `true` if
-    /// the watch stops receiving data.
+    /// Returns `true` once the cache has received the initial list of objects. After that it stays
+    /// `true`, even when the watch fails.
     ///
-    /// Controllers start after all their caches have synced, except those of
-    /// [optional](crate::Watch::optional) watches.
+    /// There's usually no need to call this, because controllers are started after their caches
+    /// have synced. This doesn't apply to [optional](crate::Watch::optional) watches.
     pub fn is_synced(&self) -> bool {
         self.cache.is_synced()
     }
 
-    /// Returns the number of objects.
+    /// Returns the number of cached objects.
     pub fn len(&self) -> usize {
         self.note_reader();
         self.cache.read().by_key.len()
     }
 
-    /// Returns `true` if there are no objects.
+    /// Returns `true` if the cache doesn't contain any objects.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -158,8 +167,8 @@ impl<K: Watchable> Cached<K> {
         found.open(&self.cache.unpacker)
     }
 
-    /// Logs once that an index function reads the cache that it indexes. Such a read does not see
-    /// the object being indexed.
+    /// Logs (once per cache) that an index function reads the very cache that it's indexing. This
+    /// is almost certainly a mistake, since the object being indexed isn't visible yet.
     fn note_reader(&self) {
         let cache = &self.cache;
         if is_indexing(cache.address()) && !cache.reads_itself.swap(true, Ordering::Relaxed) {
@@ -168,6 +177,6 @@ impl<K: Watchable> Cached<K> {
     }
 }
 
-/// Advice for index functions that read their own cache.
+/// Help text for the error above.
 const ADVICE: &str =
     "its values are not updated when other objects change: return values of the given object alone";

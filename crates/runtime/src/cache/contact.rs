@@ -1,8 +1,8 @@
-//! The time at which a watch last received data.
+//! Tracks when a watch has last received any data.
 //!
-//! The absence of events does not mean that the connection is healthy. Each watch therefore has its
-//! own client, which records every response and every chunk of a body, including bookmarks.
-//! kube-apiserver sends each watch a bookmark about every minute.
+//! We can't tell a broken connection from a quiet cluster just by waiting for events. But
+//! kube-apiserver sends a bookmark about once a minute, even if nothing changes. Every watch
+//! therefore gets its own client, which records each response and each chunk of a response body.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use tokio::time::Instant;
 
 use crate::client::wrap_client;
 
-/// When a watch last received data, shared by all clones.
+/// Time of the last contact with the API server. Clones share the same state.
 #[derive(Clone, Debug)]
 pub(super) struct Contact(Arc<Times>);
 
 #[derive(Debug)]
 struct Times {
     created: Instant,
-    /// Milliseconds after `created`.
+    /// Milliseconds since `created`.
     last: AtomicU64,
 }
 
 impl Contact {
-    /// Creates a contact for a watch that is about to start.
+    /// Starts measuring. Until the first response, the age is counted from now.
     pub(super) fn new() -> Self {
         Self(Arc::new(Times {
             created: Instant::now(),
@@ -37,19 +37,19 @@ impl Contact {
         }))
     }
 
-    /// Returns the time since the last data, or since creation if none was received.
+    /// Returns how long ago data was last received.
     pub(super) fn age(&self) -> Duration {
         let last = Duration::from_millis(self.0.last.load(Ordering::Relaxed));
         self.0.created.elapsed().saturating_sub(last)
     }
 
     pub(super) fn note(&self) {
-        // `u64` is enough for half a billion years.
+        // A `u64` is enough for half a billion years.
         let now = self.0.created.elapsed().as_millis() as u64;
         self.0.last.store(now, Ordering::Relaxed);
     }
 
-    /// Returns a client that records the data of 2xx responses.
+    /// Wraps a client to record the data of successful (2xx) responses.
     pub(super) fn observe(&self, client: Client) -> Client {
         let contact = self.clone();
         wrap_client(client, move |client, request| {
@@ -64,10 +64,10 @@ impl Contact {
     }
 }
 
-/// A response body that records when data arrives.
+/// Response body that records the arrival of data.
 struct ObservedBody {
     body: Body,
-    /// `None` for error responses, which say nothing about the objects.
+    /// `None` for error responses, since they tell us nothing about the objects.
     contact: Option<Contact>,
 }
 

@@ -1,8 +1,9 @@
-//! Copies of many stored objects, taken under the lock of the cache and decoded after its release.
+//! Bulk copies of stored objects. They're made while the cache is locked, and decoded after
+//! releasing the lock.
 //!
-//! Decoding the metadata of an object takes about two microseconds; copying its stored form takes a
-//! fiftieth of that. If the lock were held while decoding 100,000 objects, it would block a writer,
-//! which in turn blocks all readers.
+//! It takes about two microseconds to decode the metadata of an object, but only a fiftieth of that
+//! to copy its stored form. Decoding 100,000 objects under the lock would block a writer for a
+//! noticeable time, and all other readers would then have to wait for that writer.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,15 +15,16 @@ use super::packed::PackedView;
 use super::stored::{Form, Unpacker, fill};
 use crate::object::Watchable;
 
-/// Copies of stored objects, either all whole or all packed.
+/// Copies of objects. Either all of them are whole, or all of them are packed.
 pub(super) struct Copies<K> {
     whole: Vec<Arc<K>>,
     packed: Vec<PackedCopy>,
-    /// Namespaces, names and metadata of `packed`. One buffer for all is faster than one for each.
+    /// Backing storage for the namespaces, names and metadata in `packed`. A single large buffer is
+    /// faster than a separate allocation per object.
     bytes: Vec<u8>,
 }
 
-/// Where the parts of an object are in the buffer of [`Copies`].
+/// Location of an object's parts within the buffer.
 struct PackedCopy {
     namespace: Option<Range<usize>>,
     name: Range<usize>,
@@ -30,7 +32,7 @@ struct PackedCopy {
 }
 
 impl<K: Watchable> Copies<K> {
-    /// Creates an empty collection with capacity for this number of objects.
+    /// Creates an empty collection with room for `objects` objects.
     pub(super) fn with_capacity(objects: usize) -> Self {
         let (whole, packed) = if K::metadata_api() {
             (0, objects)
@@ -58,7 +60,8 @@ impl<K: Watchable> Copies<K> {
         }
     }
 
-    /// Adjacent objects mostly have the same namespace, so they share its copy.
+    /// Appends a namespace to the buffer. Consecutive objects are usually in the same namespace, in
+    /// which case we reuse the previous copy.
     fn push_namespace(&mut self, namespace: &str) -> Range<usize> {
         let last = self.packed.last().and_then(|copy| copy.namespace.clone());
         match last {
@@ -73,7 +76,7 @@ impl<K: Watchable> Copies<K> {
         start..self.bytes.len()
     }
 
-    /// Removes the objects whose labels do not match a selector.
+    /// Drops all objects whose labels don't match the selector.
     pub(super) fn retain_matching(&mut self, selector: &Selector, unpacker: &Unpacker<K>) {
         let none = BTreeMap::new();
         self.whole
@@ -88,13 +91,13 @@ impl<K: Watchable> Copies<K> {
         }
     }
 
-    /// Orders the objects by namespace and name.
+    /// Sorts by namespace and name.
     pub(super) fn sort(&mut self) {
         fn key(meta: &ObjectMeta) -> (Option<&str>, Option<&str>) {
             (meta.namespace.as_deref(), meta.name.as_deref())
         }
         let bytes = &self.bytes;
-        // Strings are ordered by their bytes.
+        // `str` compares bytewise, so we can compare the raw bytes.
         let packed_key = |copy: &PackedCopy| {
             let namespace = copy.namespace.clone();
             (
@@ -108,7 +111,7 @@ impl<K: Watchable> Copies<K> {
             .sort_unstable_by(|one, other| packed_key(one).cmp(&packed_key(other)));
     }
 
-    /// Decodes the objects.
+    /// Decodes all objects.
     pub(super) fn open(self, unpacker: &Unpacker<K>) -> Vec<Arc<K>> {
         let Some((words, shell)) = unpacker.packed() else {
             return self.whole;

@@ -1,4 +1,4 @@
-//! Drives a cache: applies the events of a [`ListWatch`] and explains its errors.
+//! Keeps a cache up to date with the events of a [`ListWatch`], and explains errors of the watch.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::hash::HashSet;
 use crate::list_watch::{ListWatch, WatchError};
 use crate::object::{Decoded, Key, Kind, Trimmed, Watchable};
 
-/// The events of a [`ListWatch`].
+/// Stream of events from a [`ListWatch`].
 type Events<K> = BoxStream<'static, Result<watcher::Event<Decoded<K>>, WatchError>>;
 
 impl<K: Watchable> Cache<K> {
-    /// Watches the objects of one namespace, or of all, for as long as the future is polled.
+    /// Watches a single namespace (or all of them if it's `None`) until the future is dropped.
     pub(super) async fn follow(self: Arc<Self>, client: Client, namespace: Option<String>) {
         let (watch, health) = self.add_watch(namespace.clone());
         let client = health.contact.observe(client);
@@ -31,7 +31,7 @@ impl<K: Watchable> Cache<K> {
         loop {
             let event = tokio::select! {
                 biased;
-                // The cache owns the sender, so the wait cannot fail.
+                // This can't fail: `self` owns the sender.
                 _ = restarted.changed() => {
                     events = start_watch();
                     continue;
@@ -46,7 +46,8 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Returns the events of a watch. Objects are trimmed unless the manager keeps their metadata.
+    /// Starts a watch. Objects are trimmed as they arrive, unless the manager is configured to keep
+    /// their full metadata.
     fn watch_events(&self, client: Client, namespace: Option<&str>) -> Events<K> {
         let options = self.options();
         let config = self.selection.watcher_config(&options.lists);
@@ -61,8 +62,10 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Applies an event of the watch of `namespace` (`None`: all namespaces) to the cache. `list`
-    /// is the list in progress. `synced` becomes `true` after the first complete list.
+    /// Applies an event from the watch of `namespace` (all namespaces if `None`).
+    ///
+    /// `list` collects the state of a list that's in progress, and `synced` is set to `true` as
+    /// soon as the first list is complete.
     fn handle_event(
         &self,
         event: watcher::Event<Decoded<K>>,
@@ -119,7 +122,7 @@ impl<K: Watchable> Cache<K> {
     }
 }
 
-/// Unwraps the trimmed object of an event.
+/// Unwraps the trimmed objects in an event.
 fn unwrap_trimmed<K>(event: watcher::Event<Decoded<Trimmed<K>>>) -> watcher::Event<Decoded<K>> {
     use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
     match event {
@@ -131,12 +134,12 @@ fn unwrap_trimmed<K>(event: watcher::Event<Decoded<Trimmed<K>>>) -> watcher::Eve
     }
 }
 
-/// A list in progress.
+/// State of a list that's in progress.
 pub(super) struct PartialList {
     pub(super) watch: WatchId,
-    /// Keys of the objects listed so far that cannot be decoded.
+    /// Keys of undecodable objects received so far.
     pub(super) undecodable: HashSet<Key>,
-    /// Keys of the objects that were unseen when the list was requested.
+    /// Keys of the objects that were unseen when we requested the list.
     pub(super) expected: HashSet<Key>,
 }
 
@@ -150,7 +153,8 @@ impl PartialList {
     }
 }
 
-/// Describes the error of a watch and its likely cause, such as a missing CRD or permission.
+/// Formats an error of a watch. Adds a hint if there's a likely cause, such as a missing CRD or a
+/// missing permission.
 fn explain_watch_error<K: Watchable>(kind: &Kind<K>, error: &WatchError) -> String {
     let cause = match error {
         WatchError::List(cause) | WatchError::Start(cause) | WatchError::Read(cause) => cause,

@@ -1,5 +1,5 @@
-//! The health of each watch: when it last received data, its errors, and whether the operator can
-//! work without it.
+//! Health of watches. We track when each watch has last received data, its errors, and whether the
+//! operator can work without it.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,35 +8,36 @@ use std::time::Duration;
 
 use super::contact::Contact;
 
-/// How the process depends on a watch.
+/// How much the process depends on a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Need {
-    /// The process starts without waiting for the watch.
+    /// Startup doesn't wait for the watch.
     Optional,
-    /// The process waits for the first list, but keeps going if the watch becomes stale.
+    /// Startup waits for the initial list. After that, the process keeps working with stale data.
     AtStart,
-    /// Like [`AtStart`](Self::AtStart), but the process is unready while the watch is stale.
+    /// Like [`AtStart`](Self::AtStart), and additionally reports the process as not ready while the
+    /// watch is stale.
     Always,
 }
 
-/// The health of one watch, shared by the watch and its cache.
+/// Health of a watch. It is updated by the watch and read through the cache.
 #[derive(Debug)]
 pub(super) struct WatchHealth {
-    /// `None` for all namespaces.
+    /// Namespace being watched, `None` for all.
     pub(super) namespace: Option<String>,
     pub(super) contact: Contact,
     synced: AtomicBool,
     lists: AtomicU64,
     errors: AtomicU64,
-    /// Number of received objects that belong to other replicas.
+    /// How many of the received objects belong to other replicas.
     foreign: AtomicU64,
     last_error: Mutex<Option<String>>,
-    /// Whether the missing data has already been logged.
+    /// Whether we've already logged that the watch is stale.
     reported: AtomicBool,
 }
 
 impl WatchHealth {
-    /// Creates the health of a watch that is about to start.
+    /// Creates the health of a new watch.
     pub(super) fn new(namespace: Option<String>) -> Self {
         Self {
             namespace,
@@ -54,7 +55,7 @@ impl WatchHealth {
         self.lists.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Records that all subscribers have received the first list.
+    /// Called when all subscribers have received the initial list.
     pub(super) fn note_synced(&self) {
         self.synced.store(true, Ordering::Relaxed);
     }
@@ -68,7 +69,7 @@ impl WatchHealth {
         self.foreign.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the number of received objects that belong to other replicas.
+    /// Returns how many of the received objects belong to other replicas.
     pub(super) fn foreign(&self) -> u64 {
         self.foreign.load(Ordering::Relaxed)
     }
@@ -81,7 +82,7 @@ impl WatchHealth {
         self.errors.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of lists, not counting the first.
+    /// Returns the number of relists, i.e. without the initial list.
     pub(super) fn relists(&self) -> u64 {
         self.lists.load(Ordering::Relaxed).saturating_sub(1)
     }
@@ -90,8 +91,8 @@ impl WatchHealth {
         self.lock_last_error().clone()
     }
 
-    /// Logs once that the watch has received no data for `limit`, and once when it receives data
-    /// again.
+    /// Logs a warning when no data was received for `limit`, and another message when the watch
+    /// recovers. Each transition is logged only once.
     pub(super) fn report(&self, kind: &str, selection: &str, limit: Duration) {
         let age = self.contact.age();
         let is_stale = age >= limit;
@@ -120,37 +121,39 @@ impl WatchHealth {
     }
 }
 
-/// The error to report for a watch that has not failed yet.
+/// Placeholder for the error of a watch that hasn't failed yet, but hasn't received a response
+/// either.
 pub(super) const NO_RESPONSE: &str = "no response from the API server yet";
 
-/// A snapshot of the state of a watch, for troubleshooting.
+/// Snapshot of a watch's state, used for troubleshooting.
 #[derive(Clone, Debug)]
 pub(crate) struct WatchStatus {
-    /// Kind and group, such as `Deployment.apps`.
+    /// Kind and group, e.g. `Deployment.apps`.
     pub(crate) kind: String,
-    /// `metadata` if only metadata is kept, otherwise `whole`.
+    /// Either `metadata`, if nothing else is kept, or `whole`.
     pub(crate) content: &'static str,
-    /// The selection; empty for all objects.
+    /// Formatted selection. Empty if all objects are selected.
     pub(crate) selection: String,
-    /// `None` for all namespaces.
+    /// Namespace being watched, `None` for all.
     pub(crate) namespace: Option<String>,
     pub(crate) need: Need,
-    /// Whether all subscribers have received the first list.
+    /// Whether all subscribers have received the initial list.
     pub(crate) synced: bool,
-    /// Time since the watch last received data (events or bookmarks), or since it started.
+    /// Time since any data (events or bookmarks) was received. Counted from the start of the watch
+    /// if there wasn't any yet.
     pub(crate) since_contact: Duration,
-    /// The last error, even if the watch has recovered.
+    /// Most recent error. It's kept after the watch has recovered.
     pub(crate) last_error: Option<String>,
-    /// Number of cached objects from this watch.
+    /// Number of objects in the cache that came from this watch.
     pub(crate) objects: usize,
-    /// Number of lists, not counting the first.
+    /// Number of relists, not counting the initial list.
     pub(crate) relists: u64,
-    /// Number of failed lists and watches.
+    /// Number of errors from both lists and watches.
     pub(crate) errors: u64,
 }
 
 impl WatchStatus {
-    /// Returns the sort key for a list of watches.
+    /// Key for sorting watches.
     pub(super) fn order(&self) -> (&str, &str, &str, Option<&str>) {
         (
             &self.kind,
@@ -160,7 +163,7 @@ impl WatchStatus {
         )
     }
 
-    /// Describes a stale watch and its last error.
+    /// Describes a stale watch together with its last error.
     pub(super) fn describe_staleness(&self) -> String {
         let (seconds, error) = (self.since_contact.as_secs(), self.last_error.as_deref());
         let error = error.unwrap_or(NO_RESPONSE);
@@ -169,8 +172,7 @@ impl WatchStatus {
 }
 
 impl fmt::Display for WatchStatus {
-    /// Writes the kind, followed by selection and namespace if set, such as `Secret in namespace
-    /// shop`.
+    /// Formats the kind, selection and namespace (if any), e.g. `Secret in namespace shop`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.kind)?;
         if !self.selection.is_empty() {

@@ -1,4 +1,5 @@
-//! Indexes, which find the objects of a cache by values that a function computes for each.
+//! Indexes. They make it possible to find cached objects by values that are computed by a
+//! user-provided function.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -8,10 +9,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::hash::HashMap;
 use crate::object::{Key, Watchable};
 
-/// The user's function that returns the values of an object.
+/// User-provided function that computes the index values of an object.
 type Values<K> = Box<dyn Fn(&K) -> Vec<String> + Send + Sync>;
 
-/// The definition of an index: its name and its function.
+/// Definition of an index.
 pub(crate) struct Index<K> {
     name: String,
     values: Values<K>,
@@ -27,11 +28,13 @@ impl<K: Watchable> Index<K> {
         &self.name
     }
 
-    /// Returns the values of a cached object, sorted. The caller must not hold a lock that readers
-    /// need, because the user's function may read caches.
+    /// Computes the sorted values of an object.
+    ///
+    /// This calls the user's function, which may read other caches. Don't call it while holding a
+    /// lock that readers need.
     pub(super) fn values(&self, cache: CacheAddress, object: &K) -> Vec<String> {
         let _indexing = Indexing::begin(cache);
-        // A panic would stop the watch for all users of the cache.
+        // Catch panics, as they would end the watch for everyone using this cache.
         let values = catch_unwind(AssertUnwindSafe(|| (self.values)(object)));
         let mut values = values.unwrap_or_else(|_| {
             tracing::error!(
@@ -47,11 +50,12 @@ impl<K: Watchable> Index<K> {
     }
 }
 
-/// The keys of cached objects by index value.
+/// An inverted index, from values to keys.
 pub(super) struct IndexedKeys {
     name: String,
     keys: HashMap<String, BTreeSet<Key>>,
-    /// The values of each object, used to remove its entries when it changes.
+    /// Current values of each object. We need them to remove the old entries when an object
+    /// changes.
     values_by_key: HashMap<Key, Vec<String>>,
 }
 
@@ -68,12 +72,12 @@ impl IndexedKeys {
         &self.name
     }
 
-    /// Returns the keys of the objects with this value, sorted.
+    /// Returns the keys of all objects with the given value, in sorted order.
     pub(super) fn keys(&self, value: &str) -> impl Iterator<Item = &Key> {
         self.keys.get(value).into_iter().flatten()
     }
 
-    /// Sets the values of an object, as returned by [`Index::values`].
+    /// Replaces the values of an object with the result of [`Index::values`].
     pub(super) fn insert(&mut self, key: &Key, values: Vec<String>) {
         if self.values_by_key.get(key) == Some(&values) {
             return;
@@ -99,19 +103,19 @@ impl IndexedKeys {
     }
 }
 
-/// Identifies a cache among those alive at the same time.
+/// Address of a cache. Unique among the caches that exist at the same time.
 pub(super) type CacheAddress = NonZeroUsize;
 
 thread_local! {
     static INDEXED: Cell<Option<CacheAddress>> = const { Cell::new(None) };
 }
 
-/// Returns `true` while this thread runs an index function of this cache.
+/// Returns `true` if this thread is currently running an index function of the given cache.
 pub(super) fn is_indexing(cache: CacheAddress) -> bool {
     INDEXED.get() == Some(cache)
 }
 
-/// A guard that marks the index function of a cache as running on this thread.
+/// Marks the index function of a cache as running on this thread until dropped.
 struct Indexing;
 
 impl Indexing {

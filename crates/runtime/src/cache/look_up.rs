@@ -1,9 +1,12 @@
-//! Combines what the caches of a kind know about an object.
+//! Looks up an object in all caches of its kind.
 //!
-//! A kind may have several caches: of whole objects, of metadata only, and of different selections.
-//! They are not synchronized. One cache may notify a controller of a change before another has seen
-//! it, and the controller must not act on the older version. An object therefore only counts as
-//! known if no cache can know a newer version. This is what a cache without the object tells:
+//! There may be more than one cache per kind: caches of whole objects, caches of metadata, and
+//! caches with different selections. They aren't synchronized with each other. One of them may
+//! already have notified a controller about a change which another one hasn't seen yet, and the
+//! controller must not act on the older version. Therefore, we only consider an object as known if
+//! no cache can possibly know a newer version of it.
+//!
+//! If a cache doesn't contain the object, we conclude the following:
 //!
 //! | cache | conclusion |
 //! |---|---|
@@ -21,19 +24,20 @@ use super::registry::AnyCache;
 use super::{Cache, Caches};
 use crate::object::{Key, Kind, Watchable};
 
-/// What the caches know about an object. They may lag behind the cluster.
+/// What we know about an object from the caches. All of this may be outdated.
 #[derive(Debug)]
 pub(crate) enum KnownObject {
-    /// The metadata of the newest version.
+    /// The object exists. Contains the metadata of its newest known version.
     Found(Box<ObjectMeta>),
-    /// A cache that would contain the object does not.
+    /// The object doesn't exist, according to a cache that would contain it.
     Missing,
-    /// No cache would contain the object.
+    /// There's no cache that would contain the object.
     NotCached,
 }
 
 impl Caches {
-    /// Looks up the metadata of an object. `wanted` is the metadata that the object would have.
+    /// Looks up the metadata of an object. `wanted` is the metadata that the object would have if
+    /// it existed, and is needed to find the caches which select it.
     pub(crate) fn look_up<K: Watchable>(&self, kind: &Kind<K>, wanted: &ObjectMeta) -> KnownObject {
         let (key, caches) = (Key::of_meta(wanted), self.of_kind(kind));
         let version = |cache: &Arc<dyn AnyCache>| cache.version_of(&key)?.parse::<u64>().ok();
@@ -47,7 +51,8 @@ impl Caches {
         }
     }
 
-    /// Returns the object from a cache of whole objects, unless another cache may know a newer version.
+    /// Returns the object from a cache of whole objects. Returns `None` if another cache may know a
+    /// newer version.
     pub(crate) fn get_consistent<K: Watchable>(&self, kind: &Kind<K>, key: &Key) -> Option<Arc<K>> {
         let caches = self.of_kind(kind);
         caches.iter().find_map(|source| {
@@ -57,7 +62,7 @@ impl Caches {
         })
     }
 
-    /// Returns `true` if a cache shows an object in this version and no cache may know a newer one.
+    /// Returns `true` if the given version is in some cache, and no cache may know a newer one.
     pub(crate) fn shows_version<K: Watchable>(&self, kind: &Kind<K>, key: &Key, version: &str) -> bool {
         let caches = self.of_kind(kind);
         let mut sources = caches
@@ -66,7 +71,7 @@ impl Caches {
         sources.any(|source| is_latest(source, &caches, key, || source.meta_of(key)))
     }
 
-    /// Returns the object from a cache of whole objects if it has this version.
+    /// Returns the object from a cache of whole objects, provided that it has exactly this version.
     pub(crate) fn get_version<K: Watchable>(
         &self,
         kind: &Kind<K>,
@@ -79,8 +84,8 @@ impl Caches {
         found.next()
     }
 
-    /// Returns `true` if a cache of whole objects contains the object with this metadata, or soon
-    /// will.
+    /// Returns `true` if the object with this metadata is in a cache of whole objects, or is going
+    /// to be.
     pub(crate) fn keeps_whole<K: Watchable>(&self, kind: &Kind<K>, meta: &ObjectMeta) -> bool {
         let key = Key::of_meta(meta);
         let of_kind = self.of_kind(kind);
@@ -88,8 +93,8 @@ impl Caches {
         whole.any(|cache| would_have(&**cache, &key, meta))
     }
 
-    /// Records an object that may just have been created, so that its deletion is delivered even if
-    /// the watches have a gap.
+    /// Records an object that may have been created just now. This makes sure that we deliver its
+    /// deletion, even if the object is created and deleted during a gap in the watches.
     pub(crate) fn record_created<K: Watchable>(&self, kind: &Kind<K>, created: &K) {
         for cache in self.of_kind(kind) {
             match cache.into_any().downcast::<Cache<K>>() {
@@ -114,14 +119,13 @@ fn downcast<K: Watchable>(cache: &Arc<dyn AnyCache>) -> Option<Arc<Cache<K>>> {
     Arc::clone(cache).into_any().downcast().ok()
 }
 
-/// Returns `true` if a cache will contain the object with this metadata once its watch has caught
-/// up.
+/// Returns `true` if the object is going to be in this cache as soon as its watch has caught up.
 fn would_have(cache: &dyn AnyCache, key: &Key, meta: &ObjectMeta) -> bool {
     cache.passed(key).is_some() && cache.selects(meta) == Selects::Yes
 }
 
-/// Returns `true` if no cache can know a newer version of an object than `source`. `meta` returns
-/// its metadata there.
+/// Returns `true` if no other cache can know a newer version than `source`, in which `meta` finds
+/// the object.
 fn is_latest(
     source: &Arc<dyn AnyCache>,
     caches: &[Arc<dyn AnyCache>],
@@ -156,7 +160,7 @@ mod tests {
         object
     }
 
-    /// A cache of whole objects with the watch that fills it.
+    /// A cache of whole objects and the watch that feeds it.
     struct Filled(Arc<Cache<ConfigMap>>, WatchId);
 
     impl Filled {
@@ -185,7 +189,7 @@ mod tests {
         Caches::new(client, Vec::new(), CacheOptions::default()).0
     }
 
-    /// Checks whether the caches agree on the object `x` in version 7.
+    /// Asserts whether the caches agree on version 7 of the object `x`.
     fn check(caches: &Caches, expected: bool, why: &str) {
         let (kind, key) = (Kind::<ConfigMap>::of_type(), Key::of(&object("x", 0, "")));
         assert_eq!(caches.get_consistent(&kind, &key).is_some(), expected, "{why}");

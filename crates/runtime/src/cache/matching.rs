@@ -1,22 +1,23 @@
-//! Evaluates selections like the API server does, as far as an object's metadata allows.
+//! Local evaluation of selectors. This gives the same results as the API server, but is limited to
+//! fields in an object's metadata.
 
 use kube::core::{Expression, ObjectMeta, Selector, SelectorExt};
 
 use super::Selection;
 
-/// Whether a selection includes an object.
+/// Result of evaluating a selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Selects {
     Yes,
     No,
-    /// The outcome depends on a field outside of the metadata.
+    /// The result depends on a field that we don't know about.
     Unknown,
 }
 
-/// The parsed selectors of a [`Selection`].
+/// Parsed selectors of a [`Selection`].
 #[derive(Debug)]
 pub(super) struct Matcher {
-    /// `None` if only the API server can interpret the selector.
+    /// `None` if we can't parse the label selector, and only the API server can evaluate it.
     labels: Option<Selector>,
     fields: Vec<FieldRequirement>,
 }
@@ -25,7 +26,7 @@ pub(super) struct Matcher {
 struct FieldRequirement {
     field: Field,
     value: String,
-    /// Whether the field must equal the value or differ from it.
+    /// `true` for `=` and `==`, `false` for `!=`.
     equal: bool,
 }
 
@@ -46,8 +47,8 @@ impl Matcher {
         }
     }
 
-    /// Evaluates the label and field selectors for an object with this metadata. The watches take
-    /// care of namespaces.
+    /// Evaluates the label and field selectors for the given metadata. Namespaces aren't
+    /// considered, because that's already taken care of by the watches.
     pub(super) fn selects(&self, meta: &ObjectMeta) -> Selects {
         let labels = self.labels.as_ref().map(|labels| match &meta.labels {
             Some(found) => labels.matches(found),
@@ -63,7 +64,7 @@ impl Matcher {
             })
     }
 
-    /// Returns `true` if a change to an object can remove it from the selection.
+    /// Returns `true` if an object can drop out of the selection by being updated.
     pub(super) fn can_lose_objects(&self) -> bool {
         let is_fixed = |field: &FieldRequirement| !matches!(field.field, Field::Other);
         !self.labels.as_ref().is_some_and(Selector::selects_all) || !self.fields.iter().all(is_fixed)
@@ -89,7 +90,7 @@ impl FieldRequirement {
         Self { field, value, equal }
     }
 
-    /// Returns `None` if the metadata does not decide.
+    /// Returns `None` if this depends on more than the metadata.
     fn matches(&self, meta: &ObjectMeta) -> Option<bool> {
         let found = match self.field {
             Field::Name => meta.name.as_deref(),
@@ -100,8 +101,8 @@ impl FieldRequirement {
     }
 }
 
-/// Parses a label selector. Returns `None` if it is invalid, or uses operators that kube's
-/// expressions lack, such as `>`.
+/// Parses a label selector. Returns `None` if it's invalid, or if it contains an operator that
+/// kube's [`Expression`] doesn't have, such as `>`.
 fn parse_labels(text: &str) -> Option<Selector> {
     let mut depth = 0;
     let terms = text.split(|found: char| {

@@ -1,8 +1,9 @@
-//! Caches, which keep the objects of a kind in memory and notify subscribers of each change.
+//! In-memory caches of objects that notify their subscribers about changes.
 //!
-//! A manager has one cache for each kind and [`Selection`], shared by all controllers. Caches do
-//! not use kube's `Store`, because subscribers need the old object along with the new one, indexes
-//! must be updated together with the objects, and a relist should not hold every object twice.
+//! A manager has one cache per kind and [`Selection`], which all of its controllers share. We don't
+//! build on kube's `Store` for three reasons. Subscribers need the previous version of an object as
+//! well as the new one. Indexes have to be updated atomically with the objects. And finally, a
+//! relist shouldn't keep two copies of every object in memory.
 
 mod by_namespace;
 mod cached;
@@ -55,27 +56,28 @@ use stored::Unpacker;
 use unseen::UnseenObjects;
 use writer::Writer;
 
-/// Default limit in bytes for what each controller remembers of its applies.
+/// Default limit for the memory that each controller uses to remember its applies, in bytes.
 const APPLIED_BYTES: usize = 64 << 20;
 
-/// An event of a watch: an object was created, updated or deleted.
+/// A change to an object, as delivered by a watch.
 #[derive(Clone, Debug)]
 pub enum Change<K> {
-    /// The object was created or updated, or existed when the watch started.
+    /// The object was created or updated. Also sent for each object that already exists when the
+    /// watch starts.
     Applied {
-        /// The object before the change; `None` if it is new to the cache.
+        /// The previous version, or `None` if the object is new to the cache.
         old: Option<Arc<K>>,
-        /// The object after the change.
+        /// The new version.
         new: Arc<K>,
-        /// Whether the object comes from the initial list and has not necessarily changed.
+        /// Whether the object is part of the initial list, and hence hasn't necessarily changed.
         initial: bool,
     },
-    /// The object was deleted; this is its last known state.
+    /// The object was deleted. Contains its last known state.
     Deleted(Arc<K>),
 }
 
 impl<K> Change<K> {
-    /// Returns the object after the change, or the last known state of a deleted one.
+    /// Returns the new version of the object, or its last known state if it was deleted.
     pub fn object(&self) -> &Arc<K> {
         match self {
             Self::Applied { new, .. } => new,
@@ -84,11 +86,11 @@ impl<K> Change<K> {
     }
 }
 
-/// An event for the subscribers of a cache.
+/// Event that's sent to the subscribers of a cache.
 pub(crate) enum CacheEvent<K> {
     Change(Change<K>),
-    /// The object was created or updated and cannot be decoded. `old` is the previous version if
-    /// that could be decoded.
+    /// The object was created or updated, but can't be decoded. `old` is the previous version,
+    /// provided that it could be decoded.
     Undecodable {
         old: Option<Arc<K>>,
         new: Arc<UndecodableEntry>,
@@ -100,7 +102,8 @@ pub(crate) enum CacheEvent<K> {
 }
 
 impl<K: Watchable> CacheEvent<K> {
-    /// Returns the metadata of the object after the event, or the last known.
+    /// Returns the metadata of the object after the event. If it was deleted, this is the last
+    /// known metadata.
     pub(crate) fn meta(&self) -> &ObjectMeta {
         match self {
             Self::Change(change) => change.object().meta(),
@@ -110,10 +113,11 @@ impl<K: Watchable> CacheEvent<K> {
     }
 }
 
-/// Receives each event in order, before the next one is read from the watch. Must not block.
+/// Callback for events. It's called in order, and the watch doesn't proceed to the next event
+/// before it returns, so it must not block.
 pub(crate) type Handler<K> = Box<dyn Fn(&CacheEvent<K>) + Send + Sync>;
 
-/// Identifies a handler across all caches.
+/// Identifies a handler. Unique across all caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HandlerId(u64);
 
@@ -124,16 +128,16 @@ impl HandlerId {
     }
 }
 
-/// Options shared by all caches of a manager.
+/// Options that apply to all caches of a manager.
 #[derive(Clone, Debug)]
 pub(crate) struct CacheOptions {
     pub(crate) trim: Trim,
     pub(crate) lists: ListOptions,
-    /// Shared by all caches of a manager.
+    /// Limits concurrent lists across all caches.
     pub(crate) list_limit: ListLimit,
-    /// Limit in bytes for what each controller remembers of its applies.
+    /// Limit for the memory that each controller uses to remember its applies, in bytes.
     pub(crate) applied_bytes: usize,
-    /// The ranges of this replica; `None` unless the operator is sharded.
+    /// Ranges assigned to this replica, or `None` if the operator isn't sharded.
     pub(crate) shards: Option<Shards>,
 }
 
@@ -149,31 +153,31 @@ impl Default for CacheOptions {
     }
 }
 
-/// The cached objects of one kind that match a selection.
+/// All objects of a kind that match a selection.
 pub(crate) struct Cache<K: Watchable> {
     kind: Kind<K>,
     selection: Selection,
     matcher: Matcher,
-    /// Set before the watches start.
+    /// Set before any watch is started.
     options: OnceLock<CacheOptions>,
-    /// Serializes writers. Lock it before `objects`.
+    /// Serializes writers. To avoid deadlocks, lock this before `objects`.
     writer: Mutex<Writer<K>>,
     unpacker: Unpacker<K>,
     objects: RwLock<Objects<K>>,
-    /// Whether the log has already reported that an index function reads this cache.
+    /// Whether we've already logged that an index function reads this cache.
     reads_itself: AtomicBool,
     handlers: RwLock<Vec<(HandlerId, Handler<K>)>>,
-    /// `true` once the watches are no longer needed.
+    /// Set to `true` to stop the watches.
     stopped: watch::Sender<bool>,
-    /// Notified when the watches must relist.
+    /// Notified to make the watches relist.
     restarted: watch::Sender<()>,
-    /// Notified when objects of further ranges were listed.
+    /// Notified after listing the objects of additional ranges.
     extended: watch::Sender<()>,
     unseen: UnseenObjects<K>,
-    /// Number of watches that have not delivered their first list yet.
+    /// Number of watches which haven't delivered their initial list yet.
     unsynced: AtomicUsize,
     synced: watch::Sender<bool>,
-    /// Number of users with each [`Need`].
+    /// Number of users for each level of [`Need`].
     needs: [AtomicUsize; 3],
 }
 
@@ -199,7 +203,7 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Sets the options unless they are already set.
+    /// Sets the options. Does nothing if they have already been set.
     fn configure(&self, options: &CacheOptions) {
         self.options.get_or_init(|| options.clone());
     }
@@ -225,29 +229,30 @@ impl<K: Watchable> Cache<K> {
         self.unpacker.open(key, &form)
     }
 
-    /// Returns the entry for this key if the stored object cannot be decoded.
+    /// Returns the undecodable entry for this key, if there's one.
     pub(crate) fn undecodable(&self, key: &Key) -> Option<Arc<UndecodableEntry>> {
         self.read().undecodable.get(key).cloned()
     }
 
-    /// Returns the keys of all objects, in no particular order.
+    /// Returns the keys of all objects in arbitrary order.
     pub(crate) fn keys(&self) -> Vec<Key> {
         self.read().by_key.keys(None)
     }
 
-    /// Adds a handler and delivers each existing object to it as an initial event.
+    /// Adds a handler. It immediately receives an initial event for each existing object.
     pub(crate) fn subscribe(&self, handler: Handler<K>) -> HandlerId {
         let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
-        // No change is dispatched while the lock is held, so the handler misses none. A change that
-        // is in the cache but not yet dispatched is delivered twice: here as an initial event, and
-        // later as a change. A deletion that is not yet dispatched is delivered without a preceding
-        // initial event.
+        // Events aren't dispatched while we hold the lock, so the handler won't miss any. However,
+        // a change which is in the cache but hasn't been dispatched yet is delivered twice, first
+        // as an initial event here and then as a change. Likewise, a deletion which hasn't been
+        // dispatched yet is delivered without a preceding initial event.
         let (existing, undecodable) = {
             let objects = self.read();
             let undecodable: Vec<_> = objects.undecodable.values().cloned().collect();
             (objects.by_key.keys(None), undecodable)
         };
-        // One at a time: packed objects take several times their memory while a handler uses them.
+        // Unpack objects one at a time. Packed objects take several times as much memory once a
+        // handler has received them.
         for new in existing.iter().filter_map(|key| self.get(key)) {
             handler(&CacheEvent::Change(Change::Applied {
                 old: None,
@@ -267,21 +272,22 @@ impl<K: Watchable> Cache<K> {
         id
     }
 
-    /// Removes a handler. It receives no events after this method has returned.
+    /// Removes a handler. It won't be called again after this returns.
     pub(crate) fn unsubscribe(&self, id: HandlerId) {
         let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
         handlers.retain(|(handler, _)| *handler != id);
     }
 
-    /// Adds an object as if a watch had delivered it.
+    /// Adds an object as if it had been delivered by a watch.
     pub(crate) fn put(&self, object: K) {
         self.apply(None, object, true);
     }
 
-    /// Records an object created by this process until the watch delivers it, so that its deletion
-    /// is delivered even if the watch never shows the object; see [`UnseenObjects`]. `copy` returns
-    /// the object with the metadata `meta`. It is rarely called, because the cache usually has the
-    /// object already.
+    /// Remembers an object created by this process until its watch delivers it, see
+    /// [`UnseenObjects`]. Without this, we might never deliver its deletion.
+    ///
+    /// `meta` is the object's metadata, and `copy` returns the object itself. The latter is rarely
+    /// called, since the object usually is in the cache already.
     pub(crate) fn record_created(&self, meta: &ObjectMeta, copy: impl FnOnce() -> K) {
         let key = Key::of_meta(meta);
         let Some(version) = resource_version(meta) else {
@@ -294,7 +300,7 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Returns whether the cache holds an object with this metadata.
+    /// Returns whether an object with this metadata belongs in the cache.
     fn selects(&self, meta: &ObjectMeta) -> Selects {
         match self.is_in_shard(meta) {
             true => self.matcher.selects(meta),
@@ -302,14 +308,14 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Returns `true` if the watch has not delivered this version of an object but may still do so.
+    /// Returns `true` if this version of an object hasn't been delivered yet, but may still be.
     fn is_unseen(&self, key: &Key, version: u64) -> bool {
         let objects = self.read();
         objects.form(key).is_none() && objects.is_undecided(key, version)
     }
 
-    /// After an event for an object, forgets the unseen objects that the watch has now either
-    /// delivered or skipped.
+    /// Forgets unseen objects after an event. By then, the watch has either delivered or skipped
+    /// them.
     fn settle_unseen(&self, key: &Key) {
         self.unseen
             .settle(key, |key, version| self.read().is_undecided(key, version));
@@ -319,13 +325,14 @@ impl<K: Watchable> Cache<K> {
         self.apply_received(watch, object, 0, initial);
     }
 
-    /// Stores an object from a watch. `bytes` is its size as received.
+    /// Stores an object that was received from a watch. `bytes` is its serialized size.
     fn apply_received(&self, watch: Option<WatchId>, mut object: K, bytes: usize, initial: bool) {
         self.kind.set_types(&mut object);
         self.trim().apply(object.meta_mut());
         if !K::metadata_api() {
-            // serde allocates vectors with capacity for four entries, of which usually one is used.
-            // Cloning drops the excess. Packed objects have no such overhead.
+            // When serde deserializes a vector, its capacity is at least four, and most vectors end
+            // up with a single element. Cloning gets rid of the unused capacity. Packed objects
+            // don't have this problem.
             object = object.clone();
         }
         let (key, new) = (Key::of(&object), Arc::new(object));
@@ -339,9 +346,10 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Stores metadata and error of an undecodable object, in place of the object.
+    /// Stores an undecodable object, i.e. its metadata and the error.
     ///
-    /// An older, decodable version is removed: acting on it would undo later writes.
+    /// If the previous version could be decoded, it's removed from the cache. A controller that
+    /// keeps working with it would undo later writes.
     fn apply_undecodable(&self, watch: Option<WatchId>, mut object: Undecodable, initial: bool) {
         self.trim().apply(object.meta_mut());
         if self.kind.is_confidential() {
@@ -381,9 +389,11 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Deletes the objects missing from the last list of a watch of `namespace` (`None`: all
-    /// namespaces). `undecodable` has the keys of the listed objects that cannot be decoded, and
-    /// `expected` the keys of the objects that were unseen when the list was requested.
+    /// Deletes all objects that were missing from the last list of `namespace` (all namespaces if
+    /// `None`).
+    ///
+    /// `undecodable` contains the keys of listed objects that can't be decoded. `expected` contains
+    /// the keys of objects that were unseen when the list was requested.
     fn delete_unlisted(
         &self,
         watch: WatchId,
@@ -421,40 +431,40 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Returns `true` once all subscribers have received the first list.
+    /// Returns `true` once all subscribers have received the initial list.
     pub(crate) fn is_synced(&self) -> bool {
         *self.synced.borrow()
     }
 
-    /// Resolves once all subscribers have received the first list.
+    /// Waits until all subscribers have received the initial list.
     pub(crate) async fn synced(&self) {
-        // The cache owns the sender, so the wait cannot fail.
+        // This can't fail: `self` owns the sender.
         let _ = self.synced.subscribe().wait_for(|synced| *synced).await;
     }
 
-    /// Marks the cache as synced without a watch.
+    /// Pretends that the initial list has been received. Used when there's no watch.
     pub(crate) fn assume_synced(&self) {
         self.synced.send_replace(true);
     }
 
-    /// Registers a user with this need.
+    /// Registers a user with the given need.
     pub(crate) fn need(&self, need: Need) {
         self.needs[need as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Unregisters a user with this need.
+    /// Removes a user with the given need.
     pub(crate) fn release_need(&self, need: Need) {
         self.needs[need as usize].fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Returns the highest need among all users.
+    /// Returns the highest need of all users.
     fn greatest_need(&self) -> Need {
         let all = [Need::Always, Need::AtStart];
         let has_users = |need: &Need| self.needs[*need as usize].load(Ordering::Relaxed) > 0;
         all.into_iter().find(has_users).unwrap_or(Need::Optional)
     }
 
-    /// Returns the last error of a watch, preferably of one that has not listed yet.
+    /// Returns the most recent error. Prefers errors of watches that haven't synced yet.
     pub(crate) fn last_error(&self) -> String {
         let objects = self.read();
         let failed = objects
@@ -464,7 +474,7 @@ impl<K: Watchable> Cache<K> {
         worst.map_or_else(|| NO_RESPONSE.to_owned(), |(_, error)| error)
     }
 
-    /// Adds a watch that is about to start.
+    /// Adds a watch. Its initial list is about to start.
     fn add_watch(&self, namespace: Option<String>) -> (WatchId, Arc<WatchHealth>) {
         let mut objects = self.write();
         let watch = objects.add_watch(namespace);

@@ -1,13 +1,15 @@
-//! The objects of a cache: those delivered by its watches, and newer ones written by this process.
+//! The objects in a cache. Most of them were delivered by a watch, but some are newer, because this
+//! process has written them.
 //!
-//! A watch lags behind writes by its own process. A reconcile that runs again before the watch has
-//! caught up would miss its own writes and repeat them: create a second child, or increment a
-//! counter in the status twice. Therefore, the object that the API server returns for a write is
-//! stored in the cache immediately, where *readers* see it. *Subscribers* do not: they receive
-//! exactly the events of the watch, in its order, and as the old object the one from the previous
-//! event.
+//! A watch always lags behind the writes of its own process. If an object is reconciled again
+//! before the watch has caught up, the reconciler wouldn't see its own writes and would repeat
+//! them, e.g. create a second child or increment a counter in the status twice. To avoid that, we
+//! immediately store the object that the API server returns for a write, so that *readers* can see
+//! it. *Subscribers* don't see it yet. They receive exactly the events of the watch, in the same
+//! order, and the old object in an event is always the one from the previous event.
 //!
 //! # Example: an update
+//!
 //! The Deployment `web` is cached at version 5; all controllers have received version 5.
 //!
 //! | step | what happens | readers see | subscribers receive |
@@ -17,16 +19,17 @@
 //! | 3 | the watch delivers version 9 | 9 | 7 → 9 |
 //! | 4 | the watch delivers version 11 | 11 | 9 → 11 |
 //!
-//! Merely storing the write would be wrong in two ways. In step 2, the older event would overwrite
-//! the newer object, and readers would see the write undone. And if there were no other writer,
-//! step 3 would replace 9 with 9, which is no change, so controllers that watch `web` would never
-//! hear about the change from 5. Therefore, `delivered` remembers the object that subscribers know
-//! for each object stored ahead of the watch. An event older than the stored object only updates
-//! `delivered`.
+//! Note that it's not enough to store the write. In step 2, the older event would overwrite the
+//! newer object, and to readers it would look like our write had been undone. And if nobody else
+//! had written the object, then step 3 would replace 9 with 9. That's not a change, so controllers
+//! watching `web` would never be notified. This is what `delivered` is for: for each object that's
+//! stored ahead of the watch, it contains the version known to subscribers. Events that are older
+//! than the stored object only update `delivered`.
 //!
 //! # Example: a creation that must not be stored
-//! A write may be stored only if the watch will deliver it or something newer. Otherwise nothing
-//! would ever remove it.
+//!
+//! We can only store a write if the watch is going to deliver it, or something newer. Otherwise the
+//! object might stay in the cache forever.
 //!
 //! 1. A reconcile sends a create of `c`. Meanwhile the watch gets 410 Gone and starts to relist.
 //! 2. The server creates `c` at version 60, and somebody deletes it at version 61.
@@ -34,17 +37,21 @@
 //! 4. The response to the create arrives: `c` at version 60. If stored now, it would stay in the
 //!    cache forever.
 //!
-//! Therefore, [`WriteStart`] records the logical time at which the request is sent, counted in
-//! lists. [`put_own_write`](Objects::put_own_write) drops the object if the watch of its namespace
-//! is listing, or has listed since then; lists of other namespaces do not matter. It also drops the
-//! object if its namespace is not watched, or if a selector may exclude it and it is not in the
-//! cache yet. Finally, it drops the object if the watch has delivered a newer version of *any*
-//! object: events arrive in the order of resource versions, so the watch is already past this
-//! write.
+//! [`WriteStart`] records the (logical) time at which the request is sent.
+//! [`put_own_write`](Objects::put_own_write) uses this to drop the object in any of these cases:
+//!
+//! - The watch of its namespace is currently listing, or has listed since the request was sent.
+//!   Lists of other namespaces don't matter.
+//! - Its namespace isn't watched at all.
+//! - A selector may exclude the object, and it isn't in the cache yet.
+//! - The watch has delivered a newer version of *any* object. Events arrive in the order of their
+//!   resource versions, which means that the watch is already past our write.
 //!
 //! # Example: a deletion
-//! A reconcile deletes the Job `j`, which is cached at version 5 with UID `u`. The response says
-//! that it is gone, but contains no version to compare with events.
+//!
+//! A reconcile deletes the Job `j`, which is cached at version 5 with UID `u`. From the response we
+//! only learn that it's gone. There's no resource version that we could compare with those of
+//! events.
 //!
 //! | step | what happens | readers see | subscribers receive |
 //! |---|---|---|---|
@@ -52,9 +59,9 @@
 //! | 2 | the watch delivers version 7, from another writer before the deletion | nothing | 5 → 7 |
 //! | 3 | the watch delivers the deletion | nothing | 7 → deleted |
 //!
-//! The UID tells which events precede the deletion, because an object that is created again has a
-//! different one. From step 1 to step 3, `deleted` holds `u`, and an object with this UID stays
-//! hidden unless a list contains it.
+//! Instead, we use the UID to find out which events precede the deletion, since a recreated object
+//! has a different one. Between step 1 and 3, `deleted` contains `u`. An object with this UID stays
+//! hidden, unless it appears in a list.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,42 +76,42 @@ use super::stored::{Form, Stored};
 use crate::hash::{HashMap, HashSet};
 use crate::object::{Key, Undecodable, Watchable};
 
-/// The objects and their indexes, which are updated together.
+/// The objects of a cache and their indexes, which are always updated together.
 ///
-/// All readers of a cache contend for the lock around this. Nothing in here decodes objects or
-/// calls user functions: objects arrive packed, along with their values for all indexes, and leave
-/// as copies of the packed form.
+/// There's a single lock around this, and all readers contend for it. For that reason, nothing in
+/// here decodes objects or calls functions of the user. Objects are already packed when they get
+/// here, with precomputed index values, and are returned as copies of their packed form.
 pub(super) struct Objects<K> {
     pub(super) by_key: ByNamespace<Stored<K>>,
-    /// Sum of the sizes in `by_key`.
+    /// Total size of the objects in `by_key`, in bytes of JSON.
     bytes: u64,
-    /// Stored objects that cannot be decoded. None of them is in `by_key`.
+    /// Objects that can't be decoded. These keys don't occur in `by_key`.
     pub(super) undecodable: HashMap<Key, Arc<UndecodableEntry>>,
     pub(super) indexes: Vec<IndexedKeys>,
-    /// For each object stored ahead of the watch, the object last delivered to subscribers (`None`
-    /// if they know none).
+    /// The version that was last delivered to subscribers (if any), for each object that's stored
+    /// ahead of the watch.
     delivered: HashMap<Key, Option<Form<K>>>,
-    /// UIDs of objects that this process has deleted and whose deletion the watch has not delivered
-    /// yet. None of them is in `by_key`, all of them are in `delivered`.
+    /// UIDs of objects which were deleted by this process, until the watch delivers the deletion.
+    /// Their keys don't occur in `by_key`, and all of them occur in `delivered`.
     deleted: HashMap<Key, String>,
     watches: Vec<WatchState>,
-    /// Number of lists started so far by all watches.
+    /// How many lists have been started by all watches together.
     lists: u64,
     now: Tick,
 }
 
-/// The cache entry of an object that cannot be decoded.
+/// Cache entry for an object that can't be decoded.
 #[derive(Debug)]
 pub(crate) struct UndecodableEntry {
     pub(crate) object: Undecodable,
-    /// Whether the previous version of the object failed for the same reason.
+    /// Whether the previous version had the same error.
     repeated: bool,
-    /// Whether an event was recorded for this reason.
+    /// Whether we've recorded a Kubernetes event about this.
     recorded: AtomicBool,
 }
 
 impl UndecodableEntry {
-    /// Creates the entry that replaces `before`.
+    /// Creates an entry that replaces `before`.
     fn after(before: Option<&Self>, object: Undecodable) -> Self {
         let same = before.filter(|before| before.object.has_reason_of(&object));
         let recorded = same.is_some_and(|before| before.recorded.load(Ordering::Relaxed));
@@ -115,12 +122,12 @@ impl UndecodableEntry {
         }
     }
 
-    /// Returns `true` for the first version of the object that fails for this reason.
+    /// Returns `true` if the previous version didn't fail with the same error.
     pub(super) fn is_first_of_reason(&self) -> bool {
         !self.repeated
     }
 
-    /// Returns `true` to the first caller, who must then record an event about the object.
+    /// Returns `true` to the first caller, which then has to record a Kubernetes event.
     pub(crate) fn claim_event(&self) -> bool {
         !self.recorded.swap(true, Ordering::Relaxed)
     }
@@ -130,51 +137,52 @@ impl UndecodableEntry {
     }
 }
 
-/// An object that is about to be stored.
+/// An object that's ready to be stored.
 pub(super) struct NewObject<K> {
     pub(super) form: Form<K>,
-    /// Size of the object as received, in bytes of JSON.
+    /// Serialized size of the object, in bytes of JSON.
     pub(super) bytes: u32,
-    /// The values for each index.
+    /// Values for each of the indexes.
     pub(super) values: Vec<Vec<String>>,
 }
 
-/// An object removed from a cache, in the version that subscribers know.
+/// An object which was removed from a cache, as it is known to subscribers.
 pub(super) enum Deleted<K> {
     Object(Form<K>),
     Undecodable(Arc<UndecodableEntry>),
 }
 
-/// The progress of a watch of one namespace or of all.
+/// Progress of a watch.
 struct WatchState {
     namespace: Option<String>,
-    /// When its last list ended; `None` while it is listing.
+    /// When the last list was completed, or `None` while listing.
     listed: Option<Tick>,
-    /// Number of its last list, counting the lists of all watches.
+    /// Sequence number of the last list, among the lists of all watches.
     list: u32,
-    /// The newest resource version delivered since the last list began.
+    /// Newest resource version seen since the start of the last list.
     newest: u64,
-    /// The newest resource version delivered since the watch was added.
+    /// Newest resource version seen since the watch was added.
     passed: u64,
     health: Arc<WatchHealth>,
 }
 
 impl WatchState {
-    /// Returns `true` if the watch delivers the object with this key, provided that it is selected.
+    /// Returns `true` if the object is in the watched namespace. It's only delivered if it's also
+    /// selected.
     fn covers(&self, key: &Key) -> bool {
         self.namespace.is_none() || self.namespace.as_deref() == key.namespace.as_deref()
     }
 }
 
-/// A logical time, counted in starts and ends of lists of one cache.
+/// Logical time. Incremented at the start and the end of each list of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Tick(u64);
 
-/// Identifies a watch of a cache.
+/// Identifies a watch within a cache.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WatchId(usize);
 
-/// The logical time at which a write request was sent.
+/// When a write request was sent, in logical time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WriteStart(Tick);
 
@@ -195,7 +203,7 @@ impl<K> Default for Objects<K> {
 }
 
 impl<K: Watchable> Objects<K> {
-    /// Adds a watch, which starts by listing.
+    /// Adds a watch. Its initial list is about to start.
     pub(super) fn add_watch(&mut self, namespace: Option<String>) -> WatchId {
         self.watches.push(WatchState {
             health: Arc::new(WatchHealth::new(namespace.clone())),
@@ -223,17 +231,18 @@ impl<K: Watchable> Objects<K> {
         self.watches[watch.0].listed = Some(self.now);
     }
 
-    /// Returns the keys of the objects, in one namespace or all, that were missing from the last
-    /// list of this watch.
+    /// Returns the keys of objects (in a single namespace or in all) that weren't part of the last
+    /// list.
     ///
-    /// Each object stores the number of its list. A set of listed keys would take as much memory as
-    /// the keys of the objects themselves, and fragment the heap.
+    /// To make this possible, each object stores the number of the list that it came from.
+    /// Collecting the listed keys in a set would be simpler, but the set would take as much memory
+    /// as the keys in the cache, and fragment the heap.
     pub(super) fn unlisted(&self, watch: WatchId, namespace: Option<&str>) -> Vec<Key> {
         let list = self.watches[watch.0].list;
         self.by_key.keys_where(namespace, |stored| stored.list < list)
     }
 
-    /// Stores an object delivered by a watch. Returns the object that subscribers know.
+    /// Stores an object from a watch. Returns the version known to subscribers.
     pub(super) fn put(
         &mut self,
         watch: Option<WatchId>,
@@ -262,9 +271,10 @@ impl<K: Watchable> Objects<K> {
         }
     }
 
-    /// Stores an undecodable object delivered by a watch, in place of an older version. Returns the
-    /// object that subscribers know and the new entry. Returns `None` if this process has written a
-    /// newer version in the meantime, or if the entry already has this version.
+    /// Stores an undecodable object from a watch, replacing any older version.
+    ///
+    /// Returns the version known to subscribers along with the new entry. Returns `None` if this
+    /// process has written a newer version in the meantime, or if nothing has changed.
     pub(super) fn put_undecodable(
         &mut self,
         watch: Option<WatchId>,
@@ -288,7 +298,7 @@ impl<K: Watchable> Objects<K> {
         Some((old, entry))
     }
 
-    /// Removes an object deleted at `version`, if known. Returns the object that subscribers know.
+    /// Removes an object that was deleted at `version`. Returns the version known to subscribers.
     pub(super) fn delete(
         &mut self,
         watch: Option<WatchId>,
@@ -301,13 +311,13 @@ impl<K: Watchable> Objects<K> {
             return Some(Deleted::Undecodable(undecodable));
         }
         let known = match self.delivered.remove(key) {
-            // This process has created it again.
+            // We've recreated it in the meantime.
             Some(delivered) if self.has_newer(key, version) => {
                 self.delivered.insert(key.clone(), None);
                 delivered
             }
-            // Subscribers also receive the deletion of an object that this process created, even if
-            // they have not seen it yet: its owner may be waiting for the deletion.
+            // If this process has created the object, subscribers may not have seen it yet. They
+            // receive its deletion nevertheless, because the owner may be waiting for that.
             Some(delivered) => delivered.or(self.remove(key)),
             None => self.remove(key),
         };
@@ -318,9 +328,11 @@ impl<K: Watchable> Objects<K> {
         WriteStart(self.now)
     }
 
-    /// Stores an object written by this process, unless the watch may not deliver it; see the
-    /// example above. If a selector may exclude the object (`is_selected` is `false`), it is stored
-    /// only if the cache already contains it.
+    /// Stores an object written by this process, unless the watch might not deliver it (see the
+    /// module documentation).
+    ///
+    /// If `is_selected` is `false`, a selector may exclude the object. It's then only stored if
+    /// it's already in the cache.
     pub(super) fn put_own_write(
         &mut self,
         start: WriteStart,
@@ -349,8 +361,8 @@ impl<K: Watchable> Objects<K> {
         }
     }
 
-    /// Hides an object that this process has deleted until the watch delivers the deletion. Does
-    /// nothing if the watch has already delivered it, or a list may have shown it.
+    /// Hides an object deleted by this process until the watch delivers the deletion. Does nothing
+    /// if this has already happened, or if the object may have been part of a list since then.
     pub(super) fn put_own_deletion(&mut self, start: WriteStart, key: &Key, uid: &str) {
         let is_stored = self.form(key).is_some_and(|form| form.has_uid(&key.name, uid));
         if is_stored && self.find_current_watch(start, key).is_some() {
@@ -360,49 +372,50 @@ impl<K: Watchable> Objects<K> {
         }
     }
 
-    /// Returns the keys of the objects that this process has deleted and whose deletion the watch
-    /// has not delivered yet.
+    /// Returns the keys of objects deleted by this process whose deletion hasn't been delivered
+    /// yet.
     pub(super) fn own_deletions(&self) -> impl Iterator<Item = &Key> {
         self.deleted.keys()
     }
 
-    /// Returns `true` if this process has deleted the object.
+    /// Returns `true` if the object was deleted by this process.
     fn is_deleted(&self, key: &Key, meta: &ObjectMeta) -> bool {
         !self.deleted.is_empty() && self.deleted.get(key) == meta.uid.as_ref() && meta.uid.is_some()
     }
 
-    /// Returns the watch that delivers the object, unless it has listed since the write started.
+    /// Finds the watch that delivers an object. Returns `None` if it has listed since the write
+    /// started.
     fn find_current_watch(&self, WriteStart(start): WriteStart, key: &Key) -> Option<&WatchState> {
         let watch = self.find_watch(key)?;
         watch.listed.filter(|listed| *listed <= start)?;
         Some(watch)
     }
 
-    /// Returns the watch that delivers the object with this key, provided that it is selected.
+    /// Finds the watch that delivers an object, assuming that the object is selected.
     fn find_watch(&self, key: &Key) -> Option<&WatchState> {
         self.watches.iter().find(|watch| watch.covers(key))
     }
 
-    /// Returns `true` once a watch has started.
+    /// Returns `true` if the cache has any watches.
     pub(super) fn is_watched(&self) -> bool {
         !self.watches.is_empty()
     }
 
-    /// Returns the newest resource version delivered by the watch that covers an object, or `None`
-    /// before its first list.
+    /// Returns the newest resource version delivered by the object's watch. Returns `None` if its
+    /// initial list isn't complete.
     pub(super) fn passed(&self, key: &Key) -> Option<u64> {
         let watch = self.find_watch(key)?;
         watch.health.is_synced().then_some(watch.passed)
     }
 
-    /// Returns `true` if the watch of an object may still deliver this version, or a list in
-    /// progress may contain the object.
+    /// Returns `true` if the object's watch may still deliver this version, or if a list that's in
+    /// progress may contain it.
     pub(super) fn is_undecided(&self, key: &Key, version: u64) -> bool {
         let watch = self.find_watch(key);
         watch.is_some_and(|watch| watch.listed.is_none() || watch.newest < version)
     }
 
-    /// Records the version of an event as the newest of its watch. Returns `true` if the watch is
+    /// Updates the newest version of a watch from one of its events. Returns `true` if the watch is
     /// listing.
     fn record_progress(&mut self, watch: Option<WatchId>, version: Option<u64>) -> bool {
         let Some(watch) = watch.and_then(|watch| self.watches.get_mut(watch.0)) else {
@@ -413,7 +426,7 @@ impl<K: Watchable> Objects<K> {
         watch.listed.is_none()
     }
 
-    /// Returns `true` if the stored object is newer than `version`.
+    /// Returns `true` if we've stored something newer than `version`.
     fn has_newer(&self, key: &Key, version: Option<u64>) -> bool {
         self.version(key)
             .zip(version)
@@ -442,8 +455,8 @@ impl<K: Watchable> Objects<K> {
         Some(removed.form)
     }
 
-    /// Returns the keys of all objects in a namespace, or in all: stored, undecodable, or known to
-    /// subscribers only.
+    /// Returns all known keys in a namespace (or in all of them): stored objects, undecodable ones,
+    /// and those that only subscribers know about.
     pub(super) fn all_keys(&self, namespace: Option<&str>) -> HashSet<Key> {
         let in_namespace = |key: &&Key| namespace.is_none() || key.namespace.as_deref() == namespace;
         let other = self
@@ -458,13 +471,13 @@ impl<K: Watchable> Objects<K> {
             .collect()
     }
 
-    /// Returns the form of an object that is stored, or that subscribers know.
+    /// Returns the stored form of an object, or otherwise the one known to subscribers.
     pub(super) fn known_form(&self, key: &Key) -> Option<Form<K>> {
         let delivered = self.delivered.get(key).and_then(Option::as_ref);
         self.form(key).or(delivered).cloned()
     }
 
-    /// Returns `true` if the object with this key is stored and has this UID.
+    /// Returns `true` if the stored object has the given UID.
     pub(super) fn has_uid(&self, key: &Key, uid: &str) -> bool {
         let undecodable = self
             .undecodable
@@ -473,7 +486,8 @@ impl<K: Watchable> Objects<K> {
         undecodable == Some(uid) || self.form(key).is_some_and(|form| form.has_uid(&key.name, uid))
     }
 
-    /// Removes an object that still exists, but not for this process.
+    /// Drops an object which still exists in the cluster, but is no longer relevant for this
+    /// process.
     pub(super) fn forget(&mut self, key: &Key) {
         self.remove(key);
         self.undecodable.remove(key);
@@ -481,12 +495,12 @@ impl<K: Watchable> Objects<K> {
         self.deleted.remove(key);
     }
 
-    /// Returns the stored form of the object with this key.
+    /// Returns the stored form of an object.
     pub(super) fn form(&self, key: &Key) -> Option<&Form<K>> {
         self.by_key.get(key).map(|stored| &stored.form)
     }
 
-    /// Copies the objects in a namespace, or all, in no particular order.
+    /// Copies all objects in a namespace (or in all of them), in arbitrary order.
     pub(super) fn copy(&self, namespace: Option<&str>) -> Copies<K> {
         let mut copies = Copies::with_capacity(self.len_in(namespace));
         match namespace {
@@ -502,7 +516,8 @@ impl<K: Watchable> Objects<K> {
         copies
     }
 
-    /// Copies the stored objects among these keys, in the order of the keys.
+    /// Copies the objects with the given keys, skipping those that aren't stored. The order is
+    /// preserved.
     pub(super) fn copy_keys<'a>(&self, keys: impl Iterator<Item = &'a Key>) -> Copies<K> {
         let mut copies = Copies::with_capacity(0);
         for key in keys {
@@ -513,7 +528,7 @@ impl<K: Watchable> Objects<K> {
         copies
     }
 
-    /// Returns the resource version of the object with this key.
+    /// Returns the resource version of an object.
     pub(super) fn version_of<'a>(&'a self, key: &'a Key) -> Option<&'a str> {
         self.form(key)?.resource_version(&key.name)
     }
@@ -522,7 +537,7 @@ impl<K: Watchable> Objects<K> {
         self.version_of(key)?.parse().ok()
     }
 
-    /// Returns the total size of all objects as received, in bytes of JSON.
+    /// Returns the total size of all objects, in bytes of JSON as received.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -531,12 +546,11 @@ impl<K: Watchable> Objects<K> {
         &self.watches[watch.0].health
     }
 
-    /// Returns the health of each watch.
     pub(super) fn watches(&self) -> impl Iterator<Item = &Arc<WatchHealth>> {
         self.watches.iter().map(|watch| &watch.health)
     }
 
-    /// Returns the number of objects in a namespace, or in all.
+    /// Returns the number of objects in a namespace, or in all of them.
     pub(super) fn len_in(&self, namespace: Option<&str>) -> usize {
         match namespace {
             Some(namespace) => self.by_key.in_namespace(namespace).count(),
@@ -544,17 +558,17 @@ impl<K: Watchable> Objects<K> {
         }
     }
 
-    /// Returns the number of own writes that the watches have not delivered yet.
+    /// Returns the number of own writes that haven't been delivered by a watch so far.
     pub(super) fn own_writes(&self) -> usize {
         self.delivered.len()
     }
 }
 
-/// Parses the resource version, which is a number for all objects that the API server itself
-/// stores.
+/// Parses a resource version.
 ///
-/// Resource versions are
-/// [ordered](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions) within a kind.
+/// They're numbers for everything that kube-apiserver itself stores, and are
+/// [ordered](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions) within
+/// a kind. Aggregated API servers may use something else, in which case this returns `None`.
 pub(super) fn resource_version(meta: &ObjectMeta) -> Option<u64> {
     meta.resource_version.as_deref()?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Applies writes by this process to its caches as soon as the API server responds.
+//! Makes writes visible in the caches of the same process as soon as the API server has responded.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,35 +13,35 @@ use super::objects::WriteStart;
 use super::registry::AnyCache;
 use crate::object::{Key, Kind, Watchable};
 
-/// Converts an object to JSON for caches of other Rust types, or returns `None` if that is
-/// impossible.
+/// Converts an object to JSON, to share it with caches of other Rust types. Returns `None` if this
+/// isn't possible.
 pub(crate) type ToJson<K> = fn(&K) -> Option<Value>;
 
-/// A [`ToJson`] for every type that can be serialized.
+/// The [`ToJson`] function of serializable types.
 pub(crate) fn to_json<K: Serialize>(object: &K) -> Option<Value> {
     serde_json::to_value(object).ok()
 }
 
-/// A [`ToJson`] for types that may not be serializable. Only converts objects of kinds known at run
-/// time.
+/// The [`ToJson`] function of types which may not be serializable. Only works for kinds that are
+/// known at runtime, i.e. for `DynamicObject`.
 pub(crate) fn dynamic_to_json<K: Any>(object: &K) -> Option<Value> {
     let object: &dyn Any = object;
     object.downcast_ref::<DynamicObject>().and_then(to_json)
 }
 
-/// A write request for an object of kind `K` that awaits its response.
+/// An ongoing write request for an object of kind `K`.
 pub(crate) struct PendingWrite<K: Watchable> {
     whole: Vec<(Arc<Cache<K>>, WriteStart)>,
     metadata: Vec<(Arc<Cache<PartialObjectMeta<K>>>, WriteStart)>,
-    /// Caches of the kind with a different Rust type, such as `DynamicObject`.
+    /// Caches of the same kind with a different Rust type, e.g. `DynamicObject`.
     others: Vec<(Arc<dyn AnyCache>, WriteStart)>,
     to_json: ToJson<K>,
-    /// `true` for namespaces, whose deletion also waits for the finalizers in their spec.
+    /// Set for namespaces. These have finalizers in their spec, which delay the deletion as well.
     is_namespace: bool,
 }
 
 impl<K: Watchable> PendingWrite<K> {
-    /// Records the state of the caches of a kind before the request is sent.
+    /// Records the state of all caches of a kind. Must be called before the request is sent.
     pub(super) fn begin(
         kind: &Kind<K>,
         caches: impl IntoIterator<Item = Arc<dyn AnyCache>>,
@@ -67,8 +67,8 @@ impl<K: Watchable> PendingWrite<K> {
         pending
     }
 
-    /// Adds the object that the API server returned to the caches, or hides it if this write
-    /// completed its deletion.
+    /// Adds the object that was returned by the API server to the caches. If this write has
+    /// completed the deletion of the object, hides it instead.
     ///
     /// Returns `true` if the object still exists.
     pub(crate) fn finish(self, object: &mut K) -> bool {
@@ -84,7 +84,7 @@ impl<K: Watchable> PendingWrite<K> {
         }
     }
 
-    /// Hides a deleted object from the readers of the caches.
+    /// Hides a deleted object from all readers.
     pub(crate) fn finish_deletion(self, key: &Key, uid: &str) {
         for (cache, start) in self.whole {
             cache.write().put_own_deletion(start, key, uid);
@@ -105,8 +105,8 @@ impl<K: Watchable> PendingWrite<K> {
                 .into_iter()
                 .for_each(|(cache, start)| cache.put_own_json(start, &json));
         }
-        // Taken out because copying them would cost more than everything else, and most caches drop
-        // them.
+        // Cloning the managed fields would be more expensive than everything else in here, and most
+        // caches drop them anyway.
         let managed_fields = object.meta_mut().managed_fields.take();
         for (cache, start) in self.whole {
             let mut copy = object.clone();
@@ -126,8 +126,9 @@ impl<K: Watchable> PendingWrite<K> {
     }
 }
 
-/// Returns `true` for an object that is deleted and not held back by finalizers or a grace period.
-/// The API server returns such an object from the write that removes the last finalizer.
+/// Returns `true` if the object is deleted and neither finalizers nor a grace period hold it back.
+///
+/// Such an object is returned by the API server for the write that removes the last finalizer.
 fn is_gone(meta: &ObjectMeta) -> bool {
     meta.deletion_timestamp.is_some()
         && meta.finalizers.as_ref().is_none_or(Vec::is_empty)

@@ -1,17 +1,22 @@
-//! Metadata packed into one block of bytes.
+//! Compact storage of metadata in a single block of bytes.
 //!
-//! As an [`ObjectMeta`], the metadata of a Deployment takes about 2 kB: each of its maps has a
-//! B-tree node of 544 bytes, and each of its twenty strings is an allocation. A cache that stores
-//! only metadata packs it into a block of about 100 bytes, and builds an `ObjectMeta` from it for
-//! each reader.
+//! The [`ObjectMeta`] of a typical Deployment takes about 2 kB. Each of its maps allocates a B-tree
+//! node of 544 bytes, and each of its twenty or so strings is a separate allocation. Caches that
+//! store nothing but metadata pack it into about 100 bytes instead, and rebuild the `ObjectMeta`
+//! whenever it's read.
 //!
 //! # Layout
-//! The block starts with a bit set of the fields that are present. The fields follow in a fixed
-//! order, starting with those that are also read individually. Numbers are in LEB128. A string is
-//! prefixed with its length plus one; a zero stands for the name of the object, since many labels
-//! and names of owners repeat it. A UID takes 16 bytes. Most objects of a kind have the same label
-//! and annotation keys, finalizers and owner types, so these are [`Words`] of a single byte each.
-//! The object's name and namespace are omitted, because they are its key.
+//!
+//! A block starts with a bit set of the fields that are present. It's followed by those fields in a
+//! fixed order, beginning with the ones that can be read on their own.
+//!
+//! - Numbers are encoded as LEB128.
+//! - Strings are prefixed with their length plus one. A zero stands for the object's name, which is
+//!   repeated by many labels and owner references.
+//! - UIDs take 16 bytes.
+//! - Label keys, annotation keys, finalizers and owner types rarely differ between the objects of a
+//!   kind. They're stored as [`Words`], in a single byte each.
+//! - Name and namespace of the object are omitted, since they're part of its key.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -20,16 +25,16 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use k8s_openapi::jiff::Timestamp;
 use kube::core::ObjectMeta;
 
-/// Maximum length in bytes of a string that becomes a word.
+/// Strings longer than this (in bytes) don't become words.
 const MAX_WORD: usize = 320;
-/// Number of words. Code 0 marks strings that are not words.
+/// Number of words that fit into a byte. Code 0 is reserved for strings that aren't words.
 const MAX_WORDS: usize = u8::MAX as usize;
 
-/// Strings that the objects of a cache have in common, as many as fit into one byte.
+/// Strings which the objects of a cache have in common.
 ///
-/// Words are never removed or changed, so they can be read without a lock. The first ones win; they
-/// come from the first objects of a list. Whatever strings the objects contain, the memory is
-/// bounded by 80 kB.
+/// Words can be read without a lock, because they're never removed or modified. They are assigned
+/// in the order in which they're encountered, until all codes are used up. The memory is limited to
+/// 80 kB, no matter which strings the objects contain.
 pub(super) struct Words([OnceLock<Arc<str>>; MAX_WORDS]);
 
 impl Words {
@@ -42,15 +47,15 @@ impl Words {
     }
 }
 
-/// For readers of fields that contain no words.
+/// For fields that can't contain any words.
 static NO_WORDS: Words = Words::new();
 
 /// Packs metadata and assigns codes to words.
 pub(super) struct Packer {
     words: Arc<Words>,
-    /// Code of each word so far, starting with 1.
+    /// Codes assigned so far, starting at 1.
     codes: HashMap<Arc<str>, u8>,
-    /// Output buffer, reused for the next block.
+    /// Scratch space that is reused between calls.
     scratch: Vec<u8>,
 }
 
@@ -65,12 +70,12 @@ impl Default for Packer {
 }
 
 impl Packer {
-    /// Returns the words, which readers need to unpack metadata.
+    /// Returns the words, which are needed to unpack metadata.
     pub(super) fn words(&self) -> &Arc<Words> {
         &self.words
     }
 
-    /// Returns the code of a word, assigning one if any is left. Returns 0 if there is none.
+    /// Returns the code for a word. Assigns a new one if possible, or else returns 0.
     fn code(&mut self, word: &str) -> u8 {
         if let Some(code) = self.codes.get(word) {
             return *code;
@@ -88,7 +93,7 @@ impl Packer {
     }
 }
 
-/// The bit of each field, in layout order.
+/// Bits of the fields in the bit set, in layout order.
 mod bit {
     pub(super) const RESOURCE_VERSION: u64 = 1;
     pub(super) const LABELS: u64 = 1 << 1;
@@ -107,14 +112,14 @@ mod bit {
     pub(super) const SELF_LINK: u64 = 1 << 14;
 }
 
-/// The packed metadata of an object, without its name and namespace.
+/// Packed metadata of an object, without its name and namespace.
 #[derive(Clone)]
 pub(super) struct PackedMeta(Box<[u8]>);
 
 impl PackedMeta {
     pub(super) fn pack(meta: &ObjectMeta, packer: &mut Packer) -> Self {
-        // Destructure exhaustively, so that a field added by a newer Kubernetes version is a
-        // compile error until it is packed.
+        // Don't use `..` here. If a new version of Kubernetes adds a field, this should fail to
+        // compile until we support it.
         let ObjectMeta {
             annotations,
             creation_timestamp,
@@ -175,7 +180,7 @@ impl PackedMeta {
             .iter()
             .for_each(|generation| writer.signed(*generation));
         if let Some(fields) = managed_fields {
-            // Managed fields are rarely kept and rarely read, so JSON will do.
+            // Most caches drop managed fields, so it isn't worth inventing an encoding for them.
             writer.string(&serde_json::to_string(fields).unwrap_or_default());
         }
         if let Some(owners) = owner_references {
@@ -196,7 +201,7 @@ impl PackedMeta {
     }
 }
 
-/// Borrowed packed metadata.
+/// Borrowed version of [`PackedMeta`].
 #[derive(Clone, Copy)]
 pub(super) struct PackedView<'a>(pub(super) &'a [u8]);
 
@@ -205,11 +210,12 @@ impl<'a> PackedView<'a> {
         self.0
     }
 
-    /// Unpacks the metadata of the object with this key.
+    /// Unpacks the metadata. The key isn't part of the packed data, so it has to be passed.
     pub(super) fn unpack(self, namespace: Option<&str>, name: &str, words: &Words) -> ObjectMeta {
         let (mut reader, bits) = Reader::new(self, words, name);
         let has = |bit: u64| bits & bit != 0;
-        // Fields must be read in layout order.
+        // The struct expression is evaluated in the order written here, which must match the
+        // layout.
         ObjectMeta {
             resource_version: has(bit::RESOURCE_VERSION).then(|| reader.string()),
             labels: has(bit::LABELS).then(|| reader.map()),
@@ -236,15 +242,13 @@ impl<'a> PackedView<'a> {
         }
     }
 
-    /// Returns the resource version of the object with this name, without unpacking the other
-    /// fields.
+    /// Returns the resource version. This doesn't unpack any other fields.
     pub(super) fn resource_version(self, name: &'a str) -> Option<&'a str> {
         let (mut reader, bits) = Reader::new(self, &NO_WORDS, name);
         (bits & bit::RESOURCE_VERSION != 0).then(|| reader.str())
     }
 
-    /// Returns `true` if the object with this name has this UID, without unpacking the other
-    /// fields.
+    /// Returns `true` if the object has the given UID. This doesn't unpack any other fields.
     pub(super) fn has_uid(self, name: &str, uid: &str) -> bool {
         let (mut reader, bits) = Reader::new(self, &NO_WORDS, name);
         if bits & bit::RESOURCE_VERSION != 0 {
@@ -259,8 +263,7 @@ impl<'a> PackedView<'a> {
         bits & bit::UID != 0 && reader.uid() == uid
     }
 
-    /// Returns the labels of the object with this name, without unpacking the other fields. Empty
-    /// if it has none.
+    /// Returns the labels, which are empty if there are none. This doesn't unpack any other fields.
     pub(super) fn labels(self, name: &str, words: &Words) -> BTreeMap<String, String> {
         let (mut reader, bits) = Reader::new(self, words, name);
         if bits & bit::RESOURCE_VERSION != 0 {
@@ -274,7 +277,7 @@ impl<'a> PackedView<'a> {
 struct Writer<'a> {
     bytes: Vec<u8>,
     packer: &'a mut Packer,
-    /// The name of the object.
+    /// Name of the object, for strings that repeat it.
     name: &'a str,
 }
 
@@ -347,8 +350,8 @@ impl Writer<'_> {
     }
 }
 
-/// Parses a UID in the form that Kubernetes writes, lower case with four hyphens. Returns `None`
-/// for other forms.
+/// Parses a UID the way Kubernetes writes them: lower case, with four hyphens. Returns `None` for
+/// anything else, which is then stored as a string.
 fn parse_uid(uid: &str) -> Option<[u8; 16]> {
     let mut digits = uid.bytes();
     let mut bytes = [0; 16];
@@ -382,7 +385,7 @@ fn format_uid(bytes: &[u8]) -> String {
     uid
 }
 
-/// Returns `true` if a hyphen precedes this byte of a UID.
+/// Returns `true` if there's a hyphen before the given byte of a UID.
 fn is_after_hyphen(index: usize) -> bool {
     matches!(index, 4 | 6 | 8 | 10)
 }
@@ -395,16 +398,17 @@ fn coded_option(code: u8) -> Option<bool> {
     (code > 0).then_some(code == 2)
 }
 
-/// Reads a block. A truncated block, which never occurs, would read as zeros and empty strings.
+/// Reads a block. Blocks are never truncated, but if one was, the missing data would read as zeros
+/// and empty strings.
 struct Reader<'a> {
     bytes: &'a [u8],
     words: &'a Words,
-    /// The name of the object.
+    /// Name of the object, for strings that repeat it.
     name: &'a str,
 }
 
 impl<'a> Reader<'a> {
-    /// Returns a reader for the fields, and the bit set of those that are present.
+    /// Returns the reader and the bit set of fields.
     fn new(packed: PackedView<'a>, words: &'a Words, name: &'a str) -> (Self, u64) {
         let mut reader = Self {
             bytes: packed.0,
@@ -619,7 +623,7 @@ mod tests {
             (packer.code("0"), packer.code("299"), packer.codes.len()),
             (1, 0, 255)
         );
-        // Strings without a code are written in full.
+        // Strings that didn't get a code are stored verbatim.
         let label = |number: u32| (number.to_string(), "x".to_owned());
         let meta = ObjectMeta {
             labels: Some((0..300).map(label).collect()),
@@ -640,7 +644,7 @@ mod tests {
         meta.name = Some("sample".to_owned());
         let label = |name: &str, value: &str| (format!("app.kubernetes.io/{name}"), value.to_owned());
         meta.labels = Some([label("instance", "sample"), label("name", "abc")].into());
-        // Bit set, resource version, number of labels, two labels, and UID.
+        // Bit set, resource version, number of labels, two labels, UID.
         let expected = 2 + 7 + 1 + 2 + 5 + 17;
         assert_eq!(PackedMeta::pack(&meta, &mut packer).0.len(), expected);
     }

@@ -1,4 +1,4 @@
-//! Aggregated state of a manager's caches: whether they are synced and receive data, and their
+//! Combined state of all caches of a manager, i.e. whether they're synced and up to date, and their
 //! statistics.
 
 use std::sync::Arc;
@@ -7,21 +7,22 @@ use std::time::Duration;
 use super::registry::AnyCache;
 use super::{CacheStats, Caches, Need, WatchStatus};
 
-/// Minimum and maximum period between checks for stale watches.
+/// Bounds for the interval between two checks for stale watches.
 const MIN_REPORT_PERIOD: Duration = Duration::from_millis(100);
 const MAX_REPORT_PERIOD: Duration = Duration::from_secs(10);
 
 impl Caches {
-    /// Waits until all caches needed at startup have delivered their first list to all subscribers.
+    /// Waits until all caches needed for startup have delivered their initial list to all
+    /// subscribers.
     pub(crate) async fn synced(&self) {
         let needed: Vec<_> = self.all().into_iter().filter(is_needed).collect();
         for cache in needed {
-            // The cache owns the sender, so the wait cannot fail.
+            // This can't fail: the cache owns the sender.
             let _ = cache.watch_synced().wait_for(|synced| *synced).await;
         }
     }
 
-    /// Returns the kind of a needed cache that has not synced, and the last error of its watch.
+    /// Returns the kind and the last error of a cache that we're still waiting for.
     pub(crate) fn first_unsynced(&self) -> Option<(String, String)> {
         let unsynced = self.all().into_iter().filter(is_needed);
         let unsynced = unsynced.filter(|cache| !*cache.watch_synced().borrow());
@@ -29,13 +30,13 @@ impl Caches {
         Some((first.kind(), first.last_error()))
     }
 
-    /// Returns a function that collects the statistics of all caches that are still alive.
+    /// Returns a closure that collects statistics. It doesn't keep the caches alive.
     pub(crate) fn stats(&self) -> impl Fn() -> Vec<CacheStats> + Send + Sync + 'static {
         let all = self.weakly_all();
         move || all().iter().map(|cache| cache.stats()).collect()
     }
 
-    /// Returns a function that collects the state of each watch, ordered by kind, selection and
+    /// Returns a closure that collects the status of each watch, sorted by kind, selection and
     /// namespace.
     pub(crate) fn status(&self) -> impl Fn() -> Vec<WatchStatus> + Send + Sync + 'static {
         let all = self.weakly_all();
@@ -46,9 +47,11 @@ impl Caches {
         }
     }
 
-    /// Returns a function that reports why the process is not ready, if it is not. The reason is an
-    /// always needed watch that has received no data for `limit`. If `any_counts`, the process is
-    /// also unready when no watch at all has received data.
+    /// Returns a closure which explains why the process isn't ready, or returns `None` if it is.
+    ///
+    /// The process isn't ready if a watch that is always needed hasn't received data for `limit`.
+    /// With `any_counts`, it's also not ready if that's true for all watches, whether they're
+    /// needed or not.
     pub(crate) fn find_unready(
         &self,
         limit: Duration,
@@ -59,7 +62,7 @@ impl Caches {
             let watches = status();
             let needed = watches.iter().filter(|watch| watch.need == Need::Always);
             let oldest = needed.max_by_key(|watch| watch.since_contact);
-            // While any watch receives data, the process can still do some of its work.
+            // As long as any watch is alive, the operator can do at least some of its work.
             let newest = watches.iter().min_by_key(|watch| watch.since_contact);
             let stale = oldest.into_iter().chain(newest.filter(|_| any_counts));
             let mut stale = stale.filter(|watch| watch.since_contact >= limit);
@@ -67,10 +70,9 @@ impl Caches {
         }
     }
 
-    /// Logs watches that have received no data for `limit` and those that receive data again, for
-    /// as long as it is polled.
+    /// Logs when watches haven't received data for `limit`, and when they recover. Never returns.
     pub(crate) async fn report_stale(self, limit: Duration) {
-        // In a simulation, months pass in which no watch has anything to send.
+        // Months may pass in a simulation without anything to send.
         #[cfg(feature = "simulation")]
         if rbuilder_simulation::now().is_some() {
             std::future::pending::<()>().await;
@@ -83,7 +85,7 @@ impl Caches {
     }
 }
 
-/// Returns `true` if the manager waits for the first list of a cache.
+/// Returns `true` if startup waits for the cache.
 fn is_needed(cache: &Arc<dyn AnyCache>) -> bool {
     cache.greatest_need() >= Need::AtStart
 }

@@ -1,4 +1,4 @@
-//! All caches of a manager and the watches that fill them.
+//! All caches of a manager, and the watches that fill them.
 
 use std::any::{Any, TypeId};
 use std::sync::atomic::Ordering;
@@ -21,48 +21,48 @@ use crate::hash::HashMap;
 use crate::object::{Key, Kind, Watchable};
 use crate::shards::Scope;
 
-/// A watch that fills a cache, with its name for messages.
+/// A watch, together with a name for error messages.
 pub(crate) type NamedWatch = (String, RunWatch);
 
-/// Runs a watch until its cache is no longer used. Fails if the watch ends earlier.
+/// Runs a watch for as long as its cache is used. It's an error if the watch ends before that.
 type RunWatch = BoxFuture<'static, Result<(), Error>>;
 
-/// A cache with its kind erased.
+/// A [`Cache`] with its type erased.
 pub(super) trait AnyCache: Send + Sync {
     fn kind(&self) -> String;
-    /// Checks the selection of the cache.
+    /// Validates the selection.
     fn check(&self) -> Result<(), &'static str>;
     fn watches(self: Arc<Self>, client: &Client, namespaces: &[String]) -> Vec<RunWatch>;
     fn watch_synced(&self) -> watch::Receiver<bool>;
     fn last_error(&self) -> String;
     fn configure(&self, options: &CacheOptions);
     fn stats(&self) -> CacheStats;
-    /// Returns the state of each watch.
+    /// Returns the status of each watch.
     fn status(&self) -> Vec<WatchStatus>;
-    /// Logs each watch that has received no data for `limit` or receives data again.
+    /// Logs each watch that hasn't received data for `limit`, or that has recovered.
     fn report_stale(&self, limit: Duration);
-    /// Returns the highest need among all users.
+    /// Returns the highest need of all users.
     fn greatest_need(&self) -> Need;
-    /// Returns the resource version of a cached object.
+    /// Returns the resource version of an object.
     fn version_of(&self, key: &Key) -> Option<String>;
-    /// Returns the metadata of a cached object.
+    /// Returns the metadata of an object.
     fn meta_of(&self, key: &Key) -> Option<ObjectMeta>;
-    /// Returns the newest resource version delivered by the watch that covers an object. `None` if
-    /// there is no such watch, or if it has not listed yet.
+    /// Returns the newest resource version delivered by the watch that's responsible for an object.
+    /// `None` if there's no such watch, or if its initial list isn't complete.
     fn passed(&self, key: &Key) -> Option<u64>;
-    /// Returns whether an object with this metadata is selected.
+    /// Returns whether an object with this metadata belongs in the cache.
     fn selects(&self, meta: &ObjectMeta) -> Selects;
-    /// Makes the watches list the objects again.
+    /// Makes all watches relist.
     fn restart(&self);
     fn remove_handlers(&self);
-    /// Makes the watches exit.
+    /// Stops all watches.
     fn stop_watches(&self);
-    /// Records the state before an object of the kind is written.
+    /// Returns the current state, to be called before an object is written.
     fn begin_write(&self) -> WriteStart;
-    /// Adds an object that this process wrote as a different Rust type. Ignores it if this cache's
-    /// type cannot decode it.
+    /// Adds an object that was written as a different Rust type. It's ignored if it can't be
+    /// decoded as the type of this cache.
     fn put_own_json(&self, start: WriteStart, object: &Value);
-    /// Hides an object deleted by this process.
+    /// Hides an object that was deleted by this process.
     fn put_own_deletion(&self, start: WriteStart, key: &Key, uid: &str);
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
@@ -73,15 +73,15 @@ impl<K: Watchable> Cache<K> {
         tokio::select! {
             biased;
             () = watch => Err(Error::new("the watch has ended")),
-            // The cache owns the sender, so the wait cannot fail.
+            // This can't fail: the cache owns the sender.
             _ = stopped.wait_for(|stopped| *stopped) => Ok(()),
         }
     }
 }
 
 impl<K: Watchable> Cache<K> {
-    /// Returns the namespace of each watch, where `defaults` are the manager's namespaces. `None`
-    /// means all namespaces.
+    /// Returns the namespace of each watch, with `None` for all namespaces. `defaults` are the
+    /// manager's namespaces.
     fn namespaces(&self, defaults: &[String]) -> Vec<Option<String>> {
         let namespaces = self.selection.namespaces_or(defaults);
         match namespaces.is_empty() || !self.kind.namespaced {
@@ -110,7 +110,8 @@ impl<K: Watchable> AnyCache for Cache<K> {
             let (this, client) = (Arc::clone(&self), client.clone());
             let watch = match self.shards().cloned() {
                 Some(shards) => {
-                    // Registered before any watch starts, because the owners wait for the children.
+                    // This has to happen before any watch is started, because owners wait for their
+                    // children.
                     let is_awaited =
                         self.selection.scope().is_owned() && self.greatest_need() != Need::Optional;
                     let child = is_awaited.then(|| shards.add_child());
@@ -163,7 +164,8 @@ impl<K: Watchable> AnyCache for Cache<K> {
         let objects = self.read();
         match objects.is_watched() {
             true => objects.passed(key),
-            // In an operator's unit tests, the cache contains what the test has added.
+            // In unit tests of an operator there's no watch. The cache contains what the test has
+            // put into it.
             false => self.is_synced().then_some(0),
         }
     }
@@ -193,7 +195,7 @@ impl<K: Watchable> AnyCache for Cache<K> {
 
     fn put_own_json(&self, start: WriteStart, object: &Value) {
         let decoded = match K::metadata_api() {
-            // In the form in which a metadata watch receives it.
+            // Same as what a metadata watch would receive.
             true => K::deserialize(json!({
                 "apiVersion": "meta.k8s.io/v1",
                 "kind": "PartialObjectMetadata",
@@ -219,7 +221,7 @@ impl<K: Watchable> AnyCache for Cache<K> {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct CacheId {
     rust_type: TypeId,
-    /// API version and plural, which distinguish dynamic kinds that share a Rust type.
+    /// API version and plural name. Dynamic kinds all have the same Rust type.
     resource: (String, String),
     selection: Selection,
 }
@@ -235,12 +237,12 @@ impl CacheId {
     }
 }
 
-/// Caches created before the manager starts, when its options are still incomplete.
+/// Caches that are created before the manager starts, when some of its options aren't known yet.
 #[derive(Default)]
 pub(crate) struct EarlyCaches(HashMap<CacheId, Arc<dyn AnyCache>>);
 
 impl EarlyCaches {
-    /// Returns the cache of a kind and selection, creating it on first use.
+    /// Returns the cache for a kind and selection. Creates it if necessary.
     pub(crate) fn of<K: Watchable>(&mut self, kind: &Kind<K>, selection: &Selection) -> Arc<Cache<K>> {
         let id = CacheId::of(kind, selection);
         let existing = self.0.get(&id).map(|cache| Arc::clone(cache).into_any());
@@ -254,18 +256,18 @@ impl EarlyCaches {
     }
 }
 
-/// All caches of a manager, shared by all clones.
+/// Handle to all caches of a manager. Clones refer to the same caches.
 #[derive(Clone)]
 pub(crate) struct Caches(Arc<Registry>);
 
 struct Registry {
-    /// Name of another cluster; `None` for the manager's own.
+    /// Name of the cluster, or `None` for the manager's own cluster.
     cluster: Option<String>,
     client: Client,
     namespaces: Vec<String>,
-    /// Set before the watches start.
+    /// Set before any watch is started.
     options: OnceLock<CacheOptions>,
-    /// Sends watches to the manager, which runs them.
+    /// Passes watches to the manager, which runs them.
     run: mpsc::UnboundedSender<NamedWatch>,
     state: Mutex<State>,
 }
@@ -273,16 +275,17 @@ struct Registry {
 #[derive(Default)]
 struct State {
     caches: HashMap<CacheId, Arc<dyn AnyCache>>,
-    /// Number of late watches for each cache that has no other users.
+    /// Number of late watches per cache. Only contains caches without other users.
     late_users: HashMap<CacheId, usize>,
-    /// Whether watches run as soon as their cache is created.
+    /// Whether to run the watches of new caches immediately.
     started: bool,
-    /// Whether new caches are no longer stored.
+    /// Set at shutdown. New caches aren't stored after that.
     closed: bool,
 }
 
 impl State {
-    /// Returns all caches by API version and plural, so that they start in the same order each time.
+    /// Returns all caches sorted by API version and plural name. This makes the order in which they
+    /// start deterministic.
     fn in_order(&self) -> Vec<Arc<dyn AnyCache>> {
         let mut caches: Vec<_> = self.caches.iter().collect();
         caches.sort_by(|(one, _), (other, _)| one.resource.cmp(&other.resource));
@@ -291,8 +294,8 @@ impl State {
 }
 
 impl Caches {
-    /// Creates the caches for these namespaces (all if empty), and a receiver of the watches to run
-    /// once [started](Self::start).
+    /// Creates the caches for the given namespaces, or for all if the list is empty. The receiver
+    /// returns the watches to run after [`start`](Self::start).
     pub(crate) fn new(
         client: Client,
         namespaces: Vec<String>,
@@ -303,8 +306,8 @@ impl Caches {
         (caches, watches)
     }
 
-    /// Creates the caches of another cluster. [`configure`](Self::configure) sets their options
-    /// before they start.
+    /// Creates the caches of another cluster. Set their options with [`configure`](Self::configure)
+    /// before starting them.
     pub(crate) fn of_cluster(
         name: &str,
         client: Client,
@@ -330,25 +333,26 @@ impl Caches {
         (Self(Arc::new(registry)), watches)
     }
 
-    /// Sets the options of all caches unless they are already set.
+    /// Sets the options of all caches which don't have any yet.
     pub(crate) fn configure(&self, options: &CacheOptions) {
         let options = self.0.options.get_or_init(|| options.clone());
         self.all().iter().for_each(|cache| cache.configure(options));
     }
 
-    /// Adds caches that were created earlier. There must be no other caches yet.
+    /// Adds early caches. This is only possible while there are no others.
     pub(crate) fn add_early(&self, EarlyCaches(early): EarlyCaches) {
         early.values().for_each(|cache| cache.configure(self.options()));
         self.lock().caches.extend(early);
     }
 
-    /// Returns the cache of a kind and selection, creating it on first use. The manager waits for
-    /// its first list and keeps the cache until it stops.
+    /// Returns the cache for a kind and selection. Creates it if necessary.
+    ///
+    /// The manager waits for the initial list of this cache, and keeps it until shutdown.
     pub(crate) fn of<K: Watchable>(&self, kind: &Kind<K>, selection: &Selection) -> Arc<Cache<K>> {
         self.of_needed(kind, selection, Need::AtStart)
     }
 
-    /// Like [`of`](Self::of), for a user with a different need.
+    /// Like [`of`](Self::of), but for a user with a different need.
     pub(crate) fn of_needed<K: Watchable>(
         &self,
         kind: &Kind<K>,
@@ -363,8 +367,8 @@ impl Caches {
         cache
     }
 
-    /// Like [`of_needed`](Self::of_needed), for a late watch, which must later
-    /// [`release`](Self::release) the cache.
+    /// Like [`of_needed`](Self::of_needed), but for a late watch. It must
+    /// [`release`](Self::release) the cache when it ends.
     pub(crate) fn retain<K: Watchable>(
         &self,
         kind: &Kind<K>,
@@ -382,7 +386,8 @@ impl Caches {
         cache
     }
 
-    /// Releases a cache retained by a late watch. The watches of a cache without users stop.
+    /// Releases a cache which was retained by a late watch. If nobody else uses it, its watches are
+    /// stopped.
     pub(crate) fn release<K: Watchable>(&self, cache: &Cache<K>, need: Need) {
         cache.release_need(need);
         let id = CacheId::of(&cache.kind, &cache.selection);
@@ -423,10 +428,11 @@ impl Caches {
         cache
     }
 
-    /// Returns the cache of a kind and selection, if it exists.
+    /// Returns the cache for a kind and selection if there is one.
     pub(crate) fn find<K: Watchable>(&self, kind: &Kind<K>, selection: &Selection) -> Option<Arc<Cache<K>>> {
         let scopes = match selection.scope() {
-            // A reader does not know which part of the objects a replica holds.
+            // The caller doesn't know how the objects are distributed over replicas, so try every
+            // scope.
             Scope::Everywhere => &Scope::ALL[..],
             _ => &[selection.scope()],
         };
@@ -437,7 +443,8 @@ impl Caches {
         ids.find_map(|id| state.find(&id))
     }
 
-    /// Returns the cache of a kind and selection that holds the objects of all replicas, if it exists.
+    /// Returns the cache for a kind and selection if there is one that isn't limited to the objects
+    /// of this replica.
     pub(crate) fn find_whole<K: Watchable>(
         &self,
         kind: &Kind<K>,
@@ -450,12 +457,12 @@ impl Caches {
         self.0.options.get_or_init(CacheOptions::default)
     }
 
-    /// Returns the namespace of each watch of a cache; `None` means all namespaces.
+    /// Returns the namespace of each watch of a cache, with `None` for all namespaces.
     pub(crate) fn namespaces_of<K: Watchable>(&self, cache: &Cache<K>) -> Vec<Option<String>> {
         cache.namespaces(&self.0.namespaces)
     }
 
-    /// Returns the caches of a kind, regardless of Rust type and selection.
+    /// Returns all caches of a kind, whatever their Rust type and selection.
     pub(super) fn of_kind<K: Watchable>(&self, kind: &Kind<K>) -> Vec<Arc<dyn AnyCache>> {
         let resource = CacheId::of(kind, &Selection::all()).resource;
         let state = self.lock();
@@ -463,15 +470,16 @@ impl Caches {
         of_kind.map(|(_, cache)| Arc::clone(cache)).collect()
     }
 
-    /// Starts a write request for an object of a kind.
+    /// Prepares a write of an object. Must be called before the request is sent.
     pub(crate) fn begin_write<K: Watchable>(&self, kind: &Kind<K>, to_json: ToJson<K>) -> PendingWrite<K> {
         PendingWrite::begin(kind, self.of_kind(kind), to_json)
     }
 
-    /// Checks the selections of all caches.
+    /// Validates the selections of all caches.
     ///
     /// # Errors
-    /// Returns the kind of the first invalid selection, and the reason.
+    ///
+    /// Returns the kind of the first cache with an invalid selection, and what's wrong with it.
     pub(crate) fn check(&self) -> Result<(), (String, &'static str)> {
         let state = self.lock();
         let invalid = state.caches.values().filter_map(|cache| {
@@ -481,8 +489,8 @@ impl Caches {
         invalid.min().map_or(Ok(()), Err)
     }
 
-    /// Runs the watches of all caches, including caches created later. Does nothing if they are
-    /// already running.
+    /// Starts the watches of all caches. Caches that are created after this start on their own.
+    /// Does nothing when called again.
     pub(crate) fn start(&self) {
         let mut state = self.lock();
         if std::mem::replace(&mut state.started, true) {
@@ -493,18 +501,18 @@ impl Caches {
         }
     }
 
-    /// Makes all watches list their objects again, because another server has different ones.
+    /// Makes all watches relist, because we're now connected to a different server.
     pub(crate) fn restart(&self) {
         self.all().iter().for_each(|cache| cache.restart());
     }
 
-    /// Returns `true` if a cache of any kind contains an object with this key and UID.
+    /// Returns `true` if any cache contains an object with this key and UID.
     pub(crate) fn has_object(&self, key: &Key, uid: &str) -> bool {
         let has = |meta: ObjectMeta| meta.uid.as_deref() == Some(uid);
         self.all().iter().any(|cache| cache.meta_of(key).is_some_and(has))
     }
 
-    /// Returns a function that returns all caches without keeping them alive.
+    /// Returns a closure that returns all caches. It holds a weak reference.
     pub(super) fn weakly_all(&self) -> impl Fn() -> Vec<Arc<dyn AnyCache>> + Send + Sync + 'static {
         let registry = Arc::downgrade(&self.0);
         move || {
@@ -519,17 +527,17 @@ impl Caches {
         self.lock().in_order()
     }
 
-    /// Returns the name of the cluster, or `None` for the manager's own.
+    /// Returns the name of the cluster, or `None` for the manager's own cluster.
     pub(crate) fn cluster(&self) -> Option<&str> {
         self.0.cluster.as_deref()
     }
 
-    /// Returns `true` once new watches no longer run.
+    /// Returns `true` during shutdown, when new watches aren't run anymore.
     pub(crate) fn is_stopping(&self) -> bool {
         self.0.run.is_closed()
     }
 
-    /// Drops all caches and handlers, breaking the reference cycles between them.
+    /// Drops all caches and handlers. This is needed to break reference cycles between them.
     pub(crate) fn close(&self) {
         let caches = {
             let mut state = self.lock();
@@ -540,7 +548,7 @@ impl Caches {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing can panic while the lock is held, so even a poisoned state is consistent.
+        // It's fine to ignore poisoning, since nothing can panic while the lock is held.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -549,8 +557,7 @@ impl Registry {
     fn run(&self, cache: Arc<dyn AnyCache>) {
         let name = format!("cache of {}", cache.kind());
         for watch in cache.watches(&self.client, &self.namespaces) {
-            // While the manager is stopping, the receiver is closed and the watch is no longer
-            // needed.
+            // If this fails, the manager is shutting down and doesn't need the watch anymore.
             let _ = self.run.send((name.clone(), watch));
         }
     }

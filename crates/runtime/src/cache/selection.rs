@@ -1,4 +1,4 @@
-//! Which objects a cache holds, and which metadata it drops.
+//! Selections, and which metadata to drop from the selected objects.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use super::matching::Matcher;
 use crate::object::LAST_APPLIED;
 use crate::shards::{RangeSet, Scope};
 
-/// A selection of the objects of a kind by label, field and namespace.
+/// Selects objects of a kind by label, field and namespace.
 ///
-/// The API server evaluates the selection, so other objects take neither memory nor bandwidth.
-/// Controllers with equal selections share a cache.
+/// Selections are evaluated by the API server, so objects which aren't selected use neither memory
+/// nor bandwidth. Controllers with equal selections share a cache.
 ///
 /// ```
 /// use rbuilder::Selection;
@@ -27,17 +27,18 @@ pub struct Selection {
     labels: Option<String>,
     fields: Option<String>,
     namespaces: Option<Vec<String>>,
-    /// Which of the selected objects a replica of a sharded operator holds.
+    /// Which part of the objects to hold if the operator is sharded.
     scope: Scope,
 }
 
 impl Selection {
-    /// Selects every object in the manager's namespaces: those of `WATCH_NAMESPACE`, or all.
+    /// Selects all objects in the manager's namespaces, i.e. in `WATCH_NAMESPACE` if that's set,
+    /// and otherwise in all namespaces.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// Selects objects by a [label selector] such as `app=web,tier!=cache`.
+    /// Selects objects by a [label selector], e.g. `app=web,tier!=cache`.
     ///
     /// [label selector]: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
     pub fn labels(mut self, selector: impl Into<String>) -> Self {
@@ -45,8 +46,10 @@ impl Selection {
         self
     }
 
-    /// Selects objects by a [field selector] such as `metadata.name=config`. The supported fields depend on the kind;
-    /// custom resources declare theirs with `selectable`.
+    /// Selects objects by a [field selector], e.g. `metadata.name=config`.
+    ///
+    /// Which fields are supported depends on the kind. For custom resources, they're declared with
+    /// `selectable`.
     ///
     /// [field selector]: https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/
     pub fn fields(mut self, selector: impl Into<String>) -> Self {
@@ -54,10 +57,11 @@ impl Selection {
         self
     }
 
-    /// Selects objects in these namespaces instead of the manager's. Ignored for cluster-scoped kinds.
+    /// Selects objects in the given namespaces instead of the manager's namespaces. This is ignored
+    /// for cluster-scoped kinds.
     ///
-    /// The manager refuses to start if the list is empty or contains an empty name: either is
-    /// likely a mistake, and must not mean all namespaces.
+    /// An empty list doesn't mean all namespaces. Since both an empty list and an empty name are
+    /// most likely a mistake, the manager refuses to start with either.
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let mut namespaces: Vec<String> = namespaces.into_iter().map(Into::into).collect();
         namespaces.sort_unstable();
@@ -66,13 +70,13 @@ impl Selection {
         self
     }
 
-    /// Selects only the objects in the ranges of this replica.
+    /// Restricts the selection to the objects assigned to this replica.
     pub(crate) fn in_scope(mut self, scope: Scope) -> Self {
         self.scope = scope;
         self
     }
 
-    /// Returns the selection for a replica with these ranges, as far as labels select it.
+    /// Narrows the selection down to the given ranges, as far as a label selector can express that.
     pub(super) fn in_ranges(&self, ranges: &RangeSet) -> Self {
         let mut selection = self.clone();
         if let Some(shard) = self.scope.label_selector(ranges) {
@@ -86,15 +90,16 @@ impl Selection {
         self.scope
     }
 
-    /// Returns the selected namespaces, or `defaults` if the selection does not set any.
+    /// Returns the selected namespaces, or `defaults` if none were set.
     pub(super) fn namespaces_or<'a>(&'a self, defaults: &'a [String]) -> &'a [String] {
         self.namespaces.as_deref().unwrap_or(defaults)
     }
 
-    /// Checks that at least one namespace is selected and that none has an empty name.
+    /// Checks that there's at least one namespace, and that none of them is empty.
     ///
     /// # Errors
-    /// Returns the problem and how to fix it.
+    ///
+    /// Returns a description of the problem and how to fix it.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         match self.namespaces.as_deref() {
             Some([]) => Err("no namespace is selected; omit `.namespaces(…)` to select those of the manager"),
@@ -105,7 +110,7 @@ impl Selection {
         }
     }
 
-    /// Returns the label selector and the field selector, empty if unset.
+    /// Returns the label selector and the field selector. They're empty if unset.
     pub(super) fn selectors(&self) -> (&str, &str) {
         (
             self.labels.as_deref().unwrap_or_default(),
@@ -113,13 +118,13 @@ impl Selection {
         )
     }
 
-    /// Returns `true` if a change to an object can remove it from the selection.
+    /// Returns `true` if an object can drop out of the selection by being updated.
     pub(crate) fn can_lose_objects(&self) -> bool {
         Matcher::of(self).can_lose_objects()
     }
 
-    /// Returns the parameters to list the selected objects that also match the field selector
-    /// `field`.
+    /// Returns parameters for listing the selected objects, further restricted by the field
+    /// selector `field`.
     pub(crate) fn list_params(&self, field: &str) -> ListParams {
         let fields = match &self.fields {
             Some(fields) => format!("{fields},{field}"),
@@ -130,7 +135,7 @@ impl Selection {
         list
     }
 
-    /// Returns the configuration of a [`ListWatch`](crate::list_watch::ListWatch).
+    /// Returns the configuration for a [`ListWatch`](crate::list_watch::ListWatch).
     pub(super) fn watcher_config(&self, lists: &ListOptions) -> watcher::Config {
         let mut config = watcher::Config {
             page_size: lists.page_size,
@@ -145,8 +150,8 @@ impl Selection {
 }
 
 impl fmt::Display for Selection {
-    /// Writes the parts that are set, such as `labels app=web; namespaces a,b`, and nothing for all
-    /// objects.
+    /// Formats the selectors and namespaces that are set, e.g. `labels app=web; namespaces a,b`.
+    /// The result is empty if all objects are selected.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [
             self.labels.as_ref().map(|labels| format!("labels {labels}")),
@@ -160,17 +165,17 @@ impl fmt::Display for Selection {
     }
 }
 
-/// How caches list the objects of a kind.
+/// How to list the objects of a kind.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ListOptions {
-    /// Number of objects per page; `None` to get all in one response.
+    /// Number of objects per page. `None` disables paging.
     pub(crate) page_size: Option<u32>,
     pub(crate) semantic: ListSemantic,
     pub(crate) strategy: InitialListStrategy,
 }
 
 impl Default for ListOptions {
-    /// Returns kube's defaults.
+    /// Same as the defaults of kube.
     fn default() -> Self {
         let config = watcher::Config::default();
         Self {
@@ -181,11 +186,11 @@ impl Default for ListOptions {
     }
 }
 
-/// The metadata that a cache drops from each object.
+/// Which parts of the metadata to drop before an object is stored.
 ///
-/// Both parts are often larger than the rest of the object. Controllers that apply or patch objects
-/// need neither. A controller that replaces whole objects must not start from a cached object,
-/// because it would remove the dropped parts.
+/// Both of these are often larger than the rest of the object, and aren't needed to apply or patch
+/// it. Replacing an object is different: a controller must not start from a trimmed object in that
+/// case, since it would delete these parts from the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Trim {
     pub(crate) managed_fields: bool,
@@ -211,8 +216,8 @@ impl Trim {
         {
             annotations.remove(LAST_APPLIED);
         }
-        // serde allocates capacity for four entries. Usually there is only one, and an owner
-        // reference is large.
+        // The vector has capacity for four entries after deserialization. Usually there's a single
+        // owner, and owner references are large.
         if let Some(owners) = &mut meta.owner_references {
             owners.shrink_to_fit();
         }

@@ -1,22 +1,25 @@
-//! Drives a cache that holds the objects of some ranges only.
+//! Keeps a cache up to date that only contains the objects in some ranges.
 //!
-//! Every request for objects carries a `shardSelector` with all ranges of this replica, joined in one
-//! watch. An API server without the feature ignores the selector and sends everything. So each object
-//! is checked, before it is decoded, by the hash that the API server uses. This decides anew for each
-//! response, which matters while a control plane with several API servers is upgraded. It also covers
-//! lists of metadata, which do not say whether the selector was applied.
+//! All requests for objects have a `shardSelector`, with all the ranges of this replica combined.
+//! An API server that doesn't support this feature ignores the selector and returns all objects. We
+//! therefore check each object before decoding it, using the same hash as the API server. There's
+//! no upfront check for the feature, because a control plane with several API servers may be in the
+//! middle of an upgrade. Besides, lists of metadata don't indicate whether the selector was
+//! applied.
 //!
 //! # When ranges change
+//!
 //! | change | requests |
 //! |---|---|
 //! | ranges are gone | their objects are forgotten; a watch of the rest continues from the last version |
 //! | ranges are new | a list of the new ranges; then a watch of all ranges continues from the last version |
 //! | the first ranges, or the list of the new ones failed | a list of all ranges, then a watch |
 //!
-//! The watch continues from before the list of the new ranges. So it repeats their older events, which
-//! are skipped up to the version of the list.
+//! The watch resumes from a version before the list of the new ranges, so it repeats some of their
+//! older events. These are skipped, up to the version of the list.
 //!
-//! Forgotten objects are not reported to subscribers, because they were not deleted.
+//! Objects of ranges that we've lost are dropped silently. They haven't been deleted, so
+//! subscribers aren't notified.
 
 use std::sync::Arc;
 
@@ -37,12 +40,12 @@ use crate::list_watch::{ListWatch, Progress, WatchError};
 use crate::object::{Decoded, Key, Lazy, Trimmed, Watchable};
 use crate::shards::{RangeSet, Scope, Shards};
 
-/// How often a watch without ranges counts as alive.
+/// How often to report a watch without any ranges as alive.
 const ALIVE: std::time::Duration = std::time::Duration::from_secs(60);
 
 type Events<K> = BoxStream<'static, Result<watcher::Event<Lazy<K>>, WatchError>>;
 
-/// A watch of the objects in the ranges of this replica.
+/// Watches the objects in the ranges of this replica.
 struct ShardWatch<K: Watchable> {
     cache: Arc<Cache<K>>,
     shards: Shards,
@@ -50,31 +53,31 @@ struct ShardWatch<K: Watchable> {
     namespace: Option<String>,
     id: WatchId,
     health: Arc<WatchHealth>,
-    /// The number of the cache among the caches of children; `None` for a cache of owners.
+    /// Number of this cache among the caches of children. `None` for a cache of owners.
     child: Option<u64>,
-    /// The ranges whose objects the cache contains.
+    /// Ranges whose objects are in the cache.
     covered: RangeSet,
-    /// The ranges that `events` delivers.
+    /// Ranges covered by `events`.
     watched: RangeSet,
-    /// `None` while this replica has no ranges.
+    /// `None` as long as this replica doesn't have any ranges.
     events: Option<Events<K>>,
     progress: Progress,
     list: PartialList,
     synced: bool,
-    /// Ranges that were listed separately, and the version of that list.
+    /// Ranges that were listed separately, and the resource version of that list.
     skipped: Option<(RangeSet, u64)>,
     is_filtered: Option<bool>,
 }
 
 impl<K: Watchable> Cache<K> {
-    /// Returns the shards that decide about the objects of this cache; `None` if it holds all.
+    /// Returns the shards that this cache is restricted to, if any.
     pub(super) fn shards(&self) -> Option<&Shards> {
         let shards = self.options().shards.as_ref();
         shards.filter(|_| self.selection.scope() != Scope::Everywhere)
     }
 
-    /// Returns `true` if an object with this metadata is in the ranges of this replica and would be
-    /// watched, or the cache holds all objects.
+    /// Returns `true` if an object with this metadata would be delivered by a watch of this cache.
+    /// Always `true` if the cache isn't sharded.
     pub(super) fn is_in_shard(&self, meta: &ObjectMeta) -> bool {
         let Some(shards) = self.shards() else {
             return true;
@@ -85,13 +88,14 @@ impl<K: Watchable> Cache<K> {
         owned.space() > 0 && scope.contains(&owned, meta) && scope.selects_labels(meta)
     }
 
-    /// Returns a receiver that is notified when the cache has listed objects of further ranges.
+    /// Returns a receiver that's notified after objects of additional ranges have been listed.
     pub(crate) fn extended(&self) -> watch::Receiver<()> {
         self.extended.subscribe()
     }
 
-    /// Like [`follow`](Self::follow), for the objects in the ranges of this replica. `child` is the
-    /// number of a cache for which the caches of owners wait.
+    /// Like [`follow`](Self::follow), but only for objects in the ranges of this replica.
+    ///
+    /// `child` is the number of the cache if the caches of owners have to wait for it.
     pub(super) async fn follow_shard(
         self: Arc<Self>,
         client: Client,
@@ -121,12 +125,13 @@ impl<K: Watchable> Cache<K> {
         watch.run().await;
     }
 
-    /// Forgets the objects outside of these ranges without reporting a deletion.
+    /// Drops all objects outside of the given ranges. Subscribers aren't notified.
     fn keep_only(&self, namespace: Option<&str>, ranges: &RangeSet) {
         let scope = self.selection.scope();
         let is_in = |meta: &ObjectMeta| ranges.space() > 0 && scope.contains(ranges, meta);
         let keys = self.read().all_keys(namespace);
-        // One at a time, because packed objects take several times their memory when opened.
+        // Check one object at a time. Packed objects take several times as much memory when they're
+        // unpacked.
         let gone = keys.into_iter().filter(|key| match self.known_meta(key) {
             Some(meta) => !is_in(&meta),
             None => true,
@@ -137,7 +142,7 @@ impl<K: Watchable> Cache<K> {
         self.unseen.retain(|object| is_in(object.meta()));
     }
 
-    /// Returns the metadata of an object that is stored, or that subscribers know.
+    /// Returns the metadata of a stored object, or of the version known to subscribers.
     fn known_meta(&self, key: &Key) -> Option<ObjectMeta> {
         if let Some(entry) = self.undecodable(key) {
             return Some(entry.object.metadata().clone());
@@ -153,7 +158,7 @@ impl<K: Watchable> ShardWatch<K> {
         let mut owned = self.shards.owned();
         let mut restarted = self.cache.restarted.subscribe();
         owned.mark_changed();
-        // Ranges to change to once the children in them are listed.
+        // The ranges to switch to, as soon as all children in them have been listed.
         let mut next: Option<RangeSet> = None;
         loop {
             let shards = self.shards.clone();
@@ -175,7 +180,7 @@ impl<K: Watchable> ShardWatch<K> {
                     self.lose_all_but(&ranges);
                     next = Some(ranges);
                 }
-                // The cache owns the sender, so the wait cannot fail.
+                // This can't fail: the cache owns the sender.
                 _ = restarted.changed() => self.list_all(self.watched.clone()),
                 () = listed => if let Some(ranges) = next.take() {
                     self.change_to(ranges).await;
@@ -189,7 +194,7 @@ impl<K: Watchable> ShardWatch<K> {
         }
     }
 
-    /// Forgets the objects of ranges that are gone.
+    /// Drops the objects of all other ranges.
     fn lose_all_but(&mut self, ranges: &RangeSet) {
         let is_kept = |range: u32| self.covered.contains(range) && ranges.contains(range);
         let kept = match self.covered.space() == ranges.space() {
@@ -202,7 +207,8 @@ impl<K: Watchable> ShardWatch<K> {
         }
         let is_watched = |range: u32| self.watched.contains(range) && ranges.contains(range);
         self.watched = RangeSet::of(ranges.space(), is_watched);
-        // A list in progress may have delivered objects of ranges that are not covered yet.
+        // A list that's in progress may already have delivered objects of ranges that aren't
+        // covered yet.
         let present = match self.events {
             Some(_) => self.watched.union(&kept),
             None => kept.clone(),
@@ -222,7 +228,7 @@ impl<K: Watchable> ShardWatch<K> {
         }
     }
 
-    /// Watches these ranges from now on, and lists those that are new.
+    /// Switches the watch to the given ranges, and lists the ones that are new.
     async fn change_to(&mut self, ranges: RangeSet) {
         if ranges.is_empty() {
             self.events = None;
@@ -252,7 +258,7 @@ impl<K: Watchable> ShardWatch<K> {
         self.cover(ranges);
     }
 
-    /// Lists all objects of these ranges, then watches them.
+    /// Starts over with a list of all given ranges.
     fn list_all(&mut self, ranges: RangeSet) {
         if ranges.is_empty() {
             return;
@@ -264,8 +270,10 @@ impl<K: Watchable> ShardWatch<K> {
         self.events = Some(watch.into_stream());
     }
 
-    /// Lists the objects of new ranges. Returns `None` if that fails, after which all ranges must be
-    /// listed: `ListWatch` then knows how to go on.
+    /// Lists the objects of the given ranges.
+    ///
+    /// Returns `None` if this fails. All ranges have to be listed again after that, which makes
+    /// `ListWatch` responsible for retrying.
     async fn list_new(&mut self, ranges: &RangeSet) -> Option<()> {
         let progress = Progress::default();
         let mut events = self
@@ -279,7 +287,8 @@ impl<K: Watchable> ShardWatch<K> {
                     let is_own = self.scope().contains(ranges, object.identity());
                     self.note_filter(is_own);
                     if is_own {
-                        // Not as an object of the watch, which is not that far yet.
+                        // Don't pass the ID of the watch, because the watch hasn't reached this
+                        // version yet.
                         self.apply(None, &object, true);
                     }
                 }
@@ -357,20 +366,20 @@ impl<K: Watchable> ShardWatch<K> {
         if is_own {
             self.apply(Some(self.id), object, false);
         } else if self.is_relevant(identity) {
-            // Its owner has changed to one of another replica.
+            // It has changed its owner to one that belongs to a different replica.
             self.cache
                 .delete(Some(self.id), &Key::of_meta(identity), resource_version(identity));
         }
     }
 
-    /// Returns `true` if an object is in the ranges of this replica, or was.
+    /// Returns `true` if an object is in our ranges, or used to be.
     fn is_relevant(&self, identity: &ObjectMeta) -> bool {
         let uid = identity.uid.as_deref().unwrap_or_default();
         let is_known = || self.cache.read().has_uid(&Key::of_meta(identity), uid);
         self.scope().contains(&self.watched, identity) || (self.scope().can_move() && is_known())
     }
 
-    /// Returns `true` for an event from before the list that contained its object.
+    /// Returns `true` for events that precede the list in which we received the object.
     fn is_repeated(&self, identity: &ObjectMeta) -> bool {
         let Some((ranges, listed)) = &self.skipped else {
             return false;
@@ -379,7 +388,7 @@ impl<K: Watchable> ShardWatch<K> {
         version.is_some_and(|version| version <= *listed) && self.scope().contains(ranges, identity)
     }
 
-    /// Decodes an object and puts it into the cache. Returns `false` if it cannot be decoded.
+    /// Decodes an object and stores it. Returns `false` if it can't be decoded.
     fn apply(&self, watch: Option<WatchId>, object: &Lazy<K>, initial: bool) -> bool {
         let decoded = match self.cache.trim() == Trim::default() {
             true => object.decode::<Trimmed<K>>().into_inner(),
@@ -394,8 +403,8 @@ impl<K: Watchable> ShardWatch<K> {
         self.cache.selection.scope()
     }
 
-    /// Logs once whether the API server applies the selector, and when that changes. An object of
-    /// another replica shows that it does not.
+    /// Logs whether the API server applies the selector, and whenever this changes. If we receive
+    /// an object of another replica, it doesn't.
     fn note_filter(&mut self, is_own: bool) {
         if !self.scope().has_shard_selector() || (is_own && self.is_filtered.is_some()) {
             return;
@@ -436,7 +445,7 @@ impl<K: Watchable> Drop for ShardWatch<K> {
     }
 }
 
-/// Returns the next event. Without a watch, returns `None` from time to time.
+/// Returns the next event. If there's no watch, returns `None` at regular intervals.
 async fn next_event<K: Watchable>(
     events: &mut Option<Events<K>>,
 ) -> Option<Result<watcher::Event<Lazy<K>>, WatchError>> {
@@ -449,7 +458,7 @@ async fn next_event<K: Watchable>(
     }
 }
 
-/// Returns a client whose reads select a shard.
+/// Wraps a client to add a shard selector to all reads.
 fn select_shard(client: Client, selector: &str) -> Client {
     let parameter = format!("shardSelector={}", encode_parameter(selector));
     wrap_client(client, move |client, mut request| {

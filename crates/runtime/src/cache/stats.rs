@@ -1,4 +1,4 @@
-//! Statistics of a cache, for metrics and readiness.
+//! Statistics of caches for metrics and readiness checks.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -6,29 +6,30 @@ use std::time::Duration;
 use super::{Cache, WatchStatus};
 use crate::object::{Key, Watchable};
 
-/// The statistics of one cache at one moment.
+/// Statistics of a cache at a point in time.
 pub(crate) struct CacheStats {
-    /// Name of another cluster; empty for the manager's own.
+    /// Name of the cluster. Empty for the manager's own cluster.
     pub(crate) cluster: String,
-    /// Kind and group, such as `Deployment.apps`.
+    /// Kind and group, e.g. `Deployment.apps`.
     pub(crate) kind: String,
-    /// `metadata` if only metadata is kept, otherwise `whole`.
+    /// Either `metadata`, if nothing else is kept, or `whole`.
     pub(crate) content: &'static str,
-    /// The selection; empty for all objects.
+    /// Formatted selection. Empty if all objects are selected.
     pub(crate) selection: String,
     pub(crate) objects: usize,
-    /// Size of the objects as received, in bytes of JSON.
+    /// Total size of the objects as received, in bytes of JSON.
     pub(crate) bytes: u64,
-    /// Time since the least recently updated watch received data.
+    /// Time since data was last received, for the watch where this is longest ago.
     pub(crate) since_contact: Duration,
-    /// Number of lists of all watches, not counting the first of each.
+    /// Number of relists by all watches, i.e. without initial lists.
     pub(crate) relists: u64,
     pub(crate) watch_errors: u64,
-    /// Number of received objects that belong to other replicas; `None` unless the cache is sharded.
+    /// How many of the received objects belong to other replicas. `None` unless the cache is
+    /// sharded.
     pub(crate) foreign: Option<u64>,
-    /// Number of objects written by this process that the watch has not delivered yet.
+    /// Number of objects written by this process that no watch has delivered yet.
     pub(crate) own_writes: usize,
-    /// Keys of the objects that cannot be decoded.
+    /// Keys of objects that can't be decoded.
     pub(crate) undecodable: HashSet<Key>,
 }
 
@@ -54,7 +55,7 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Returns the state of each watch.
+    /// Returns the status of each watch.
     pub(super) fn status(&self) -> Vec<WatchStatus> {
         let (need, objects) = (self.greatest_need(), self.read());
         let watches = objects.watches().map(|watch| WatchStatus {
@@ -73,7 +74,7 @@ impl<K: Watchable> Cache<K> {
         watches.collect()
     }
 
-    /// Logs each watch that has received no data for `limit` or receives data again.
+    /// Logs each watch that hasn't received data for `limit`, or that has recovered.
     pub(super) fn report_stale(&self, limit: Duration) {
         let watches: Vec<_> = self.read().watches().cloned().collect();
         for watch in watches {

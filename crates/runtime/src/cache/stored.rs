@@ -1,4 +1,4 @@
-//! The form in which a cache stores an object.
+//! How a cache stores an object.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,22 +7,21 @@ use kube::core::ObjectMeta;
 use super::packed::{PackedMeta, Packer, Words};
 use crate::object::{Key, Watchable};
 
-/// An object in a cache.
+/// An object in a cache, with some bookkeeping.
 pub(super) struct Stored<K> {
     pub(super) form: Form<K>,
-    /// Size of the object as received, in bytes of JSON. An own write inherits the size of the
-    /// previous version.
+    /// Size in bytes of JSON, as received. We don't know the size of an own write, so it gets the
+    /// size of the version that it replaces.
     pub(super) bytes: u32,
-    /// Number of the last list that contained it, if the object last came from a list.
+    /// If the object came from a list, the number of that list.
     pub(super) list: u32,
 }
 
-/// The stored form of an object. Cheap to copy; the [`Unpacker`] of the cache turns copies into
-/// objects.
+/// Stored form of an object. Cloning it is cheap, and the [`Unpacker`] turns clones into objects.
 pub(super) enum Form<K> {
-    /// The object itself, shared with its readers.
+    /// The object itself, which is shared with readers.
     Whole(Arc<K>),
-    /// The metadata of an object that has nothing else. Each reader gets a newly built object.
+    /// The metadata of an object that consists of nothing else. Every reader gets a new object.
     Packed(PackedMeta),
 }
 
@@ -36,7 +35,7 @@ impl<K> Clone for Form<K> {
 }
 
 impl<K: Watchable> Form<K> {
-    /// Returns the resource version of the object with this name.
+    /// Returns the resource version of the object.
     pub(super) fn resource_version<'a>(&'a self, name: &'a str) -> Option<&'a str> {
         match self {
             Self::Whole(object) => object.meta().resource_version.as_deref(),
@@ -44,7 +43,7 @@ impl<K: Watchable> Form<K> {
         }
     }
 
-    /// Returns `true` if the object with this name has this UID.
+    /// Returns `true` if the object has the given UID.
     pub(super) fn has_uid(&self, name: &str, uid: &str) -> bool {
         match self {
             Self::Whole(object) => object.meta().uid.as_deref() == Some(uid),
@@ -53,13 +52,13 @@ impl<K: Watchable> Form<K> {
     }
 }
 
-/// Builds objects from their stored form, without taking a lock.
+/// Turns stored forms into objects. This doesn't take any locks.
 ///
-/// Objects of the metadata API consist of type and metadata only, because the API server sends
-/// nothing else. A single object without its metadata, the shell, therefore serves as the template
-/// for all objects of the cache.
+/// The metadata API returns objects with a type and metadata, and nothing else. So all packed
+/// objects of a cache are the same apart from their metadata, and we only need to store one of them
+/// without metadata. It's called the shell.
 pub(super) struct Unpacker<K> {
-    /// `None` until the first object is packed.
+    /// Set when the first object is packed.
     packed: OnceLock<(Arc<Words>, K)>,
 }
 
@@ -72,7 +71,7 @@ impl<K> Default for Unpacker<K> {
 }
 
 impl<K: Watchable> Unpacker<K> {
-    /// Returns the form in which to store an object.
+    /// Converts an object to the form in which it's stored.
     pub(super) fn pack(&self, object: &Arc<K>, packer: &mut Packer) -> Form<K> {
         if !K::metadata_api() {
             return Form::Whole(Arc::clone(object));
@@ -85,7 +84,7 @@ impl<K: Watchable> Unpacker<K> {
         Form::Packed(PackedMeta::pack(object.meta(), packer))
     }
 
-    /// Returns the object with this key.
+    /// Returns the object for a stored form.
     pub(super) fn open(&self, key: &Key, form: &Form<K>) -> Option<Arc<K>> {
         match form {
             Form::Whole(object) => Some(Arc::clone(object)),
@@ -97,13 +96,13 @@ impl<K: Watchable> Unpacker<K> {
         }
     }
 
-    /// Returns the words and the shell for packed objects.
+    /// Returns the words and the shell, which are needed for packed objects.
     pub(super) fn packed(&self) -> Option<(&Words, &K)> {
         self.packed.get().map(|(words, shell)| (&**words, shell))
     }
 }
 
-/// Returns a copy of the shell with this metadata.
+/// Clones the shell and sets its metadata.
 pub(super) fn fill<K: Watchable>(shell: &K, meta: ObjectMeta) -> Arc<K> {
     let mut object = shell.clone();
     *object.meta_mut() = meta;

@@ -1,4 +1,4 @@
-//! Changes delivered to subscribers, and own writes.
+//! Tests of the changes delivered to subscribers, and of own writes.
 
 use std::sync::Mutex;
 
@@ -18,7 +18,7 @@ fn object(namespace: &str, name: &str, version: &str) -> ConfigMap {
     object
 }
 
-/// Returns the cache entry of the undecodable object `a/<name>`.
+/// Returns an undecodable object `a/<name>`.
 fn undecodable(name: &str, version: &str) -> Undecodable {
     let text = format!(
         r#"{{"metadata":{{"namespace":"a","name":"{name}","resourceVersion":"{version}"}},"data":1}}"#
@@ -29,7 +29,7 @@ fn undecodable(name: &str, version: &str) -> Undecodable {
     }
 }
 
-/// Creates a cache with a subscriber that logs its events.
+/// Creates a cache with a subscriber that records its events as strings.
 fn new_recorded_cache() -> (Cache<ConfigMap>, Arc<Mutex<Vec<String>>>) {
     let cache = Cache::new(Kind::of_type(), Selection::all());
     let log = Arc::new(Mutex::new(Vec::new()));
@@ -40,7 +40,7 @@ fn new_recorded_cache() -> (Cache<ConfigMap>, Arc<Mutex<Vec<String>>>) {
     (cache, log)
 }
 
-/// Formats an event as the object's key and the versions before and after.
+/// Formats an event like `a/x 5>6`, i.e. with the versions before and after.
 fn describe(event: &CacheEvent<ConfigMap>) -> String {
     let version = |meta: &ObjectMeta| meta.resource_version.clone().unwrap_or_default();
     let before = |old: &Option<Arc<ConfigMap>>| {
@@ -85,7 +85,7 @@ fn subscribers_receive_old_and_new_objects_without_repetition() {
     assert_eq!(*log.lock().unwrap(), ["a/x ->1 initial", "a/x 1>2", "a/x 2>-"]);
 }
 
-/// Adds a watch that starts to list.
+/// Adds a watch and begins its list.
 fn begin_list(cache: &Cache<ConfigMap>) -> WatchId {
     let watch = cache.write().add_watch(None);
     cache.write().begin_list(watch);
@@ -126,7 +126,7 @@ fn object_created_and_deleted_within_a_watch_gap_is_delivered_as_deleted() {
     cache.delete(Some(watch), &Key::of(&object("a", "watched", "3")), Some(3));
     let expected = cache.unseen.keys();
     cache.write().begin_list(watch);
-    // It may be missing from the list in progress.
+    // It was created while listing, so the list may not contain it.
     record_created(&cache, object("a", "late", "1"));
     cache.apply(Some(watch), object("a", "listed", "1"), false);
     log.lock().unwrap().clear();
@@ -137,8 +137,7 @@ fn object_created_and_deleted_within_a_watch_gap_is_delivered_as_deleted() {
     assert_eq!(*log.lock().unwrap(), ["a/gone 4>-", "a/late 1>-"]);
 }
 
-/// Otherwise an object that the watch never shows would be remembered for as long as the process
-/// runs.
+/// Otherwise we'd leak the objects which a watch never delivers.
 #[test]
 fn created_object_is_remembered_until_its_watch_has_passed_it() {
     let (cache, _) = new_recorded_cache();
@@ -165,15 +164,15 @@ fn created_object_is_remembered_until_its_watch_has_passed_it() {
         record_created(&cache, object(namespace, name, version));
     }
     unseen(&["a/one", "a/two", "b/three"]);
-    // Another object, after the creation of the first one.
+    // This one was created after the first object.
     cache.apply(Some(watches[0]), object("a", "x", "8"), false);
     unseen(&["a/two", "b/three"]);
-    // Its response arrives after its events.
+    // The response arrives after the events have.
     record_created(&cache, object("a", "late", "8"));
     unseen(&["a/two", "b/three"]);
     cache.delete(Some(watches[1]), &Key::of(&object("b", "x", "")), Some(6));
     unseen(&["a/two"]);
-    // A list delivers objects ordered by name.
+    // Lists are sorted by name.
     cache.write().begin_list(watches[0]);
     cache.apply(Some(watches[0]), object("a", "x", "10"), false);
     unseen(&["a/two"]);
@@ -187,7 +186,7 @@ fn created_object_is_remembered_until_its_watch_has_passed_it() {
     assert!(labelled.unseen.keys().is_empty());
 }
 
-/// The list of another namespace may keep failing while a permission is missing.
+/// A list may fail for a long time, e.g. because of a missing permission in that namespace.
 #[test]
 fn own_writes_are_visible_while_another_namespace_is_listed() {
     let (cache, _) = new_recorded_cache();
@@ -207,7 +206,7 @@ fn own_writes_are_visible_while_another_namespace_is_listed() {
     assert_eq!(write("a", "8"), None);
     cache.write().end_list(listing);
     assert_eq!(write("a", "9").as_deref(), Some("9"));
-    // A list that starts and ends while the request is in flight only affects its own namespace.
+    // A list that overlaps with the request only matters in its own namespace.
     let start = cache.read().begin_write();
     cache.write().begin_list(listing);
     cache.write().end_list(listing);
@@ -224,7 +223,7 @@ fn own_writes_are_visible_while_another_namespace_is_listed() {
     assert!(cache.get(&key).is_some(), "its list has the last word");
 }
 
-/// A selector can be evaluated locally if the labels of the object decide.
+/// Label selectors can be evaluated locally if they're simple enough.
 #[test]
 fn own_writes_are_stored_if_selected() {
     let cache = Cache::<ConfigMap>::new(Kind::of_type(), Selection::all().labels("team=red"));
@@ -263,7 +262,7 @@ fn object_that_becomes_undecodable_is_no_longer_readable() {
     cache.apply_undecodable(None, undecodable("x", "2"), false);
     assert!(cache.get(&key).is_none());
     assert!(cache.undecodable(&key).is_some());
-    // A relist repeats the known version.
+    // Relists deliver the same version again.
     cache.apply_undecodable(None, undecodable("x", "2"), false);
     cache.apply(None, object("a", "x", "3"), false);
     assert!(cache.get(&key).is_some());
@@ -310,7 +309,7 @@ fn own_write_replaces_an_undecodable_object() {
     let start = cache.read().begin_write();
     cache.put_own_write(start, object("a", "bad", "9"));
     assert!(cache.get(&key).is_some() && cache.undecodable(&key).is_none());
-    // From another writer, before ours.
+    // Someone else wrote it before us.
     cache.apply_undecodable(watch, undecodable("bad", "7"), false);
     assert!(cache.get(&key).is_some());
     cache.apply(watch, object("a", "bad", "9"), false);
@@ -327,7 +326,7 @@ fn older_own_write_does_not_replace_an_undecodable_object() {
     assert!(cache.undecodable(&Key::of(&object("a", "bad", ""))).is_some());
 }
 
-/// Creates a cache with one watch that has listed.
+/// Creates a cache whose only watch has completed its initial list.
 fn new_watched_cache() -> (Cache<ConfigMap>, Arc<Mutex<Vec<String>>>, Option<WatchId>) {
     let (cache, log) = new_recorded_cache();
     let watch = cache.write().add_watch(None);
@@ -342,7 +341,7 @@ fn write(cache: &Cache<ConfigMap>, name: &str, version: &str) {
     cache.put_own_write(start, object("a", name, version));
 }
 
-/// Returns the version of the object `a/<name>` in the cache.
+/// Returns the cached version of `a/<name>`.
 fn stored(cache: &Cache<ConfigMap>, name: &str) -> Option<String> {
     let stored = cache.get(&Key::of(&object("a", name, "")))?;
     stored.metadata.resource_version.clone()
@@ -356,7 +355,7 @@ fn readers_see_own_writes_at_once_but_subscribers_only_watch_events() {
     assert_eq!(stored(&cache, "x").as_deref(), Some("9"));
     assert_eq!(*log.lock().unwrap(), [""; 0]);
 
-    // Another writer was faster. Then the watch delivers both of our writes.
+    // Someone else was faster, and the watch now delivers both of our writes.
     for version in ["7", "8", "9"] {
         cache.apply(watch, object("a", "x", version), false);
         assert_eq!(
@@ -380,7 +379,7 @@ fn object_created_and_deleted_again_does_not_stay() {
     cache.delete(watch, &Key::of(&object("a", "new", "")), Some(9));
     assert_eq!(stored(&cache, "new"), None);
     assert_eq!(*log.lock().unwrap(), ["a/new ->8", "a/new 8>-"]);
-    // The response to the write arrives after the deletion.
+    // The response arrives after the deletion.
     write(&cache, "new", "8");
     assert_eq!(stored(&cache, "new"), None);
 }
@@ -408,11 +407,12 @@ fn list_overrides_finished_and_pending_own_writes() {
     cache.delete_unlisted(watch.unwrap(), None, &HashSet::default(), HashSet::default());
     cache.write().end_list(watch.unwrap());
     cache.put_own_write(before_list, object("a", "late", "10"));
-    // It may have been deleted before the list was taken, and the watch only delivers later events.
+    // It may have been deleted before the list was taken. The watch only delivers events after
+    // that.
     cache.put_own_write(during_list, object("a", "late", "11"));
     assert_eq!(stored(&cache, "x").as_deref(), Some("6"));
     assert_eq!((stored(&cache, "gone"), stored(&cache, "late")), (None, None));
-    // The owner of `gone` may be waiting for its deletion.
+    // The owner of `gone` may be waiting for this.
     assert_eq!(*log.lock().unwrap(), ["a/x 5>6", "a/gone 9>-"]);
 }
 
@@ -442,7 +442,7 @@ fn object_with_uid(name: &str, version: &str, uid: &str) -> ConfigMap {
     object
 }
 
-/// Deletes the object `a/x`, as if the API server had responded that it is gone.
+/// Simulates a delete of `a/x` for which the API server has responded that the object is gone.
 fn delete_own(cache: &Cache<ConfigMap>, uid: &str) {
     let start = cache.read().begin_write();
     cache
@@ -450,7 +450,7 @@ fn delete_own(cache: &Cache<ConfigMap>, uid: &str) {
         .put_own_deletion(start, &Key::of(&object("a", "x", "")), uid);
 }
 
-/// Creates a cache that has listed `a/x` with the UID `one`.
+/// Creates a cache that has listed `a/x` with UID `one`.
 fn new_cache_with_uid() -> (Cache<ConfigMap>, Arc<Mutex<Vec<String>>>, Option<WatchId>) {
     let (cache, log, watch) = new_watched_cache();
     cache.apply(watch, object_with_uid("x", "6", "one"), false);
@@ -464,16 +464,16 @@ fn own_deletions_hide_objects_from_readers_but_not_from_subscribers() {
     delete_own(&cache, "one");
     assert_eq!(stored(&cache, "x"), None);
     assert_eq!(*log.lock().unwrap(), [""; 0]);
-    // Another writer was faster.
+    // Someone else was faster.
     cache.apply(watch, object_with_uid("x", "7", "one"), false);
     assert_eq!(stored(&cache, "x"), None, "it does not come back");
-    // The response to an earlier write of this process arrives late.
+    // The response to one of our earlier writes arrives late.
     let start = cache.read().begin_write();
     cache.put_own_write(start, object_with_uid("x", "8", "one"));
     assert_eq!(stored(&cache, "x"), None, "nor so");
     cache.delete(watch, &Key::of(&object("a", "x", "")), Some(9));
     assert_eq!(*log.lock().unwrap(), ["a/x 6>7", "a/x 7>-"]);
-    // No trace of it is left.
+    // Nothing must be left behind.
     assert_eq!(cache.stats().own_writes, 0);
     cache.apply(watch, object_with_uid("x", "11", "one"), false);
     assert_eq!(stored(&cache, "x").as_deref(), Some("11"));
@@ -511,11 +511,11 @@ fn list_settles_own_deletions() {
         cache.write().begin_list(watch.unwrap());
         let key = Key::of(&object("a", "x", ""));
         if is_listed {
-            // The list is older than the deletion.
+            // This list was taken before the deletion.
             cache.apply(watch, object_with_uid("x", "7", "one"), false);
         }
         cache.delete_unlisted(watch.unwrap(), None, &HashSet::default(), HashSet::default());
-        // The request may have been sent before the list and answered afterwards.
+        // The request may have been sent before the list, with the response arriving after it.
         let during = cache.read().begin_write();
         cache.write().end_list(watch.unwrap());
         cache.write().put_own_deletion(during, &key, "one");

@@ -1,8 +1,9 @@
-//! Objects created by this process that its watch has not delivered yet.
+//! Objects which were created by this process, but haven't been delivered by a watch yet.
 //!
-//! A watch can have gaps: when its resource version is too old (410 Gone), it lists all objects
-//! again. An object created and deleted within a gap appears in no list. Its deletion would be
-//! lost, and a controller would wait forever for a child that no longer exists. For example:
+//! Watches can have gaps. If the resource version is too old (410 Gone), the watch has to list all
+//! objects again, and an object that was both created and deleted in between doesn't appear in any
+//! list. Unless we do something about it, its deletion is lost, and a controller might wait forever
+//! for a child that no longer exists. For example:
 //!
 //! 1. The watch of ConfigMaps is at version 50 when its connection breaks.
 //! 2. A reconcile creates the ConfigMap `c` at version 60. `c` is recorded here as unseen.
@@ -11,26 +12,28 @@
 //!    the keys of the unseen objects are saved: the list is expected to contain `c`.
 //! 5. The list does not contain `c`, so a deletion of `c` is delivered and its owner is reconciled.
 //!
-//! Objects recorded after the list was requested are not expected in it: if created at that moment,
-//! they may be missing from the list although they exist.
+//! We don't expect objects in the list that were recorded after it was requested. At that point, an
+//! object may be missing from the list even though it exists.
 //!
 //! # How long objects are remembered
-//! An object stays until its watch has decided about it. A watch delivers versions in order. Once
-//! it has delivered a version newer than the creation, it has either delivered the object or never
-//! will, because a webhook or another writer may have removed the object from the selection. A list
-//! that was requested after the creation decides as well. Objects in namespaces that are not
-//! watched are not recorded at all.
+//!
+//! An object is forgotten when its watch has decided about it. Versions are delivered in order.
+//! Once we receive something newer than the creation, the watch has either delivered the object or
+//! is never going to, e.g. because a webhook or some other writer has removed it from the
+//! selection. A list that was requested after the creation has the same effect.
+//!
+//! Objects in namespaces that aren't watched aren't recorded in the first place.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::hash::{HashMap, HashSet};
 use crate::object::Key;
 
-/// Created objects that the watch has not delivered yet, by key.
+/// Created objects that haven't been delivered yet.
 pub(super) struct UnseenObjects<K>(Mutex<HashMap<Key, Unseen<K>>>);
 
 struct Unseen<K> {
-    /// The resource version of the creation.
+    /// Resource version after the creation.
     version: u64,
     object: Arc<K>,
 }
@@ -47,8 +50,8 @@ impl<K> UnseenObjects<K> {
         self.lock().insert(key, Unseen { version, object });
     }
 
-    /// Removes an object that the watch has delivered, and all objects that the watch has thereby
-    /// decided about.
+    /// Removes an object that was delivered. At the same time, removes all other objects that the
+    /// watch has decided about.
     pub(super) fn settle(&self, key: &Key, is_undecided: impl Fn(&Key, u64) -> bool) {
         let mut unseen = self.lock();
         if !unseen.is_empty() {
@@ -57,17 +60,18 @@ impl<K> UnseenObjects<K> {
         }
     }
 
-    /// Removes the objects for which `is_kept` returns `false`.
+    /// Keeps only the objects which satisfy the predicate.
     pub(super) fn retain(&self, is_kept: impl Fn(&K) -> bool) {
         self.lock().retain(|_, unseen| is_kept(&unseen.object));
     }
 
-    /// Returns the keys of the unseen objects. A list requested from now on must contain them.
+    /// Returns the keys of all unseen objects. A list that's requested after this must contain
+    /// them.
     pub(super) fn keys(&self) -> HashSet<Key> {
         self.lock().keys().cloned().collect()
     }
 
-    /// Removes and returns the expected objects that are still unseen.
+    /// Removes and returns those of the expected objects that are still unseen.
     pub(super) fn take_missing(&self, expected: HashSet<Key>) -> Vec<Arc<K>> {
         let mut unseen = self.lock();
         let missing = expected.iter().filter_map(|key| unseen.remove(key));

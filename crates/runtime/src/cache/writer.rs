@@ -1,5 +1,6 @@
-//! Prepares objects for storage without blocking readers: packs them and computes their index
-//! values. No object is decoded and no user function runs while the objects of a cache are locked.
+//! Prepares objects for being stored. Objects are packed and their index values are computed up
+//! front, so that we neither decode objects nor call functions of the user while readers are
+//! blocked.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -10,8 +11,10 @@ use super::packed::Packer;
 use super::{Cache, WatchId};
 use crate::object::{Key, Watchable};
 
-/// The state of a cache that only writers need. Writers lock it before preparing an object, so that
-/// they lock the objects themselves only to insert the result.
+/// State that's only needed by writers.
+///
+/// It has a separate lock, which writers take before they prepare an object. The lock around the
+/// objects themselves is only taken to insert the result.
 pub(super) struct Writer<K> {
     packer: Packer,
     /// In the same order as `Objects::indexes`.
@@ -28,8 +31,8 @@ impl<K> Default for Writer<K> {
 }
 
 impl<K: Watchable> Cache<K> {
-    /// Stores an object delivered by a watch. `bytes` is its size as received. Returns the object
-    /// that subscribers know.
+    /// Stores an object from a watch, where `bytes` is its serialized size. Returns the version
+    /// known to subscribers.
     pub(super) fn store(
         &self,
         watch: Option<WatchId>,
@@ -45,7 +48,8 @@ impl<K: Watchable> Cache<K> {
         self.unpacker.open(key, &before?)
     }
 
-    /// Adds an object written by this process; see [`Objects`](super::objects::Objects).
+    /// Adds an object written by this process. See [`Objects`](super::objects::Objects) for when it
+    /// is stored.
     pub(super) fn put_own_write(&self, start: WriteStart, mut object: K) {
         self.trim().apply(object.meta_mut());
         let object = Arc::new(object);
@@ -67,7 +71,7 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Adds an index, unless one with this name exists.
+    /// Adds an index. Does nothing if there's already an index with this name.
     pub(crate) fn add_index(&self, index: Index<K>) {
         let mut writer = self.lock_writer();
         if writer
@@ -77,7 +81,8 @@ impl<K: Watchable> Cache<K> {
         {
             return;
         }
-        // Nothing is stored in the meantime, but objects may be deleted.
+        // We're holding the writer lock, so nothing is stored while we do this. Objects may be
+        // deleted, though.
         let existing = self.read().copy(None);
         let existing = existing.open(&self.unpacker);
         let indexed = existing.iter().map(|object| {
@@ -96,7 +101,7 @@ impl<K: Watchable> Cache<K> {
         writer.indexes.push(index);
     }
 
-    /// Returns an identifier for this cache, valid while it is alive.
+    /// Returns an identifier for this cache that's valid as long as the cache exists.
     pub(super) fn address(&self) -> CacheAddress {
         std::ptr::NonNull::from(self).addr()
     }
@@ -120,12 +125,12 @@ mod tests {
     use crate::object::Kind;
 
     thread_local! {
-        /// For each object that this thread copied, whether the lock of the cache was free.
+        /// One entry per object copied by this thread: whether the cache was unlocked at that time.
         static SEEN: RefCell<Vec<bool>> = const { RefCell::new(Vec::new()) };
         static CACHE: RefCell<Option<Arc<Cache<Part>>>> = const { RefCell::new(None) };
     }
 
-    /// An object with metadata only. Decoding it clones the shell.
+    /// An object that only has metadata. It's decoded by cloning the shell.
     #[derive(Debug, Deserialize)]
     struct Part {
         metadata: ObjectMeta,
@@ -249,8 +254,8 @@ mod tests {
         CACHE.set(None);
     }
 
-    /// A stored object stays readable in its previous version, and index values of other objects do
-    /// not change.
+    /// The object remains readable in its previous version, and other objects keep their index
+    /// values.
     #[test]
     fn index_function_that_reads_its_own_cache_fails_without_deadlock() {
         let cache = new_cache();

@@ -1,11 +1,12 @@
-//! Client-side flow control: an optional limit on the rate of requests, like client-go's `QPS` and
-//! `Burst`.
+//! Optional client-side rate limiting, like `QPS` and `Burst` in client-go.
 //!
-//! The API server itself limits clients (API Priority and Fairness), so there is no limit by
-//! default, as in controller-runtime. Each attempt of a request takes a token. Watches take none,
-//! as in client-go: they are few and last for minutes, and a cache must not queue behind the
-//! reconciles that depend on it. Leader election is not limited either, because it has a client of
-//! its own.
+//! There's no limit by default (as in controller-runtime), because the API server already limits
+//! its clients with API Priority and Fairness.
+//!
+//! Every attempt of a request takes a token, except for watches. Those don't count in client-go
+//! either. There are just a few of them and they last for minutes, and a cache shouldn't have to
+//! wait for the very reconciles that depend on it. Leader election isn't limited because it uses a
+//! separate client.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -19,29 +20,31 @@ use tower::{BoxError, Service};
 use crate::metrics::is_watch;
 use crate::token_bucket::TokenBucket;
 
-/// Minimum wait that is logged.
+/// Log waits of at least this duration.
 const LOGGED_WAIT: Duration = Duration::from_secs(1);
 const LOG_PERIOD: Duration = Duration::from_secs(60);
 
-/// A limit on the rate of requests, shared by all clones.
+/// Rate limit for requests. Clones share the same limit.
 #[derive(Clone, Default)]
 pub(crate) struct FlowControl(Arc<Mutex<Option<Limit>>>);
 
-/// A token bucket and its rate. A request that finds it empty takes a token in advance and waits
-/// for the bucket to refill.
+/// A token bucket and its parameters.
+///
+/// If there's no token left, a request takes one in advance and waits until the bucket has been
+/// refilled.
 struct Limit {
     /// Tokens per second.
     rate: f64,
-    /// Number of tokens in a full bucket.
+    /// Capacity of the bucket.
     burst: f64,
-    /// The number of tokens is negative while requests wait.
+    /// The number of tokens is negative while requests are waiting.
     bucket: TokenBucket,
-    /// When a long wait was last logged.
+    /// When we last logged a long wait.
     logged: Option<Instant>,
 }
 
 impl Limit {
-    /// Takes a token. Returns how long to wait until it is available.
+    /// Takes a token and returns how long to wait for it.
     fn take(&mut self, now: Instant) -> Duration {
         let Self {
             rate, burst, bucket, ..
@@ -51,7 +54,7 @@ impl Limit {
         Duration::try_from_secs_f64((-bucket.tokens).max(0.0) / *rate).unwrap_or(Duration::MAX)
     }
 
-    /// Returns `true` if a wait is long enough to log and none was logged recently.
+    /// Returns `true` if the wait is worth logging, and we haven't logged another one recently.
     fn should_log(&mut self, wait: Duration, now: Instant) -> bool {
         let is_due = self.logged.is_none_or(|logged| now >= logged + LOG_PERIOD);
         let should_log = wait >= LOGGED_WAIT && is_due;
@@ -63,9 +66,10 @@ impl Limit {
 }
 
 impl FlowControl {
-    /// Limits requests to `rate` per second, with bursts of up to `burst`. No limit if `rate` is
-    /// not positive. A `burst` that is not positive defaults to twice the rate, the ratio of
-    /// client-go's defaults of 5 and 10.
+    /// Limits requests to `rate` per second, with bursts of up to `burst`.
+    ///
+    /// If `rate` isn't positive, there's no limit. If `burst` isn't positive, it defaults to twice
+    /// the rate. That's the ratio between the defaults of client-go, which are 5 and 10.
     pub(crate) fn set(&self, rate: i32, burst: i32) {
         let rate = f64::from(rate);
         let burst = if burst > 0 { f64::from(burst) } else { rate * 2.0 };
@@ -77,7 +81,7 @@ impl FlowControl {
         });
     }
 
-    /// Returns a limit with the same rate but its own bucket, for another API server.
+    /// Returns a limit with the same parameters but a separate bucket. Used for other API servers.
     pub(crate) fn separate(&self) -> Self {
         let limit = self.lock().as_ref().map(|limit| Limit {
             rate: limit.rate,
@@ -88,13 +92,13 @@ impl FlowControl {
         Self(Arc::new(Mutex::new(limit)))
     }
 
-    /// Returns a service with this limit.
+    /// Wraps a service with this limit.
     pub(super) fn limit<S>(&self, inner: S) -> Limited<S> {
         let flow_control = self.clone();
         Limited { inner, flow_control }
     }
 
-    /// Takes a token. Returns how long to wait, or `None` if there is no limit.
+    /// Takes a token and returns how long to wait for it. Returns `None` if there's no limit.
     fn take(&self) -> Option<Duration> {
         let now = Instant::now();
         let mut limit = self.lock();
@@ -116,7 +120,7 @@ impl FlowControl {
     }
 }
 
-/// A token taken in advance, which is returned if the request is dropped before it was sent.
+/// A token that was taken in advance. It's put back if the request is dropped while waiting.
 struct Reservation(Option<FlowControl>);
 
 impl Reservation {
@@ -135,7 +139,7 @@ impl Drop for Reservation {
     }
 }
 
-/// A client service with a rate limit.
+/// Client service with a rate limit.
 #[derive(Clone)]
 pub(super) struct Limited<S> {
     inner: S,
@@ -164,7 +168,7 @@ where
         let Some(wait) = wait.filter(|wait| !wait.is_zero()) else {
             return Either::Left(self.inner.call(request));
         };
-        // This service is the one that is ready, not its clone.
+        // `self.inner` has been polled for readiness and its clone hasn't, so call the former.
         let clone = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, clone);
         let reservation = Reservation(Some(self.flow_control.clone()));
@@ -183,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// Sends a request and returns how long it waited.
+    /// Sends a request and measures how long it was delayed.
     async fn send(flow_control: &FlowControl, target: &str) -> Duration {
         let server = service_fn(|_| std::future::ready(Ok::<_, BoxError>(Response::new(()))));
         let request = Request::get(target).body(()).unwrap();
@@ -211,7 +215,7 @@ mod tests {
         let all = (0..25).map(|_| send(&flow_control, "/api/v1/pods"));
         futures::future::join_all(all).await;
         assert_eq!(started.elapsed().as_millis() / 100, 20);
-        // The bucket refills up to the burst, but no further.
+        // The bucket refills to its capacity but not beyond.
         sleep(Duration::from_secs(60)).await;
         for _ in 0..5 {
             assert_eq!(send(&flow_control, "/api/v1/pods").await, Duration::ZERO);

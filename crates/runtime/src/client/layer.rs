@@ -1,4 +1,4 @@
-//! Custom layers around the manager's client.
+//! User-provided layers around the manager's client.
 
 use std::task::{Context, Poll};
 
@@ -10,7 +10,8 @@ use kube::Client;
 use kube::client::Body;
 use tower::{BoxError, Layer, Service};
 
-/// The manager's client as a tower service, for the layers of [`Manager::client_layer`](crate::Manager::client_layer).
+/// The manager's client as a [`tower::Service`], as it's passed to the layers of
+/// [`Manager::client_layer`](crate::Manager::client_layer).
 #[derive(Clone)]
 pub struct ClientService(Client);
 
@@ -25,7 +26,7 @@ impl Service<Request<Body>> for ClientService {
     type Error = kube::Error;
     type Future = BoxFuture<'static, Result<Response<Body>, kube::Error>>;
 
-    /// Always ready: the client queues requests itself.
+    /// Always ready, since the client has an internal queue.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), kube::Error>> {
         Poll::Ready(Ok(()))
     }
@@ -36,7 +37,7 @@ impl Service<Request<Body>> for ClientService {
     }
 }
 
-/// Returns a client whose requests pass through the layer first.
+/// Wraps the client in a layer.
 pub(crate) fn add_layer<L, B>(client: &Client, layer: &L) -> Client
 where
     L: Layer<ClientService>,

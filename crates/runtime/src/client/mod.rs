@@ -1,11 +1,14 @@
-//! The manager's client: its name, time limits, retries, flow control and logged warnings.
+//! The manager's client, which adds timeouts, retries and rate limiting to that of kube, and logs
+//! warnings.
 //!
-//! kube sets no timeout by default: a request to a server that hangs, or over a connection that the
-//! network drops silently, would block its reconcile or cache forever. kube also repeats any
-//! request that gets a 429, 503 or 504, with a back-off of up to a quarter of an hour, so that a
-//! reconcile could sleep long after the API server has recovered, or create an object several
-//! times. This client bounds both, and only repeats requests that are safe to repeat. After that,
-//! the watch or the queue retries and logs the reason.
+//! By default, kube has no timeouts at all. If the API server hangs or the network silently drops a
+//! connection, a request could block its reconcile or its cache forever. On the other hand, kube
+//! retries every request that fails with 429, 503 or 504, and backs off for up to 15 minutes. That
+//! could keep a reconcile waiting long after the API server has recovered, or create an object more
+//! than once.
+//!
+//! This client puts a limit on both, and only retries requests when it's safe to do so. If that
+//! isn't enough, it's up to the watch or the queue to log the error and try again.
 //!
 //! Each request passes these layers, from the outside in:
 //!
@@ -65,7 +68,8 @@ use timeout::WithTimeout;
 pub(crate) use user_agent::UserAgent;
 use warnings::LogWarnings;
 
-/// Settings shared between a manager and its clients, so that the manager can change them later.
+/// Settings shared by a manager and its clients. The manager can change them after the clients have
+/// been created.
 #[derive(Clone, Default)]
 pub(crate) struct ClientSettings {
     pub(crate) user_agent: UserAgent,
@@ -73,7 +77,7 @@ pub(crate) struct ClientSettings {
     pub(crate) reachability: Reachability,
 }
 
-/// Creates a client with these limits. Each attempt of a request is counted.
+/// Creates a client for general use. Every attempt of a request is counted in the metrics.
 pub(crate) fn new_manager_client(
     config: Config,
     metrics: &Metrics,
@@ -94,9 +98,10 @@ pub(crate) fn new_manager_client(
         .build())
 }
 
-/// Creates a client for leader election. Its requests are neither repeated nor limited. Both sides
-/// give up after `timeout`: the API server must not renew a lease whose holder no longer waits for
-/// the response.
+/// Creates a client for leader election, without retries or rate limiting.
+///
+/// The timeout applies to both sides. If the API server kept working on a request after the client
+/// has given up, it might renew a lease whose holder no longer knows about it.
 pub(crate) fn new_lease_client(
     mut config: Config,
     metrics: &Metrics,
@@ -120,7 +125,7 @@ fn new_builder(config: Config) -> Result<ClientBuilder<Renewing>, kube::Error> {
     Ok(ClientBuilder::new(Renewing::new(config)?, namespace))
 }
 
-/// Returns a client whose requests pass through `send`, which receives the given client.
+/// Returns a client that passes all requests to `send`, together with the given client.
 pub(crate) fn wrap_client<F, Fut, B>(client: Client, send: F) -> Client
 where
     F: Fn(Client, Request<Body>) -> Fut + Send + 'static,
@@ -133,8 +138,8 @@ where
     Client::new(service, namespace).with_valid_until(expiry)
 }
 
-/// Returns a client whose writes carry this field manager unless they name one. For kube code that
-/// names none.
+/// Returns a client that sets the field manager of writes which don't specify one. This is meant
+/// for code in kube that doesn't.
 pub(crate) fn with_field_manager(client: Client, manager: &str) -> Client {
     let parameter = format!("fieldManager={}", encode_parameter(manager));
     wrap_client(client, move |client, mut request| {
@@ -145,14 +150,14 @@ pub(crate) fn with_field_manager(client: Client, manager: &str) -> Client {
     })
 }
 
-/// Percent-encodes a value of a query parameter.
+/// Percent-encodes the value of a query parameter.
 pub(crate) fn encode_parameter(value: &str) -> String {
     use std::fmt::Write as _;
     let mut encoded = String::new();
     for byte in value.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(byte.into()),
-            // Writing to a string cannot fail.
+            // Writing to a `String` never fails.
             byte => drop(write!(encoded, "%{byte:02X}")),
         }
     }

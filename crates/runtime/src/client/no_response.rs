@@ -1,5 +1,5 @@
-//! The error of a request without a response, with the address, all causes, and explanations of the
-//! most common ones.
+//! Error for requests that didn't get a response. It includes the address and all causes, and
+//! explains the most common ones.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -9,12 +9,12 @@ use tower::BoxError;
 
 use crate::error::{causes_of, describe_causes};
 
-/// The error of a request without a response.
+/// A request that didn't get a response.
 #[derive(Debug)]
 pub(crate) struct NoResponse {
-    /// The address and all causes.
+    /// Address and causes.
     message: String,
-    /// Whether the connection failed, so that the request was not sent.
+    /// Whether we couldn't even connect, which means that the request wasn't sent.
     pub(super) is_unreachable: bool,
     cause: BoxError,
 }
@@ -48,13 +48,14 @@ impl StdError for NoResponse {
     }
 }
 
-/// rustls' names for the most common causes, with explanations.
+/// Names of common errors in rustls, and explanations for them.
 const EXPLANATIONS: [(&str, &str); 3] = [
     (
         "UnknownIssuer",
         "the certificate is signed by an unknown authority",
     ),
-    // Happens when the CA of a cluster was replaced by one with the same name.
+    // This is what you get when a cluster is recreated, and the new CA has the same name as the old
+    // one.
     (
         "BadSignature",
         "the certificate is signed by an unknown authority, which has the name of a trusted one",
@@ -62,8 +63,7 @@ const EXPLANATIONS: [(&str, &str); 3] = [
     ("InvalidContentType", "the server does not speak TLS on this port"),
 ];
 
-/// Returns the messages of an error and its causes, with an explanation if one of the common ones
-/// is among them.
+/// Formats an error and its causes. If one of the causes is known, appends an explanation.
 fn explain_causes(error: &(dyn StdError + 'static)) -> String {
     let mut text = describe_causes(error);
     let explained = EXPLANATIONS.iter().find(|(name, _)| text.contains(name));
@@ -73,12 +73,13 @@ fn explain_causes(error: &(dyn StdError + 'static)) -> String {
     text
 }
 
-/// Finds a [`NoResponse`] among the causes of an error.
+/// Finds a [`NoResponse`] in the causes of an error.
 pub(crate) fn find_no_response<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a NoResponse> {
     causes_of(error).find_map(|cause| cause.downcast_ref())
 }
 
-/// Returns `true` if the API server could not be reached, which the client has already logged.
+/// Returns `true` if the API server couldn't be reached. The client has already logged this, so
+/// callers don't need to.
 pub(crate) fn is_unreachable(error: &(dyn StdError + 'static)) -> bool {
     find_no_response(error).is_some_and(|error| error.is_unreachable)
 }

@@ -1,4 +1,4 @@
-//! Sets the User-Agent of requests, and the time after which the API server gives up on them.
+//! Sets the `User-Agent` and the server-side timeout of requests.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,12 +12,14 @@ use super::UserAgent;
 use super::request::{add_parameter, is_streaming};
 use crate::metrics::is_watch;
 
-/// Time after which the API server gives up on a request, unless its `--request-timeout` is
-/// shorter. Lower than the client's own timeout, so that the server does not work for a client that
-/// no longer waits. Watches have `timeoutSeconds` instead.
+/// Server-side timeout of requests. The API server may give up earlier if its `--request-timeout`
+/// is shorter.
+///
+/// This is less than the timeout of the client, so the server doesn't keep working for a client
+/// that's gone. Watches aren't affected, they use `timeoutSeconds`.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(90);
 
-/// A client service that adds headers and parameters to requests.
+/// Client service that adds headers and parameters to requests.
 #[derive(Clone)]
 pub(super) struct Prepared<S> {
     inner: S,
@@ -27,8 +29,8 @@ pub(super) struct Prepared<S> {
 }
 
 impl<S> Prepared<S> {
-    /// Creates a service whose requests the API server gives up on after `timeout`, rounded down to
-    /// whole seconds and at least one.
+    /// Creates a service with the given timeout, which is rounded down to seconds. The minimum is
+    /// one second.
     pub(super) fn new(inner: S, user_agent: UserAgent, timeout: Duration) -> Self {
         let timeout = format!("timeout={}s", timeout.as_secs().max(1));
         Self {
@@ -50,7 +52,7 @@ impl<S: Service<Request<B>>, B> Service<Request<B>> for Prepared<S> {
 
     fn call(&mut self, mut request: Request<B>) -> S::Future {
         let headers = request.headers_mut();
-        // kube overrides it with `Config::headers` if set there.
+        // If there's a `User-Agent` in `Config::headers`, kube uses that one instead.
         headers
             .entry(USER_AGENT)
             .or_insert_with(|| self.user_agent.header());

@@ -1,12 +1,16 @@
-//! Outages of the API server, logged once for all callers.
+//! Logs outages of the API server, once for all callers.
 //!
-//! If a pod starts before its network is up, dozens of requests from caches, workers and leader
-//! election fail several times per second. Only the client sees that they all fail for the same
-//! reason, so it does the logging: an error when the first request fails and when the cause
-//! changes, and another line when a request gets a response again. Behind a load balancer, some
-//! connections may fail while others succeed, so a cause is logged again only after it has not
-//! occurred for a while. Callers get the error as well and retry. Those that would merely log it
-//! check [`is_unreachable`](super::is_unreachable).
+//! When a Pod starts before its network is ready, there are dozens of requests from caches, workers
+//! and leader election, each failing several times per second. Only the client can tell that they
+//! all fail for the same reason, so it's the client that logs them. It logs an error for the first
+//! failure and whenever the cause changes, and another message as soon as a request gets a response
+//! again.
+//!
+//! With a load balancer, some connections may fail while others succeed. To avoid flooding the log,
+//! a cause is only logged again if it hasn't occurred for some time.
+//!
+//! Errors are still returned to callers, who retry. Callers that would just log the error should
+//! check [`is_unreachable`](super::is_unreachable) first.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,30 +23,30 @@ use tower::BoxError;
 
 use super::no_response::{NoResponse, find_no_response};
 
-/// Number of logged causes to remember.
+/// How many causes to remember.
 const MAX_CAUSES: usize = 8;
-/// A cause that has not occurred for this long is logged again. Watches are retried every 30 s.
+/// After this time, a cause is logged again. Note that watches are only retried every 30 seconds.
 const FORGET_AFTER: Duration = Duration::from_secs(120);
-/// Timeout for the API server to respond when a manager starts outside of a pod.
+/// How long to wait for the API server when a manager is started outside of a Pod.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The current outage of an API server as seen by its clients, shared by all clones.
+/// The current outage (if any) of an API server. Clones share the same state.
 #[derive(Clone, Default)]
 pub(crate) struct Reachability(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// When the current outage was first logged.
+    /// When we first logged the current outage.
     logged_since: Option<Instant>,
-    /// The logged messages, with the time of the last failure.
+    /// Messages that we've logged, and when each of them last occurred.
     causes: Vec<(String, Instant)>,
-    /// While set, failures are returned to the operator instead of logged.
+    /// If set, failures are returned to the operator instead of being logged.
     is_silent: bool,
 }
 
 impl Reachability {
-    /// Returns a function that processes the results of a client's requests to this server. It logs
-    /// outages, and adds the server's address to the error of a request without a response.
+    /// Returns a function to process the results of all requests to a server. It logs outages. If
+    /// there's no response, it also adds the address of the server to the error.
     pub(super) fn observe<B>(
         &self,
         server: &Uri,
@@ -54,7 +58,7 @@ impl Reachability {
                 reachability.note_response(&address);
                 Ok(response)
             }
-            // From kube's authentication, for example, which has its own explanation.
+            // E.g. kube's authentication has failed. Those errors don't need an explanation.
             Err(error) if error.is::<kube::Error>() => Err(error),
             Err(error) => {
                 let error = NoResponse::new(&address, error);
@@ -64,11 +68,12 @@ impl Reachability {
         }
     }
 
-    /// Checks that the API server responds to a request, with any status. A silent server may just
-    /// be slow, so the check passes after ten seconds with a warning.
+    /// Checks that the API server sends any kind of response. If there's none after ten seconds,
+    /// the server might just be slow, so we log a warning and continue.
     ///
     /// # Errors
-    /// Returns the address and all causes, which are not logged.
+    ///
+    /// Returns the address of the server and all causes. These aren't logged.
     pub(crate) async fn check(&self, client: &Client) -> Result<(), String> {
         self.lock().is_silent = true;
         let mut request = Request::new(Body::empty());
@@ -80,7 +85,7 @@ impl Reachability {
             Ok(Err(error)) => match find_no_response(&error) {
                 None => Err(error.to_string()),
                 Some(error) if error.is_unreachable => Err(error.to_string()),
-                // A reset connection, for example; the caches retry.
+                // E.g. the connection was reset. We leave it to the caches to retry.
                 Some(_) => Ok(()),
             },
             Err(_) => {
@@ -133,7 +138,7 @@ mod tests {
     use crate::tls::Certificates;
     use crate::tls::issued::Issued;
 
-    /// Sends a request and returns its error as callers print it.
+    /// Sends a request and formats its error the way callers do.
     async fn request(client: &Client) -> Result<(), String> {
         let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
         let answered = maps.get("any").await;
@@ -155,8 +160,8 @@ mod tests {
 
     #[tokio::test]
     async fn server_that_refuses_connections_is_logged_once_with_address_and_cause() {
-        // A bound port that nobody listens on refuses connections, and no other process can take
-        // it.
+        // Bind the port without listening on it. Connections are refused, and no other process can
+        // grab the port.
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = socket.local_addr().unwrap();

@@ -1,17 +1,17 @@
-//! Properties of a request that decide about retries and timeouts.
+//! Classifies requests to decide about retries and timeouts.
 
 use http::header::CONTENT_TYPE;
 use http::{Method, Request, Uri};
 
-/// The content type of a JSON patch (RFC 6902).
+/// Media type of a JSON patch (RFC 6902).
 const JSON_PATCH: &str = "application/json-patch+json";
 
-/// Returns `true` if sending the request twice has the same effect as sending it once.
+/// Returns `true` if it makes no difference whether the request is sent once or twice.
 ///
-/// A repeated create makes a second object if the API server generates the name, and otherwise
-/// fails with "already exists". A repeated JSON patch may append an item twice, or remove the item
-/// that moved up into the place of the removed one. All other patches set fields to values, and if
-/// they contain a resource version, the second one conflicts.
+/// Creates aren't idempotent: a second one fails with "already exists", or creates another object
+/// if the API server generates the name. The same goes for JSON patches, which may append an item
+/// twice, or remove the item that has moved to the index of the removed one. All other patches set
+/// fields to a value. If they include a resource version, the second one fails with a conflict.
 pub(super) fn is_idempotent<B>(request: &Request<B>) -> bool {
     match *request.method() {
         Method::GET | Method::HEAD | Method::OPTIONS | Method::PUT | Method::DELETE => true,
@@ -23,17 +23,18 @@ pub(super) fn is_idempotent<B>(request: &Request<B>) -> bool {
     }
 }
 
-/// Returns `true` for requests without a timeout in the API server, such as `log` and `exec`.
+/// Returns `true` for requests on which the API server doesn't impose a timeout, e.g. `log` and
+/// `exec`.
 pub(super) fn is_streaming(path: &str) -> bool {
     let mut segments = path.trim_start_matches('/').split('/');
-    // `api/v1` or `apis/<group>/<version>`.
+    // Paths start with either `api/v1` or `apis/<group>/<version>`.
     let before = if segments.next() == Some("api") { 1 } else { 2 };
     let mut segments = segments.skip(before).peekable();
     if segments.peek() == Some(&"namespaces") {
         segments.next();
         segments.next();
     }
-    // After the resource and the name.
+    // Skip the resource and the name.
     let subresource = segments.nth(2);
     matches!(
         subresource,
@@ -41,7 +42,7 @@ pub(super) fn is_streaming(path: &str) -> bool {
     )
 }
 
-/// Adds a query parameter `name=value`, unless the query already has a parameter with this name.
+/// Adds a query parameter `name=value`. Does nothing if there's already a parameter with this name.
 pub(crate) fn add_parameter(uri: &mut Uri, parameter: &str) {
     let query = uri.query().unwrap_or_default();
     let name = |parameter: &str| parameter.split('=').next().map(str::to_owned);
@@ -51,7 +52,7 @@ pub(crate) fn add_parameter(uri: &mut Uri, parameter: &str) {
     let separator = if query.is_empty() { "" } else { "&" };
     let target = format!("{}?{query}{separator}{parameter}", uri.path());
     let mut parts = uri.clone().into_parts();
-    // Adding a parameter keeps a valid path and query valid.
+    // This can't fail, since the parameter is valid in a query.
     let Ok(target) = target.parse() else { return };
     parts.path_and_query = Some(target);
     if let Ok(extended) = Uri::from_parts(parts) {

@@ -1,4 +1,4 @@
-//! Repeats requests that the API server could not handle.
+//! Retries requests which the API server couldn't handle.
 //!
 //! | status | idempotent request | creates and JSON patches |
 //! |---|---|---|
@@ -6,10 +6,12 @@
 //! | 503 Service Unavailable | repeated | repeated if `Retry-After` is set |
 //! | 504 Gateway Timeout: possibly executed | repeated | never |
 //!
-//! client-go repeats requests of any method if a 429 or 5xx has `Retry-After`; kube repeats any
-//! request that gets a 429, 503 or 504. The API server sets the header if it has not started the
-//! work. A 504 means that it had started: the object of a create may exist, and repeating a create
-//! with a generated name makes another one.
+//! For comparison, client-go retries any request if the response is a 429 or 5xx with a
+//! `Retry-After` header, and kube retries any request with status 429, 503 or 504.
+//!
+//! The API server sets this header if it hasn't started to process the request. A 504 means that it
+//! has: the object may have been created already, and if its name is generated, a retry would
+//! create another one.
 
 use std::time::Duration;
 
@@ -25,26 +27,27 @@ use crate::backoff::Backoff;
 use crate::deadline::scale;
 use crate::random::random_share;
 
-/// Maximum number of repeats of a request. Takes about six seconds, unless the server sets
+/// Maximum number of retries. In total they take about six seconds, unless the server sends
 /// `Retry-After`.
 const MAX_RETRIES: u32 = 6;
 const BACKOFF: Backoff = Backoff {
     min: Duration::from_millis(100),
     max: Duration::from_secs(5),
 };
-/// The longest `Retry-After` to honor. If the server asks for a longer pause, wait for this long
-/// rather than fail at once: the caller's own back-off starts with milliseconds, so it would be
-/// back even sooner.
+/// Upper limit for `Retry-After`.
+///
+/// If the server asks for more, we wait for this long rather than giving up. The backoff of the
+/// caller starts at a few milliseconds, so it would come back even sooner.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
-/// No repeat starts later than this after the first attempt, and the caller gets the last response
-/// instead. Equals the API server's default `--request-timeout`.
+/// No retries are made after this time. The caller gets the last response instead. Same as the
+/// default `--request-timeout` of the API server.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// The retry state of one request.
+/// State of retrying a request.
 #[derive(Clone)]
 pub(super) struct Retries {
     count: u32,
-    /// When the first attempt was made.
+    /// Time of the first attempt.
     started: Instant,
 }
 
@@ -76,7 +79,7 @@ impl<B> Policy<Request<Body>, Response<B>, BoxError> for Retries {
         (at <= self.started + TIME_LIMIT).then(|| sleep_until(at))
     }
 
-    /// Copies the request for a repeat, or returns `None` if its body is a stream.
+    /// Clones a request for a retry. Returns `None` if the body is a stream and can't be cloned.
     fn clone_request(&mut self, request: &Request<Body>) -> Option<Request<Body>> {
         if self.count == 0 {
             self.started = Instant::now();
@@ -91,8 +94,7 @@ impl<B> Policy<Request<Body>, Response<B>, BoxError> for Retries {
     }
 }
 
-/// Returns `true` if a request that got this status may be sent again; see the module
-/// documentation.
+/// Returns `true` if a request can be retried after this response. See the module documentation.
 fn may_repeat<B>(request: &Request<B>, status: StatusCode, has_retry_after: bool) -> bool {
     match status {
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
@@ -103,14 +105,16 @@ fn may_repeat<B>(request: &Request<B>, status: StatusCode, has_retry_after: bool
     }
 }
 
-/// Parses `Retry-After`. The API server always sends seconds, never a date.
+/// Parses `Retry-After`. The API server always uses seconds, so we don't handle dates.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))
 }
 
-/// Returns the delay before a repeat: the back-off reduced by a random part of up to half, so that
-/// requests that failed together do not come back together.
+/// Returns the delay before the given retry.
+///
+/// Up to half of it is subtracted at random, which spreads out requests that have failed at the
+/// same time.
 fn backoff(count: u32) -> Duration {
     scale(BACKOFF.delay_after(count), 0.5 + random_share() / 2.0)
 }
@@ -127,8 +131,8 @@ mod tests {
 
     use super::*;
 
-    /// Sends a request that always gets this response. Returns the number of attempts and the time
-    /// they took.
+    /// Sends a request to a server that always responds the same. Returns the number of attempts
+    /// and the total time.
     async fn attempts(
         method: Method,
         content_type: &str,

@@ -1,4 +1,4 @@
-//! Fails requests and responses that make no progress.
+//! Timeouts for requests and responses that don't make progress.
 
 use std::io;
 use std::pin::Pin;
@@ -13,13 +13,15 @@ use tower::{BoxError, Service};
 
 use super::request::is_streaming;
 
-/// A request fails if the API server sends no data for this long. The server answers ordinary
-/// requests within its `--request-timeout` of 60 s, and sends bookmarks to watches every 60 s.
-/// Longer than the 90 s for which hyper keeps idle connections, so that the next attempt does not
-/// reuse a connection that died at the same time.
+/// A request fails if no data is received for this long.
+///
+/// The API server responds to ordinary requests within its `--request-timeout` (60 seconds by
+/// default), and sends a bookmark to watches every 60 seconds. This is also longer than hyper keeps
+/// idle connections, which is 90 seconds. Otherwise, the next attempt might reuse a connection that
+/// broke at the same time.
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(95);
 
-/// A client service that fails a request when no data arrives for too long.
+/// Client service that adds timeouts to requests.
 #[derive(Clone)]
 pub(super) struct WithTimeout<S>(S);
 
@@ -66,7 +68,7 @@ fn new_timeout_error() -> BoxError {
     io::Error::new(io::ErrorKind::TimedOut, message).into()
 }
 
-/// A response body that fails if it is polled but no data arrives for too long.
+/// Response body that fails if no data arrives for too long while it's being polled.
 pub(super) struct TimedBody<B> {
     body: B,
     has_timeout: bool,

@@ -1,15 +1,18 @@
-//! The connections of a client. Also adds the address, the credentials and kube's headers to each
-//! request.
+//! Connections of a client. This layer also adds the address, the credentials and kube's headers to
+//! each request.
 //!
-//! Equivalent to what kube's `ClientBuilder` makes of a configuration, but with a [`Connector`]
-//! that supports proxies, and without retries.
+//! It's what kube's `ClientBuilder` creates from a configuration, except that it uses our
+//! [`Connector`] with support for proxies, and doesn't retry.
 //!
-//! Connections use HTTP/1.1, like kube's, so each watch takes one. HTTP/2 would need several
-//! changes: ALPN in the TLS configuration, which is set here; the h2 crate, which operators compile
-//! only for their servers, with the feature `http2`; HTTP/1.1 for upgraded requests (exec, attach);
-//! and a replacement for the pool of [`legacy::Client`], which keeps a single connection per
-//! server. The pool would have to open more connections before hitting the server's stream limit,
-//! and send pings, because one dead connection would stop every watch.
+//! Like kube, we use HTTP/1.1, so each watch needs a connection of its own. Switching to HTTP/2
+//! would take the following:
+//!
+//! - Add ALPN to the TLS configuration, which is created here.
+//! - Always depend on h2. Currently it's only compiled for servers, with the feature `http2`.
+//! - Keep using HTTP/1.1 for requests that are upgraded, i.e. exec and attach.
+//! - Replace the pool of [`legacy::Client`], which uses a single connection per server. We'd have
+//!   to open another connection before hitting the stream limit of the server, and send pings,
+//!   because all watches would hang if that connection breaks.
 
 use std::sync::Arc;
 
@@ -27,13 +30,14 @@ use tower::{BoxError, ServiceBuilder, ServiceExt};
 
 use super::proxy::{Connector, find_proxy};
 
-/// Sends requests. Clones share their connections.
+/// Sends requests. Clones share the same connections.
 pub(super) type Transport = BoxCloneService<Request<Body>, Response<Box<DynBody>>, BoxError>;
 
-/// Creates a transport. Reads the files of the configuration and runs its plugin, so it may block.
+/// Creates a transport. This may block, because it reads files and runs the exec plugin.
 ///
 /// # Errors
-/// Fails if the proxy URL, the credentials or the certificates in the configuration are unusable.
+///
+/// Fails if the proxy URL, the credentials or the certificates in the configuration are invalid.
 pub(super) fn new_transport(config: &Config) -> Result<Transport, kube::Error> {
     let proxy = find_proxy(config).map_err(|error| kube::Error::Service(error.into()))?;
     let tls = config.rustls_client_config()?;

@@ -1,7 +1,7 @@
-//! The User-Agent of the manager's clients.
+//! `User-Agent` of the manager's clients.
 //!
-//! It tells administrators which operator sent a request in the audit log. The API server uses the
-//! part before the first `/` as the field manager of writes that name none.
+//! Administrators can use it to find out from the audit log which operator has sent a request. If a
+//! write doesn't specify a field manager, the API server uses the part before the first `/`.
 
 use std::env;
 use std::path::Path;
@@ -9,16 +9,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use http::HeaderValue;
 
-/// client-go's placeholder for the name of a process without a command line, and for an unset
-/// version.
+/// client-go uses this if there's no command line or no version.
 const UNKNOWN: &str = "unknown";
 
-/// A User-Agent, shared by all clones.
+/// The `User-Agent` header. Clones share the same value.
 #[derive(Clone)]
 pub(crate) struct UserAgent(Arc<RwLock<HeaderValue>>);
 
 impl Default for UserAgent {
-    /// Returns `<name of the executable>/unknown rbuilder/<version> (<os>/<arch>)`.
+    /// Returns `<executable>/unknown rbuilder/<version> (<os>/<arch>)`.
     fn default() -> Self {
         let executable = env::args_os().next();
         let name = executable.as_deref().map(Path::new).and_then(Path::file_name);
@@ -28,7 +27,7 @@ impl Default for UserAgent {
 }
 
 impl UserAgent {
-    /// Sets the operator's part, `<name>/<version>`.
+    /// Sets the part of the operator, which is `<name>/<version>`.
     pub(crate) fn set(&self, product: &str) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = new_header(product);
     }
@@ -38,7 +37,7 @@ impl UserAgent {
     }
 }
 
-/// Returns the header for an operator, replacing invalid characters with `_`.
+/// Builds the header. Invalid characters are replaced with `_`.
 fn new_header(product: &str) -> HeaderValue {
     let is_valid = |c: char| c == ' ' || c.is_ascii_graphic();
     let product: String = product
@@ -54,8 +53,8 @@ fn new_header(product: &str) -> HeaderValue {
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("rbuilder"))
 }
 
-/// Returns Go's name of an architecture, so that the same audit log filter finds operators in both
-/// languages.
+/// Maps an architecture to its name in Go. This way, the same filter on the audit log works for
+/// operators in both languages.
 fn go_arch(arch: &str) -> &str {
     match arch {
         "x86_64" => "amd64",

@@ -1,9 +1,9 @@
-//! Logs the warnings of the API server.
+//! Logs warnings sent by the API server.
 //!
-//! A successful response may carry [warnings]: about a deprecated version, an unknown field, or
-//! from an admission webhook. They are meant for the operator's maintainers, so each text is logged
-//! only once per client, as in controller-runtime, no matter how often a reconcile repeats its
-//! request.
+//! Even a successful response may contain [warnings], e.g. about deprecated versions or unknown
+//! fields, or from an admission webhook. They're intended for the developers of the operator. Like
+//! in controller-runtime, each warning is logged once per client, no matter how often a request is
+//! repeated.
 //!
 //! [warnings]: https://kubernetes.io/blog/2020/09/03/warnings/
 
@@ -16,13 +16,14 @@ use http::header::WARNING;
 use http::{HeaderMap, Request, Response};
 use tower::Service;
 
-/// The code of Kubernetes' warnings. Other codes belong to HTTP caches.
+/// Warning code used by Kubernetes. All others are meant for HTTP caches.
 const CODE: &str = "299";
-/// Maximum number of logged texts to remember. Texts with object names are unbounded; when the
-/// limit is reached, all texts may be logged once more.
+/// How many warnings to remember. There's no bound on the number of different texts, since they may
+/// contain object names. We start over when this limit is reached, so a warning may be logged
+/// again.
 const MAX_LOGGED: usize = 1000;
 
-/// A client service that logs warnings.
+/// Client service that logs warnings.
 #[derive(Clone)]
 pub(super) struct LogWarnings<S> {
     inner: S,
@@ -66,12 +67,12 @@ where
     }
 }
 
-/// The texts that have been logged.
+/// Warnings that have been logged.
 #[derive(Default)]
 struct LoggedTexts(Mutex<HashSet<String>>);
 
 impl LoggedTexts {
-    /// Adds a text. Returns `true` if it is new.
+    /// Adds a warning. Returns `true` if it's new.
     fn insert(&self, text: &str) -> bool {
         let mut logged = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if logged.len() == MAX_LOGGED && !logged.contains(text) {
@@ -81,18 +82,20 @@ impl LoggedTexts {
     }
 }
 
-/// Returns the texts of all warnings of a response.
+/// Returns the texts of all warnings in a response.
 fn read_warnings(headers: &HeaderMap) -> impl Iterator<Item = String> {
     headers
         .get_all(WARNING)
         .into_iter()
-        // Texts may be UTF-8, which `to_str` rejects.
+        // `to_str` only accepts ASCII, but warnings may contain UTF-8.
         .filter_map(|value| std::str::from_utf8(value.as_bytes()).ok())
         .flat_map(parse_warnings)
 }
 
-/// Parses the texts of a header: warnings `<code> <agent> "<text>"` with an optional date, separated by commas, as in
-/// [RFC 7234]. Parsing stops at the first malformed warning, because the start of the next one is unknown.
+/// Parses the value of a header, which is a comma-separated list of `<code> <agent> "<text>"` with
+/// an optional date, see [RFC 7234].
+///
+/// We stop at the first malformed warning since there's no way to tell where the next one starts.
 ///
 /// [RFC 7234]: https://www.rfc-editor.org/rfc/rfc7234#section-5.5
 fn parse_warnings(header: &str) -> Vec<String> {
@@ -111,7 +114,7 @@ fn parse_warnings(header: &str) -> Vec<String> {
     texts
 }
 
-/// Splits off the first warning. Returns its code and text, and the rest of the header.
+/// Parses a single warning. Returns its code, its text, and the remaining input.
 fn parse_warning(header: &str) -> Option<(&str, String, &str)> {
     let (code, rest) = header.trim_start().split_once(' ')?;
     let (_agent, rest) = rest.split_once(' ')?;
@@ -119,8 +122,7 @@ fn parse_warning(header: &str) -> Option<(&str, String, &str)> {
     Some((code, text, after))
 }
 
-/// Parses a quoted string and resolves its backslash escapes. Returns the string and the rest of
-/// the header.
+/// Parses a quoted string with backslash escapes. Returns the string and the remaining input.
 fn parse_quoted(header: &str) -> Option<(String, &str)> {
     let inner = header.strip_prefix('"')?;
     let mut text = String::new();
@@ -129,7 +131,7 @@ fn parse_quoted(header: &str) -> Option<(String, &str)> {
         match character {
             '"' => return Some((text, &inner[at + 1..])),
             '\\' => text.push(characters.next()?.1),
-            // A webhook's warning must not be able to start new lines in the log.
+            // Don't let a webhook inject lines into our log.
             character if character.is_control() => text.push(' '),
             character => text.push(character),
         }
@@ -137,8 +139,7 @@ fn parse_quoted(header: &str) -> Option<(String, &str)> {
     None
 }
 
-/// Skips the optional date, which is quoted and itself contains a comma. Returns the rest of the
-/// header.
+/// Skips the optional date. It's quoted, and contains a comma itself. Returns the remaining input.
 fn skip_date(header: &str) -> &str {
     parse_quoted(header.trim_start()).map_or(header, |(_, after)| after)
 }

@@ -1,14 +1,14 @@
-//! Renews credentials that change while the operator runs.
+//! Renews credentials while the operator is running.
 //!
-//! kube re-reads a token file and the API server's CA once a minute, and runs an exec plugin again
-//! before its credentials expire. It never replaces a client certificate, nor credentials from a
-//! plugin that states no expiry. Like client-go:
+//! kube re-reads token files and the CA of the API server once a minute, and runs an exec plugin
+//! again before its credentials expire. However, it never replaces client certificates, or
+//! credentials from a plugin that doesn't specify an expiry. We do what client-go does:
 //!
-//! - When the API server responds 401, the plugin runs again and files are re-read. The caller
-//!   still gets the 401, and its next attempt uses the new credentials.
+//! - If the API server responds with 401, the plugin is run again and files are re-read. The 401 is
+//!   still returned to the caller, and the new credentials are used for the next attempt.
 //! - The files of a client certificate are re-read once a minute (client-go: every five minutes).
-//!   When they change, new requests use new connections; a watch in progress keeps its connection
-//!   until it ends.
+//!   When they change, new requests use new connections. Watches keep their connection until they
+//!   end.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,40 +25,41 @@ use tower::{BoxError, Service, ServiceExt};
 
 use super::transport::{Transport, new_transport};
 
-/// Interval between checks of the client certificate files.
+/// How often to check the files of a client certificate.
 const FILE_INTERVAL: Duration = Duration::from_secs(60);
-/// Minimum time between attempts to renew rejected credentials.
+/// Minimum interval between attempts to renew rejected credentials.
 const BETWEEN_RENEWALS: Duration = Duration::from_secs(5);
 
-/// A transport that is replaced when its credentials are renewed, shared by all clones.
+/// A transport that's replaced when its credentials are renewed. Clones share the same state.
 #[derive(Clone)]
 pub(super) struct Renewing(Arc<Shared>);
 
 struct Shared {
     config: Config,
-    /// The files of the client certificate and its key.
+    /// Client certificate and key.
     files: Vec<PathBuf>,
     state: Mutex<State>,
-    /// Held during a renewal.
+    /// Locked while a renewal is in progress.
     renewing: tokio::sync::Mutex<()>,
 }
 
 struct State {
     transport: Transport,
-    /// Number of renewals so far.
+    /// Incremented by each renewal.
     generation: u64,
     contents: Vec<Option<Vec<u8>>>,
-    /// When the files were last checked.
+    /// When we last checked the files.
     looked: Instant,
-    /// When a renewal was last attempted.
+    /// When we last tried to renew the credentials.
     attempted: Option<Instant>,
 }
 
 impl Renewing {
-    /// Creates the first transport. May block.
+    /// Creates the initial transport. This may block.
     ///
     /// # Errors
-    /// Fails if the configuration is unusable.
+    ///
+    /// Fails if the configuration can't be used.
     pub(super) fn new(config: Config) -> Result<Self, kube::Error> {
         let files = certificate_files(&config.auth_info);
         let contents = read_files(&files);
@@ -84,7 +85,7 @@ impl Service<Request<Body>> for Renewing {
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        // The connection pool is unbounded.
+        // Always ready, because the connection pool is unbounded.
         Poll::Ready(Ok(()))
     }
 
@@ -109,7 +110,7 @@ impl Service<Request<Body>> for Renewing {
 }
 
 impl Shared {
-    /// Returns whether the files have changed. Checks them at most once a minute.
+    /// Returns whether the files have changed, at most once a minute.
     fn have_files_changed(&self) -> bool {
         let mut state = self.lock();
         if self.files.is_empty() || state.looked.elapsed() < FILE_INTERVAL {
@@ -117,12 +118,13 @@ impl Shared {
         }
         state.looked = Instant::now();
         let contents = read_files(&self.files);
-        // A missing file is about to be replaced.
+        // If a file is missing, it's probably about to be replaced.
         contents != state.contents && contents.iter().all(Option::is_some)
     }
 
-    /// Replaces the transport of this generation, unless it has already been replaced or the last
-    /// attempt is less than `pause` ago. Continues in the background if the caller gives up.
+    /// Replaces the transport, unless somebody else has already replaced this generation or the
+    /// last attempt is less than `pause` ago. If the caller is cancelled, the renewal continues in
+    /// the background.
     async fn renew(self: &Arc<Self>, generation: u64, pause: Duration) {
         let shared = Arc::clone(self);
         let renewal = tokio::spawn(async move {
@@ -137,8 +139,8 @@ impl Shared {
             }
             let source = Arc::clone(&shared);
             let renewed = tokio::task::spawn_blocking(move || {
-                // Read the files before creating the transport, so that a concurrent replacement is
-                // noticed next time.
+                // Read the files before creating the transport. If they're replaced concurrently,
+                // we'll notice next time.
                 let contents = read_files(&source.files);
                 new_transport(&source.config).map(|transport| (transport, contents))
             });
@@ -155,7 +157,7 @@ impl Shared {
                 Ok(Err(error)) => {
                     tracing::warn!(%error, "cannot renew the credentials for the API server, keeping the old ones");
                 }
-                // It panicked, which is already logged.
+                // The task has panicked, and the panic was logged.
                 Err(_) => {}
             }
         });
@@ -168,7 +170,7 @@ impl Shared {
     }
 }
 
-/// Returns `true` if loading the credentials again may yield different ones.
+/// Returns `true` if loading the credentials again might make a difference.
 fn can_change(auth: &AuthInfo) -> bool {
     auth.exec.is_some()
         || auth.auth_provider.is_some()
@@ -176,7 +178,7 @@ fn can_change(auth: &AuthInfo) -> bool {
         || !certificate_files(auth).is_empty()
 }
 
-/// Returns the files of the client certificate and its key, unless inline data takes precedence.
+/// Returns the files of the client certificate and key, unless the data is specified inline.
 fn certificate_files(auth: &AuthInfo) -> Vec<PathBuf> {
     let certificate = auth
         .client_certificate

@@ -1,4 +1,4 @@
-//! Credentials that are replaced while a client is in use.
+//! Tests with credentials that are replaced while the client is in use.
 
 use std::path::Path;
 
@@ -17,13 +17,14 @@ use crate::metrics::Metrics;
 use crate::tls::Certificates;
 use crate::tls::tests::{current_certificate, parse_certificate};
 
-/// The credentials of each request: the value of `Authorization`, or the certificate.
+/// Credentials seen by the server, per request: either the `Authorization` header or the
+/// certificate.
 type Shown = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// Decides whether the server accepts these credentials.
+/// Decides whether the server accepts the credentials.
 type Accepts = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
-/// Responds to one request with an object or with 401.
+/// Responds to a request with either an object or 401.
 async fn respond<S: AsyncRead + AsyncWrite + Unpin>(
     mut stream: S,
     certificate: Option<CertificateDer<'static>>,
@@ -59,7 +60,7 @@ async fn respond<S: AsyncRead + AsyncWrite + Unpin>(
     let _ = stream.shutdown().await;
 }
 
-/// Serves HTTP.
+/// Starts an HTTP server.
 async fn serve(accepts: Accepts) -> (Config, Shown) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -73,7 +74,7 @@ async fn serve(accepts: Accepts) -> (Config, Shown) {
     (Config::new(url.parse().unwrap()), shown)
 }
 
-/// Serves HTTPS to clients with a certificate issued by this authority.
+/// Starts an HTTPS server that requires a certificate issued by `authority`.
 async fn serve_tls(authority: &Path, accepts: Accepts) -> (Config, Shown) {
     let certificates = Certificates::self_signed().unwrap();
     let acceptor = certificates.acceptor(Some(authority), false).unwrap();
@@ -103,7 +104,7 @@ fn new_client(config: Config) -> Client {
     new_manager_client(config, &Metrics::new(), &ClientSettings::default()).unwrap()
 }
 
-/// Sends a request and returns the status.
+/// Sends a request and returns the status code.
 async fn get(client: &Client) -> u16 {
     let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
     match maps.get("any").await {
@@ -113,7 +114,7 @@ async fn get(client: &Client) -> u16 {
     }
 }
 
-/// A plugin that returns the contents of the file `status` and records each run.
+/// An exec plugin that prints the file `status`, and leaves a trace of each run.
 fn plug_in(folder: &Path) -> AuthInfo {
     let script = format!(
         "echo run >> {0}/runs; printf '{{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\
@@ -138,7 +139,7 @@ fn runs(folder: &Path) -> usize {
         .count()
 }
 
-/// A token that can be revoked.
+/// Accepts a single token, which the test can change.
 fn revocable(valid: &'static str) -> (Arc<Mutex<&'static str>>, Accepts) {
     let valid = Arc::new(Mutex::new(valid));
     let current = Arc::clone(&valid);
@@ -182,7 +183,7 @@ async fn rejected_credentials_are_not_renewed_on_every_request() {
     assert_eq!(get(&client).await, 401);
     assert_eq!(runs(folder.path()), 2 * runs_each_time);
 
-    // A failing plugin does not invalidate the current credentials.
+    // The current credentials must survive a failing plugin.
     std::fs::remove_file(folder.path().join("status")).unwrap();
     tokio::time::pause();
     tokio::time::advance(BETWEEN_RENEWALS).await;
@@ -220,7 +221,7 @@ async fn fixed_credentials_are_not_reread() {
     assert_eq!(*shown.lock().unwrap(), [b"Bearer fixed"]);
 }
 
-/// A client CA with its files.
+/// A client CA and its files.
 struct Authority {
     folder: TempDir,
     issuer: CertifiedIssuer<'static, KeyPair>,
@@ -240,7 +241,8 @@ impl Authority {
         self.folder.path().join(name).display().to_string()
     }
 
-    /// Issues a client certificate. Returns certificate and key in PEM, and the certificate in DER.
+    /// Issues a client certificate. Returns the certificate and key as PEM, and the certificate as
+    /// DER.
     fn issue(&self) -> (String, String, Vec<u8>) {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::default();
@@ -274,7 +276,7 @@ async fn client_certificate_files_are_reread_once_a_minute() {
     std::fs::write(&certificate, second_pem).unwrap();
     assert_eq!(get(&client).await, 200);
     pass_a_minute().await;
-    // The key does not match yet, so the old pair stays.
+    // The key doesn't match the certificate yet, so the old pair is still in use.
     assert_eq!(get(&client).await, 200);
     std::fs::write(&key, second_key).unwrap();
     pass_a_minute().await;

@@ -1,4 +1,4 @@
-//! Connections to the API server, direct or tunneled through a proxy.
+//! Connects to the API server, either directly or through a proxy.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -18,10 +18,10 @@ use tower::{BoxError, Service};
 
 use super::{Protocol, Proxy, port_of, socks};
 
-/// A connection to the API server, before TLS with the server itself.
+/// A connection to the API server, before the TLS handshake with it.
 type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
-/// A proxy could not establish a connection.
+/// Error of a proxy that couldn't establish a connection.
 #[derive(Debug, thiserror::Error)]
 #[error("{proxy} {failure}; {advice}")]
 struct ProxyFailed {
@@ -35,13 +35,13 @@ struct ProxyFailed {
 #[derive(Clone)]
 pub(in crate::client) struct Connector {
     tcp: HttpConnector,
-    /// Connects to the proxy, using TLS if the scheme of its URL is `https`.
+    /// Used to connect to the proxy, with TLS if its URL starts with `https`.
     to_proxy: HttpsConnector<HttpConnector>,
     proxy: Option<Arc<Proxy>>,
 }
 
 impl Connector {
-    /// Creates a connector. As in Go, `tls` is also used to verify an `https` proxy.
+    /// Creates a connector. Like in Go, `tls` is used for both the API server and an `https` proxy.
     pub(in crate::client) fn new(proxy: Option<Proxy>, tls: ClientConfig) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
@@ -118,14 +118,15 @@ async fn connect(
     tunnel.map_err(|failure| new_failure(format!("did not connect to {target}: {failure}"), None))
 }
 
-/// Opens a tunnel with the `CONNECT` method.
+/// Opens a tunnel using `CONNECT`.
 ///
 /// # Errors
-/// Returns the proxy's response or how the connection failed.
+///
+/// Returns the response of the proxy, or the reason why the connection failed.
 async fn open_tunnel(stream: Stream, proxy: &Proxy, target: &str) -> Result<Stream, String> {
     let failed = |error: hyper::Error| crate::error::describe_causes(&error);
     let (mut sender, connection) = http1::handshake(stream).await.map_err(failed)?;
-    // The task ends once the tunnel is open or the sender is dropped.
+    // The task ends when the tunnel is established, or when the sender is dropped.
     tokio::spawn(connection.with_upgrades());
     let mut request = Request::connect(target).header(HOST, target);
     if let Some(authorization) = proxy.authorization() {
@@ -149,7 +150,7 @@ async fn open_tunnel(stream: Stream, proxy: &Proxy, target: &str) -> Result<Stre
     let upgraded = hyper::upgrade::on(response).await.map_err(failed)?;
     match upgraded.downcast::<Stream>() {
         Ok(parts) if parts.read_buf.is_empty() => Ok(parts.io),
-        // A TLS server waits for the client to speak first.
+        // TLS servers don't send anything until the client has.
         _ => Err("it sent data before the TLS handshake".to_owned()),
     }
 }

@@ -1,10 +1,12 @@
-//! Finds the proxy for connections to the API server.
+//! Selects a proxy for connections to the API server.
 //!
-//! kubectl and client-go take it from `proxy-url` in the kubeconfig, or else from the environment
-//! variables `HTTPS_PROXY`, `HTTP_PROXY` (for an API server without TLS) and `NO_PROXY`, also in
-//! lower case. kube reads only one of these variables, ignores `NO_PROXY`, and fails to create a
-//! client unless its features `http-proxy` and `socks5` are enabled. The manager's clients
-//! therefore have their own connector, [`Connector`].
+//! Like kubectl and client-go, we use the `proxy-url` of the kubeconfig. If there is none, we look
+//! at the environment variables `HTTPS_PROXY`, `HTTP_PROXY` (only if the API server doesn't use
+//! TLS) and `NO_PROXY`, or their lower-case equivalents.
+//!
+//! kube only reads a single one of these variables and ignores `NO_PROXY`. What's more, it fails to
+//! create a client if a proxy is set and its features `http-proxy` and `socks5` are disabled.
+//! That's why we have our own [`Connector`].
 
 mod connector;
 mod no_proxy;
@@ -24,10 +26,9 @@ use no_proxy::{NoProxy, port_of};
 
 use crate::error::ManagerError;
 
-/// Placeholder for the `proxy-url` of a configuration loaded with [`ignore_environment`].
+/// Marker that [`ignore_environment`] uses as the `proxy-url` of a configuration.
 const NONE: &str = "none://none";
 
-/// A proxy.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Proxy {
     protocol: Protocol,
@@ -45,7 +46,7 @@ enum Protocol {
     Socks5,
 }
 
-/// Where the URL of a proxy comes from.
+/// Where a proxy URL was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Source {
     Kubeconfig,
@@ -61,12 +62,12 @@ impl fmt::Display for Source {
     }
 }
 
-/// A proxy URL that is not usable.
+/// Error for proxy URLs that can't be used.
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[error("invalid value `{value}` of {source_name}: {reason}")]
 pub(crate) struct InvalidProxy {
     source_name: Source,
-    /// The URL without user and password.
+    /// The URL without credentials.
     value: String,
     reason: String,
 }
@@ -88,10 +89,11 @@ impl From<InvalidProxy> for ManagerError {
     }
 }
 
-/// Returns the proxy for the API server of this configuration, if there is one.
+/// Returns the proxy to use for the API server, if any.
 ///
 /// # Errors
-/// Fails if the applicable URL is not a valid proxy URL.
+///
+/// Fails if the URL of the proxy is invalid.
 pub(crate) fn find_proxy(config: &Config) -> Result<Option<Proxy>, InvalidProxy> {
     find_proxy_in(config, |name| std::env::var(name).ok())
 }
@@ -110,8 +112,8 @@ fn find_proxy_in(
     };
     let set = first_of(names);
     if let Some(url) = &config.proxy_url {
-        // kube also sets this field from a variable, and then `NO_PROXY` must be able to override
-        // it.
+        // kube may have set this from an environment variable. In that case, `NO_PROXY` applies as
+        // well.
         let of_kube = first_of(["HTTPS_PROXY", "https_proxy"]);
         let is_of_variable =
             of_kube.is_some_and(|(_, value)| value.parse::<Uri>().is_ok_and(|uri| uri == *url));
@@ -130,7 +132,7 @@ fn find_proxy_in(
 }
 
 impl Proxy {
-    /// Parses a URL. As in Go, the scheme defaults to HTTP.
+    /// Parses a proxy URL. Like in Go, the scheme is optional and defaults to HTTP.
     fn parse(url: &str, source: Source) -> Result<Self, InvalidProxy> {
         let invalid = |found: String| InvalidProxy {
             source_name: source,
@@ -174,7 +176,7 @@ impl Proxy {
         })
     }
 
-    /// Returns the value of `Proxy-Authorization`.
+    /// Returns the `Proxy-Authorization` header.
     fn authorization(&self) -> Option<HeaderValue> {
         let (name, password) = self.user.as_ref()?;
         let text = format!("Basic {}", STANDARD.encode(format!("{name}:{password}")));
@@ -183,7 +185,7 @@ impl Proxy {
         Some(value)
     }
 
-    /// Returns advice for a proxy that does not reach the API server.
+    /// Returns a hint for when the proxy can't reach the API server.
     fn advice(&self) -> &'static str {
         match self.source {
             Source::Kubeconfig => "correct `proxy-url` in the kubeconfig",
@@ -195,7 +197,7 @@ impl Proxy {
 }
 
 impl fmt::Display for Proxy {
-    /// Writes the URL without user and password, and where it comes from.
+    /// Formats the URL without credentials, and where it was found.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = match self.protocol {
             Protocol::Http => "http",
@@ -206,7 +208,7 @@ impl fmt::Display for Proxy {
     }
 }
 
-/// Percent-decodes a user name or password. Invalid escapes are kept as is.
+/// Percent-decodes a user name or password. Invalid escapes are left alone.
 fn decode(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
@@ -221,9 +223,10 @@ fn decode(text: &str) -> String {
     String::from_utf8_lossy(&decoded).into_owned()
 }
 
-/// Keeps kube from reading a proxy from the environment while it loads the configuration of a
-/// cluster, because kube fails if a variable is not a URL it understands. Must be followed by
-/// [`remove_marker`].
+/// Prevents kube from using a proxy in the environment while it loads the configuration of a
+/// cluster. Otherwise it would fail on variables which contain a URL that it doesn't understand.
+///
+/// Call [`remove_marker`] on the result.
 pub(crate) fn ignore_environment(kubeconfig: &mut Kubeconfig) {
     let clusters = kubeconfig.clusters.iter_mut();
     for cluster in clusters.filter_map(|named| named.cluster.as_mut()) {
@@ -233,7 +236,7 @@ pub(crate) fn ignore_environment(kubeconfig: &mut Kubeconfig) {
     }
 }
 
-/// Undoes [`ignore_environment`].
+/// Reverts [`ignore_environment`].
 pub(crate) fn remove_marker(config: &mut Config) {
     if config
         .proxy_url
@@ -242,7 +245,7 @@ pub(crate) fn remove_marker(config: &mut Config) {
     {
         config.proxy_url = None;
     }
-    // The cluster info that kube passes to a plugin.
+    // kube also passes the URL to exec plugins, as part of the cluster info.
     if let Some(exec) = &mut config.auth_info.exec
         && let Some(cluster) = &mut exec.cluster
         && cluster.proxy_url.as_deref() == Some(NONE)

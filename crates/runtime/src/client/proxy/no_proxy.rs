@@ -1,14 +1,14 @@
-//! Hosts that are reached without a proxy, from the variable `NO_PROXY` in the formats of Go's
-//! `httpproxy`.
+//! Parses `NO_PROXY`, the list of hosts for which no proxy is used. The format is the one of Go's
+//! `httpproxy` package.
 
 use std::net::IpAddr;
 
 use http::Uri;
 
-/// The entries of `NO_PROXY`.
+/// Parsed value of `NO_PROXY`.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct NoProxy {
-    /// `*`.
+    /// Set by `*`.
     all: bool,
     entries: Vec<Entry>,
 }
@@ -16,21 +16,22 @@ pub(super) struct NoProxy {
 #[derive(Debug, PartialEq)]
 struct Entry {
     hosts: Hosts,
-    /// `None` for all ports.
+    /// `None` matches any port.
     port: Option<u16>,
 }
 
 #[derive(Debug, PartialEq)]
 enum Hosts {
     Address(IpAddr),
-    /// A network such as `10.0.0.0/8`.
+    /// A CIDR such as `10.0.0.0/8`.
     Network {
         address: IpAddr,
         bits: u32,
     },
-    /// Hosts whose names end with this suffix, which starts with a dot. If `with_parent`, also the
-    /// host named by the suffix without the dot: `example.com` includes it, `.example.com` and
-    /// `*.example.com` do not.
+    /// Matches all hosts that end with the suffix, which starts with a dot.
+    ///
+    /// With `with_parent`, the suffix without its dot matches as well. This is the case for
+    /// `example.com`, but not for `.example.com` and `*.example.com`.
     Domain {
         suffix: String,
         with_parent: bool,
@@ -38,7 +39,7 @@ enum Hosts {
 }
 
 impl NoProxy {
-    /// Parses a comma-separated list. As in Go, invalid entries are ignored.
+    /// Parses a comma-separated list. Like in Go, invalid entries are ignored.
     pub(super) fn parse(text: &str) -> Self {
         let entries = text.split(',').map(|entry| entry.trim().to_lowercase());
         let entries: Vec<String> = entries.collect();
@@ -48,7 +49,8 @@ impl NoProxy {
         }
     }
 
-    /// Returns `true` if this server is reached without a proxy. Always `true` for the local host.
+    /// Returns `true` if the server should be contacted directly. This is always the case for
+    /// localhost.
     pub(super) fn excludes(&self, server: &Uri) -> bool {
         let host = server.host().unwrap_or_default().to_lowercase();
         let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -62,7 +64,7 @@ impl NoProxy {
     }
 }
 
-/// Returns the port of a server.
+/// Returns the port of a server, or the default port of its scheme.
 pub(super) fn port_of(server: &Uri) -> u16 {
     let default = match server.scheme_str() {
         Some("http") => 80,
@@ -78,7 +80,8 @@ fn parse_entry(entry: &str) -> Option<Entry> {
         let hosts = Hosts::Network { address, bits };
         return Some(Entry { hosts, port: None });
     }
-    // An IPv6 address with a port has brackets. Without brackets, all colons belong to the address.
+    // IPv6 addresses need brackets if there's a port. Without brackets, every colon is part of the
+    // address.
     let is_address = entry.parse::<IpAddr>().is_ok();
     let (host, port) = match entry.rsplit_once(':') {
         Some((host, port)) if !is_address && !entry.ends_with(']') => (host, Some(port.parse().ok()?)),
@@ -126,7 +129,7 @@ impl Hosts {
     }
 }
 
-/// Returns the number of bits of an address.
+/// Returns the number of bits in an address.
 fn width(address: IpAddr) -> u32 {
     match address {
         IpAddr::V4(_) => u32::BITS,
@@ -134,7 +137,7 @@ fn width(address: IpAddr) -> u32 {
     }
 }
 
-/// Returns the first `bits` of an address.
+/// Returns the first `bits` bits of an address.
 fn prefix(address: IpAddr, bits: u32) -> u128 {
     let number = match address {
         IpAddr::V4(address) => u128::from(address.to_bits()),
@@ -153,7 +156,7 @@ mod tests {
             let excludes = NoProxy::parse(list).excludes(&server.parse().unwrap());
             assert_eq!(excludes, expected, "{server} by {list:?}");
         };
-        // The local host.
+        // Localhost.
         for local in [
             "https://localhost:6443",
             "https://127.0.0.1:6443",
@@ -166,12 +169,12 @@ mod tests {
         check("localhost.example.com", "https://api.example.com", false);
         check("*", "https://api.example.com", true);
         check("a, *", "https://10.0.0.1", true);
-        // A name matches itself and its subdomains.
+        // A plain name matches the domain and its subdomains.
         check("example.com", "https://example.com:6443", true);
         check("example.com", "https://api.example.com", true);
         check("example.com", "https://notexample.com", false);
         check("EXAMPLE.com", "https://Api.Example.COM", true);
-        // With a leading dot, only subdomains.
+        // With a leading dot or a wildcard, only subdomains match.
         for list in [".example.com", "*.example.com"] {
             check(list, "https://api.example.com", true);
             check(list, "https://example.com", false);
@@ -195,7 +198,7 @@ mod tests {
         check("fd00::1", "https://[fd00::1]:6443", true);
         check("[fd00::1]:6443", "https://[fd00::1]:6443", true);
         check("[fd00::1]:6443", "https://[fd00::1]", false);
-        // Each of these entries is invalid.
+        // All of these are invalid.
         for list in [":443", "/8", "10.0.0.0/33", "fd00::/129", "example.com:x", "."] {
             check(list, "https://10.0.0.1", false);
             check(list, "https://example.com", false);

@@ -1,5 +1,5 @@
-//! SOCKS5 ([RFC 1928]) with user name and password ([RFC 1929]). The proxy resolves the server's
-//! name.
+//! SOCKS5 ([RFC 1928]) with username/password authentication ([RFC 1929]). The proxy resolves the
+//! host name of the server.
 //!
 //! [RFC 1928]: https://www.rfc-editor.org/rfc/rfc1928
 //! [RFC 1929]: https://www.rfc-editor.org/rfc/rfc1929
@@ -18,7 +18,7 @@ const CONNECT: u8 = 1;
 const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;
-/// Reply codes of a proxy that fails to connect, starting with 1.
+/// Meaning of reply codes, starting with 1.
 const FAILURES: [&str; 8] = [
     "general failure",
     "connection not allowed by its rules",
@@ -33,7 +33,8 @@ const FAILURES: [&str; 8] = [
 /// Asks the proxy at the other end of `stream` to connect to a server.
 ///
 /// # Errors
-/// Returns the proxy's reply or how the connection failed.
+///
+/// Returns the reply of the proxy, or the reason why the connection failed.
 pub(super) async fn connect(
     stream: TcpStream,
     proxy: &Proxy,
@@ -102,7 +103,7 @@ pub(super) async fn connect(
     Ok(stream)
 }
 
-/// Appends a string with its length.
+/// Appends a length-prefixed string.
 fn push_text(message: &mut Vec<u8>, text: &str) -> Result<(), String> {
     let length = u8::try_from(text.len())
         .map_err(|_| "SOCKS5 allows 255 bytes for a name, a user or a password".to_owned())?;

@@ -1,5 +1,5 @@
-//! Selection of the proxy, and requests through each kind of proxy to a server whose name only the
-//! proxy can resolve.
+//! Tests of proxy selection, and of requests through each kind of proxy. The host name of the
+//! server can only be resolved by the proxy.
 
 use std::sync::{Arc, Mutex};
 
@@ -58,12 +58,12 @@ fn proxy_comes_from_the_kubeconfig_or_a_variable() {
         check(server, "", &[("HTTPS_PROXY", a), (name, "other.com")], of_https);
     }
     check("https://127.0.0.1:6443", "", &[("HTTPS_PROXY", a)], None);
-    // The kubeconfig's proxy always applies, and NO_PROXY does not override it.
+    // A proxy in the kubeconfig always applies, whatever `NO_PROXY` says.
     let of_file = Some("proxy socks5://b:1080 (from `proxy-url` of the kubeconfig)");
     let variables = [("HTTPS_PROXY", a), ("NO_PROXY", "*")];
     check(server, "socks5://b", &variables, of_file);
     check("https://127.0.0.1:6443", "socks5h://b", &variables, of_file);
-    // kube has set the field from a variable.
+    // Set by kube, from an environment variable.
     check(server, a, &[("HTTPS_PROXY", a)], of_https);
     check(server, a, &variables, None);
     check(server, "a:3128", &[("HTTPS_PROXY", "a:3128")], of_https);
@@ -111,10 +111,10 @@ fn loading_a_kubeconfig_ignores_proxy_variables() {
     assert_eq!(marked.proxy_url, Some(Uri::from_static("http://c")));
 }
 
-/// Messages that a proxy received before it opened the tunnel.
+/// Messages received by the proxy before it opened the tunnel.
 type Received = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// Responds to each client with an object.
+/// Responds to every client with an object.
 async fn serve_api() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -130,11 +130,10 @@ async fn serve_api() -> u16 {
     port
 }
 
-/// A step of a proxy's handshake: the number of bytes to read (0 for the head of a request), and
-/// the reply.
+/// One step of a handshake: how many bytes to read (0 to read an HTTP head), and what to reply.
 type Step = (usize, Vec<u8>);
 
-/// Starts a proxy that performs these steps and then forwards everything to the API server.
+/// Starts a proxy. It goes through the given steps, and then forwards everything to the API server.
 async fn serve_proxy(steps: Vec<Step>, certificates: Option<Arc<Certificates>>) -> (u16, Received) {
     let api = serve_api().await;
     let received = Received::default();
@@ -176,7 +175,7 @@ async fn forward<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, steps: &[Step
     let _ = copy_bidirectional(&mut stream, &mut server).await;
 }
 
-/// Sends a request to a server whose name only the proxy can resolve.
+/// Sends a request to a server with a host name that only the proxy can resolve.
 async fn get_through(proxy: &str, authority: Option<CertificateDer<'static>>) -> Result<(), String> {
     let mut config = config("http://api.nowhere.example:8080");
     config.proxy_url = Some(proxy.parse().unwrap());
@@ -231,7 +230,7 @@ async fn connection_to_an_https_proxy_is_encrypted() {
     assert_eq!(received.lock().unwrap().len(), 2);
 }
 
-/// The last step of a SOCKS5 handshake: the request for `api.nowhere.example:8080` and the reply.
+/// Last step of a SOCKS5 handshake: the request for `api.nowhere.example:8080`, and a reply.
 fn socks_connect(status: u8) -> Step {
     (
         7 + "api.nowhere.example".len(),
@@ -305,7 +304,8 @@ async fn proxy_failure_includes_the_proxy_its_reply_and_advice() {
         &format!("{refused}connection not allowed"),
     )
     .await;
-    // A bound port that nobody listens on refuses connections, and no other process can take it.
+    // Bind the port without listening on it. Connections are refused, and no other process can grab
+    // the port.
     let closed = TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = closed.local_addr().unwrap().port();
