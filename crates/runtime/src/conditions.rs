@@ -1,7 +1,7 @@
-//! Status conditions, following the Kubernetes API conventions.
+//! Helpers for status conditions, which follow the Kubernetes API conventions.
 //!
-//! [`set`] maintains what clients rely on: one condition per type, and a `lastTransitionTime` that
-//! changes only when the status of the condition does.
+//! Clients rely on two properties, and [`set`] takes care of both. There's at most one condition
+//! per type, and the `lastTransitionTime` is only updated if the status of a condition changes.
 //!
 //! ```
 //! use rbuilder::conditions::{self, Status};
@@ -11,7 +11,8 @@
 //! assert!(conditions::is_true(&list, "Available"));
 //! ```
 //!
-//! [`set_health`] reports the health of an object to tools that do not know its kind.
+//! If you want generic tools to be able to determine the health of your objects, use
+//! [`set_health`].
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::Resource;
@@ -20,19 +21,19 @@ use crate::Error;
 
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-/// The status of a condition.
+/// Status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The condition holds.
+    /// The condition is met.
     True,
-    /// The condition does not hold.
+    /// The condition isn't met.
     False,
-    /// The state of the condition cannot be determined.
+    /// It can't be determined whether the condition is met.
     Unknown,
 }
 
 impl Status {
-    /// Returns the value in the condition's `status` field.
+    /// Returns the string that's used in the `status` field of a condition.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::True => "True",
@@ -48,14 +49,15 @@ impl From<bool> for Status {
     }
 }
 
-/// Builds a condition; see [`new`].
+/// Builder for a condition. Created with [`new`].
 #[derive(Clone, Debug)]
 #[must_use = "pass it to `conditions::set`"]
 pub struct Builder(Condition);
 
-/// Creates a condition of type `type_` with `lastTransitionTime` set to now. `reason` is one CamelCase word.
+/// Creates a condition whose `lastTransitionTime` is the current time.
 ///
-/// `status` may be a `bool`. The message is empty and the observed generation unset by default.
+/// `status` can also be a `bool`. `reason` should be a single CamelCase word. By default, the
+/// message is empty and there's no `observedGeneration`.
 pub fn new(type_: impl Into<String>, status: impl Into<Status>, reason: impl Into<String>) -> Builder {
     Builder(Condition {
         type_: type_.into(),
@@ -68,13 +70,13 @@ pub fn new(type_: impl Into<String>, status: impl Into<Status>, reason: impl Int
 }
 
 impl Builder {
-    /// Sets the human-readable message.
+    /// Sets the message, which should be human-readable.
     pub fn message(mut self, message: impl Into<String>) -> Self {
         self.0.message = message.into();
         self
     }
 
-    /// Sets `observedGeneration` to the generation of `object`.
+    /// Sets `observedGeneration` to the generation of the given object.
     pub fn observed(mut self, object: &impl Resource) -> Self {
         self.0.observed_generation = object.meta().generation;
         self
@@ -87,9 +89,10 @@ impl From<Builder> for Condition {
     }
 }
 
-/// Replaces the condition of the same type, or appends `condition`. Returns `true` if the list changed.
+/// Adds a condition, replacing any existing one of the same type. Returns `true` if this changed
+/// the list.
 ///
-/// If the status is unchanged, the previous `lastTransitionTime` is kept.
+/// The existing `lastTransitionTime` is preserved if the status stays the same.
 pub fn set(conditions: &mut Vec<Condition>, condition: impl Into<Condition>) -> bool {
     let mut condition = condition.into();
     let Some(existing) = conditions
@@ -107,21 +110,25 @@ pub fn set(conditions: &mut Vec<Condition>, condition: impl Into<Condition>) -> 
     changed
 }
 
-/// The health of an object according to its controller; see [`set_health`].
+/// Health of an object as determined by its controller. See [`set_health`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// The cluster is in the desired state of the object.
+    /// Everything is as specified by the object.
     Ready,
-    /// The controller is working on the object, waiting for others, or retrying after an error.
+    /// The controller is still working on it. This includes waiting for something, and retrying
+    /// after an error.
     InProgress,
-    /// Retries do not help: the object, or something that it refers to, must be changed.
+    /// There's no point in retrying. Somebody has to change the object, or something that it refers
+    /// to.
     Failed,
 }
 
 impl Health {
-    /// Returns the health of an object whose reconcile failed with this error: `Failed` if the
-    /// error is [terminal](Error::terminal), or if the API server rejected an object as malformed
-    /// or invalid (400 or 422). Otherwise `InProgress`, because the controller retries.
+    /// Returns the health of an object after its reconcile failed with `error`.
+    ///
+    /// It's `Failed` if the error is [terminal](Error::terminal), or if the API server has rejected
+    /// an object as malformed or invalid (400 or 422). Otherwise, the controller is going to retry,
+    /// so it's `InProgress`.
     pub fn of_error(error: &Error) -> Self {
         if error.is_terminal() || error.is_refused() {
             Self::Failed
@@ -131,11 +138,12 @@ impl Health {
     }
 }
 
-/// Sets the `Ready` condition, and `Stalled` if the object has failed. Returns `true` if the list
-/// changed.
+/// Sets the condition `Ready`, and also `Stalled` if the object has failed. Returns `true` if this
+/// changed the list.
 ///
-/// [kstatus] defines these conditions. Flux, kpt and other tools use them to judge objects of any
-/// kind, and the Lua scripts that rbuilder scaffolds make Argo CD use them as well:
+/// These conditions are defined by [kstatus]. They're used by Flux, kpt and others to determine the
+/// health of arbitrary objects. Argo CD uses them as well, given the Lua scripts that rbuilder
+/// scaffolds:
 ///
 /// | health | `Ready` | `Stalled` | kstatus | Argo CD |
 /// |---|---|---|---|---|
@@ -143,9 +151,9 @@ impl Health {
 /// | [`InProgress`](Health::InProgress) | `False` | absent | `InProgress` | `Progressing` |
 /// | [`Failed`](Health::Failed) | `False` | `True` | `Failed` | `Degraded` |
 ///
-/// Both conditions carry the reason, the message and the generation of `object`. Tools can only
-/// tell that the conditions are missing or belong to an earlier spec if the kind has
-/// `status.observedGeneration`, so set that field as well and default it to -1.
+/// Both conditions get the reason, the message, and the generation of `object`. You should also
+/// have a field `status.observedGeneration` that defaults to -1. Without it, tools have no way to
+/// find out that the conditions are missing, or that they're about an older version of the spec.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -180,29 +188,29 @@ pub fn set_health(
     set(conditions, ready) || stalled
 }
 
-/// Removes the condition of this type. Returns `true` if there was one.
+/// Removes the condition of the given type. Returns `true` if there was one.
 pub fn remove(conditions: &mut Vec<Condition>, type_: &str) -> bool {
     let before = conditions.len();
     conditions.retain(|condition| condition.type_ != type_);
     conditions.len() != before
 }
 
-/// Returns the condition of this type.
+/// Finds the condition of the given type.
 pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
     conditions.iter().find(|condition| condition.type_ == type_)
 }
 
-/// Returns `true` if there is a condition of this type with status `True`.
+/// Returns `true` if the condition of the given type exists and is `True`.
 pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
     has_status(conditions, type_, Status::True)
 }
 
-/// Returns `true` if there is a condition of this type with status `False`.
+/// Returns `true` if the condition of the given type exists and is `False`.
 pub fn is_false(conditions: &[Condition], type_: &str) -> bool {
     has_status(conditions, type_, Status::False)
 }
 
-/// Returns `true` if there is a condition of this type with this status.
+/// Returns `true` if the condition of the given type exists and has the given status.
 pub fn has_status(conditions: &[Condition], type_: &str, status: Status) -> bool {
     find(conditions, type_).is_some_and(|condition| condition.status == status.as_str())
 }
@@ -224,8 +232,8 @@ mod tests {
         at(second, new("Available", status, "Reconciling").message(message))
     }
 
-    /// Calls `set` on a list that contains `before`. Checks whether it changed, the second of the
-    /// transition, and the message.
+    /// Calls `set` on a list that consists of `before`. Asserts whether this changed the list, the
+    /// seconds of the transition time, and the message.
     fn check(before: Condition, after: Condition, expected: (bool, i64, &str)) {
         let mut conditions = vec![before];
         let changed = set(&mut conditions, after);
@@ -287,7 +295,7 @@ mod tests {
         assert!(check(Health::InProgress, &[("Ready", "False")]));
         assert!(check(Health::Failed, &[("Ready", "False"), ("Stalled", "True")]));
         assert!(!check(Health::Failed, &[("Ready", "False"), ("Stalled", "True")]));
-        // `Ready` stays the same; only `Stalled` goes away.
+        // `Ready` doesn't change, so this is only about `Stalled`.
         assert!(check(Health::InProgress, &[("Ready", "False")]));
         assert!(check(Health::Ready, &[("Ready", "True")]));
     }

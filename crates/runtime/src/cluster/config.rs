@@ -1,4 +1,4 @@
-//! The configuration of another cluster, and where its credentials come from.
+//! Configuration of additional clusters, and where to get their credentials from.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,8 +11,8 @@ use kube::{Api, Client, Config};
 
 use super::kubeconfig::{Allowed, parse_kubeconfig, to_config};
 
-/// The configuration of another cluster, for [`Manager::cluster`](crate::Manager::cluster) or
-/// [`Clusters::add`](crate::Clusters::add).
+/// Configuration of an additional cluster. Pass it to [`Manager::cluster`](crate::Manager::cluster)
+/// or [`Clusters::add`](crate::Clusters::add).
 ///
 /// ```
 /// # use rbuilder::ClusterConfig;
@@ -27,7 +27,7 @@ pub struct ClusterConfig {
     pub(super) is_required: bool,
 }
 
-/// Where the address and the credentials of a cluster come from.
+/// Where to get the address and the credentials of a cluster.
 #[derive(Clone)]
 pub(super) struct Source {
     origin: Origin,
@@ -49,7 +49,7 @@ enum Origin {
     Client(Client, Serial),
 }
 
-/// Distinguishes values that cannot be compared.
+/// Serial number, for values that can't be compared otherwise.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Serial(u64);
 
@@ -60,7 +60,7 @@ impl Serial {
     }
 }
 
-/// The result of reading a source.
+/// Result of loading a source.
 pub(super) enum Loaded {
     Config(Box<Config>),
     Client(Client),
@@ -80,23 +80,28 @@ impl ClusterConfig {
         }
     }
 
-    /// Uses a kubeconfig file.
+    /// Creates a configuration from a kubeconfig file.
     ///
-    /// The file is read again every minute and when the API server rejects its credentials, so it
-    /// may be a mounted Secret with rotating credentials. It does not have to exist at first.
+    /// The file doesn't have to exist yet. It's read again every minute, and whenever the API
+    /// server rejects its credentials. This means that you can mount a Secret and rotate the
+    /// credentials in it.
     pub fn from_kubeconfig(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
         Self::new(name, Origin::File(path.into()), Allowed::ALL)
     }
 
-    /// Uses the kubeconfig in a Secret of the manager's own cluster.
+    /// Creates a configuration from a kubeconfig in a Secret, which is read from the manager's own
+    /// cluster.
     ///
-    /// The Secret is read again every minute and when the API server rejects its credentials. It
-    /// does not have to exist at first. Deleting the Secret later has no effect; to stop using a
-    /// cluster, [remove](crate::Clusters::remove) it. The manager's role needs `get` on the Secret.
+    /// The Secret doesn't have to exist yet. It's read again every minute, and whenever the API
+    /// server rejects its credentials, so the role of the manager needs the verb `get` for it.
+    /// Deleting the Secret doesn't disconnect the cluster; call [`remove`](crate::Clusters::remove)
+    /// for that.
     ///
-    /// A Secret is untrusted input: kubeconfig keys that run commands, read files, name a proxy, or
-    /// send credentials to an unverified server are refused, unless allowed with the `allow_…`
-    /// methods.
+    /// # Security
+    ///
+    /// Whoever can write the Secret controls its contents. We therefore reject kubeconfigs which
+    /// run a command, read files, use a proxy, or send credentials to a server without verifying
+    /// its certificate. You can permit each of these with one of the `allow_…` methods.
     pub fn from_secret(
         name: impl Into<String>,
         namespace: impl Into<String>,
@@ -111,19 +116,19 @@ impl ClusterConfig {
         Self::new(name, origin, Allowed::default())
     }
 
-    /// Uses a kubeconfig in memory, such as one that a controller has read from a Secret. As for
-    /// [`from_secret`](Self::from_secret), dangerous keys are refused.
+    /// Creates a configuration from a kubeconfig in memory, e.g. one that a controller has read
+    /// from a Secret. The same restrictions as in [`from_secret`](Self::from_secret) apply.
     pub fn from_kubeconfig_text(name: impl Into<String>, text: impl Into<Vec<u8>>) -> Self {
         Self::new(name, Origin::Text(text.into()), Allowed::default())
     }
 
-    /// Uses the cluster of the pod's service account, for a manager whose own cluster is a
-    /// different one.
+    /// Creates a configuration for the cluster that the process is running in. Use this if the
+    /// manager's own cluster is a different one.
     pub fn in_cluster(name: impl Into<String>) -> Self {
         Self::new(name, Origin::InCluster, Allowed::ALL)
     }
 
-    /// Uses a kube configuration.
+    /// Creates a configuration from a [`kube::Config`].
     pub fn from_config(name: impl Into<String>, config: Config) -> Self {
         Self::new(
             name,
@@ -132,58 +137,67 @@ impl ClusterConfig {
         )
     }
 
-    /// Uses an existing client, for tests and for clients with custom layers. Its requests are
-    /// counted only if it was built with
+    /// Creates a configuration from an existing client. This is useful for tests, and for clients
+    /// with custom layers.
+    ///
+    /// Note that its requests don't show up in the metrics, unless the client was built with
     /// [`Metrics::count_requests`](crate::metrics::Metrics::count_requests).
     pub fn from_client(name: impl Into<String>, client: Client) -> Self {
         Self::new(name, Origin::Client(client, Serial::new()), Allowed::ALL)
     }
 
-    /// Selects a context of the kubeconfig. Defaults to its `current-context`.
+    /// Sets the context of the kubeconfig to use. Defaults to its `current-context`.
     pub fn context(mut self, context: impl Into<String>) -> Self {
         self.source.context = Some(context.into());
         self
     }
 
-    /// Watches objects in these namespaces only. Defaults to all. `--watch-namespace` only applies
-    /// to the manager's own cluster.
+    /// Sets the namespaces to watch. Defaults to all namespaces, regardless of `--watch-namespace`,
+    /// which only affects the manager's own cluster.
     pub fn namespaces(mut self, namespaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.namespaces = namespaces.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Delays all controllers until the caches of this cluster are synced, like those of the
-    /// manager's own cluster. The manager fails if that takes longer than
-    /// [`cache_sync_timeout`](crate::Manager::cache_sync_timeout). Losing the cluster later stops
-    /// nothing. By default, a manager starts without its other clusters.
+    /// Makes the manager wait for the caches of this cluster before it starts any controllers.
+    ///
+    /// The manager fails if this takes longer than
+    /// [`cache_sync_timeout`](crate::Manager::cache_sync_timeout). If the cluster is lost at some
+    /// later time, the manager keeps running. By default, it doesn't wait for additional clusters
+    /// at all.
     pub fn required(mut self) -> Self {
         self.is_required = true;
         self
     }
 
-    /// Allows `exec` and `auth-provider` in a kubeconfig that is not a file. Whoever can write the
-    /// kubeconfig can then run commands in the operator's pod.
+    /// Permits `exec` and `auth-provider` in a kubeconfig that isn't a file.
+    ///
+    /// This allows everyone who can modify the kubeconfig to run commands in the operator's Pod.
     pub fn allow_commands(mut self) -> Self {
         self.source.allowed.commands = true;
         self
     }
 
-    /// Allows paths of files (`tokenFile`, `client-certificate`, `client-key`,
-    /// `certificate-authority`) in a kubeconfig that is not a file. Whoever can write the
-    /// kubeconfig can then have the operator's files sent to a server.
+    /// Permits paths in a kubeconfig that isn't a file, i.e. `tokenFile`, `client-certificate`,
+    /// `client-key` and `certificate-authority`.
+    ///
+    /// This allows everyone who can modify the kubeconfig to send files of the operator's Pod to a
+    /// server of their choice.
     pub fn allow_files(mut self) -> Self {
         self.source.allowed.files = true;
         self
     }
 
-    /// Allows `proxy-url` in a kubeconfig that is not a file.
+    /// Permits `proxy-url` in a kubeconfig that isn't a file.
     pub fn allow_proxy(mut self) -> Self {
         self.source.allowed.proxy = true;
         self
     }
 
-    /// Allows `insecure-skip-tls-verify` and addresses without TLS in a kubeconfig that is not a
-    /// file. Anyone between the operator and the cluster can then read the credentials.
+    /// Permits `insecure-skip-tls-verify` and addresses without TLS in a kubeconfig that isn't a
+    /// file.
+    ///
+    /// This exposes the credentials to anyone who can intercept the connection.
     pub fn allow_insecure(mut self) -> Self {
         self.source.allowed.insecure = true;
         self
@@ -202,12 +216,12 @@ impl fmt::Debug for ClusterConfig {
 }
 
 impl Source {
-    /// Returns `true` if reading the source again cannot yield anything new.
+    /// Returns `true` if it's pointless to load the source again.
     pub(super) fn is_fixed(&self) -> bool {
         !matches!(self.origin, Origin::File(_) | Origin::Secret { .. })
     }
 
-    /// Describes the source without its contents.
+    /// Describes the source. Doesn't include any contents, since these are secret.
     pub(super) fn describe(&self) -> String {
         match &self.origin {
             Origin::File(path) => format!("kubeconfig file {}", path.display()),
@@ -221,11 +235,13 @@ impl Source {
         }
     }
 
-    /// Reads the configuration. The second value identifies its contents and stays the same if
-    /// nothing has changed. `own` is a client of the manager's own cluster.
+    /// Loads the configuration, using the client `own` to read from the manager's own cluster.
+    ///
+    /// The number identifies the contents. It only changes if the configuration does.
     ///
     /// # Errors
-    /// Returns the place and the problem, without the contents.
+    ///
+    /// Returns where the problem is and what it is. Contents aren't included.
     pub(super) async fn load(&self, own: &Client) -> Result<(Loaded, u64), String> {
         let loaded = match &self.origin {
             Origin::File(path) => self.load_file(path).await,
@@ -251,7 +267,7 @@ impl Source {
 
     async fn load_file(&self, path: &Path) -> Result<(Config, u64), String> {
         let text = std::fs::read(path).map_err(|error| error.to_string())?;
-        // Paths in the file are relative to its directory.
+        // The directory matters, because the file may contain relative paths.
         let kubeconfig = Kubeconfig::read_from(path).map_err(|error| error.to_string())?;
         let config = to_config(kubeconfig, self.context.as_deref(), self.allowed).await?;
         Ok((config, hash_of(&text)))
@@ -262,8 +278,8 @@ impl Source {
         Ok((config, hash_of(text)))
     }
 
-    /// Returns `true` if both have the same place and contents, so that replacing one with the
-    /// other changes nothing.
+    /// Returns `true` if both sources are the same and have the same contents. Replacing one with
+    /// the other would have no effect.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let is_same_origin = match (&self.origin, &other.origin) {
             (Origin::File(one), Origin::File(other)) => one == other,

@@ -1,9 +1,10 @@
-//! The connection to a cluster: one client whose server and credentials can change, and a state
-//! derived from its responses.
+//! Connection to a cluster. The server and the credentials may change, but the client that we give
+//! out stays the same. The state of the connection is derived from the responses.
 //!
-//! Caches, contexts and the operator's own code keep a client for as long as they live. But a
-//! kubeconfig may not exist yet, and it is replaced when credentials are rotated. Their client
-//! therefore forwards each request to the client of the kubeconfig that was last read.
+//! Caches, contexts and the operator's code hold on to a client for as long as they live. A
+//! kubeconfig, on the other hand, may not exist yet, and is replaced to rotate the credentials.
+//! Their client is therefore just a proxy, which forwards each request to a client for the most
+//! recent kubeconfig.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -15,22 +16,22 @@ use tower::{BoxError, service_fn};
 
 use crate::error::describe_causes;
 
-/// The namespace of requests that do not specify one.
+/// Namespace for requests that don't specify any.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// The state of the connection to a cluster.
+/// State of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// The cluster has not responded yet, for this reason.
+    /// The cluster hasn't responded so far. Contains the reason.
     Waiting(String),
     Connected,
-    /// The cluster has responded before but does not respond now, for this reason.
+    /// The cluster used to respond, but doesn't anymore. Contains the reason.
     Lost(String),
     Removed,
 }
 
 impl State {
-    /// Returns why the cluster cannot be used; `None` if it can.
+    /// Returns the reason why the cluster can't be used, or `None` if it can.
     pub(super) fn problem(&self) -> Option<&str> {
         match self {
             Self::Connected => None,
@@ -40,8 +41,8 @@ impl State {
     }
 }
 
-/// A request to another cluster without a response. It includes the name of the cluster, because
-/// the address of an API server does not identify it.
+/// Error of a request to an additional cluster. The message contains the name of the cluster, since
+/// nobody recognizes a cluster by the address of its API server.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RequestError {
     #[error("the cluster `{cluster}` is not connected: {reason}")]
@@ -54,13 +55,13 @@ pub(super) enum RequestError {
     },
 }
 
-/// The connection to a cluster, shared by all clones.
+/// Connection to a cluster. Clones share the same connection.
 #[derive(Clone)]
 pub(super) struct Connection(Arc<Shared>);
 
 struct Shared {
     cluster: String,
-    /// The client of the configuration that was last read.
+    /// Client for the most recent configuration.
     client: RwLock<Option<Client>>,
     state: watch::Sender<State>,
     /// Notified when the API server rejects the credentials.
@@ -78,13 +79,12 @@ impl Connection {
         }))
     }
 
-    /// Sends requests with this client from now on.
+    /// Uses this client for all requests from now on.
     pub(super) fn set_client(&self, client: Client) {
         *self.0.client.write().unwrap_or_else(PoisonError::into_inner) = Some(client);
     }
 
-    /// Returns a client for the cluster. It may be used before the cluster is connected, but its
-    /// requests fail until then.
+    /// Returns a client for the cluster. All requests fail until the cluster has been connected.
     pub(super) fn client(&self) -> Client {
         let connection = self.clone();
         let send = move |request| {
@@ -138,7 +138,7 @@ impl Connection {
         }
     }
 
-    /// Records why the cluster cannot be used.
+    /// Records the reason why the cluster can't be used.
     pub(super) fn note_failure(&self, reason: String) {
         let cluster = &*self.0.cluster;
         self.0.state.send_if_modified(|state| match state {
@@ -160,7 +160,7 @@ impl Connection {
         });
     }
 
-    /// Refuses all requests from now on.
+    /// Rejects all requests from now on.
     pub(super) fn remove(&self) {
         self.0.state.send_replace(State::Removed);
         *self.0.client.write().unwrap_or_else(PoisonError::into_inner) = None;
@@ -174,7 +174,8 @@ impl Connection {
         self.0.state.subscribe()
     }
 
-    /// Resolves when the API server has rejected the credentials since the last call.
+    /// Waits until the API server rejects the credentials. Also returns if it has done so since the
+    /// last call.
     pub(super) async fn rejected(&self) {
         self.0.rejected.notified().await;
     }
@@ -187,7 +188,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a client of a server that responds with this status; 0 for no response.
+    /// Creates a client for a server that always responds with `status`, or never if it's 0.
     fn answering(status: u16) -> Client {
         let service = service_fn(move |_: Request<Body>| async move {
             let Ok(status) = StatusCode::from_u16(status) else {
@@ -199,7 +200,7 @@ mod tests {
         Client::new(service, "default")
     }
 
-    /// Sends a request. Returns the result and the state afterwards.
+    /// Sends a request. Returns its result and the state of the connection after that.
     async fn ask(connection: &Connection) -> (Result<ConfigMap, kube::Error>, State) {
         let maps: Api<ConfigMap> = Api::default_namespaced(connection.client());
         (maps.get("any").await, connection.state())

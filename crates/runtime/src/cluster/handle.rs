@@ -1,4 +1,4 @@
-//! The handle of a cluster that all its users share.
+//! Handle to an additional cluster.
 
 use std::any::Any;
 use std::fmt;
@@ -19,15 +19,17 @@ use crate::hash::HashMap;
 use crate::kinds::Kinds;
 use crate::object::{DynamicKind, Kind, Object};
 
-/// Called when a cluster becomes usable, for the first time or again.
+/// Callback for when a cluster becomes usable (again).
 type OnReady = Box<dyn Fn() + Send + Sync>;
 
-/// Another cluster besides the manager's own. Cheap to clone.
+/// A cluster in addition to the manager's own.
 ///
-/// Obtained from [`Manager::cluster`](crate::Manager::cluster), and usually part of a controller's
-/// state. Use [`Ctx::in_cluster`] for the common operations on the cluster, and
-/// [`Watch::in_cluster`] to watch its objects. This is only a handle: while the cluster itself is
-/// unreachable, requests to it fail and its watches are retried.
+/// Get one from [`Manager::cluster`](crate::Manager::cluster), and store it in the state of your
+/// controller. [`Ctx::in_cluster`] then provides the common operations for that cluster, and
+/// [`Watch::in_cluster`] watches its objects.
+///
+/// Note that this is merely a handle, which is cheap to clone. While the cluster is unreachable,
+/// requests fail and watches are retried.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -69,35 +71,36 @@ pub(super) struct Inner {
     name: String,
     pub(super) is_required: bool,
     source: Mutex<Source>,
-    /// Notified when `source` was replaced.
+    /// Notified when `source` changes.
     pub(super) source_replaced: Notify,
     pub(super) connection: Connection,
     client: Client,
     pub(super) caches: Caches,
     kinds: Kinds,
-    /// Watches to run; taken when the cluster starts.
+    /// Watches that need to be run. Taken out when the cluster is started.
     pub(super) watches: Mutex<Option<mpsc::UnboundedReceiver<NamedWatch>>>,
-    /// Set before the cluster starts; never set outside of a manager.
+    /// Set before the cluster is started. If there's no manager, it's never set.
     pub(super) services: OnceLock<ClusterServices>,
     on_ready: Mutex<Vec<OnReady>>,
-    /// Contexts of controllers in this cluster, keyed by the controller's own context.
+    /// Contexts of controllers in this cluster. The key identifies the controller's own context.
     contexts: Mutex<HashMap<usize, Arc<dyn Any + Send + Sync>>>,
 }
 
 impl Cluster {
-    /// Creates a cluster outside of a manager, for calling a reconcile function from a test; see
-    /// [`Ctx::new`](crate::Ctx::new).
+    /// Creates a cluster without a manager. Use this in tests that call a reconcile function
+    /// directly, together with [`Ctx::new`](crate::Ctx::new).
     ///
     /// # Panics
-    /// Panics outside of a tokio runtime.
+    ///
+    /// Panics if called from outside of a tokio runtime.
     pub fn new(name: impl Into<String>, client: Client) -> Self {
         let cluster = Self::of(ClusterConfig::from_client(name, client.clone()));
         cluster.0.connection.set_client(client);
         cluster
     }
 
-    /// Adds objects to the cache of their kind as if they had been watched. For a cluster created
-    /// with [`new`](Self::new).
+    /// Adds objects to the cache of their kind, as if a watch had delivered them. Only use this for
+    /// clusters created with [`new`](Self::new).
     pub fn caching<K: Object>(self, objects: impl IntoIterator<Item = K>) -> Self {
         let cache = self.0.caches.of::<K>(&Kind::of_type(), &Selection::all());
         objects.into_iter().for_each(|object| cache.put(object));
@@ -131,44 +134,46 @@ impl Cluster {
         }))
     }
 
-    /// Returns the name of the cluster.
+    /// Returns the name of this cluster.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Returns a client for the cluster. It can be kept, because it follows changes of the
+    /// Returns a client for this cluster. You can keep it, since it follows changes of the
     /// credentials.
     ///
-    /// It writes whether or not this process is the leader; in a reconcile function, use the client
-    /// of [`Ctx::in_cluster`](crate::Ctx::in_cluster) instead. Until the cluster is connected,
-    /// requests fail. It has the same timeouts and retries as
-    /// [`Manager::client`](crate::Manager::client), and the default namespace `default`.
+    /// Requests fail until the cluster is connected. Timeouts and retries are the same as for
+    /// [`Manager::client`](crate::Manager::client), and the default namespace is `default`.
+    ///
+    /// Note that this client isn't aware of leader election, and always permits writes. In a
+    /// reconcile function, you should use the client of [`Ctx::in_cluster`](crate::Ctx::in_cluster)
+    /// instead.
     pub fn client(&self) -> Client {
         self.0.client.clone()
     }
 
-    /// Caches objects of kind `K` of the cluster and returns their cache; see
+    /// Returns a cache of the objects of kind `K` in this cluster. See
     /// [`Manager::cached`](crate::Manager::cached).
     ///
-    /// May be called at any time. The cache lasts as long as the cluster, and is empty until it [is
-    /// synced](Cached::is_synced).
+    /// This can be called at any time. The cache exists as long as the cluster does, and it's empty
+    /// until [`is_synced`](Cached::is_synced) returns `true`.
     pub fn cached<K: Object>(&self) -> Cached<K> {
         self.cached_selection(&Selection::all())
     }
 
-    /// Like [`cached`](Self::cached), for the selected objects.
+    /// Like [`cached`](Self::cached), but only caches the selected objects.
     pub fn cached_selection<K: Object>(&self, selection: &Selection) -> Cached<K> {
         Cached::new(self.0.caches.of(&Kind::of_type(), selection))
     }
 
-    /// Like [`cached`](Self::cached), for a kind known only at run time.
+    /// Like [`cached`](Self::cached), but for a kind that's only known at runtime.
     pub fn cached_dynamic(&self, kind: &DynamicKind) -> Cached<DynamicObject> {
         self.0.kinds.add(kind.clone());
         Cached::new(self.0.caches.of(&kind.into(), &Selection::all()))
     }
 
-    /// Caches objects of kind `K` with an index, like
-    /// [`Controller::index`](crate::Controller::index) does for the manager's own cluster.
+    /// Like [`cached`](Self::cached), with an additional index. This is the equivalent of
+    /// [`Controller::index`](crate::Controller::index).
     pub fn index<K: Object>(
         &self,
         name: impl Into<String>,
@@ -178,11 +183,12 @@ impl Cluster {
         cache.add_index(Index::new(name.into(), values));
     }
 
-    /// Checks that the cluster responded to the last request.
+    /// Checks whether the cluster responded to the most recent request.
     ///
     /// # Errors
-    /// Returns why the cluster is not connected, such as an unreadable kubeconfig or a server that
-    /// does not respond.
+    ///
+    /// Returns the reason why the cluster isn't connected. For example, the kubeconfig may not be
+    /// readable, or the server may not respond.
     pub fn check(&self) -> Result<(), Error> {
         match self.0.connection.state().problem() {
             None => Ok(()),
@@ -195,16 +201,18 @@ impl Cluster {
         }
     }
 
-    /// Returns `true` once all caches of the cluster are synced. Stays `true` when the cluster is
-    /// lost; the caches then show the last known state.
+    /// Returns `true` once all caches of this cluster have synced. It stays `true` if the cluster
+    /// is lost after that, in which case the caches contain the last known state.
     pub fn is_synced(&self) -> bool {
         self.0.caches.first_unsynced().is_none() && self.was_connected()
     }
 
-    /// Waits until the cluster is connected and its caches are synced.
+    /// Waits until the cluster is connected and all of its caches have synced.
     ///
     /// # Errors
-    /// Fails after `timeout`, with the last error. The cluster is still retried.
+    ///
+    /// Returns the most recent error after `timeout`. We continue to try and connect to the cluster
+    /// in the background.
     pub async fn synced(&self, timeout: Duration) -> Result<(), Error> {
         if tokio::time::timeout(timeout, self.until_synced()).await.is_ok() {
             return Ok(());
@@ -218,12 +226,12 @@ impl Cluster {
 
     pub(crate) async fn until_synced(&self) {
         let mut state = self.0.connection.watch_state();
-        // The connection owns the sender, so the wait cannot fail.
+        // This can't fail: the connection owns the sender.
         let _ = state.wait_for(|state| *state == State::Connected).await;
         self.0.caches.synced().await;
     }
 
-    /// Returns why the cluster cannot be used yet.
+    /// Describes why the cluster can't be used yet.
     pub(crate) fn describe_problem(&self) -> String {
         if let Some(reason) = self.0.connection.state().problem() {
             return reason.to_owned();
@@ -254,7 +262,7 @@ impl Cluster {
         lock(&self.0.source).clone()
     }
 
-    /// Switches to another source of credentials, unless it is the same.
+    /// Replaces the source of the credentials, unless nothing would change.
     pub(super) fn replace_source(&self, source: Source) {
         let mut current = lock(&self.0.source);
         if !current.is_same(&source) {
@@ -263,8 +271,9 @@ impl Cluster {
         }
     }
 
-    /// Calls a function whenever the cluster becomes usable: once it is connected and its caches
-    /// are synced, and each time after it was lost.
+    /// Registers a callback for when the cluster becomes usable, i.e. when it's connected and its
+    /// caches have synced. The callback is also called each time the cluster comes back after it
+    /// was lost.
     pub(crate) fn on_ready(&self, call: impl Fn() + Send + Sync + 'static) {
         lock(&self.0.on_ready).push(Box::new(call));
     }
@@ -273,8 +282,8 @@ impl Cluster {
         lock(&self.0.on_ready).iter().for_each(|call| call());
     }
 
-    /// Returns the context of a controller in this cluster, creating it on first use. Outside of a
-    /// manager, contexts are not kept.
+    /// Returns the context of a controller in this cluster, and creates it if necessary. Without a
+    /// manager, a new one is created each time.
     pub(crate) fn context_of<T: Send + Sync + 'static>(
         &self,
         controller: usize,
@@ -297,12 +306,12 @@ impl Cluster {
         created
     }
 
-    /// Returns `true` if a manager has started the cluster.
+    /// Returns `true` if the cluster has been started by a manager.
     pub(crate) fn is_managed(&self) -> bool {
         self.0.services.get().is_some()
     }
 
-    /// Runs an event publisher for as long as the manager runs, or until the publisher exits.
+    /// Runs an event publisher until it exits or the manager stops.
     pub(crate) fn run_publisher(&self, controller: &str, publisher: BoxFuture<'static, ()>) {
         match self.0.services.get() {
             Some(services) => {
@@ -313,7 +322,7 @@ impl Cluster {
         }
     }
 
-    /// Ends all uses of the cluster.
+    /// Shuts down everything that uses the cluster.
     pub(super) fn close(&self) {
         self.0.connection.remove();
         self.0.caches.close();
@@ -324,7 +333,8 @@ impl Cluster {
 }
 
 impl PartialEq for Cluster {
-    /// Compares by identity: a cluster that was removed and added again is a different one.
+    /// Compares the identity, because a cluster which is removed and added again is a different
+    /// one.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -342,8 +352,7 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// Locks a mutex, ignoring poison: only our own hooks run while it is held, so the state is
-/// consistent.
+/// Locks a mutex. Poisoning can be ignored, since nothing but our own callbacks run under the lock.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

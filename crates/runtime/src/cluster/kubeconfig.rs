@@ -1,18 +1,18 @@
-//! Kubeconfigs of other clusters: which keys are allowed, and the resulting configuration.
+//! Loads kubeconfigs of additional clusters, and decides what they may contain.
 //!
-//! A kubeconfig can name a command to run, files to read, and servers to send credentials to
-//! without verifying them. A file that a person has placed on the operator's disk is trusted. A
-//! Secret is untrusted input: whoever may write it could run commands in the operator's pod, or
-//! have its files sent to a server of their choice. The Kubernetes documentation warns of the same
-//! ("a specially-crafted kubeconfig file could result in malicious code execution or file
-//! exposure").
+//! A kubeconfig can specify a command to be run, files to be read, and a server to which
+//! credentials are sent without verifying its certificate. That's fine for a file that somebody has
+//! put on the operator's disk. A Secret is different. Whoever is able to write it could run
+//! commands in the Pod of the operator, or exfiltrate its files. The Kubernetes documentation has a
+//! similar warning ("a specially-crafted kubeconfig file could result in malicious code execution
+//! or file exposure").
 
 use kube::Config;
 use kube::config::{AuthInfo, Cluster, KubeConfigOptions, Kubeconfig};
 
 use crate::client::proxy::{find_proxy, ignore_environment, remove_marker};
 
-/// The kubeconfig keys that may be used.
+/// What a kubeconfig is allowed to contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Allowed {
     pub(super) commands: bool,
@@ -22,7 +22,7 @@ pub(super) struct Allowed {
 }
 
 impl Allowed {
-    /// For a kubeconfig written by the operator's administrator.
+    /// Used if the kubeconfig was written by the administrator of the operator.
     pub(super) const ALL: Self = Self {
         commands: true,
         files: true,
@@ -31,7 +31,7 @@ impl Allowed {
     };
 }
 
-/// A key that may only be used with consent.
+/// A key which is only accepted if it's been permitted explicitly.
 struct Risk {
     key: &'static str,
     is_present: bool,
@@ -40,16 +40,17 @@ struct Risk {
     advice: &'static str,
 }
 
-/// Parses a kubeconfig. The error does not quote the text, which contains credentials.
+/// Parses a kubeconfig. Error messages don't quote the input, because it contains credentials.
 pub(super) fn parse_kubeconfig(text: &[u8]) -> Result<Kubeconfig, String> {
     let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8".to_owned())?;
     Kubeconfig::from_yaml(text).map_err(|_| "it is not the YAML of a kubeconfig".to_owned())
 }
 
-/// Returns the configuration for a context, by default the current one.
+/// Converts a context of the kubeconfig into a configuration. Defaults to the current context.
 ///
 /// # Errors
-/// Fails if there is no such context, or if it has a key that is not allowed.
+///
+/// Fails if the context doesn't exist, or if it contains something that isn't permitted.
 pub(super) async fn to_config(
     mut kubeconfig: Kubeconfig,
     context: Option<&str>,
@@ -71,7 +72,8 @@ pub(super) async fn to_config(
     Ok(config)
 }
 
-/// Returns the CA file, which kube re-reads once a minute. `None` if inline data takes precedence.
+/// Returns the path of the CA file, which kube reads again every minute. Returns `None` if the data
+/// is specified inline.
 fn find_authority_file(cluster: &Cluster) -> Option<std::path::PathBuf> {
     match &cluster.certificate_authority_data {
         Some(_) => None,
@@ -81,7 +83,7 @@ fn find_authority_file(cluster: &Cluster) -> Option<std::path::PathBuf> {
 
 type Named<'a, T> = (&'a str, &'a T);
 
-/// Returns the cluster and the user of a context, by default the current one.
+/// Returns the cluster and the user of a context. Defaults to the current context.
 fn select<'a>(
     kubeconfig: &'a Kubeconfig,
     context: Option<&str>,
@@ -110,10 +112,11 @@ fn select<'a>(
     ))
 }
 
-/// Checks that all keys are allowed.
+/// Rejects keys that aren't permitted.
 ///
 /// # Errors
-/// Returns the first key that is not allowed, what it would do, and what to write instead.
+///
+/// Returns the first such key, what its effect would be, and what to do instead.
 fn refuse_risks(
     (cluster_name, cluster): Named<'_, Cluster>,
     user: Option<Named<'_, AuthInfo>>,
@@ -229,7 +232,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a kubeconfig with these keys in its cluster and its user.
+    /// Creates a kubeconfig with the given fields for its cluster and its user.
     fn kubeconfig(cluster: Value, user: Value) -> Kubeconfig {
         let mut all = json!({ "server": "https://edge.example.com" });
         let keys = cluster.as_object().cloned().unwrap_or_default();

@@ -1,8 +1,9 @@
-//! Other clusters besides the manager's own: their clients, caches and credentials.
+//! Support for additional clusters, with their own clients, caches and credentials.
 //!
-//! A manager has one cluster of its own, with its controllers' objects and its lease. A [`Cluster`]
-//! is another one, which controllers watch and write to. Nothing waits for it and nothing stops
-//! when it is lost, because the operator still has work to do in its own cluster and all others:
+//! A manager has its own cluster, which contains the lease and the objects that its controllers
+//! reconcile. A [`Cluster`] is any other cluster which controllers watch and write to. The manager
+//! neither waits for it at startup nor stops when it's lost. After all, there's still work to do in
+//! its own cluster and in the others:
 //!
 //! ```text
 //! Source ─text─▶ kubeconfig ─Config─▶ Client ─▶ Connection ─▶ Caches, contexts, the operator's code

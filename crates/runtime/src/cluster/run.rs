@@ -1,4 +1,4 @@
-//! The tasks of a cluster while its manager runs.
+//! Tasks that run for each cluster.
 
 use std::time::Duration;
 
@@ -21,25 +21,26 @@ use crate::client::{ClientSettings, Reachability, new_manager_client};
 use crate::error::Error;
 use crate::traces::trace_requests;
 
-/// Interval between reads of a kubeconfig.
+/// How often to read a kubeconfig again.
 const REREAD_EVERY: Duration = Duration::from_secs(60);
-/// Minimum time between reads, no matter how often credentials are rejected.
+/// Minimum time between two reads of a kubeconfig, even if credentials are rejected all the time.
 const REREAD_PAUSE: Duration = Duration::from_secs(5);
-/// Retry delays for an unusable cluster, the same as for watches.
+/// Delays between attempts to connect to a cluster. Same as for watches.
 const RETRIES: Backoff = Backoff {
     min: Duration::from_secs(1),
     max: Duration::from_secs(30),
 };
 
-/// Runs a cluster until it is removed. Failures are logged, and stop neither the manager nor other
-/// parts of the cluster.
+/// Runs a cluster until it's removed.
+///
+/// Errors are only logged. They must not affect the manager, or other parts of the cluster.
 pub(super) async fn run_cluster(
     cluster: Cluster,
     services: ClusterServices,
     mut watches: mpsc::UnboundedReceiver<NamedWatch>,
 ) -> Result<(), Error> {
     let mut state = cluster.0.connection.watch_state();
-    // Dropping the set cancels the tasks.
+    // All tasks are cancelled when the set is dropped.
     let mut tasks = JoinSet::new();
     let span = tracing::info_span!("cluster", cluster = cluster.name());
     let report = cluster.caches().clone().report_stale(services.stale_after);
@@ -49,7 +50,7 @@ pub(super) async fn run_cluster(
     tasks.spawn(announce_sync(cluster.clone()));
     loop {
         tokio::select! {
-            // The cluster owns the sender, so the wait cannot fail.
+            // This can't fail: the cluster owns the sender.
             _ = state.wait_for(|state| *state == State::Removed) => return Ok(()),
             Some((name, watch)) = watches.recv() => {
                 let watch = async move { watch.await.map_err(|error| format!("{name} stopped: {error:#}")) };
@@ -74,19 +75,19 @@ fn note_end(cluster: &Cluster, ended: Result<Result<(), String>, JoinError>) {
     cluster.0.connection.note_failure(reason);
 }
 
-/// The configuration that a connection was created from.
+/// Configuration of the current connection.
 #[derive(PartialEq)]
 struct Connected {
     version: u64,
     server: Server,
 }
 
-/// The identity of a server, as far as it is known.
+/// What we know about the identity of a server.
 #[derive(PartialEq)]
 enum Server {
-    /// The address, and the certificates of the CA.
+    /// Address, and CA certificates.
     At(Uri, Option<Vec<Vec<u8>>>),
-    /// A client with this serial number.
+    /// Only known by a client with this serial number.
     Behind(u64),
 }
 
@@ -100,7 +101,7 @@ impl Connected {
     }
 }
 
-/// Connects the cluster and follows changes of its credentials.
+/// Connects to the cluster, and reconnects when the credentials change.
 async fn follow_source(cluster: Cluster, services: ClusterServices) -> Result<(), String> {
     let settings = ClientSettings {
         reachability: Reachability::default(),
@@ -122,7 +123,7 @@ async fn follow_source(cluster: Cluster, services: ClusterServices) -> Result<()
                 continue;
             }
             Ok(()) => {}
-            // The cluster continues with its current credentials.
+            // We're still connected with the old credentials, so keep using them.
             Err(reason) if connected.is_some() => {
                 tracing::warn!(
                     cluster = cluster.name(),
@@ -149,8 +150,8 @@ impl Pace {
         delay
     }
 
-    /// Returns the delay after losing something that lasted this long. It is the shortest delay,
-    /// unless losses repeat quickly.
+    /// Returns the next delay, where `lasted` is how long the connection was usable. The delay only
+    /// grows if connections are lost in quick succession.
     fn next_after(&mut self, lasted: Duration) -> Duration {
         if lasted >= RETRIES.max {
             self.failures = 0;
@@ -159,12 +160,12 @@ impl Pace {
     }
 }
 
-/// Waits until the credentials of a connected cluster should be read again, or until the cluster is
-/// lost and must be probed.
+/// Waits until it's time to read the credentials again, or until the connection is lost and needs
+/// to be probed.
 async fn wait_while_connected(cluster: &Cluster, period: Duration, pace: &mut Pace) {
     let (mut state, since) = (cluster.0.connection.watch_state(), Instant::now());
     let lost = async {
-        // The cluster owns the sender, so the wait cannot fail.
+        // This can't fail: the cluster owns the sender.
         let _ = state.wait_for(|state| *state != State::Connected).await;
     };
     tokio::select! {
@@ -173,7 +174,7 @@ async fn wait_while_connected(cluster: &Cluster, period: Duration, pace: &mut Pa
     }
 }
 
-/// Waits for this long, or until credentials may have changed.
+/// Waits for the given delay. Returns early if the credentials may have changed.
 async fn wait(cluster: &Cluster, delay: Duration) {
     tokio::select! {
         () = sleep(delay) => {}
@@ -182,8 +183,8 @@ async fn wait(cluster: &Cluster, delay: Duration) {
     }
 }
 
-/// Reads the credentials, uses them if they are new, and probes a cluster that did not respond to
-/// the last request.
+/// Reads the credentials and starts to use them if they're new. If the cluster didn't respond to
+/// the most recent request, probes it.
 async fn connect(
     cluster: &Cluster,
     source: &Source,
@@ -215,7 +216,7 @@ async fn connect(
     if !cluster.is_connected() {
         let mut request = Request::new(Body::empty());
         *request.uri_mut() = Uri::from_static("/version");
-        // The connection records the response.
+        // The result doesn't matter, since the connection has recorded it.
         let _ = cluster.client().send(request).await;
     }
     cluster.caches().start();
@@ -233,13 +234,13 @@ fn new_client(
     Ok(trace_requests(client, Some(&server)))
 }
 
-/// Logs each connection and loss of the cluster, and lets controllers retry what has failed. A
-/// flapping cluster is announced at most every 30 s.
+/// Logs when the cluster is connected or lost, and makes controllers retry after it comes back. To
+/// limit the effect of flapping, this happens at most every 30 seconds.
 async fn announce_connections(cluster: Cluster) -> Result<(), String> {
     let mut state = cluster.0.connection.watch_state();
     let (name, mut pace) = (cluster.name(), Pace::default());
     loop {
-        // The cluster owns the sender, so the waits cannot fail.
+        // These can't fail: the cluster owns the sender.
         let _ = state.wait_for(|state| *state == State::Connected).await;
         tracing::info!(cluster = name, "cluster connected");
         let since = Instant::now();
@@ -251,7 +252,7 @@ async fn announce_connections(cluster: Cluster) -> Result<(), String> {
     }
 }
 
-/// Lets controllers retry what failed because the caches were not synced.
+/// Makes controllers retry once the caches have synced.
 async fn announce_sync(cluster: Cluster) -> Result<(), String> {
     cluster.until_synced().await;
     tracing::info!(cluster = cluster.name(), "caches of the cluster synced");

@@ -1,4 +1,4 @@
-//! All other clusters of a manager, which come and go.
+//! The set of additional clusters, which may change at any time.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,11 +19,13 @@ use crate::error::Error;
 use crate::list_watch::ListLimit;
 use crate::metrics::Metrics;
 
-/// The other clusters of a manager, a fleet that can change while the manager runs. Cheap to clone.
+/// The additional clusters of a manager. Clusters can be added and removed while the manager is
+/// running.
 ///
-/// Obtained from [`Manager::clusters`](crate::Manager::clusters), and usually part of the state of
-/// a controller that reconciles whatever describes the clusters, such as Secrets with kubeconfigs.
-/// Controllers with [`watch_clusters`](crate::Controller::watch_clusters) watch each of them.
+/// Get this from [`Manager::clusters`](crate::Manager::clusters). You'd typically put it into the
+/// state of a controller which reconciles whatever describes your clusters, e.g. Secrets with
+/// kubeconfigs. It's cheap to clone. To watch objects in all of the clusters, use
+/// [`Controller::watch_clusters`](crate::Controller::watch_clusters).
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -69,54 +71,58 @@ pub struct Clusters(Arc<Mutex<State>>);
 struct State {
     by_name: BTreeMap<String, Cluster>,
     on_added: Vec<OnAdded>,
-    /// Set once the manager runs.
+    /// Set when the manager is started.
     services: Option<ClusterServices>,
-    /// Whether clusters run as soon as they are added.
+    /// Whether new clusters are started immediately.
     is_started: bool,
     is_closed: bool,
 }
 
-/// Called with each cluster.
+/// Callback that receives each cluster.
 type OnAdded = Arc<dyn Fn(&Cluster) + Send + Sync>;
 
-/// The resources that a manager provides to its clusters.
+/// Resources of the manager that are used by its clusters.
 #[derive(Clone)]
 pub(crate) struct ClusterServices {
-    /// A client of the manager's own cluster.
+    /// Client for the manager's own cluster.
     pub(crate) own: Client,
     pub(crate) metrics: Metrics,
     pub(crate) caches: CacheOptions,
     pub(crate) client: ClientSettings,
-    /// A watch that receives no data for this long is reported.
+    /// Watches are considered stale after this time without data.
     pub(crate) stale_after: Duration,
-    /// Sends parts to the manager, which runs them.
+    /// Passes parts of a cluster to the manager, which runs them.
     pub(crate) run: mpsc::UnboundedSender<ClusterPart>,
 }
 
-/// A part of a cluster that the manager runs, with a name for messages.
+/// Part of a cluster that has to be run by the manager. The string is a name for error messages.
 pub(crate) enum ClusterPart {
     /// Exits when the cluster is removed.
     Watches(String, BoxFuture<'static, Result<(), Error>>),
-    /// Exits when the cluster is removed, or when the manager is stopping and all events are sent.
+    /// Exits when the cluster is removed. On shutdown of the manager, exits after all events have
+    /// been sent.
     Events(String, BoxFuture<'static, ()>),
 }
 
 impl ClusterServices {
     pub(super) fn run(&self, part: ClusterPart) {
-        // While the manager is stopping, the receiver is closed and the part is no longer needed.
+        // If this fails, the manager is shutting down and doesn't need the part anymore.
         let _ = self.run.send(part);
     }
 }
 
 impl Clusters {
-    /// Adds a cluster. If a cluster with this name exists, it only takes the source of its
-    /// credentials from `config`, so that a reconcile function can call this repeatedly; its
-    /// namespaces stay the same.
+    /// Adds a cluster.
     ///
-    /// Does not wait for the cluster; use [`Cluster::synced`] for that.
+    /// You can call this repeatedly, e.g. from a reconcile function. If there's already a cluster
+    /// with the same name, only the source of its credentials is updated. In particular, its
+    /// namespaces don't change.
+    ///
+    /// This doesn't wait for the cluster. Use [`Cluster::synced`] if you need to.
     ///
     /// # Panics
-    /// Panics outside of a tokio runtime.
+    ///
+    /// Panics if called from outside of a tokio runtime.
     pub fn add(&self, config: ClusterConfig) -> Cluster {
         let mut state = self.lock();
         if let Some(existing) = state.by_name.get(&config.name).cloned() {
@@ -135,7 +141,7 @@ impl Clusters {
         }
         let (on_added, is_started) = (state.on_added.clone(), state.is_started);
         drop(state);
-        // Call these without holding the lock, because they may use this set.
+        // Release the lock first, since the callbacks may use this set.
         on_added.iter().for_each(|call| call(&cluster));
         if is_started {
             cluster.start();
@@ -143,12 +149,12 @@ impl Clusters {
         cluster
     }
 
-    /// Removes a cluster. Its watches end and requests to it fail. Returns `false` if there is no
-    /// cluster with this name.
+    /// Removes a cluster. All of its watches are stopped, and requests to it will fail. Returns
+    /// `false` if there's no cluster with this name.
     ///
-    /// A [`Cached`](crate::Cached) of it keeps the objects as of that moment. Nothing is written to
-    /// the removed cluster, so controllers should delete what they created there before they remove
-    /// it.
+    /// A [`Cached`](crate::Cached) of this cluster keeps the objects that it contains at this time.
+    /// Nothing is written to a removed cluster, so controllers should delete what they've created
+    /// there first.
     pub fn remove(&self, name: &str) -> bool {
         let removed = self.lock().by_name.remove(name);
         match &removed {
@@ -161,17 +167,17 @@ impl Clusters {
         }
     }
 
-    /// Returns the cluster of this name.
+    /// Returns the cluster with the given name.
     pub fn get(&self, name: &str) -> Option<Cluster> {
         self.lock().by_name.get(name).cloned()
     }
 
-    /// Returns all clusters, ordered by name.
+    /// Returns all clusters, sorted by name.
     pub fn list(&self) -> Vec<Cluster> {
         self.lock().by_name.values().cloned().collect()
     }
 
-    /// Calls a function with each cluster, including those added later.
+    /// Registers a callback that's called with all current and future clusters.
     pub(crate) fn on_added(&self, call: impl Fn(&Cluster) + Send + Sync + 'static) {
         let call: OnAdded = Arc::new(call);
         let existing: Vec<Cluster> = {
@@ -182,7 +188,7 @@ impl Clusters {
         existing.iter().for_each(|cluster| call(cluster));
     }
 
-    /// Provides what the clusters need to start.
+    /// Sets the services, which clusters need in order to start.
     pub(crate) fn provide(&self, services: ClusterServices) {
         let mut state = self.lock();
         state
@@ -192,7 +198,7 @@ impl Clusters {
         state.services = Some(services);
     }
 
-    /// Starts all clusters, including those added later.
+    /// Starts all clusters. Clusters that are added after this are started immediately.
     pub(crate) fn start(&self) {
         let clusters: Vec<Cluster> = {
             let mut state = self.lock();
@@ -202,14 +208,14 @@ impl Clusters {
         clusters.iter().for_each(Cluster::start);
     }
 
-    /// Waits until the clusters required by the manager are synced.
+    /// Waits until all required clusters have synced.
     pub(crate) async fn required_synced(&self) {
         for cluster in self.required() {
             cluster.until_synced().await;
         }
     }
 
-    /// Returns the name of a required cluster that has not synced, and the reason.
+    /// Returns a required cluster that hasn't synced, and the reason.
     pub(crate) fn first_unsynced(&self) -> Option<(String, String)> {
         let unsynced = self.required().into_iter().find(|cluster| !cluster.is_synced())?;
         Some((unsynced.name().to_owned(), unsynced.describe_problem()))
@@ -221,18 +227,19 @@ impl Clusters {
         clusters
     }
 
-    /// Checks the selections of all caches.
+    /// Validates the selections of all caches.
     ///
     /// # Errors
-    /// Returns the kind of the first invalid selection, and the reason.
+    ///
+    /// Returns the kind of the first cache with an invalid selection, and what's wrong with it.
     pub(crate) fn check(&self) -> Result<(), (String, &'static str)> {
         self.list()
             .iter()
             .try_for_each(|cluster| cluster.caches().check())
     }
 
-    /// Returns a function that collects the statistics of all caches, as long as the clusters
-    /// exist.
+    /// Returns a closure that collects the statistics of all caches. It doesn't keep the clusters
+    /// alive.
     pub(crate) fn stats(&self) -> impl Fn() -> Vec<CacheStats> + Send + Sync + 'static {
         let state = Arc::downgrade(&self.0);
         move || {
@@ -242,8 +249,8 @@ impl Clusters {
         }
     }
 
-    /// Returns a function that returns the names of all clusters and whether they are connected, as
-    /// long as they exist.
+    /// Returns a closure that returns the name of each cluster, and whether it's connected. It
+    /// doesn't keep the clusters alive.
     pub(crate) fn connections(&self) -> impl Fn() -> Vec<(String, bool)> + Send + Sync + 'static {
         let state = Arc::downgrade(&self.0);
         move || {
@@ -253,7 +260,7 @@ impl Clusters {
         }
     }
 
-    /// Returns a function that describes all clusters, as long as they exist.
+    /// Returns a closure that describes all clusters. It doesn't keep them alive.
     pub(crate) fn status(&self) -> impl Fn() -> Vec<ClusterStatus> + Send + Sync + 'static {
         let state = Arc::downgrade(&self.0);
         move || {
@@ -262,7 +269,7 @@ impl Clusters {
         }
     }
 
-    /// Removes all clusters and callbacks, breaking the reference cycles between them.
+    /// Removes all clusters and callbacks. This is needed to break reference cycles between them.
     pub(crate) fn close(&self) {
         let (clusters, on_added) = {
             let mut state = self.lock();
@@ -278,19 +285,19 @@ impl Clusters {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing can panic while the lock is held, so even a poisoned state is consistent.
+        // It's fine to ignore poisoning, since nothing can panic while the lock is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The state of a cluster, for `/debug/clusters`.
+/// State of a cluster, as shown in `/debug/clusters`.
 pub(crate) struct ClusterStatus {
     pub(crate) name: String,
-    /// Why the cluster is not connected.
+    /// Why the cluster isn't connected.
     pub(crate) problem: Option<String>,
-    /// Whether all caches have synced, even if the cluster has been lost since.
+    /// Whether all caches have synced. Stays set if the cluster is lost.
     pub(crate) synced: bool,
-    /// Whether the manager waits for the cluster at startup.
+    /// Whether the manager waits for this cluster at startup.
     pub(crate) is_required: bool,
     pub(crate) watches: Vec<WatchStatus>,
 }
@@ -315,7 +322,8 @@ impl Cluster {
     }
 
     fn provide(&self, services: &ClusterServices) {
-        // A cluster that hangs must not hold up the lists of other clusters.
+        // Each cluster gets its own limit, so that one that hangs can't block the lists of the
+        // others.
         self.0.caches.configure(&CacheOptions {
             list_limit: ListLimit::default(),
             ..services.caches.clone()
@@ -323,7 +331,7 @@ impl Cluster {
         self.0.services.get_or_init(|| services.clone());
     }
 
-    /// Starts the cluster unless it has already started.
+    /// Starts the cluster. Does nothing if it's been started before.
     fn start(&self) {
         let watches = self
             .0

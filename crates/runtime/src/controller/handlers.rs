@@ -1,4 +1,4 @@
-//! The operator's functions that a controller calls.
+//! User-provided functions that a controller calls.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,24 +11,25 @@ use crate::ctx::Ctx;
 use crate::error::{BoxError, Error};
 use crate::object::{Undecodable, Watchable};
 
-/// The functions supplied by the operator.
+/// Functions provided by the operator.
 pub(super) struct Handlers<K: Watchable, S> {
     pub(super) reconcile: Reconcile<Arc<K>, S>,
-    /// Whether objects that are being deleted are reconciled even without a finalizer.
+    /// Whether to reconcile objects that are being deleted, even if they don't have any of our
+    /// finalizers.
     pub(super) reconciles_terminating: bool,
-    /// In the order in which they were added.
+    /// In the order in which they were registered.
     pub(super) finalizers: Vec<Finalizer<K, S>>,
     pub(super) on_deleted: Option<Reconcile<ObjectRef<K>, S>>,
     pub(super) on_undecodable: Option<Reconcile<Arc<Undecodable>, S>>,
 }
 
-/// A finalizer and its cleanup.
+/// A finalizer together with its cleanup function.
 pub(super) struct Finalizer<K, S> {
     pub(super) name: String,
     pub(super) cleanup: Reconcile<Arc<K>, S>,
 }
 
-/// A boxed reconcile, cleanup or deletion function with an argument of type `T`.
+/// A boxed function for reconciles, cleanups or deletions. Its argument is a `T`.
 pub(super) type Reconcile<T, S> =
     Box<dyn Fn(T, Ctx<S>) -> Pin<Box<dyn Future<Output = Result<Action, Error>> + Send>> + Send + Sync>;
 
@@ -43,25 +44,34 @@ where
     let reconcile = Arc::new(reconcile);
     Box::new(move |argument, ctx| {
         let reconcile = Arc::clone(&reconcile);
-        // Call `reconcile` inside the async block: a block that captures the future stores it
-        // twice, and the future may take ten kilobytes.
+        // It's important to call `reconcile` within the async block. If the block captured the
+        // future instead, it would be stored twice, and futures of reconcilers can be as large as
+        // 10 kB.
         Box::pin(async move { reconcile(argument, ctx).await.map_err(Error::new) })
     })
 }
 
 impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
-    /// Adds a finalizer that prevents objects from being deleted until `cleanup` has succeeded.
+    /// Adds a finalizer. It prevents objects from being deleted until `cleanup` has succeeded.
     ///
-    /// The finalizer `name` (such as `cache.example.com/finalizer`) is added to each object before its first reconcile.
-    /// Once the object is being deleted, `cleanup` is called instead of the reconcile function. When it returns
-    /// [`Action::await_change`], the finalizer is removed; when it returns [`Action::requeue`], it is called again after
-    /// the delay. It must be idempotent, because it may be called again after it succeeded.
+    /// `name` should be something like `cache.example.com/finalizer`. The finalizer is added to
+    /// each object before it's reconciled for the first time. When the object is being deleted,
+    /// `cleanup` is called instead of the reconcile function:
     ///
-    /// The controller's role needs `patch` on the kind, which scaffolds do not grant: `verbs = ["list", "watch", "patch"]`.
+    /// - If it returns [`Action::await_change`], the finalizer is removed.
+    /// - If it returns [`Action::requeue`], it's called again after the delay.
     ///
-    /// When called repeatedly, the object gets all of these finalizers. Their cleanups run in the
-    /// order in which they were added, each once the previous finalizer has been removed. Adding a
-    /// name again replaces its cleanup and keeps its place.
+    /// Cleanups must be idempotent, because they may be called again even after they've succeeded.
+    ///
+    /// You can call this method multiple times, and objects get all of the finalizers. The cleanups
+    /// run in the order in which they were added, and each one has to wait for the previous
+    /// finalizer to be removed. If a name is used again, the new cleanup takes the place of the old
+    /// one.
+    ///
+    /// # Permissions
+    ///
+    /// The role of the controller needs `patch` on the kind. Since this isn't part of the
+    /// scaffolded role, specify `verbs = ["list", "watch", "patch"]`.
     pub fn finalizer<F, Fut, E>(mut self, name: impl Into<String>, cleanup: F) -> Self
     where
         F: Fn(Arc<K>, Ctx<S>) -> Fut + Send + Sync + 'static,
@@ -80,30 +90,38 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Also reconciles objects that are being deleted, for example to report in their status what
-    /// other finalizers wait for, or for a finalizer that the reconcile itself adds and removes, as
-    /// with `kube::runtime::finalizer`. Off by default, like in Kubernetes' own controllers, which
-    /// only reconcile objects without a deletion timestamp.
+    /// Makes the controller reconcile objects that are being deleted. Disabled by default, which is
+    /// what the controllers of Kubernetes do.
     ///
-    /// For an object with a deletion timestamp, the reconcile must neither create nor adopt
-    /// anything. With `kubectl delete --cascade=foreground`, the garbage collector waits until all
-    /// owned objects are gone, so it would wait forever for one that is created again each time.
-    /// With `--cascade=orphan`, it releases them, and one that is adopted again is deleted with its
-    /// owner. [`Ctx::apply_owned`](crate::Ctx::apply_owned) and the other methods with an owner
-    /// refuse to do this, but your own requests are not checked.
+    /// For example, you can use this to report in the status which finalizers an object is waiting
+    /// for. It's also needed if your reconcile function manages a finalizer on its own, as with
+    /// `kube::runtime::finalizer`.
     ///
-    /// Has no effect on a controller with a [`finalizer`](Self::finalizer), whose cleanup is called
-    /// instead.
+    /// If an object has a deletion timestamp, your reconcile function must neither create nor adopt
+    /// anything:
+    ///
+    /// - With `kubectl delete --cascade=foreground`, the garbage collector waits until all owned
+    ///   objects are gone. If you keep recreating one of them, it will wait forever.
+    /// - With `--cascade=orphan`, the garbage collector releases owned objects. If you adopt one
+    ///   again, it will be deleted together with its owner.
+    ///
+    /// [`Ctx::apply_owned`](crate::Ctx::apply_owned) and other methods that take an owner check for
+    /// this, but we can't check your own requests.
+    ///
+    /// This has no effect on controllers with a [`finalizer`](Self::finalizer), since its cleanup
+    /// is called instead.
     pub fn reconciles_terminating(mut self) -> Self {
         self.handlers.reconciles_terminating = true;
         self
     }
 
-    /// Calls `forget` after an object was deleted, to release in-memory state about it.
+    /// Calls `forget` after an object has been deleted. You can use this to release state that's
+    /// kept in memory.
     ///
-    /// A failure is retried like a failed reconcile. `forget` is not called if an object with the
-    /// same name exists again, nor for objects deleted while the operator was not running. To clean
-    /// up external resources, use a [`finalizer`](Self::finalizer).
+    /// Errors are retried in the same way as errors of a reconcile. Note that `forget` isn't called
+    /// for objects which were deleted while the operator was down, or if there's a new object of
+    /// the same name already. Use a [`finalizer`](Self::finalizer) if you have to clean up external
+    /// resources.
     pub fn on_deleted<F, Fut, E>(mut self, forget: F) -> Self
     where
         F: Fn(ObjectRef<K>, Ctx<S>) -> Fut + Send + Sync + 'static,
@@ -114,13 +132,14 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Calls `handle` for an object of the controller's kind that cannot be decoded into `K`, such as one without a field
-    /// that a newer release requires.
+    /// Calls `handle` for objects which can't be decoded into `K`, e.g. because a newer version
+    /// requires a field that they don't have.
     ///
-    /// Such an object is never reconciled, but all others are. It is logged once, reported to its
-    /// owner with a `Warning` event `Undecodable`, and counted in `rbuilder_undecodable_objects`.
-    /// `handle` can do more: set a condition with a merge patch, or repair the object. It is called
-    /// whenever the object changes, and is retried like a reconcile.
+    /// Undecodable objects aren't reconciled, while all others are. By default, the error is logged
+    /// once, recorded as a `Warning` event with reason `Undecodable`, and counted in the metric
+    /// `rbuilder_undecodable_objects`. With `handle` you can do more than that, such as repairing
+    /// the object, or setting a condition with a merge patch. It's called each time the object
+    /// changes, and errors are retried like those of a reconcile.
     ///
     /// ```no_run
     /// # use std::sync::Arc;

@@ -1,6 +1,7 @@
-//! Watches that a reconcile adds while the controller is running.
+//! Watches that a reconciler adds while its controller is running.
 //!
-//! These methods of [`Ctx`] are here because the module `ctx` does not depend on `controller`.
+//! These are methods of [`Ctx`]. They're in this module because `ctx` must not depend on
+//! `controller`.
 
 use std::fmt;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -15,16 +16,18 @@ use crate::hash::HashSet;
 use crate::object::Watchable;
 
 impl<S: Send + Sync + 'static> Ctx<S> {
-    /// Adds a watch to the running controller, which lasts until [`unwatch`](Self::unwatch) or until the manager stops.
+    /// Adds a watch to the running controller. It's active until the manager stops, or until you
+    /// call [`unwatch`](Self::unwatch).
     ///
-    /// Use it for kinds or selections that the controller learns about from the objects it
-    /// reconciles. Add those known in advance with [`Controller::watch`](crate::Controller::watch).
-    /// Existing objects are delivered as initial events. A second call with the same name, kind and
-    /// selection adds nothing, even if its predicate or mapping differs.
+    /// This is intended for kinds or selections which the controller finds out about at runtime. If
+    /// you know them in advance, use [`Controller::watch`](crate::Controller::watch). Objects that
+    /// already exist are delivered as initial events. Calling this again with the same name, kind
+    /// and selection has no effect, even if the predicate or the mapping is a different one.
     ///
-    /// The call does not wait for the API server; use the returned [`Watching`] for that. If the kind is not served or
-    /// may not be watched, the error is logged and the watch is retried; the process stays ready unless the watch is
-    /// [`required`](Watch::required).
+    /// This doesn't wait for the API server. If you need to, you can do so with the returned
+    /// [`Watching`]. If the kind isn't served, or the operator isn't permitted to watch it, the
+    /// error is logged and the watch is retried. The process stays ready in the meantime, unless
+    /// the watch is [`required`](Watch::required).
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -40,9 +43,14 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     /// ```
     ///
     /// # Errors
-    /// Returns a terminal error if the mapping function returns objects of another kind than the
-    /// controller's, if the selection contains no namespace, or when called from a mapping function
-    /// or predicate. Returns a retryable error while the manager is stopping.
+    ///
+    /// Returns a terminal error in these cases:
+    ///
+    /// - The mapping function returns objects of a different kind than the controller's.
+    /// - The selection doesn't contain any namespaces.
+    /// - It's called from within a mapping function or a predicate.
+    ///
+    /// If the manager is shutting down, returns a retryable error.
     pub fn watch<W, M>(&self, name: impl Into<String>, watch: Watch<W, M>) -> Result<Watching<W>, Error>
     where
         W: Watchable,
@@ -55,12 +63,16 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         Ok(watching)
     }
 
-    /// Sets the watches that this controller has at run time: adds missing ones, and removes all
-    /// others that [`watch`](Self::watch) or an earlier call has added.
+    /// Replaces all watches that were added at runtime. Missing watches are added, while those
+    /// which aren't part of `watches` are removed. This includes watches added with
+    /// [`watch`](Self::watch).
     ///
-    /// A watch that already exists, with the same name, kind and selection, continues with its
-    /// cache. The set applies to the whole controller, not just to the current object, so call this
-    /// where all watches are known, such as in the reconcile of a single configuration object.
+    /// A watch that already exists (i.e. one with the same name, kind and selection) keeps its
+    /// cache.
+    ///
+    /// Note that this is about the controller as a whole, not just about the object being
+    /// reconciled. So you should only call this where you know about all the watches, e.g. when
+    /// reconciling a single configuration object.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -79,8 +91,9 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     /// ```
     ///
     /// # Errors
-    /// Fails like [`watch`](Self::watch). Watches added before the error remain, and none is
-    /// removed.
+    ///
+    /// Returns the same errors as [`watch`](Self::watch). In that case no watches are removed, but
+    /// some may have been added.
     pub fn set_watches(&self, watches: Watches<S>) -> Result<(), Error> {
         self.check_may_change_watches("add")?;
         let mut late_watches = self.lock_late_watches();
@@ -95,7 +108,7 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         Ok(())
     }
 
-    /// Returns the watches that this controller has added at run time, sorted by name and kind.
+    /// Returns all watches that were added at runtime, sorted by name and kind.
     pub fn watches(&self) -> Vec<ActiveWatch> {
         let late_watches = self.lock_late_watches();
         let mut active: Vec<_> = late_watches.values().map(|watch| (watch.describe)()).collect();
@@ -103,11 +116,11 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         active
     }
 
-    /// Adds a watch in the cluster of this context, unless it has one with this name, kind and
-    /// selection. Returns the identity of the watch.
+    /// Adds a watch, unless there is one with the same name, kind and selection. Returns its
+    /// identity.
     ///
-    /// The lock of `late_watches` is held until the watch is subscribed, so a concurrent call with
-    /// the same name returns only afterwards.
+    /// `late_watches` stays locked until the subscription is complete. So if there's a concurrent
+    /// call with the same name, it doesn't return earlier than that.
     fn add_watch<W, M>(
         &self,
         late_watches: &mut LateWatchesById,
@@ -123,7 +136,7 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         let (kind, selection, need) = watch.watched();
         let id = (name, CacheId::of(kind, selection));
         let Some(target) = self.watch_target() else {
-            // In a test, the cache contains the objects that the test added.
+            // In tests, the cache contains whatever the test has added.
             let cache = caches.of(kind, selection);
             cache.assume_synced();
             return Ok((id, Watching { cache }));
@@ -167,14 +180,16 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         Ok((id, Watching { cache }))
     }
 
-    /// Removes the watches that this controller has added under this name, of all kinds and
-    /// selections. Returns `false` if there are none.
+    /// Removes all watches with the given name that were added at runtime. Returns `false` if there
+    /// are none.
     ///
-    /// If nothing else uses the cache of a watch, its watch ends, and a [`Cached`] of it keeps the
-    /// objects as of that moment. Keys that are already enqueued are still reconciled.
+    /// If the cache isn't used by anything else, it stops being updated. A [`Cached`] keeps the
+    /// objects that it contains at this time. Keys that are already in the queue are still going to
+    /// be reconciled.
     ///
     /// # Errors
-    /// Returns a terminal error when called from a mapping function or predicate.
+    ///
+    /// Returns a terminal error if it's called from within a mapping function or a predicate.
     pub fn unwatch(&self, name: &str) -> Result<bool, Error> {
         refuse_in_callback("remove")?;
         let mut late_watches = self.lock_late_watches();
@@ -186,7 +201,7 @@ impl<S: Send + Sync + 'static> Ctx<S> {
         Ok(is_removed)
     }
 
-    /// Checks that a watch is allowed in the cluster of this context.
+    /// Checks whether a watch can be used in the cluster of this context.
     fn check_cluster_of<W: Watchable, M: MapsLate<W, S>>(&self, watch: &Watch<W, M>) -> Result<(), Error> {
         let (kind, ..) = watch.watched();
         if let Some(cluster) = self.cluster().filter(|_| M::BY_OWNER) {
@@ -224,7 +239,7 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     }
 }
 
-/// The watches that a controller should have at run time; see [`Ctx::set_watches`].
+/// A set of watches for [`Ctx::set_watches`].
 #[must_use = "pass it to `Ctx::set_watches`"]
 pub struct Watches<S> {
     add: Vec<AddWatch<S>>,
@@ -246,12 +261,12 @@ impl<S> Default for Watches<S> {
 }
 
 impl<S: Send + Sync + 'static> Watches<S> {
-    /// Creates an empty set, which removes all watches.
+    /// Creates an empty set. Passing it to [`Ctx::set_watches`] removes all watches.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a watch to the set. Several watches may have the same name.
+    /// Adds a watch. It's fine to use the same name more than once.
     pub fn with<W, M>(mut self, name: impl Into<String>, watch: Watch<W, M>) -> Self
     where
         W: Watchable,
@@ -277,7 +292,8 @@ fn describe<W: Watchable>(name: &str, cache: &Cache<W>) -> ActiveWatch {
     }
 }
 
-/// Returns an error inside of a mapping function or predicate, because the cache waits for these.
+/// Returns an error when called from a mapping function or a predicate. The cache waits for those,
+/// so we'd run into a deadlock.
 fn refuse_in_callback(verb: &str) -> Result<(), Error> {
     let Some(callback) = running_callback() else {
         return Ok(());
@@ -287,7 +303,7 @@ fn refuse_in_callback(verb: &str) -> Result<(), Error> {
     )))
 }
 
-/// A watch [added](Ctx::watch) to a running controller.
+/// Handle to a watch that was [added](Ctx::watch) to a running controller.
 pub struct Watching<W: Watchable> {
     cache: Arc<Cache<W>>,
 }
@@ -302,21 +318,22 @@ impl<W: Watchable> fmt::Debug for Watching<W> {
 }
 
 impl<W: Watchable> Watching<W> {
-    /// Returns `true` once the existing objects are in the cache and have been delivered to the
-    /// controller.
+    /// Returns `true` once all existing objects are in the cache, and the controller knows about
+    /// them.
     pub fn is_synced(&self) -> bool {
         self.cache.is_synced()
     }
 
-    /// Waits until the existing objects are in the cache, and returns it.
+    /// Waits until all existing objects are in the cache, then returns the cache.
     ///
-    /// This blocks the reconcile, and with it one of the controller's
-    /// [workers](crate::Controller::concurrency). Use a short timeout for a kind that may not be
-    /// served yet.
+    /// Be aware that this occupies one of the controller's
+    /// [workers](crate::Controller::concurrency). You may want to use a short timeout if the kind
+    /// might not be served.
     ///
     /// # Errors
-    /// Fails if the cache has not synced after `timeout`, with the last error of the watch. The
-    /// watch keeps retrying.
+    ///
+    /// Returns the most recent error of the watch after `timeout`. The watch itself is still being
+    /// retried.
     pub async fn synced(&self, timeout: Duration) -> Result<Cached<W>, Error> {
         match tokio::time::timeout(timeout, self.cache.synced()).await {
             Ok(()) => Ok(Cached::new(Arc::clone(&self.cache))),

@@ -1,4 +1,4 @@
-//! Mappings from events of a watched kind to the objects to reconcile.
+//! Maps the events of watched kinds to the objects to reconcile.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -14,36 +14,39 @@ use crate::error::Error;
 use crate::object::{Key, Kind, Watchable};
 use crate::request::{KeyRequest, Request};
 
-/// Maps an object to its owner; see [`Watch::owned`](super::Watch::owned).
+/// Maps objects to their owners. See [`Watch::owned`](super::Watch::owned).
 #[derive(Clone, Copy, Debug)]
 pub struct ByOwner {
     pub(super) any: bool,
 }
 
-/// Maps an object to the objects that a function returns; see [`Watch::mapped`](super::Watch::mapped).
+/// Maps objects with a function. See [`Watch::mapped`](super::Watch::mapped).
 #[derive(Clone, Copy, Debug)]
 pub struct ByMap<K, S, F> {
     pub(super) map: F,
     pub(super) types: PhantomData<fn(K, S)>,
 }
 
-/// Maps a change to the requests that a function returns; see [`Watch::mapped_changes`](super::Watch::mapped_changes).
+/// Maps changes to requests with a function. See
+/// [`Watch::mapped_changes`](super::Watch::mapped_changes).
 #[derive(Clone, Copy, Debug)]
 pub struct ByChange<K, S, F> {
     pub(super) map: F,
     pub(super) types: PhantomData<fn(K, S)>,
 }
 
-/// A mapping from objects of kind `W` to objects of a controller's kind `K`. Sealed; see [`Watch`](super::Watch).
+/// A mapping from objects of kind `W` to objects of kind `K`, the kind of the controller. This
+/// trait is sealed, see [`Watch`](super::Watch).
 pub trait Maps<K: Watchable, W: Watchable, S>: MapsLate<W, S> {
     #[doc(hidden)]
     fn keys_of(self, kind: &KindOf<K>) -> Keys<W, S>;
 }
 
-/// A [`Maps`] whose target kind is checked at run time, for [`Ctx::watch`](crate::Ctx::watch),
-/// because the type of a context does not contain the controller's kind. Sealed.
+/// Like [`Maps`], except that the target kind is checked at runtime.
+/// [`Ctx::watch`](crate::Ctx::watch) needs this, as the kind of the controller isn't part of the
+/// type of a context. This trait is sealed.
 pub trait MapsLate<W: Watchable, S>: sealed::Sealed + Send + Sync + Sized + 'static {
-    /// Whether owner references decide. They do not reach across clusters.
+    /// Whether this uses owner references, which can't refer to objects in another cluster.
     #[doc(hidden)]
     const BY_OWNER: bool = false;
 
@@ -51,27 +54,27 @@ pub trait MapsLate<W: Watchable, S>: sealed::Sealed + Send + Sync + Sized + 'sta
     fn keys_for(self, target: &WatchTarget) -> Result<Keys<W, S>, Error>;
 }
 
-/// A mapping by a function, which works across clusters. Sealed.
+/// A mapping that uses a function, and therefore works across clusters. This trait is sealed.
 pub trait ByFunction: sealed::Sealed {}
 impl<K, S, F> ByFunction for ByMap<K, S, F> {}
 impl<K, S, F> ByFunction for ByChange<K, S, F> {}
 
-/// The kind of a controller. Public only because a sealed trait names it.
+/// Kind of a controller. It's only public because it's used in a sealed trait.
 #[doc(hidden)]
 pub struct KindOf<K: Watchable>(pub(super) Kind<K>);
 
-/// Computes the requests for an event. Public only because a sealed trait names it.
+/// Computes the requests for an event. It's only public because it's used in a sealed trait.
 #[doc(hidden)]
 pub struct Keys<W, S> {
     of_event: KeysOfEvent<W, S>,
-    /// Computes the keys for an object of which only the metadata is known; `None` if the mapping
-    /// needs more.
+    /// Computes the keys from nothing but an object's metadata. `None` if this mapping needs the
+    /// entire object.
     of_metadata: Option<KeysOfMetadata>,
 }
 
-/// Computes the requests for an event with a decoded object.
+/// Computes the requests for an event whose object could be decoded.
 enum KeysOfEvent<W, S> {
-    /// Called separately with the object before and after the change.
+    /// Called twice, with the object before and after the change.
     OfObject(KeysOfObject<W, S>),
     /// Called once with the change.
     OfChange(RequestsOfChange<W, S>),
@@ -180,7 +183,8 @@ where
     }
 }
 
-/// Returns the kind of the controller, provided that it is the `K` that a mapping function returns.
+/// Returns the kind of the controller, after checking that it's the same `K` that the mapping
+/// function returns.
 fn target_kind<K: Watchable>(target: &WatchTarget) -> Result<KindOf<K>, Error> {
     let kind = target.kind::<K>().cloned().map(KindOf);
     kind.ok_or_else(|| {
@@ -201,7 +205,7 @@ mod sealed {
 }
 
 impl<W: Watchable, S> Keys<W, S> {
-    /// Returns the requests for a change; none if the mapping function panics.
+    /// Returns the requests for a change. They're empty if the mapping function panics.
     pub(super) fn of_change(&self, change: &Change<W>, kind: &Kind<W>, ctx: &Ctx<S>) -> Vec<KeyRequest> {
         let of_object = match &self.of_event {
             KeysOfEvent::OfChange(map) => {
@@ -224,8 +228,8 @@ impl<W: Watchable, S> Keys<W, S> {
     }
 }
 
-/// Calls a mapping function and contains its panic, which would otherwise stop the watch for all
-/// controllers of this kind.
+/// Calls a mapping function and catches panics. Otherwise, a panic would end the watch for all
+/// controllers which use this kind.
 fn contain_panic<W: Watchable, S, T>(
     map: impl FnOnce() -> Vec<T>,
     object: &W,
@@ -247,8 +251,8 @@ thread_local! {
     static CALLBACK: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
-/// Calls a user's function that the cache waits for, and catches its panic. `what` names the
-/// function in messages.
+/// Calls a user-provided function while the cache is waiting for it, and catches panics. `what` is
+/// used in messages.
 pub(super) fn call_back<T>(what: &'static str, function: impl FnOnce() -> T) -> std::thread::Result<T> {
     CALLBACK.set(Some(what));
     let result = catch_unwind(AssertUnwindSafe(function));
@@ -256,7 +260,7 @@ pub(super) fn call_back<T>(what: &'static str, function: impl FnOnce() -> T) -> 
     result
 }
 
-/// Returns the name of the callback that this thread is running, if any.
+/// If this thread is currently running a callback, returns its name.
 pub(super) fn running_callback() -> Option<&'static str> {
     CALLBACK.get()
 }

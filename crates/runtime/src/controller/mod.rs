@@ -1,12 +1,14 @@
-//! Controllers: a reconcile function, the objects it watches, and its settings.
+//! Controllers, which consist of a reconcile function, settings, and the objects to watch.
 //!
-//! A [`Controller`] does nothing until a [`Manager`](crate::Manager) starts it. It receives events from
-//! [caches](crate::cache), maps each to the keys of the objects to reconcile, and runs a fixed number of workers that
-//! take keys from its [queue](crate::queue). The result of a reconcile decides when its key is enqueued again; a panic
-//! is contained in the worker.
+//! A [`Controller`] doesn't do anything until it's started by a [`Manager`](crate::Manager). It
+//! then receives events from its [caches](crate::cache), maps each of them to the keys of objects
+//! that need to be reconciled, and adds those to a [queue](crate::queue). A fixed number of workers
+//! take keys from the queue. When a key is enqueued again depends on the result of its reconcile.
+//! Panics are caught by the worker.
 //!
-//! kube's `Controller` is not used: it ends with the first panic, neither orders nor limits
-//! reconciles, has no back-off for each object, and does not report deletions.
+//! We don't use the `Controller` of kube because it lacks some features: it stops at the first
+//! panic, doesn't prioritize or limit reconciles, doesn't back off per object, and doesn't report
+//! deletions.
 
 mod handlers;
 mod late_watch;
@@ -47,10 +49,10 @@ pub(crate) use prepare::{AnyController, ManagerResources, PreparedController};
 pub use unselected::Unselected;
 pub use watch::Watch;
 
-/// Default number of workers; see [`Controller::concurrency`].
+/// Default number of workers, see [`Controller::concurrency`].
 const DEFAULT_CONCURRENCY: usize = 4;
 
-/// Reconciles the objects of kind `K` with one function and the shared state `S`.
+/// Reconciles all objects of kind `K` with a function that has access to the shared state `S`.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -73,7 +75,7 @@ pub struct Controller<K: Watchable, S> {
     state: S,
     concurrency: usize,
     everywhere: bool,
-    /// How the replicas of a sharded operator divide the objects.
+    /// How to distribute objects over the replicas of a sharded operator.
     division: Division,
     timeout: Option<Duration>,
     recover_panics: bool,
@@ -83,37 +85,42 @@ pub struct Controller<K: Watchable, S> {
     handlers: Handlers<K, S>,
     watches: Vec<Subscribe<K, S>>,
     triggers: Vec<BoxStream<'static, Request<K>>>,
-    /// Functions that request the caches the controller reads without watching.
+    /// Callbacks that request a cache for each kind which is read but not watched.
     reads: Vec<RequestCache>,
-    /// Kinds of these caches that are only known at run time.
+    /// The kinds of those caches, as far as they're only known at runtime.
     kinds: Vec<DynamicKind>,
 }
 
-/// Requests a cache.
 type RequestCache = Box<dyn FnOnce(&Caches) + Send>;
 
-/// Subscribes a controller to the events of another kind.
+/// Subscribes a controller to events of another kind.
 type Subscribe<K, S> = Box<dyn FnOnce(&Kind<K>, &Arc<Workqueue<Key>>, &Ctx<S>) + Send>;
 
 impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
-    /// Creates a controller for the objects of kind `K`, inferred from the reconcile function.
+    /// Creates a controller for objects of kind `K`, which is inferred from the reconcile function.
     ///
-    /// The function is called for each object at startup; when the object or an object
-    /// [owned](Self::owns) by or [watched](Self::watches) for it changes; after the delay requested
-    /// with [`Action::requeue`]; and after a failure with exponential [back-off](Self::backoff),
-    /// until it succeeds. It never runs concurrently for the same object. The object comes from a
-    /// cache, which may lag behind the cluster, but not behind this process's own writes through
-    /// [`Ctx`]. A conflict (409) caused by the lag is retried, and logged as an error only if it
-    /// persists (from the fifth in a row).
+    /// The function is called in any of these cases:
     ///
-    /// The error type can be [`Error`](crate::Error), any `std::error::Error`, or a boxed one like `anyhow::Error`. A
-    /// panic counts as an error.
+    /// - For each object, when the controller is started.
+    /// - When the object changes, or an object that is [owned](Self::owns) by it or
+    ///   [watched](Self::watches) for it.
+    /// - After the delay that was requested with [`Action::requeue`].
+    /// - After an error, with exponential [backoff](Self::backoff), until the reconcile succeeds.
     ///
-    /// Objects that are being deleted are not reconciled, because a reconcile would recreate what
-    /// the garbage collector deletes along with its owner, or adopt what it orphans. Handle them in
-    /// the cleanup of a [`finalizer`](Self::finalizer). See also
-    /// [`reconciles_terminating`](Self::reconciles_terminating), and
-    /// [`on_deleted`](Self::on_deleted) for deleted objects.
+    /// There's never more than one reconcile at a time for the same object. Error types can be
+    /// [`Error`](crate::Error), any other `std::error::Error`, or a boxed error like
+    /// `anyhow::Error`. A panic is treated like an error.
+    ///
+    /// The object that's passed to the function is taken from a cache. It may be out of date with
+    /// regard to the cluster, but it does include all previous writes through [`Ctx`]. If you get a
+    /// conflict (409) because the cache is stale, the reconcile is retried. An error is only logged
+    /// if this keeps happening, starting with the fifth conflict in a row.
+    ///
+    /// Objects aren't reconciled while they're being deleted. Otherwise, a reconcile could recreate
+    /// objects that the garbage collector deletes along with their owner, or adopt objects that are
+    /// supposed to be orphaned. Use the cleanup function of a [`finalizer`](Self::finalizer) to
+    /// handle them. See also [`reconciles_terminating`](Self::reconciles_terminating), and
+    /// [`on_deleted`](Self::on_deleted) for objects that are already gone.
     pub fn new<F, Fut, E>(reconcile: F, state: S) -> Self
     where
         F: Fn(Arc<K>, Ctx<S>) -> Fut + Send + Sync + 'static,
@@ -125,7 +132,7 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
 }
 
 impl<S: Send + Sync + 'static> Controller<DynamicObject, S> {
-    /// Creates a controller for a kind known only at run time; see [`new`](Self::new).
+    /// Like [`new`](Self::new), but for a kind that's only known at runtime.
     pub fn dynamic<F, Fut, E>(kind: &DynamicKind, reconcile: F, state: S) -> Self
     where
         F: Fn(Arc<DynamicObject>, Ctx<S>) -> Fut + Send + Sync + 'static,
@@ -173,26 +180,27 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         }
     }
 
-    /// Watches objects of kind `C`, and reconciles the owner of each object that changes.
+    /// Watches objects of kind `C`. Whenever one of them changes, its owner is reconciled.
     ///
-    /// The owner is the one in the owner reference with `controller: true`, as set by
-    /// [`Ctx::apply_owned`](crate::Ctx::apply_owned). When that changes, both owners are
-    /// reconciled. Only the metadata of these objects is watched and cached.
+    /// The owner is taken from the owner reference with `controller: true`, which
+    /// [`Ctx::apply_owned`](crate::Ctx::apply_owned) sets. If the owner changes, both the old and
+    /// the new one are reconciled. Note that we only watch and cache the metadata of these objects.
     pub fn owns<C: Object>(self) -> Self {
         self.watch(Watch::<PartialObjectMeta<C>>::owned())
     }
 
-    /// Like [`owns`](Self::owns), for a kind known only at run time.
+    /// Like [`owns`](Self::owns), but for a kind that's only known at runtime.
     pub fn owns_dynamic(self, kind: &DynamicKind) -> Self {
         self.watch(Watch::owned_dynamic(kind))
     }
 
-    /// Watches objects of kind `W`, and reconciles the objects that `map` returns for each object
-    /// that changes.
+    /// Watches objects of kind `W`. Whenever one of them changes, the objects returned by `map` are
+    /// reconciled.
     ///
-    /// `map` is called with the object before and after an update, and with a deleted object. It
-    /// must not block, because it delays all events of the kind. If the function needs to know what
-    /// happened, or sets priorities, use [`Watch::mapped_changes`].
+    /// On update, `map` is called with both the old and the new version of the object. It's also
+    /// called with deleted objects. Since it delays all other events of the kind, it must not
+    /// block. If you have to know what has happened, or if you want to set a priority, use
+    /// [`Watch::mapped_changes`].
     pub fn watches<W, F>(self, map: F) -> Self
     where
         W: Object,
@@ -201,16 +209,17 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self.watch(Watch::mapped(map))
     }
 
-    /// Adds a [`Watch`], the general form of [`owns`](Self::owns) and [`watches`](Self::watches), with predicates,
-    /// selections and kinds known only at run time.
+    /// Adds a [`Watch`]. This is the general form of [`owns`](Self::owns) and
+    /// [`watches`](Self::watches), and supports predicates, selections, and kinds that are only
+    /// known at runtime.
     pub fn watch<W: Watchable, M: Maps<K, W, S>>(mut self, watch: Watch<W, M>) -> Self {
         self.watches
             .push(Box::new(|kind, queue, ctx| watch.subscribe(kind, queue, ctx)));
         self
     }
 
-    /// Watches objects in every other cluster of the manager, including those
-    /// [added](crate::Clusters::add) later. `watch` returns the watch for a cluster.
+    /// Watches objects in all additional clusters of the manager. This includes clusters that are
+    /// [added](crate::Clusters::add) in the future. `watch` is called once per cluster.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -241,10 +250,10 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Reconciles only for events of the controller's own kind that pass `predicate`. When called repeatedly, events
-    /// must pass all predicates.
+    /// Only reconciles on events of the controller's own kind that pass the predicate. If there's
+    /// more than one predicate, events have to pass all of them.
     ///
-    /// The predicate also applies to the initial events at startup and to the deletions for
+    /// Predicates also apply to the initial events at startup, and to deletions, i.e. they affect
     /// [`on_deleted`](Self::on_deleted).
     pub fn filter(mut self, predicate: Predicate<K>) -> Self {
         self.filter = Some(match self.filter {
@@ -254,59 +263,63 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Watches, caches and reconciles only the selected objects. This way, several controllers can
-    /// share the objects of a kind.
+    /// Only watches, caches and reconciles the selected objects. You can use this to split the
+    /// objects of a kind between multiple controllers.
     ///
-    /// To the controller, an object that leaves the selection looks deleted. With a
-    /// [`finalizer`](Self::finalizer), use [`when_unselected`](Self::when_unselected) to decide
-    /// what happens to it.
+    /// From the controller's point of view, an object is deleted when it leaves the selection. If
+    /// the controller has a [`finalizer`](Self::finalizer), use
+    /// [`when_unselected`](Self::when_unselected) to specify what happens to such objects.
     pub fn selecting(mut self, selection: Selection) -> Self {
         self.selection = selection;
         self
     }
 
-    /// Sets what happens to an object that leaves the [selection](Self::selecting) while it has a
-    /// [`finalizer`](Self::finalizer) of the controller. Otherwise the object could never be
-    /// deleted.
+    /// Specifies what to do with objects that leave the [selection](Self::selecting) while they
+    /// have one of the controller's [finalizers](Self::finalizer). If nobody removed the finalizer,
+    /// it wouldn't be possible to delete them.
     ///
-    /// Required if the controller has a finalizer and a changed label or field can remove an object
-    /// from its selection; otherwise the manager does not start. See [`Unselected`] for the
-    /// choices. Except with [`Keep`](Unselected::Keep), no other controller may use the same
-    /// finalizers: at startup, the controller lists the metadata of the whole kind, and handles
-    /// each object that has one of them but is not selected.
+    /// The manager refuses to start without this if the controller has a finalizer, and if its
+    /// objects can leave the selection because a label or field changes. See [`Unselected`] for the
+    /// possible values.
+    ///
+    /// Unless you use [`Keep`](Unselected::Keep), no other controller may have the same finalizers.
+    /// This is because the controller lists the metadata of all objects at startup, and handles
+    /// every object that has one of its finalizers but isn't selected.
     pub fn when_unselected(mut self, handling: Unselected) -> Self {
         self.unselected = Some(handling);
         self
     }
 
-    /// Makes the process unready while the watch of the controller's own kind receives no data, as
-    /// [`Watch::required`] does for other kinds.
+    /// Reports the process as not ready while the watch of the controller's own kind doesn't
+    /// receive any data. For other kinds, use [`Watch::required`].
     pub fn required(mut self) -> Self {
         self.need = Need::Always;
         self
     }
 
-    /// Reconciles the objects that a stream yields, such as the
-    /// [`Triggers`](crate::trigger::Triggers) of a channel. The stream yields [`ObjectRef`]s, or
-    /// [`Request`]s with a priority and a delay.
+    /// Reconciles objects from a stream, e.g. from the [`Triggers`](crate::trigger::Triggers) of a
+    /// channel. Items are either [`ObjectRef`]s, or [`Request`]s if you want to set a priority and
+    /// a delay.
     ///
-    /// The stream is polled once the controller's workers have started. The controller continues when it ends.
+    /// The stream is polled as soon as the workers have been started. When it ends, the controller
+    /// keeps running.
     pub fn triggers(mut self, requests: impl Stream<Item: Into<Request<K>>> + Send + 'static) -> Self {
         self.triggers.push(requests.map(Into::into).boxed());
         self
     }
 
-    /// Reconciles every object periodically, at low priority. Off by default.
+    /// Reconciles all objects periodically, with low priority. Disabled by default.
     ///
-    /// Each period is extended by a random part of up to a tenth, so that controllers do not resync
-    /// at the same time. Changes in the cluster are watched anyway; use this for external state
-    /// that sends no events.
+    /// There's no need for this if you only depend on objects in the cluster, because they're
+    /// watched. It's intended for external state which can't notify you of changes. Up to a tenth
+    /// of the period is added at random, so that controllers don't all resync at the same time.
     pub fn resync_every(mut self, period: Duration) -> Self {
         self.resync = Some(period);
         self
     }
 
-    /// Caches objects of kind `C` for [`Ctx::cached`](crate::Ctx::cached) without reconciling when they change.
+    /// Caches objects of kind `C`, but doesn't reconcile anything when they change. You can read
+    /// them with [`Ctx::cached`](crate::Ctx::cached).
     pub fn reads<C: Object>(mut self) -> Self {
         self.reads.push(Box::new(|caches| {
             caches.of::<C>(&Kind::of_type(), &Selection::all());
@@ -314,8 +327,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Like [`reads`](Self::reads), for a kind known only at run time. Read the cache with
-    /// [`Ctx::cached_dynamic`](crate::Ctx::cached_dynamic).
+    /// Like [`reads`](Self::reads), but for a kind that's only known at runtime. Read the cache
+    /// with [`Ctx::cached_dynamic`](crate::Ctx::cached_dynamic).
     pub fn reads_dynamic(mut self, kind: &DynamicKind) -> Self {
         let cached = Kind::<DynamicObject>::from(kind);
         self.kinds.push(kind.clone());
@@ -325,11 +338,11 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Caches objects of kind `C` with an index: [`Cached::by`](crate::Cached::by) returns the objects for which `values`
-    /// returned a given value.
+    /// Caches objects of kind `C` with an index. Given one of the values returned by `values`,
+    /// [`Cached::by`](crate::Cached::by) returns the corresponding objects.
     ///
-    /// All users of the cache share its index names. If two indexes have the same name, the first
-    /// one is kept.
+    /// Index names are shared by everyone using the cache. If a name is used twice, the first index
+    /// wins.
     pub fn index<C: Object>(
         mut self,
         name: impl Into<String>,
@@ -344,8 +357,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Like [`index`](Self::index), for a kind known only at run time. Read the cache with
-    /// [`Ctx::cached_dynamic`](crate::Ctx::cached_dynamic).
+    /// Like [`index`](Self::index), but for a kind that's only known at runtime. Read the cache
+    /// with [`Ctx::cached_dynamic`](crate::Ctx::cached_dynamic).
     pub fn index_dynamic(
         mut self,
         kind: &DynamicKind,

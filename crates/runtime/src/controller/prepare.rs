@@ -1,4 +1,5 @@
-//! Prepares a controller to run: erases its kind, and creates its queue, caches and workers.
+//! Turns a controller into something that can be run, by erasing its type and creating its queue,
+//! caches and workers.
 
 use std::sync::{Arc, Mutex};
 
@@ -27,53 +28,55 @@ use crate::request::Request;
 use crate::shards::{Scope, ShardBy};
 use crate::shutdown::Shutdown;
 
-/// A controller with its kind and state erased, as the manager stores it.
+/// A controller whose type was erased, so that the manager can store it.
 pub(crate) trait AnyController: Send {
     fn name(&self) -> &str;
 
-    /// Checks that the settings are consistent.
+    /// Validates the settings.
     ///
     /// # Errors
-    /// Returns the problem and how to fix it.
+    ///
+    /// Returns a description of the problem and how to fix it.
     fn check(&self) -> Result<(), ManagerError>;
 
-    /// Subscribes to the caches, which start to fill the queue, and returns the tasks to run once
-    /// the caches are synced and this process is the leader.
+    /// Subscribes to all caches, which begin to fill the queue. Returns the tasks of this
+    /// controller. They have to be run after the caches have synced and this process has become the
+    /// leader.
     fn prepare(self: Box<Self>, shared: &ManagerResources<'_>) -> PreparedController;
 }
 
-/// The resources that a manager shares with its controllers.
+/// Resources of the manager that are shared by its controllers.
 pub(crate) struct ManagerResources<'a> {
     pub(crate) client: Client,
-    /// The client for controllers that only run in the leader.
+    /// Client for controllers which only run on the leader.
     pub(crate) leader_client: Client,
-    /// `None` without leader election.
+    /// `None` if leader election is disabled.
     pub(crate) fence: Option<Fence>,
     pub(crate) caches: &'a Caches,
     pub(crate) kinds: Kinds,
-    /// The other clusters.
+    /// Additional clusters.
     pub(crate) clusters: Clusters,
     pub(crate) metrics: Metrics,
-    /// Tells event publishers to send queued events and exit.
+    /// Tells event publishers to exit after they've sent everything in their queue.
     pub(crate) stop_events: Shutdown,
 }
 
-/// A controller subscribed to its caches and ready to run.
+/// A controller that's ready to be run.
 pub(crate) struct PreparedController {
     pub(crate) name: String,
-    /// Whether the controller runs in every replica instead of only in the leader.
+    /// Whether to run it on all replicas, rather than just on the leader.
     pub(crate) everywhere: bool,
     pub(crate) concurrency: usize,
-    /// Each worker exits once the queue is closed and its current reconcile has finished.
+    /// Workers. They exit after the queue is closed and the current reconcile has finished.
     pub(crate) workers: Vec<BoxFuture<'static, Result<(), Error>>>,
     pub(crate) events: BoxFuture<'static, ()>,
-    /// Kind and API version, for messages.
+    /// Kind and API version, used in messages.
     kind: String,
     pub(crate) queue: Arc<Workqueue<Key>>,
 }
 
 impl PreparedController {
-    /// Returns a view of the queue for the debug endpoints.
+    /// Returns a view of the queue for debug endpoints.
     pub(crate) fn debug_queue(&self) -> ControllerQueue {
         ControllerQueue::new(&self.name, self.kind.clone(), self.concurrency, &self.queue)
     }
@@ -219,7 +222,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
     }
 }
 
-/// Enqueues the requests that a stream yields, until the queue is closed.
+/// Forwards all requests of a stream to the queue, until the queue is closed.
 async fn enqueue_triggers<K: Watchable>(
     mut requests: BoxStream<'static, Request<K>>,
     kind: Kind<K>,
@@ -229,7 +232,7 @@ async fn enqueue_triggers<K: Watchable>(
         while let Some(request) = requests.next().await {
             request.to_key_request(&kind).enqueue(&queue, NORMAL);
         }
-        // The controller outlives the stream.
+        // The stream has ended, but the controller hasn't.
         std::future::pending::<()>().await;
     };
     tokio::select! {

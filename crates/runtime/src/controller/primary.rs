@@ -1,4 +1,4 @@
-//! Events of a controller's own kind, and its resync.
+//! Handles events and resyncs of the controller's own kind.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -13,14 +13,14 @@ use crate::queue::{LOW, NORMAL};
 use crate::random::random_share;
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
-    /// Enqueues objects of the controller's own kind when they change, and records deleted ones for
-    /// `on_deleted`.
+    /// Enqueues objects of the controller's own kind when they change. Deleted objects are recorded
+    /// for `on_deleted`.
     pub(super) fn watch_primary(&self, filter: Option<Predicate<K>>) {
         let (queue, deleted) = (Arc::clone(&self.queue), Arc::clone(&self.deleted));
         let departures = Arc::clone(&self.departures);
         let (records_deletions, shard_by) = (self.handlers.on_deleted.is_some(), self.shard_by);
         self.cache.subscribe(Box::new(move |event| {
-            // Ignores the predicate, which only filters reconciles.
+            // The predicate only applies to reconciles, so this comes first.
             let may_have_left = departures.note(event, shard_by);
             let (key, priority, is_deleted) = match event {
                 CacheEvent::Change(change) if !may_have_left && !passes_filter(filter.as_ref(), change) => {
@@ -47,7 +47,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }));
     }
 
-    /// Enqueues every object at low priority after each period.
+    /// Enqueues all objects with low priority, once per period.
     pub(super) async fn resync(self: Arc<Self>, period: Duration) {
         loop {
             tokio::select! {
@@ -61,7 +61,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     }
 }
 
-/// Extends the period by a random part of up to a tenth.
+/// Adds up to a tenth of the period at random.
 pub(super) fn add_jitter(period: Duration) -> Duration {
     scale(period, 1.0 + random_share() / 10.0)
 }

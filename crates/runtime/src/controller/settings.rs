@@ -1,4 +1,4 @@
-//! Settings of a controller: concurrency, timeouts, retries and its name.
+//! Builder methods for the settings of a controller.
 
 use std::time::Duration;
 
@@ -10,97 +10,107 @@ use crate::object::Watchable;
 use crate::rate_limiter::RateLimiter;
 use crate::shards::ShardBy;
 
-/// Maximum number of workers. Each takes memory and is woken when the queue closes.
+/// Upper limit for the number of workers. Each of them takes some memory, and has to be woken when
+/// the queue is closed.
 const MOST_WORKERS: usize = 10_000;
 
 impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
-    /// Sets the maximum number of concurrent reconciles, clamped to between 1 and 10,000. Defaults
-    /// to 4.
+    /// Sets how many objects may be reconciled at the same time. Defaults to 4. The value is
+    /// clamped to the range from 1 to 10,000.
     pub fn concurrency(mut self, max: usize) -> Self {
         self.concurrency = max.clamp(1, MOST_WORKERS);
         self
     }
 
-    /// Runs the controller in every replica, leader or not, once the caches are synced.
+    /// Runs the controller on all replicas, regardless of who the leader is, as soon as the caches
+    /// have synced.
     ///
-    /// Use it for state that is local to the replica, such as an in-memory table. Replicas that
-    /// write the same object conflict with each other.
+    /// This is useful for state that's local to a replica, e.g. a table in memory. Note that there
+    /// will be conflicts if multiple replicas write to the same object.
     pub fn on_every_replica(mut self) -> Self {
         self.everywhere = true;
         self
     }
 
-    /// Sets what decides which replica of a [sharded](crate::Manager::sharded) operator works on an
-    /// object. Defaults to its UID.
+    /// Sets which field determines the replica that works on an object, if the operator is
+    /// [sharded](crate::Manager::sharded). Defaults to the UID. Has no effect if the operator isn't
+    /// sharded.
     ///
-    /// With [`ShardBy::Namespace`], a replica works on all objects of a namespace, and only watches the
-    /// [owned](Self::owns) objects in its namespaces, which the API server selects if it can. Use it if
-    /// there are many namespaces of similar size, with names that the hash spreads evenly; see [`ShardBy`].
+    /// With [`ShardBy::Namespace`], all objects in a namespace are handled by the same replica. It
+    /// only watches [owned](Self::owns) objects in its own namespaces, and lets the API server
+    /// select those if that's supported. This works best if you have lots of namespaces of similar
+    /// size, and if their hashes are evenly distributed. See [`ShardBy`] for details.
     ///
-    /// The manager refuses to start if the kind has no namespaces. Nothing changes without shards.
+    /// The manager refuses to start if the kind is cluster-scoped.
     pub fn shard_by(mut self, field: ShardBy) -> Self {
         self.division.by = field;
         self
     }
 
-    /// Labels owned objects with the shard of their owner, so that a replica of a
-    /// [sharded](crate::Manager::sharded) operator only receives its own, from API servers of every
-    /// version.
+    /// Adds a label with the shard of the owner to all owned objects. This allows each replica of a
+    /// [sharded](crate::Manager::sharded) operator to receive just its own objects, no matter which
+    /// version the API server has.
     ///
-    /// Otherwise every replica receives the [owned](Self::owns) objects of all replicas and drops most
-    /// of them, because the API server does not look at owners. The label is
-    /// `rbuilder.dev/owner-shard`. [`Ctx::apply_owned`](crate::Ctx::apply_owned),
-    /// [`create_owned`](crate::Ctx::create_owned),
-    /// [`create_or_update_owned`](crate::Ctx::create_or_update_owned) and apply sets add it. Owned objects without it are
-    /// invisible until one of these functions writes them again, so do not use this for objects that are created in
-    /// other ways. Nothing changes without shards, or with [`ShardBy::Namespace`].
+    /// Without this, each replica receives the [owned](Self::owns) objects of all replicas and then
+    /// drops most of them. The API server can't help with that since it doesn't look at owners.
+    ///
+    /// The label is named `rbuilder.dev/owner-shard`, and is set by
+    /// [`Ctx::apply_owned`](crate::Ctx::apply_owned), [`create_owned`](crate::Ctx::create_owned),
+    /// [`create_or_update_owned`](crate::Ctx::create_or_update_owned) and apply sets. If an owned
+    /// object doesn't have the label, the operator can't see it until it's been written by one of
+    /// these functions. So don't use this if your objects are created in other ways.
+    ///
+    /// Has no effect if the operator isn't sharded, or with [`ShardBy::Namespace`].
     pub fn label_owned(mut self) -> Self {
         self.division.labels_owned = true;
         self
     }
 
-    /// Sets the name of the controller. Defaults to the kind in lower case.
+    /// Sets the name of this controller. Defaults to the kind in lower case.
     ///
-    /// The name is the field manager of applied objects, the reporter of events, and a label in logs and metrics. It
-    /// must be unique in a manager.
+    /// The name is used as the field manager when applying objects, as the reporter of events, and
+    /// as a label in logs and metrics. All controllers of a manager must have different names.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Cancels a reconcile that takes longer than `limit` and treats it as failed. Unlimited by default.
+    /// Cancels a reconcile when it takes longer than `limit`, and treats this as an error. There's
+    /// no limit by default.
     pub fn reconcile_timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
         self
     }
 
-    /// Sets the delays after failed reconciles of an object: `min` after the first, then doubling up to `max`, until one
-    /// succeeds. Defaults to 5 ms and 1000 s, as in controller-runtime.
+    /// Sets the delays between failed reconciles of the same object. The first delay is `min`. It
+    /// doubles with each consecutive failure, up to `max`, and is reset by a success.
     ///
-    /// A delay is never shorter than 1 ms and never longer than `max`, even if `min` is. This is a
-    /// shorthand for [`rate_limiter`](Self::rate_limiter) and replaces a limiter that was set
-    /// before.
+    /// Defaults to 5 ms and 1000 s, as in controller-runtime. Delays are at least 1 ms, and never
+    /// exceed `max` even if `min` does. This is a shorthand for
+    /// [`rate_limiter`](Self::rate_limiter), and replaces a limiter that was set earlier.
     pub fn backoff(mut self, min: Duration, max: Duration) -> Self {
         self.backoff = Backoff { min, max };
         self.limiter = None;
         self
     }
 
-    /// Sets the limiter that decides on the delays after failed reconciles, for example one shared
-    /// by all objects. Defaults to exponential back-off for each object; see
+    /// Sets the rate limiter, which determines the delays after failed reconciles. For example, you
+    /// can limit the rate for all objects together. Defaults to exponential backoff per object, see
     /// [`rate_limiter`](crate::rate_limiter).
     ///
-    /// The limiter is consulted after errors, conflicts, panics and timeouts, and told to forget an
-    /// object after a success or a terminal error. Changes to an object always reconcile it at
-    /// once.
+    /// The limiter is used after errors, conflicts, panics and timeouts. After a success or a
+    /// terminal error, it has to forget the object. It doesn't affect objects that change, which
+    /// are always reconciled immediately.
     pub fn rate_limiter(mut self, limiter: impl RateLimiter<ObjectRef<K>>) -> Self {
         self.limiter = Some(Box::new(limiter));
         self
     }
 
-    /// Sets how panics in a reconcile are handled. With `true`, the default, a panic is logged and
-    /// counted, and the object is requeued as after an error. With `false`, it stops the manager
-    /// with an error that names the controller and the object.
+    /// Sets what happens if a reconcile panics. Defaults to `true`, which means that the panic is
+    /// logged and counted, and the object is retried as if there had been an error.
+    ///
+    /// If set to `false`, a panic stops the manager. The error then contains the name of the
+    /// controller and of the object.
     pub fn recover_panics(mut self, recover: bool) -> Self {
         self.recover_panics = recover;
         self

@@ -1,11 +1,14 @@
-//! Objects that leave the selection of a controller while they have its finalizers.
+//! Takes care of objects that leave a controller's selection but still have one of its finalizers.
 //!
-//! To the watch of a selection, an object that leaves it looks deleted, and the controller hears no
-//! more of it. If nobody removed the controller's finalizer, the object could never be deleted.
-//! Therefore, the controller asks the API server about each object that its watch reports as
-//! deleted with one of its finalizers. If the object still exists, it is handled according to
-//! [`Unselected`]. A list of the kind at startup finds the objects that left while the process was
-//! not running. With shards, further lists find those that left while their range moved.
+//! As far as a watch with selectors is concerned, such an object is deleted, and there are no more
+//! events about it. But if the finalizer was never removed, nobody would be able to delete the
+//! object.
+//!
+//! So whenever an object with one of our finalizers is reported as deleted, we ask the API server
+//! whether it still exists, and handle it according to [`Unselected`] if it does. Additionally, we
+//! list all objects at startup, in order to find those that left the selection while the process
+//! wasn't running. If the operator is sharded, we also do this for objects which left while their
+//! range was moving between replicas.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,35 +28,34 @@ use crate::object::{Key, Watchable};
 use crate::queue::LOW;
 use crate::shards::{ShardBy, Shards};
 
-/// Page size of the list at startup.
+/// Page size for listing all objects.
 const PAGE: u32 = 500;
-/// Delay before retrying that list.
+/// Delay before that list is retried.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// What happens to an object that leaves the [selection](super::Controller::selecting) of its controller with one of the
-/// controller's [finalizers](super::Controller::finalizer).
+/// What to do with an object that leaves the [selection](super::Controller::selecting) of its
+/// controller, but still has one of the controller's [finalizers](super::Controller::finalizer).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unselected {
-    /// The controller runs the cleanups and removes its finalizers, as if the object were being
-    /// deleted. Suits a label that marks objects as managed by the operator.
+    /// Run the cleanups and remove the finalizers, as if the object was being deleted. Use this if
+    /// there's a label that marks objects as managed by the operator.
     CleanUp,
-    /// The controller removes its finalizers without running a cleanup: whatever belongs to the
-    /// object stays.
+    /// Only remove the finalizers. Everything that belongs to the object is left behind.
     Release,
-    /// The controller does nothing, because another controller with the same finalizers selects the
-    /// object. Suits a kind whose objects are divided between several controllers.
+    /// Do nothing. Use this if the objects of a kind are split between several controllers that
+    /// have the same finalizers, since one of the others will take care of the object.
     ///
-    /// If no other controller does, the object cannot be deleted until somebody removes the
-    /// finalizers.
+    /// If none of them does, the object can't be deleted until someone removes the finalizers.
     Keep,
 }
 
-/// The objects that have left the selection of a controller and that it has yet to handle.
+/// Objects that have left the selection and need to be handled.
 pub(super) struct Departures {
-    /// What to do; `None` if no object can leave or nothing needs to be done.
+    /// What to do with them. `None` if there's nothing to do, or if objects can't leave the
+    /// selection at all.
     handling: Option<Unselected>,
     finalizers: Vec<String>,
-    /// With the hashes that decide about their ranges.
+    /// Maps each object to the hash which determines its range.
     departed: Mutex<HashMap<Key, u64>>,
 }
 
@@ -67,12 +69,12 @@ impl Departures {
         }
     }
 
-    /// Returns `true` if objects that leave are handled.
+    /// Returns `true` if departed objects have to be handled.
     pub(super) fn are_handled(&self) -> bool {
         self.handling.is_some()
     }
 
-    /// Records the effect of an event. Returns `true` if the object may have left the selection.
+    /// Updates the set after an event. Returns `true` if the object may have left the selection.
     pub(super) fn note<K: Watchable>(&self, event: &CacheEvent<K>, shard_by: ShardBy) -> bool {
         if self.handling.is_none() {
             return false;
@@ -85,7 +87,7 @@ impl Departures {
         }
     }
 
-    /// Records an object if it has one of the finalizers, and returns whether it has.
+    /// Adds an object if it has any of the finalizers. Returns whether it does.
     fn insert(&self, meta: &ObjectMeta, shard_by: ShardBy) -> bool {
         let mut present = meta.finalizers.iter().flatten();
         let is_held = present.any(|present| self.finalizers.contains(present));
@@ -95,12 +97,12 @@ impl Departures {
         is_held
     }
 
-    /// Returns the hash of an object that is yet to be handled.
+    /// Returns the hash of an object that needs to be handled.
     pub(super) fn hash_of(&self, key: &Key) -> Option<u64> {
         self.lock().get(key).copied()
     }
 
-    /// Leaves an object to another replica.
+    /// Removes an object, because another replica takes care of it.
     pub(super) fn forget(&self, key: &Key) {
         self.lock().remove(key);
     }
@@ -116,8 +118,8 @@ impl Departures {
 }
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
-    /// Handles an object that may have left the selection. Returns an action if it must be handled
-    /// again.
+    /// Handles an object that may have left the selection. Returns an action if this has to be
+    /// repeated.
     pub(super) async fn handle_departure(&self, key: &Key) -> Result<Option<Action>, Error> {
         let Some(handling) = self.departures.handling else {
             return Ok(None);
@@ -126,11 +128,12 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             return Ok(None);
         }
         let api = self.cache.kind().api(self.ctx.client(), key.namespace.as_deref());
-        // A list by name, because a controller's role has `list` on its kind but may lack `get`.
+        // We use a list with a single name, because the role of a controller has `list` on its kind
+        // but not necessarily `get`.
         let named = format!("metadata.name={}", key.name);
         let found = api.list(&ListParams::default().fields(&named)).await?;
         if let Some(object) = found.items.into_iter().next()
-            // The object may be selected again without the cache showing it yet.
+            // It may have been selected again without the cache noticing it yet.
             && api.list_metadata(&self.cache.selection().list_params(&named)).await?.items.is_empty()
         {
             let action = match handling {
@@ -149,7 +152,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(None)
     }
 
-    /// Removes the controller's finalizers from an object.
+    /// Removes the finalizers of the controller.
     async fn release(&self, mut object: K) -> Result<Action, Error> {
         for Finalizer { name, .. } in &self.handlers.finalizers {
             if let Some(index) = object.finalizers().iter().position(|present| present == name) {
@@ -162,8 +165,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(Action::await_change())
     }
 
-    /// Finds the objects that left the selection while the process was not running, or while their
-    /// range moved.
+    /// Finds objects that left the selection while the process was down, or while their range was
+    /// moving.
     pub(super) async fn find_departed(self: Arc<Self>) {
         let mut extended = self.shards.as_ref().map(|_| self.cache.extended());
         let find_all = async {
@@ -173,14 +176,15 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 }
                 self.find_departed_once().await;
                 match &mut extended {
-                    // Look again whenever the cache has listed further ranges, and not earlier: the
-                    // watch does not report objects that have left before that.
+                    // Wait until the cache has listed additional ranges. If we looked earlier, we'd
+                    // miss objects that leave the selection before the watch can report it.
                     Some(extended) => drop(extended.changed().await),
                     None => return,
                 }
             }
         };
-        // A worker that exits before the queue is closed would count as a failure.
+        // Don't return early, since a worker that exits before the queue is closed counts as a
+        // failure.
         let find_all = async {
             find_all.await;
             std::future::pending::<()>().await;
@@ -209,7 +213,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             for meta in listed.items.iter().map(|item| &item.metadata) {
                 let key = Key::of_meta(meta);
                 let is_ours = |shards: &Shards| shards.owns_hash(self.shard_by.hash_of(meta));
-                // Selected objects are reconciled anyway.
+                // Objects that are selected get reconciled anyway.
                 if self.shards.as_ref().is_none_or(is_ours)
                     && self.cache.get(&key).is_none()
                     && self.departures.insert(meta, self.shard_by)

@@ -1,4 +1,4 @@
-//! Watches of additional kinds, whose events enqueue the objects to reconcile.
+//! Watches for additional kinds.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -17,12 +17,13 @@ use crate::predicate::Predicate;
 use crate::queue::{LOW, NORMAL, Priority, Workqueue};
 use crate::request::{KeyRequest, Request};
 
-/// A watch of a kind, with a selection, a predicate and a mapping from its objects to the objects
-/// to reconcile.
+/// A watch for a kind. It has an optional selection and predicate, and maps the watched objects to
+/// the ones that have to be reconciled.
 ///
-/// [`Controller::owns`](crate::Controller::owns) and [`Controller::watches`](crate::Controller::watches) are shorthands
-/// for common watches. [`Controller::watch`](crate::Controller::watch) takes any watch, and
-/// [`Ctx::watch`](crate::Ctx::watch) adds one while the controller is running.
+/// For the most common cases, use [`Controller::owns`](crate::Controller::owns) or
+/// [`Controller::watches`](crate::Controller::watches). All others can be added with
+/// [`Controller::watch`](crate::Controller::watch), or with [`Ctx::watch`](crate::Ctx::watch) while
+/// the controller is running.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -50,24 +51,24 @@ pub struct Watch<W: Watchable, M = ByOwner> {
 impl<W: Object> Watch<W, ByOwner> {
     /// Watches objects of type `W` and reconciles their owners.
     ///
-    /// Caches whole objects, for [`Ctx::cached`](crate::Ctx::cached). With
-    /// [`PartialObjectMeta<W>`](PartialObjectMeta), only their metadata is watched and cached, like
-    /// [`Controller::owns`](crate::Controller::owns) does.
+    /// This caches entire objects, which you can read with [`Ctx::cached`](crate::Ctx::cached). If
+    /// you only need the metadata, as in [`Controller::owns`](crate::Controller::owns), use
+    /// [`PartialObjectMeta<W>`](PartialObjectMeta) for the type.
     pub fn owned() -> Self {
         Self::new(Kind::of_type(), ByOwner { any: false })
     }
 }
 
 impl Watch<PartialObjectMeta<DynamicObject>, ByOwner> {
-    /// Watches objects of a kind known only at run time and reconciles their owners. Only metadata is watched and
-    /// cached.
+    /// Watches objects of a kind that's only known at runtime, and reconciles their owners. This
+    /// only caches metadata.
     pub fn owned_dynamic(kind: &DynamicKind) -> Self {
         Self::new(kind.into(), ByOwner { any: false })
     }
 }
 
 impl<W: Watchable> Watch<W, ByOwner> {
-    /// Reconciles all owners, not only the one with `controller: true`.
+    /// Reconciles all owners, rather than just the one with `controller: true`.
     pub fn by_any_owner(mut self) -> Self {
         self.map.any = true;
         self
@@ -78,10 +79,11 @@ impl<W: Object, K: Watchable, S, F> Watch<W, ByMap<K, S, F>>
 where
     F: Fn(&W, &Ctx<S>) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
 {
-    /// Watches objects of type `W` and reconciles the objects that `map` returns.
+    /// Watches objects of type `W` and reconciles the objects returned by `map`.
     ///
-    /// `map` is called with the object before and after an update, and with a deleted object. It
-    /// must not block, because it delays all events of the kind.
+    /// On update, `map` is called with both the old and the new version of the object. It's also
+    /// called with deleted objects. It must not block, since it delays all other events of the
+    /// kind.
     pub fn mapped(map: F) -> Self {
         let types = PhantomData;
         Self::new(Kind::of_type(), ByMap { map, types })
@@ -92,7 +94,7 @@ impl<K: Watchable, S, F> Watch<DynamicObject, ByMap<K, S, F>>
 where
     F: Fn(&DynamicObject, &Ctx<S>) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
 {
-    /// Like [`mapped`](Watch::mapped), for a kind known only at run time.
+    /// Like [`mapped`](Watch::mapped), but for a kind that's only known at runtime.
     pub fn mapped_dynamic(kind: &DynamicKind, map: F) -> Self {
         let types = PhantomData;
         Self::new(kind.into(), ByMap { map, types })
@@ -103,17 +105,21 @@ impl<W: Object, K: Watchable, S, F> Watch<W, ByChange<K, S, F>>
 where
     F: Fn(&Change<W>, &Ctx<S>) -> Vec<Request<K>> + Send + Sync + 'static,
 {
-    /// Watches objects of type `W` and reconciles the objects that `map` requests for each change.
+    /// Watches objects of type `W`, with a function that maps each change to the reconciles it
+    /// requires.
     ///
-    /// This is the general form of [`mapped`](Self::mapped), similar to client-go's event handlers.
-    /// `map` is called once for each event. It sees whether the object was created, updated or
-    /// deleted, the object before and after an update, and whether it comes from the initial list.
-    /// A request without a priority gets the priority of the event: -100 for the initial list,
-    /// otherwise 0. Requests for the same object are merged, keeping the earliest time and the
-    /// highest priority.
+    /// This is the general form of [`mapped`](Self::mapped), and similar to an event handler in
+    /// client-go. `map` is called once per event. It can tell whether the object was created,
+    /// updated or deleted, has access to the old and the new version, and knows whether the event
+    /// is part of the initial list.
     ///
-    /// An object that can no longer be [decoded](crate::Undecodable) is passed as deleted, in its
-    /// last readable state. `map` must not block, because it delays all events of the kind.
+    /// If a request has no priority, it gets the priority of the event, which is -100 for the
+    /// initial list and 0 otherwise. Multiple requests for the same object are combined, with the
+    /// earliest time and the highest of the priorities.
+    ///
+    /// If an object can't be [decoded](crate::Undecodable) anymore, `map` gets a deletion with its
+    /// last readable version. Like all mapping functions, it must not block since it delays all
+    /// other events of the kind.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -145,7 +151,7 @@ impl<K: Watchable, S, F> Watch<DynamicObject, ByChange<K, S, F>>
 where
     F: Fn(&Change<DynamicObject>, &Ctx<S>) -> Vec<Request<K>> + Send + Sync + 'static,
 {
-    /// Like [`mapped_changes`](Watch::mapped_changes), for a kind known only at run time.
+    /// Like [`mapped_changes`](Watch::mapped_changes), but for a kind that's only known at runtime.
     pub fn mapped_changes_dynamic(kind: &DynamicKind, map: F) -> Self {
         let types = PhantomData;
         Self::new(kind.into(), ByChange { map, types })
@@ -155,13 +161,13 @@ where
 impl<W: Watchable, M: ByFunction> Watch<W, M> {
     /// Watches the objects of another cluster.
     ///
-    /// The mapping function returns objects of the controller, which are in the manager's own
-    /// cluster, and receives a context for that cluster. The manager does not wait for the watch at
-    /// startup. While the cluster is unreachable, the watch is retried; afterwards it delivers what
-    /// has changed in the meantime.
+    /// The mapping function gets a context for that cluster, and returns objects in the manager's
+    /// own cluster. The manager doesn't wait for this watch at startup. If the cluster can't be
+    /// reached, the watch is retried, and delivers what has changed in the meantime as soon as it's
+    /// back.
     ///
-    /// Owner references do not reach across clusters, so only watches with a mapping function can
-    /// use this:
+    /// This needs a mapping function, because owner references can't refer to an object in another
+    /// cluster:
     ///
     /// ```compile_fail,E0599
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -188,7 +194,8 @@ impl<W: Watchable, M> Watch<W, M> {
         }
     }
 
-    /// Reconciles only for events that pass `predicate`. When called repeatedly, events must pass all predicates.
+    /// Only reconciles on events that pass the predicate. If there's more than one, events have to
+    /// pass all of them.
     pub fn filter(mut self, predicate: Predicate<W>) -> Self {
         self.filter = Some(match self.filter {
             Some(filter) => filter.and(predicate),
@@ -197,34 +204,35 @@ impl<W: Watchable, M> Watch<W, M> {
         self
     }
 
-    /// Watches and caches only the selected objects.
+    /// Only watches and caches the selected objects.
     pub fn selecting(mut self, selection: Selection) -> Self {
         self.selection = selection;
         self
     }
 
-    /// Starts the manager without waiting for the watch, for a kind that may not be installed.
+    /// Doesn't wait for this watch at startup. Use this for kinds which may not be installed.
     ///
-    /// Until the kind is served, its cache is empty; use
-    /// [`Cached::is_synced`](crate::Cached::is_synced) to tell this from a kind without objects.
-    /// The watch is retried, and triggers reconciles once it delivers objects. By default, the
-    /// manager waits for the first list of each watch, and exits with an error after
+    /// As long as the kind isn't served, its cache is empty. To distinguish this from a kind
+    /// without any objects, use [`Cached::is_synced`](crate::Cached::is_synced). The watch is
+    /// retried, and once it receives objects, they trigger reconciles as usual. By default, the
+    /// manager waits for the initial list of each watch, and fails after
     /// [`cache_sync_timeout`](crate::Manager::cache_sync_timeout).
     ///
-    /// If something else requires the same cache, the manager still waits for it. A watch added by
-    /// [`Ctx::watch`](crate::Ctx::watch) is always optional at startup.
+    /// This doesn't affect other users of the same cache: if they need it, the manager will wait.
+    /// Also note that watches added with [`Ctx::watch`](crate::Ctx::watch) are always optional at
+    /// startup.
     pub fn optional(mut self) -> Self {
         self.need = Need::Optional;
         self
     }
 
-    /// Makes the process unready if the watch receives no data for
+    /// Reports the process as not ready if this watch doesn't receive any data for
     /// [`cache_stale_after`](crate::Manager::cache_stale_after).
     ///
-    /// By default, when a watch stops receiving data, for example because its RoleBinding was
-    /// removed, this is logged and counted, but the process stays ready for its webhooks and
-    /// everything else. All replicas lose the same watches at the same time, so require a watch
-    /// only if answers from stale data are worse than none.
+    /// By default, a stale watch is only logged and counted. For example, somebody might have
+    /// deleted the RoleBinding. The process stays ready in this case, since its webhooks and
+    /// everything else still work. All replicas are affected in the same way, so only use this if
+    /// it's better not to respond at all than to use stale data.
     pub fn required(mut self) -> Self {
         self.need = Need::Always;
         self
@@ -232,7 +240,7 @@ impl<W: Watchable, M> Watch<W, M> {
 }
 
 impl<W: Watchable, M> Watch<W, M> {
-    /// Enqueues the mapped keys for each event of the cache from now on.
+    /// Enqueues the mapped keys for all events from now on.
     pub(super) fn subscribe<K: Watchable, S: Send + Sync + 'static>(
         self,
         kind: &Kind<K>,
@@ -253,7 +261,7 @@ impl<W: Watchable, M> Watch<W, M> {
         enqueue_changes(&cache, this.filter, keys, Arc::clone(queue), contexts);
     }
 
-    /// Like [`subscribe`](Self::subscribe), for a controller that is already running.
+    /// Like [`subscribe`](Self::subscribe), but for a controller that's already running.
     pub(crate) fn subscribe_late<S: Send + Sync + 'static>(
         self,
         cache: &Cache<W>,
@@ -273,9 +281,11 @@ impl<W: Watchable, M> Watch<W, M> {
         Ok(enqueue_changes(cache, self.filter, keys, queue, contexts))
     }
 
-    /// Keeps only the objects whose owners belong to this replica, if owners decide and the
-    /// controller is sharded. A mapping function may return any object for any other, so it gets the
-    /// events of all.
+    /// If the controller is sharded, limits the watch to objects whose owners are assigned to this
+    /// replica.
+    ///
+    /// This isn't possible with a mapping function. It can map any object to any other, so it needs
+    /// all of the events.
     pub(crate) fn in_shard_of<S: Send + Sync + 'static>(mut self, ctx: &Ctx<S>) -> Self
     where
         M: MapsLate<W, S>,
@@ -286,12 +296,12 @@ impl<W: Watchable, M> Watch<W, M> {
         self
     }
 
-    /// Returns the watched cluster, unless it is the context's own.
+    /// Returns the watched cluster, unless it's the one of the context.
     pub(crate) fn cluster(&self) -> Option<&Cluster> {
         self.cluster.as_ref()
     }
 
-    /// Returns the context for the watched cluster.
+    /// Returns the context in the watched cluster.
     pub(crate) fn watched_context<S>(&self, ctx: &Ctx<S>) -> Ctx<S> {
         match &self.cluster {
             Some(cluster) => ctx.in_cluster(cluster),
@@ -299,15 +309,15 @@ impl<W: Watchable, M> Watch<W, M> {
         }
     }
 
-    /// Returns the kind and selection that identify the watched cache, and the need for it.
+    /// Returns the kind and selection which identify the watched cache, and how much we need it.
     pub(crate) fn watched(&self) -> (&Kind<W>, &Selection, Need) {
         (&self.kind, &self.selection, self.need)
     }
 }
 
-/// The contexts of a watch. They are the same for watches of the manager's own cluster.
+/// Contexts used by a watch. They're the same unless it watches another cluster.
 struct Contexts<S> {
-    /// For mapping functions, which return objects of the manager's own cluster.
+    /// For mapping functions that return objects in the manager's own cluster.
     own: Ctx<S>,
     /// For the cluster of the watched objects.
     watched: Ctx<S>,
@@ -334,8 +344,8 @@ fn enqueue_changes<W: Watchable, S: Send + Sync + 'static>(
             }
             CacheEvent::UndecodableDeleted(old) => (keys.of_metadata(old), NORMAL),
         };
-        // Deduplicate here and not in the queue: a worker might take the first copy before the
-        // second is added, and would then reconcile the object twice for one event.
+        // It's too late for this once they're in the queue. A worker might take the first copy
+        // before we add the second, and would then reconcile the object twice for the same event.
         KeyRequest::deduplicate(&mut requests, priority);
         for request in requests {
             request.enqueue(&queue, priority);
@@ -350,14 +360,14 @@ fn priority_of_change<W>(change: &Change<W>) -> Priority {
     }
 }
 
-/// Returns the priority of an event. It is low at startup, when existing objects have not
+/// Returns the priority of an event. Initial events have a low priority because the object hasn't
 /// necessarily changed.
 pub(super) fn priority_of(initial: bool) -> Priority {
     if initial { LOW } else { NORMAL }
 }
 
-/// Returns `true` if an event passes a predicate, or if the predicate panics: a superfluous
-/// reconcile is harmless, a missed one is not.
+/// Returns `true` if an event passes the predicate. Also returns `true` if the predicate panics,
+/// since an unnecessary reconcile is better than a missing one.
 pub(super) fn passes_filter<K: Watchable>(filter: Option<&Predicate<K>>, change: &Change<K>) -> bool {
     let Some(filter) = filter else {
         return true;

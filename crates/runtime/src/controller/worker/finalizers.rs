@@ -1,4 +1,4 @@
-//! Finalizers of a controller's objects: added before the first reconcile, removed after the cleanup.
+//! Adds finalizers before the first reconcile of an object, and removes them after the cleanup.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::object::Watchable;
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
-    /// Adds the missing finalizers to the object and returns it, or `None` if it is gone.
+    /// Adds all missing finalizers. Returns the updated object, or `None` if it's gone.
     pub(super) async fn add_missing_finalizers(&self, object: Arc<K>) -> Result<Option<Arc<K>>, Error> {
         let finalizers = self.handlers.finalizers.iter();
         let names = finalizers.map(|finalizer| &finalizer.name);
@@ -27,18 +27,18 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
         match self.add_finalizers(&object, missing).await {
             Ok(object) => Ok(Some(Arc::new(object))),
-            // A deletion event follows.
+            // This will be followed by a deletion event.
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Runs the cleanups of an object that is being deleted, in the order in which their finalizers
-    /// were added to the controller, until one asks to be called again. Once all are done, only
-    /// other controllers' finalizers hold the object.
+    /// Runs the cleanups of an object that's being deleted. They run in the order in which the
+    /// finalizers were registered, until one of them wants to be called again. When all are done,
+    /// the object may still have finalizers of other controllers.
     ///
-    /// Each cleanup receives the object returned by the removal of the previous finalizer, so that
-    /// it can update the object.
+    /// A cleanup may update the object, so we pass it the version that was returned when the
+    /// previous finalizer was removed.
     pub(in crate::controller) async fn clean_up(&self, mut object: Arc<K>) -> Result<Action, Error> {
         for Finalizer { name, cleanup } in &self.handlers.finalizers {
             let Some(index) = object.finalizers().iter().position(|present| present == name) else {
@@ -56,10 +56,11 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(Action::await_change())
     }
 
-    /// Adds finalizers to the object.
+    /// Adds finalizers to an object.
     ///
-    /// A merge patch replaces the whole list. Because it includes the resource version, it fails
-    /// with a conflict rather than dropping a finalizer that another controller has just added.
+    /// Merge patches can't append to a list, so this replaces all finalizers. To avoid dropping one
+    /// that another controller has just added, we include the resource version, and get a conflict
+    /// in that case.
     async fn add_finalizers(&self, object: &K, added: Vec<&String>) -> Result<K, kube::Error> {
         let finalizers: Vec<&String> = object.finalizers().iter().chain(added).collect();
         let patch = json!({
@@ -68,14 +69,15 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         self.patch(object, &Patch::Merge(patch)).await
     }
 
-    /// Removes the finalizer from the object, and returns the updated object, or `None` if it is
-    /// gone.
+    /// Removes a finalizer. Returns the updated object, or `None` if it's gone.
     ///
-    /// The JSON patch first tests that it is still the same object, because an object recreated
-    /// under its name needs its own cleanup. It also tests that the entry at `index` still has this
-    /// name: if the list has changed in the meantime, another controller's finalizer must not be
-    /// removed. A failed test is reported as a conflict. Testing the resource version instead would
-    /// not work, because the cleanup may have updated the object, for example its status.
+    /// The JSON patch starts with two tests. The first one is for the UID, because a recreated
+    /// object with the same name needs a cleanup of its own. The second one makes sure that the
+    /// entry at `index` is still our finalizer. If the list was modified in the meantime, we'd
+    /// remove the finalizer of some other controller. Failed tests are reported as a conflict.
+    ///
+    /// We can't test the resource version instead, since the cleanup may have updated the object
+    /// (e.g. its status).
     pub(in crate::controller) async fn remove_finalizer(
         &self,
         object: &K,
@@ -95,7 +97,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Patches the object and shows the result to readers of the caches.
+    /// Patches an object, and makes the result visible to readers of the caches.
     async fn patch<P: Serialize + Debug>(&self, object: &K, patch: &Patch<P>) -> Result<K, kube::Error> {
         let kind = self.cache.kind();
         let api = kind.api(self.ctx.client(), object.meta().namespace.as_deref());

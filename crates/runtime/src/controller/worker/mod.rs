@@ -1,4 +1,5 @@
-//! The worker loop: takes keys from the queue, reconciles each, and requeues it according to the outcome.
+//! Workers, which take keys from the queue, reconcile them, and requeue them depending on the
+//! result.
 
 mod finalizers;
 
@@ -28,30 +29,30 @@ use crate::shards::{Entry, KeyGuard, ShardBy, Shards};
 use crate::text::{join_lines, panic_message};
 use crate::traces::{self, Trace};
 
-/// Number of consecutive conflicts after which the next one is logged as an error. A lagging cache
-/// has caught up by then.
+/// After this many conflicts in a row, the next one is logged as an error. A stale cache has caught
+/// up by then.
 const LASTING_CONFLICT: u32 = 5;
 
-/// How long a key waits while its range is about to move to another replica.
+/// How long to defer a key if its range is about to move to another replica.
 const DRAINING_RETRY: Duration = Duration::from_secs(1);
 
-/// The object of a key is not one of this replica.
+/// Error for keys of objects that belong to other replicas.
 struct NotOurs;
 
-/// State shared by the workers of one controller.
+/// State shared by all workers of a controller.
 pub(super) struct Worker<K: Watchable, S> {
     pub(super) ctx: Ctx<S>,
     pub(super) queue: Arc<Workqueue<Key>>,
     pub(super) cache: Arc<Cache<K>>,
-    /// Deleted objects that `on_deleted` has not handled yet, with the hashes of their UIDs.
+    /// Deleted objects that `on_deleted` hasn't been called for, with the hashes of their UIDs.
     pub(super) deleted: Arc<Mutex<HashMap<Key, u64>>>,
-    /// The ranges of this replica; `None` unless the controller is sharded.
+    /// Ranges assigned to this replica, or `None` if the controller isn't sharded.
     pub(super) shards: Option<Shards>,
     pub(super) shard_by: ShardBy,
     pub(super) departures: Arc<Departures>,
-    /// Number of consecutive conflicts of each object whose last reconcile ended with one.
+    /// Number of consecutive conflicts for each object whose last reconcile was a conflict.
     pub(super) conflicts: Mutex<HashMap<Key, u32>>,
-    /// The lease that reconciles require; `None` for a controller that runs in every replica.
+    /// The lease that's required to reconcile, or `None` if the controller runs on all replicas.
     pub(super) fence: Option<Fence>,
     pub(super) timeout: Option<Duration>,
     pub(super) recover_panics: bool,
@@ -59,7 +60,7 @@ pub(super) struct Worker<K: Watchable, S> {
     pub(super) metrics: ControllerMetrics,
 }
 
-/// The outcome of a reconcile.
+/// Outcome of a reconcile.
 #[derive(Debug)]
 enum Outcome {
     Done(Action),
@@ -69,7 +70,7 @@ enum Outcome {
 }
 
 impl Outcome {
-    /// Returns the result for metrics.
+    /// Returns the value used in metrics.
     fn result(&self) -> ReconcileResult {
         match self {
             Self::Done(action) if action.requeue_after().is_some() => ReconcileResult::RequeueAfter,
@@ -81,7 +82,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the result for traces.
+    /// Returns the value used in traces.
     fn describe_result(&self) -> &'static str {
         match self.result() {
             ReconcileResult::Success => "success",
@@ -93,8 +94,8 @@ impl Outcome {
         }
     }
 
-    /// Returns the failure for traces, or `None` for a success. Formatting an error calls user
-    /// code, which may panic.
+    /// Returns the error for traces, or `None` on success. Note that this formats the error, so it
+    /// calls into the user's code and may panic.
     fn describe_failure(&self) -> Option<String> {
         match self {
             Self::Done(_) => None,
@@ -112,14 +113,15 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     /// Reconciles keys until the queue is closed or the lease is lost.
     ///
     /// # Errors
-    /// Returns an error if a reconcile panicked and [`Controller::recover_panics`] is off.
+    ///
+    /// Returns an error if a reconcile panics and [`Controller::recover_panics`] is disabled.
     pub(super) async fn work(self: Arc<Self>) -> Result<(), Error> {
         while let Some(key) = self.queue.next().await {
             if self.fence.as_ref().is_some_and(|fence| fence.check().is_err()) {
                 self.queue.add(key.clone(), self.queue.taken_priority(&key));
                 self.queue.done(&key);
-                // The manager is about to stop and report the loss. A worker that exits before that
-                // would be reported instead.
+                // The manager is going to stop, and will report that the lease was lost. If we
+                // returned now, it'd report that instead.
                 self.queue.closed().await;
                 break;
             }
@@ -140,7 +142,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 controller = self.ctx.controller(),
                 kind = %kind,
                 namespace = key.namespace.as_deref(),
-                // Not `name`, because in JSON output that is the name of the span.
+                // We can't use `name`, since in JSON logs that's the name of the span.
                 object_name = &*key.name,
                 reconcile_id = %reconcile_id,
                 trace_id = trace.id(),
@@ -164,8 +166,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(())
     }
 
-    /// Keeps the range of a key in this replica while it is processed. Takes the key from the queue if
-    /// its object belongs to another replica, or to none.
+    /// Keeps the range of a key on this replica while it's being processed. If the object belongs
+    /// to another replica or doesn't exist, the key is removed from the queue.
     fn enter_shard(&self, key: &Key) -> Result<Option<KeyGuard>, NotOurs> {
         let Some(shards) = &self.shards else {
             return Ok(None);
@@ -196,7 +198,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Err(NotOurs)
     }
 
-    /// Returns the hash of the object with this key; `None` if this replica knows none.
+    /// Returns the hash of an object, or `None` if this replica doesn't know the object.
     fn find_hash(&self, key: &Key) -> Option<u64> {
         if let Some(object) = self.cache.get(key) {
             return Some(self.shard_by.hash_of(object.meta()));
@@ -213,7 +215,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         self.departures.hash_of(key).or(deleted)
     }
 
-    /// Logs a panic, and returns the error that stops the manager.
+    /// Logs a panic. Returns the error that's used to stop the manager.
     fn panic_error(&self, key: &Key, message: &str) -> Error {
         let kind = self.cache.kind().name();
         let message = join_lines(message);
@@ -221,7 +223,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Error::new(format!("reconcile of {kind} {key} panicked: {message}"))
     }
 
-    /// Reconciles `key`, catching panics and enforcing the timeout.
+    /// Reconciles a key. Catches panics, and enforces the timeout.
     async fn run(&self, key: &Key, guard: Option<&KeyGuard>) -> Outcome {
         let caught = AssertUnwindSafe(self.reconcile(key, guard)).catch_unwind();
         let result = match self.timeout {
@@ -238,10 +240,11 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// `guard` keeps the range of the object in this replica.
+    /// Reconciles a key, where `guard` keeps the range of its object on this replica.
     async fn reconcile(&self, key: &Key, guard: Option<&KeyGuard>) -> Result<Action, Error> {
         match self.cache.get(key) {
-            // Created again in the meantime, with another UID and perhaps in another range.
+            // It's been recreated. The new object has a different UID, and may be in a different
+            // range.
             Some(object) if guard.is_some_and(|guard| !guard.keeps(self.shard_by.hash_of(object.meta()))) => {
                 Ok(Action::requeue(Duration::from_millis(1)))
             }
@@ -262,9 +265,9 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Handles an object that is being deleted. Runs the cleanups if the controller has finalizers,
-    /// and otherwise does nothing: a reconcile would recreate what the garbage collector deletes,
-    /// or adopt what it orphans.
+    /// Handles an object that's being deleted. If there are finalizers, runs the cleanups.
+    /// Otherwise we must not do anything, because a reconcile would recreate what the garbage
+    /// collector deletes, and adopt what it orphans.
     async fn handle_terminating(&self, object: Arc<K>) -> Result<Action, Error> {
         if !self.handlers.finalizers.is_empty() {
             return self.clean_up(object).await;
@@ -275,12 +278,12 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Reconciles an object. It is not a failure if the object turns out to be terminating although
-    /// the cache did not show it.
+    /// Reconciles an object. If it turns out to be terminating, this isn't an error. The cache was
+    /// just out of date.
     async fn reconcile_object(&self, object: Arc<K>) -> Result<Action, Error> {
         match (self.handlers.reconcile)(Arc::clone(&object), self.ctx.clone()).await {
-            // An error about a different owner is a failure, because no event may follow when that
-            // owner can be used again.
+            // If this is about some other owner, treat it as an error. There might not be an event
+            // when that owner becomes usable.
             Err(error)
                 if error
                     .terminating_owners()
@@ -312,7 +315,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             .unwrap_or_else(PoisonError::into_inner)
             .contains_key(key)
         {
-            // A mapping function returned an object that never existed.
+            // A mapping function has returned an object that doesn't exist.
             return Ok(Action::await_change());
         }
         let action = on_deleted(self.cache.kind().reference(key), self.ctx.clone()).await?;
@@ -325,9 +328,11 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         Ok(action)
     }
 
-    /// Requeues the key according to the outcome. Formatting an error calls user code, so a panic
-    /// in it is handled like a panic in the reconcile: otherwise the key would stay in progress
-    /// forever and the worker would exit.
+    /// Requeues a key depending on the outcome of its reconcile.
+    ///
+    /// This formats the error, which calls into the user's code. If that panics, we handle it in
+    /// the same way as a panic in the reconcile. Otherwise the worker would exit, and the key would
+    /// be considered in progress forever.
     fn settle(&self, key: &Key, outcome: Outcome) -> Result<(), Error> {
         match catch_unwind(AssertUnwindSafe(|| self.requeue(key, outcome))) {
             Ok(()) => Ok(()),
@@ -339,7 +344,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Requeues the key according to the outcome and logs failures.
+    /// Requeues a key depending on the outcome of its reconcile, and logs errors.
     fn requeue(&self, key: &Key, outcome: Outcome) {
         let conflicts = self.count_conflicts(key, &outcome);
         match outcome {
@@ -376,10 +381,10 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Returns the number of consecutive conflicts including this outcome, or zero if it is not a
+    /// Returns the number of conflicts in a row, including this one. Returns 0 if it isn't a
     /// conflict.
     fn count_conflicts(&self, key: &Key, outcome: &Outcome) -> u32 {
-        // Inspecting the causes of an error calls user code, so do that before taking the lock.
+        // Calls into the user's code, so do this before taking the lock.
         let is_conflict = matches!(outcome, Outcome::Failed(error) if error.is_conflict());
         let mut conflicts = self.conflicts.lock().unwrap_or_else(PoisonError::into_inner);
         if !is_conflict {
@@ -391,23 +396,22 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         *count
     }
 
-    /// Requeues the key with back-off and logs the failure in one line. `retry_in` precedes the
-    /// error, which can be long.
+    /// Requeues a key with backoff and logs the error as a single line. `retry_in` comes first
+    /// because the error may be long.
     fn retry(&self, key: &Key, message: &str, error: &str) {
         let retry_in = self.add_failed(key);
         let error = join_lines(error);
         tracing::error!(?retry_in, %error, "{message}");
     }
 
-    /// Requeues the key with back-off, keeping the priority with which it was taken, as in
-    /// controller-runtime.
+    /// Requeues a key with backoff. Like in controller-runtime, it keeps its priority.
     fn add_failed(&self, key: &Key) -> Duration {
         let priority = self.queue.taken_priority(key);
         self.queue.add_failed(key.clone(), priority)
     }
 }
 
-/// Returns a random identifier of 16 hex digits for the log lines of one reconcile.
+/// Returns an ID that's used in all log lines of a reconcile: 16 random hex digits.
 fn new_reconcile_id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     static KEY: std::sync::LazyLock<RandomState> = std::sync::LazyLock::new(RandomState::new);

@@ -1,4 +1,4 @@
-//! Workers with a queue, without an API server.
+//! Tests of workers and their queue. There's no API server.
 
 use std::sync::atomic::AtomicUsize;
 
@@ -143,7 +143,7 @@ fn new_field_manager_conflict() -> Outcome {
     Outcome::Failed(kube::Error::Api(status.with_details(details).boxed()).into())
 }
 
-/// Returns the log levels of these outcomes of one object, and the whole log.
+/// Returns the log levels after the given outcomes for the same object, and the complete log.
 fn log_levels(outcomes: impl IntoIterator<Item = Outcome>) -> (Vec<String>, String) {
     let log = LogBuffer::default();
     let subscriber = tracing_subscriber::fmt()
