@@ -26,6 +26,8 @@ mod scenario;
 mod sharding;
 #[path = "process/traces.rs"]
 mod traces;
+#[path = "process/webhook_client.rs"]
+mod webhook_client;
 
 use std::collections::BTreeMap;
 use std::path::Path;

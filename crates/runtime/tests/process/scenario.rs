@@ -3,16 +3,10 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::sync::Arc;
-
-use rcgen::{CertificateParams, KeyPair};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 
 use super::*;
 use crate::operator::PANIC;
+use crate::webhook_client::{connect, write_certificate};
 
 /// How long another process takes to acquire a released lease. The retry period with its jitter is
 /// 4.4 s.
@@ -136,36 +130,11 @@ async fn replaced_certificate_is_served_without_a_restart() {
         &format!("--webhook-port={port}"),
         &format!("--webhook-cert-path={}", folder.path().display()),
     ]);
-    eventually(SOON, || shake_hands(port, &old)).await;
+    eventually(SOON, || connect(port, &old)).await;
 
     let new = write_certificate(folder.path());
-    eventually(RELOADED, || shake_hands(port, &new)).await;
-    assert!(shake_hands(port, &old).await.is_err());
+    eventually(RELOADED, || connect(port, &new)).await;
+    assert!(connect(port, &old).await.is_err());
     place.create("any", &[]).await;
     place.marked_by("any", ENDED, &program).await;
-}
-
-/// Writes a self-signed certificate and its key.
-fn write_certificate(folder: &Path) -> CertificateDer<'static> {
-    let key = KeyPair::generate().unwrap();
-    let params = CertificateParams::new(["localhost".to_owned()]).unwrap();
-    let certificate = params.self_signed(&key).unwrap();
-    fs::write(folder.join("tls.crt"), certificate.pem()).unwrap();
-    fs::write(folder.join("tls.key"), key.serialize_pem()).unwrap();
-    certificate.der().clone()
-}
-
-/// Connects as a client that trusts only this certificate.
-async fn shake_hands(port: u16, trusted: &CertificateDer<'static>) -> std::io::Result<()> {
-    let mut roots = RootCertStore::empty();
-    roots.add(trusted.clone()).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let stream = TcpStream::connect(("127.0.0.1", port)).await?;
-    let name = ServerName::try_from("localhost").unwrap();
-    TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
-    Ok(())
 }

@@ -7,6 +7,7 @@ use kube::api::ListParams;
 
 use super::*;
 use crate::operator::ID;
+use crate::webhook_client::{review, write_certificate};
 
 /// How long objects of a suspended replica may wait: 20 s, and some slack.
 const TAKEN_OVER: Duration = Duration::from_secs(40);
@@ -59,6 +60,46 @@ async fn replicas_share_objects_and_take_over_from_each_other() {
     third.signal("CONT");
     assert_eq!(third.ended(GONE).await, Ended::with(1), "{}", third.log());
     third.logs("shards lost").await;
+}
+
+/// The API server calls any replica, through a Service.
+#[rbuilder::envtest::test]
+async fn replica_without_ranges_serves_webhooks() {
+    let place = Place::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    let trusted = write_certificate(folder.path());
+    let reserved: [_; 2] = std::array::from_fn(|_| ReservedPort::reserve().unwrap());
+    let ports = reserved.each_ref().map(ReservedPort::number);
+    let start = |port: u16| {
+        place.start(&[
+            "--shards=1",
+            "--health-probe-bind-address=0",
+            &format!("--webhook-port={port}"),
+            &format!("--webhook-cert-path={}", folder.path().display()),
+        ])
+    };
+    let is_reviewed = |port: u16, uid: &'static str| {
+        let trusted = &trusted;
+        eventually(SOON, move || async move {
+            let response = review(port, trusted, uid)
+                .await
+                .map_err(|error| error.to_string())?;
+            let is_allowed =
+                response.contains(&format!(r#""uid":"{uid}""#)) && response.contains(r#""allowed":true"#);
+            is_allowed.then_some(()).ok_or(response)
+        })
+    };
+    let mut first = start(ports[0]);
+    first.logs("shards of this replica").await;
+    let second = start(ports[1]);
+    is_reviewed(ports[0], "owner").await;
+    is_reviewed(ports[1], "other").await;
+    assert_eq!(shares(&place, "first", &[&first, &second]).await, [OBJECTS, 0]);
+
+    first.signal("TERM");
+    assert_eq!(first.ended(SOON).await, Ended::with(0), "{}", first.log());
+    is_reviewed(ports[1], "owner-now").await;
+    assert_eq!(shares(&place, "second", &[&second]).await, [OBJECTS]);
 }
 
 /// A release of an operator with two replicas, which works in a namespace of its own.
