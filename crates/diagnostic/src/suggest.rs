@@ -51,6 +51,27 @@ pub fn is_misspelling(word: &str, other: &str) -> bool {
     !is_replaced || word == other
 }
 
+/// Returns the candidate that `word` is a misspelling of, if there is exactly one. Candidates that
+/// differ from it only in case and underscores take precedence.
+pub fn find_misspelled<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str> + Clone,
+) -> Option<&'a str> {
+    let find = |is_like: &dyn Fn(&str) -> bool| {
+        let mut found = candidates.clone().into_iter().filter(|other| is_like(other));
+        let first = found.next();
+        (first, found.next().is_some())
+    };
+    match find(&|other| normal(other) == normal(word)) {
+        (None, _) => match find(&|other| is_misspelling(word, other)) {
+            (found, false) => found,
+            _ => None,
+        },
+        (found, false) => found,
+        _ => None,
+    }
+}
+
 /// Returns whether two words differ by one typo: an inserted, missing or wrong letter, or two
 /// letters transposed.
 pub fn is_one_slip(word: &str, other: &str) -> bool {
@@ -156,6 +177,20 @@ mod tests {
             ("min", "minimum", false),
         ] {
             assert_eq!(is_misspelling(word, other), expected, "{word} {other}");
+        }
+    }
+
+    #[test]
+    fn finds_the_only_misspelled_word() {
+        for (word, known, expected) in [
+            ("sise", &["size", "colour"][..], Some("size")),
+            ("Size", &["size", "sizes"], Some("size")),
+            ("sixe", &["size", "six"], None),
+            ("SIZE", &["size", "Size"], None),
+            ("form", &["from", "shape"], Some("from")),
+            ("colour", &["size"], None),
+        ] {
+            assert_eq!(find_misspelled(word, known.iter().copied()), expected, "{word}");
         }
     }
 

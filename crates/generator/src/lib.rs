@@ -35,7 +35,7 @@ mod package;
 mod permissions;
 mod place;
 pub mod rbac;
-mod replacement;
+pub mod replacement;
 mod report;
 mod resolve;
 mod root;

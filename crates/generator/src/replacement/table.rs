@@ -6,53 +6,10 @@ use super::edits::{
     unquote, wrap_argument,
 };
 use super::words::{
-    is_misspelled, keep_wildcard, remove_backquotes, remove_empty, remove_item, remove_repeated,
+    keep_wildcard, remove_backquotes, remove_empty, remove_item, remove_repeated,
     replace_item, replace_plural, replace_subresource, replace_variable, replace_word,
 };
-use super::{Found, Replacement};
-
-/// A message with a help text, and the edit that they determine.
-pub(super) struct Row {
-    /// The pattern of the message.
-    pub(super) message: &'static str,
-    /// The pattern of the help. Empty for messages without help.
-    pub(super) help: &'static str,
-    /// The edit, which returns `None` if the source does not determine the replacement.
-    edit: fn(&Found<'_>) -> Option<Replacement>,
-    /// Whether `{old}` must be a misspelling of `{new}`.
-    is_for_misspellings: bool,
-}
-
-impl Row {
-    /// Returns the replacement for a diagnostic that matches the row.
-    pub(super) fn edit(&self, found: &Found<'_>) -> Option<Replacement> {
-        if self.is_for_misspellings && !is_misspelled(found) {
-            return None;
-        }
-        (self.edit)(found)
-    }
-}
-
-const fn row(message: &'static str, help: &'static str, edit: fn(&Found<'_>) -> Option<Replacement>) -> Row {
-    Row {
-        message,
-        help,
-        edit,
-        is_for_misspellings: false,
-    }
-}
-
-/// Creates a row for help that proposes similar names, of which only misspellings are corrected.
-const fn misspelling(
-    message: &'static str,
-    help: &'static str,
-    edit: fn(&Found<'_>) -> Option<Replacement>,
-) -> Row {
-    Row {
-        is_for_misspellings: true,
-        ..row(message, help, edit)
-    }
-}
+use super::row::{Row, misspelling, row};
 
 /// The rows. The first row that results in a replacement is used.
 pub(super) const ROWS: &[Row] = &[

@@ -1,0 +1,112 @@
+//! Rows of tables of replacements.
+
+use std::ops::Range;
+
+use super::Replacement;
+use super::pattern::{Captures, capture};
+use super::words::is_misspelled;
+use crate::Diagnostic;
+
+/// An edit, which returns `None` if the source does not determine the replacement.
+type Edit = fn(&Found<'_>) -> Option<Replacement>;
+
+/// A message with a help text, and the edit that they determine.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The pattern of the message. Parts that differ are `{name}` if the edit uses them, and `{}`
+    /// otherwise.
+    pub message: &'static str,
+    /// The pattern of the help. Empty for messages without help.
+    pub help: &'static str,
+    edit: Edit,
+    /// Whether `{old}` must be a misspelling of `{new}`.
+    is_for_misspellings: bool,
+}
+
+/// Creates a row.
+pub const fn row(message: &'static str, help: &'static str, edit: Edit) -> Row {
+    Row {
+        message,
+        help,
+        edit,
+        is_for_misspellings: false,
+    }
+}
+
+/// Creates a row for help that proposes similar names, of which only misspellings are corrected.
+pub(super) const fn misspelling(message: &'static str, help: &'static str, edit: Edit) -> Row {
+    Row {
+        is_for_misspellings: true,
+        ..row(message, help, edit)
+    }
+}
+
+impl Row {
+    /// Returns the replacement for a diagnostic about `source`. `None` if the diagnostic does not
+    /// match the row, or if the source does not determine the replacement.
+    pub fn apply(&self, diagnostic: &Diagnostic, source: &str) -> Option<Replacement> {
+        source.get(diagnostic.place.range.clone())?;
+        let mut captures = capture(self.message, &diagnostic.message)?;
+        captures.extend(capture(
+            self.help,
+            diagnostic.help.as_deref().unwrap_or_default(),
+        )?);
+        let found = Found {
+            captures: &captures,
+            source,
+            place: diagnostic.place.range.clone(),
+        };
+        if self.is_for_misspellings && !is_misspelled(&found) {
+            return None;
+        }
+        let replacement = (self.edit)(&found)?;
+        // Help that contains this character only shows part of what to write.
+        let is_complete = !replacement.text.contains('…');
+        (is_complete && source.get(replacement.range.clone()) != Some(&replacement.text))
+            .then_some(replacement)
+    }
+}
+
+/// A diagnostic that matches a row.
+#[derive(Debug)]
+pub struct Found<'s> {
+    captures: &'s Captures<'s>,
+    /// The text of the file.
+    pub source: &'s str,
+    /// The place of the diagnostic, a valid range of `source`.
+    pub place: Range<usize>,
+}
+
+impl<'s> Found<'s> {
+    /// Returns the text of a named part of the message or the help.
+    pub fn get(&self, name: &str) -> Option<&'s str> {
+        self.captures.get(name)
+    }
+
+    /// Returns the source at the place.
+    pub fn placed(&self) -> &'s str {
+        &self.source[self.place.clone()]
+    }
+
+    /// Returns a copy with a different place.
+    pub(super) fn at(&self, place: Range<usize>) -> Found<'s> {
+        Found { place, ..*self }
+    }
+
+    /// Returns a replacement of the source at the place.
+    pub fn at_place(&self, text: &str) -> Replacement {
+        Replacement {
+            range: self.place.clone(),
+            text: text.to_owned(),
+        }
+    }
+
+    /// Returns the file's line ending.
+    pub(super) fn line_end(&self) -> &'static str {
+        if self.source.contains("\r\n") {
+            "\r\n"
+        } else {
+            "\n"
+        }
+    }
+}
