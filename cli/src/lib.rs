@@ -11,8 +11,10 @@ mod crd_file;
 mod engine;
 pub mod flags;
 pub mod peers;
+mod replacement;
 mod report;
 pub mod request;
+mod sarif;
 pub mod shell;
 
 use std::ffi::OsString;

@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
-use rbuilder_generator::{Code, Diagnostic, FileRange, Replacement, Severity, Sources, find_replacement};
+use rbuilder_generator::replacement::Replacement;
+use rbuilder_generator::{Code, Diagnostic, FileRange, Severity, Sources};
 use serde_json::{Value, json};
+
+use crate::replacement::find_replacement;
 
 /// Maximum length in bytes of the quoted source. Longer source, as in generated code, is not shown.
 const LONGEST: usize = 20_000;
@@ -92,7 +95,7 @@ pub(crate) fn find_start(at: &FileRange, sources: &dyn Sources) -> (usize, usize
 }
 
 /// Returns the source text that a diagnostic refers to. Empty if it cannot be read.
-fn text_of(diagnostic: &Diagnostic, sources: &dyn Sources) -> Arc<str> {
+pub(crate) fn text_of(diagnostic: &Diagnostic, sources: &dyn Sources) -> Arc<str> {
     text_at(&diagnostic.place.path, sources)
 }
 
@@ -202,7 +205,7 @@ pub(crate) fn level_name(severity: Severity) -> &'static str {
     }
 }
 
-fn place(source: &str, at: usize) -> (usize, usize) {
+pub(crate) fn place(source: &str, at: usize) -> (usize, usize) {
     let before = &source[..at];
     let line = before.rfind('\n').map_or(0, |at| at + 1);
     (
@@ -212,7 +215,7 @@ fn place(source: &str, at: usize) -> (usize, usize) {
 }
 
 /// Clamps a range to character boundaries within the text.
-fn within(source: &str, range: &std::ops::Range<usize>) -> std::ops::Range<usize> {
+pub(crate) fn within(source: &str, range: &std::ops::Range<usize>) -> std::ops::Range<usize> {
     let floor = |at: usize| {
         (0..=at.min(source.len()))
             .rev()

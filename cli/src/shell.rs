@@ -127,6 +127,13 @@ impl Shell {
         self.for_messages = on_output;
     }
 
+    /// Prints diagnostics as one log from now on, with the paths of the project. If `on_output` is set,
+    /// prints the log to standard output and everything else to standard error.
+    pub fn speak_sarif(&mut self, on_output: bool) {
+        self.viewpoint = None;
+        self.for_messages = on_output;
+    }
+
     /// Prints project paths relative to a subdirectory from now on, except in JSON and in results.
     pub(crate) fn set_viewpoint(&mut self, viewpoint: Option<Viewpoint>) {
         self.viewpoint = viewpoint;

@@ -63,4 +63,5 @@ mod stored;
 mod types;
 mod update;
 mod validate;
+mod validate_fix;
 mod versions;

@@ -165,18 +165,6 @@ fn json_has_the_status_of_the_server() {
 }
 
 #[test]
-fn sarif_has_a_result_for_each_error() {
-    let ran = folder("  size: 12\n").run("validate cup.yaml --crds crds --output sarif");
-    let log: Value = serde_json::from_str(&ran.out).expect("JSON");
-    let result = &log["runs"][0]["results"][0];
-    assert_eq!(log["version"], "2.1.0");
-    assert_eq!(result["level"], "error");
-    let place = &result["locations"][0]["physicalLocation"];
-    assert_eq!(place["artifactLocation"]["uri"], "cup.yaml");
-    assert_eq!(place["region"]["startLine"], 6);
-}
-
-#[test]
 fn unknown_version_of_a_known_kind_is_an_error() {
     let folder = folder("  size: 1\n");
     folder.replace("cup.yaml", "example.com/v1", "example.com/v2");
@@ -274,7 +262,7 @@ fn summary_names_the_kinds_that_no_definition_is_known_of() {
 #[allow(clippy::disallowed_methods)] // the test creates the program that the command starts
 fn run_with_program(folder: &Folder, name: &str, line: &str) -> (Option<i32>, String) {
     let bin = Folder::new();
-    bin.write("object.yaml", &cup("  size: 12\n"));
+    bin.write("object.yaml", &cup("  size: 12\n  colour: 5\n"));
     // Only the directory of the program is on the `PATH`.
     let script = "#!/bin/sh\ncase \"$1\" in kustomize|template) ;; *) exit 1 ;; esac\n\
                   while IFS= read -r line; do printf '%s\\n' \"$line\"; done < \"${0%/*}/object.yaml\"\n";
@@ -318,6 +306,14 @@ fn kustomizations_and_charts_are_rendered() {
         let place = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
         assert_eq!(place["artifactLocation"]["uri"], directory);
         assert_eq!(place.get("region"), None);
+        assert_eq!(log["runs"][0]["results"][0].get("fixes"), None);
+        let before = folder.tree();
+        let (_, text) = run_with_program(&folder, program, &format!("{line} --fix"));
+        let reason = format!(
+            "warning: {directory} (rendered) is not corrected: correct the files that it is made from"
+        );
+        assert!(text.contains(&reason), "{text}");
+        assert_eq!(folder.tree(), before);
     }
     let (_, text) = run_with_program(&folder, "kubectl", "validate chart --crds crds");
     assert!(text.contains("helm was not found"), "{text}");

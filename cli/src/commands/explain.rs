@@ -3,10 +3,13 @@
 use std::fmt::Write as _;
 
 use anyhow::{Result, bail};
-use rbuilder_generator::codes::{Code, SUBJECTS};
+use rbuilder_generator::codes::{Code, ExamplePlace, SUBJECTS};
+use rbuilder_generator::{Minor, Options, SourceSet, generate};
 use serde_json::{Value, json};
 
+use super::verdicts::{Judges, judge_text};
 use crate::flags::{ExplainFlags, Output};
+use crate::replacement::find_replacement;
 use crate::report::level_name;
 use crate::shell::Shell;
 
@@ -22,8 +25,9 @@ message.
 `rbuilder manifests --deny warnings` makes all warnings errors, `--deny RB0306` those with a code, and `--allow RB0306` removes the
 warnings and notes with a code. So do `deny` and `allow` in `[package.metadata.rbuilder]` of `Cargo.toml`, for all commands.
 
-Where a message says exactly what to write, JSON has it as a replacement, which editors offer and `rbuilder manifests --fix` applies.
-Messages that leave a choice have none.
+Where a message says exactly what to write, JSON has it as a replacement, which editors offer. `rbuilder manifests --fix` applies it to
+the source, the samples and PROJECT, and `rbuilder validate --fix` to the files of objects. SARIF logs (`rbuilder manifests
+--message-format sarif`, `rbuilder validate --output sarif`) have it in `fixes`. Messages that leave a choice have none.
 
 `#[crd(allow(RB0306, reason = \"…\"))]` removes them where the marker is and within: on a kind, another type, a field or a variant. So does
 the argument `allow(RB0601)` of `#[rbac(…)]` and `#[webhook(…)]` for the whole item, and `#[rbac(allow(RB0607))]` needs no rule. Markers
@@ -69,11 +73,33 @@ fn find(words: &str) -> Result<&'static Code> {
 
 /// Returns the explanation, and whether the command corrects the mistake.
 fn explain(code: &Code) -> String {
-    let correction = match code.is_corrected() {
-        true => "\n`rbuilder manifests --fix` corrects the wrong example.\n",
-        false => "",
+    let correction = if code.is_corrected() {
+        "\n`rbuilder manifests --fix` corrects the wrong example.\n"
+    } else if is_corrected_object(code) {
+        "\n`rbuilder validate --fix` corrects the wrong example.\n"
+    } else {
+        ""
     };
     format!("{}{correction}", code.explanation())
+}
+
+/// Returns whether a code is about objects, and the command corrects the wrong example.
+fn is_corrected_object(code: &Code) -> bool {
+    if code.place != ExamplePlace::Object {
+        return false;
+    }
+    let mut sources = SourceSet::default();
+    for (path, text) in code.package(code.wrong) {
+        sources.insert(path, text.as_str());
+    }
+    let mut judges = Judges::new(Minor::LATEST);
+    for file in generate(&sources, &Options::default()).files {
+        // Roles define no kind.
+        let _ = judges.add_text(&file.path, &file.text);
+    }
+    let object = code.object(code.wrong);
+    let said = judge_text(&mut judges, "object.yaml", &object).unwrap_or_default();
+    said.iter().any(|said| find_replacement(said, &object).is_some())
 }
 
 fn line(code: &Code) -> String {

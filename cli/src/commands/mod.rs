@@ -84,6 +84,8 @@ pub use scaffold_merge::rebuild_files;
 use scaffold_merge::record_scaffold;
 pub(crate) use table::Row;
 pub use update::{plan_update, run_update};
+#[cfg(test)]
+pub(crate) use verdicts::judge_with;
 
 /// Finds kubectl for a project.
 ///

@@ -70,6 +70,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Judge the samples of the project", "rbuilder validate"),
         ("Judge the objects in a directory by the CRDs in another", "rbuilder validate deploy/ --crds crds/"),
         ("Judge a change of an object", "rbuilder validate new.yaml --old old.yaml"),
+        ("Correct the mistakes that leave no choice", "rbuilder validate --fix"),
         ("Print the objects with their defaults", "rbuilder validate --show-defaults"),
     ]),
     ("diff", &[

@@ -21,7 +21,7 @@ pub struct ManifestsFlags {
     /// without PROJECT]
     #[arg(long)]
     pub keep_going: bool,
-    /// Correct each mistake in the source for which the help says exactly what to write
+    /// Correct each mistake in the source, the samples and PROJECT for which the help says exactly what to write
     #[arg(long, conflicts_with_all = ["check", "stdout"])]
     pub fix: bool,
     /// Code of warnings and notes to make errors, such as `RB0306`, or `warnings` for all warnings
@@ -156,4 +156,6 @@ pub enum MessageFormat {
     Human,
     /// JSON lines as rustc prints them, for editors; on standard output, or on standard error with `--stdout`
     Json,
+    /// A SARIF log for code scanning; on standard output, or on standard error with `--stdout`
+    Sarif,
 }

@@ -21,6 +21,12 @@ pub struct ValidateFlags {
     /// Print the objects as the API server would store them, with defaults
     #[arg(long, conflicts_with = "output")]
     pub show_defaults: bool,
+    /// Correct each mistake in the files for which the help says exactly what to write
+    #[arg(long)]
+    pub fix: bool,
+    /// Show the corrections of `--fix` without writing any file
+    #[arg(long, requires = "fix")]
+    pub dry_run: bool,
     /// What to do about unknown fields
     #[arg(long, value_enum, default_value = "strict", value_name = "LEVEL")]
     pub field_validation: FieldLevel,

@@ -62,7 +62,7 @@ pub use rbuilder_schema::{CsvKind, CsvMarkers, CsvResource, Descriptor, Required
 pub use rbuilder_syntax::kubernetes::BuiltinKind;
 pub use rbuilder_syntax::{MarkKind, RBAC_URL_VERBS, RBAC_VERBS};
 pub use rbuilder_syntax::{Webhook, WebhookKind};
-pub use replacement::{Replacement, find_replacement};
+pub use replacement::find_replacement;
 pub use selection::{ProjectKinds, find_group_owner};
 pub use sources::{Archive, ArchiveError, REGISTRY, SourceSet, Sources, find_crd_names};
 pub use standing::{LeftOut, Standing, StandingMarker};

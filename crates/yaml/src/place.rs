@@ -1,11 +1,13 @@
 //! YAML with the place of each value, and the place of a field that a message names.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
-use serde_saphyr::{Location, Spanned};
+use serde_saphyr::options::DuplicateKeyPolicy;
+use serde_saphyr::{Error, Location, Spanned};
 
 /// A value with its place in the text.
 #[derive(Clone, Debug)]
@@ -53,6 +55,41 @@ impl Node {
         };
         let field = fields.iter().find(|(found, ..)| found == name);
         field.map(|(_, _, node)| node)
+    }
+
+    /// Returns the path of each field that occurs more than once in its object, such as `spec.size`,
+    /// and whether its last two values are equal. Of such a field, [`value`](Node::value) has the last
+    /// value.
+    pub fn find_duplicates(&self) -> Vec<(String, bool)> {
+        let mut found = Vec::new();
+        self.add_duplicates("", &mut found);
+        found
+    }
+
+    fn add_duplicates(&self, path: &str, found: &mut Vec<(String, bool)>) {
+        match &self.content {
+            Content::Scalar(_) => {}
+            Content::List(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    item.add_duplicates(&format!("{path}[{index}]"), found);
+                }
+            }
+            Content::Fields(fields) => {
+                let mut last: BTreeMap<&str, &Node> = BTreeMap::new();
+                for (name, _, node) in fields {
+                    let below = match path.is_empty() {
+                        true => name.clone(),
+                        false => format!("{path}.{name}"),
+                    };
+                    node.add_duplicates(&below, found);
+                    if let Some(before) = last.insert(name, node) {
+                        let is_same = before.value() == node.value();
+                        found.retain(|(known, _)| *known != below);
+                        found.push((below, is_same));
+                    }
+                }
+            }
+        }
     }
 
     /// Returns the items of a list as printed by kubectl, or the object itself.
@@ -138,18 +175,34 @@ impl Node {
     }
 }
 
-/// Parses the documents of a stream, without those that are empty.
+/// Parses the documents of a stream, without those that are empty. Fields may occur more than once:
+/// see [`Node::find_duplicates`].
 ///
 /// # Errors
 /// Returns an error if the text is not YAML.
 pub fn parse_nodes(text: &str) -> Result<Vec<Node>, serde_saphyr::Error> {
-    let documents: Vec<Spanned<Raw>> = crate::parse_all(text)?;
+    let documents: Vec<Spanned<Raw>> = match crate::parse_all(text) {
+        Err(error) if matches!(error.without_snippet(), Error::DuplicateMappingKey { .. }) => {
+            parse_all_with_duplicates(text)?
+        }
+        documents => documents?,
+    };
     let nodes = documents
         .into_iter()
         .map(|document| document.value.place(document.referenced));
     Ok(nodes
         .filter(|node| !matches!(node.content, Content::Scalar(Value::Null)))
         .collect())
+}
+
+/// Parses the documents of a stream in which fields occur more than once. Fields that override a
+/// merged field (`<<`) are among them.
+fn parse_all_with_duplicates(text: &str) -> Result<Vec<Spanned<Raw>>, serde_saphyr::Error> {
+    crate::read_as_go(text, |text| {
+        let mut options = crate::bounded(text);
+        options.duplicate_keys = DuplicateKeyPolicy::LastWins;
+        serde_saphyr::from_multiple_with_options(text, options)
+    })
 }
 
 fn range(location: Location) -> Range<usize> {
@@ -281,5 +334,20 @@ mod tests {
             nodes[1].value(),
             serde_json::json!({ "kind": "B", "map": { "k.l": [1, 22] } })
         );
+    }
+
+    #[test]
+    fn finds_fields_that_occur_more_than_once() {
+        let text = "kind: A\nspec:\n  size: 1\n  ports: [{ a: 1, a: 1 }]\n  size: 2\nkind: A\n";
+        let nodes = parse_nodes(text).unwrap();
+        let expected = [("spec.ports[0].a", true), ("spec.size", false), ("kind", true)];
+        let expected = expected.map(|(path, is_same)| (path.to_owned(), is_same));
+        assert_eq!(nodes[0].find_duplicates(), expected);
+        assert_eq!(nodes[0].value()["spec"]["size"], 2);
+        assert_eq!(Some(nodes[0].locate_name("spec.size").start), text.rfind("size"));
+        let merged = "a: &a { x: 1, y: 1 }\nb:\n  <<: *a\n  x: 2\n";
+        let nodes = parse_nodes(merged).unwrap();
+        assert_eq!(nodes[0].find_duplicates(), []);
+        assert_eq!(nodes[0].value()["b"], serde_json::json!({ "x": 2, "y": 1 }));
     }
 }

@@ -1,4 +1,5 @@
-//! `rbuilder manifests --fix`: applies the replacements that the help of messages proposes.
+//! `rbuilder manifests --fix`: applies the replacements that the help of messages proposes: first in
+//! the source, then in the samples and in PROJECT, which are compared with the source.
 //!
 //! The manifests are generated again after each round, because one mistake may hide another or be its
 //! consequence, and because a replacement that does not correct its mistake is not applied twice.
@@ -6,10 +7,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
-use rbuilder_generator::{Diagnostic, Replacement, Sources, find_replacement};
+use rbuilder_generator::replacement::Replacement;
+use rbuilder_generator::{Diagnostic, KindSummary, OutputFile, Sources};
 
+use super::rendered::has_errors;
+use super::samples::{Definitions, check_sample_by, list_samples};
+use super::versions::find_unlisted;
 use super::{Request, generate_in_memory};
 use crate::plan::Plan;
+use crate::project::{FILE, Project};
+use crate::replacement::{correct, find_replacement, replace_all};
 use crate::tree::Tree;
 
 /// Maximum number of times to generate manifests again.
@@ -25,44 +32,66 @@ pub(super) fn add_fixes(plan: &mut Plan, tree: &Tree, request: &Request) -> Resu
     for _ in 0..ROUNDS {
         let (fixes, mistakes) = find_fixes(plan, tree, &request, &tried)?;
         if fixes.is_empty() {
-            return Ok(());
+            return add_yaml_fixes(plan, tree, &request);
         }
         for (path, replacements) in fixes {
-            let mut text = plan.read(tree, &path)?.unwrap_or_default();
-            // From the end, so that the other ranges stay valid.
-            for Replacement { range, text: new } in select(replacements).into_iter().rev() {
-                if text.get(range.clone()).is_some() {
-                    text.replace_range(range, &new);
-                }
-            }
-            plan.merge(tree, &path, &text)?;
+            let text = plan.read(tree, &path)?.unwrap_or_default();
+            plan.merge(tree, &path, &replace_all(&text, replacements).0)?;
         }
         tried.extend(mistakes);
     }
     Ok(())
 }
 
-/// Returns the replacements to apply together, in the order of their places. Of two that overlap,
-/// the second waits for the next round. Two texts for one place are a choice, so neither is applied.
-fn select(mut found: Vec<Replacement>) -> Vec<Replacement> {
-    found.sort_by(|one, two| {
-        let key = |found: &Replacement| (found.range.start, found.range.end, found.text.clone());
-        key(one).cmp(&key(two))
-    });
-    found.dedup();
-    let is_choice = |one: &Replacement| {
-        let mut others = found.iter().filter(|other| other.range == one.range);
-        !one.range.is_empty() && others.any(|other| other.text != one.text)
-    };
-    let choices: Vec<bool> = found.iter().map(is_choice).collect();
-    let mut selected: Vec<Replacement> = Vec::new();
-    for (replacement, is_choice) in found.into_iter().zip(choices) {
-        let end = selected.last().map_or(0, |last| last.range.end);
-        if !is_choice && replacement.range.start >= end {
-            selected.push(replacement);
-        }
+/// Adds the corrected samples, by the CRDs that the source has, and PROJECT. None if the source has
+/// errors.
+fn add_yaml_fixes(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
+    let mut crds = Definitions::default();
+    let mut add = |file: OutputFile| crds.add(&file.path, &file.text);
+    let (_, mut found) = generate_in_memory(plan, tree, request, &mut add)?;
+    if has_errors(&found.diagnostics) {
+        return Ok(());
     }
-    selected
+    let levels = &request.options.levels;
+    let mut keep = |said: Vec<Diagnostic>| -> Vec<Diagnostic> {
+        let said = said.into_iter().filter(|said| !found.allows.covers(said));
+        said.filter_map(|said| levels.apply(said)).collect()
+    };
+    for path in list_samples(plan, tree) {
+        correct_file(plan, tree, &path, &mut |text| {
+            keep(check_sample_by(&path, text, &crds))
+        })?;
+    }
+    if request.reads_all() {
+        correct_file(plan, tree, FILE, &mut |text| {
+            keep(find_unlisted_in(text, &found.kinds))
+        })?;
+    }
+    Ok(())
+}
+
+/// Adds a corrected file to a plan. Skips files that cannot be read, such as links.
+fn correct_file(
+    plan: &mut Plan,
+    tree: &Tree,
+    path: &str,
+    judge: &mut dyn FnMut(&str) -> Vec<Diagnostic>,
+) -> Result<()> {
+    match plan.read(tree, path) {
+        Ok(Some(text)) => match correct(&text, judge) {
+            Some(corrected) => plan.merge(tree, path, &corrected),
+            None => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// Returns a warning for each version in the text of PROJECT that the source does not have.
+fn find_unlisted_in(text: &str, kinds: &[KindSummary]) -> Vec<Diagnostic> {
+    match Project::parse(text) {
+        Ok(project) if project.foreign_layout().is_none() => find_unlisted(text, &project.known, kinds),
+        _ => Vec::new(),
+    }
 }
 
 /// The replacements in each file.
@@ -125,29 +154,4 @@ fn find_fixes(plan: &Plan, tree: &Tree, request: &Request, tried: &Mistakes) -> 
     let (fixes, fixed) = stages.into_values().next().unwrap_or_default();
     counts.retain(|key, _| fixed.contains(key));
     Ok((fixes, counts))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn overlapping_and_contradictory_replacements_are_left_out() {
-        let all = |list: &[(usize, usize, &str)]| -> Vec<Replacement> {
-            let replacement = |(start, end, text): &(usize, usize, &str)| Replacement {
-                range: *start..*end,
-                text: (*text).to_owned(),
-            };
-            list.iter().map(replacement).collect()
-        };
-        for (found, expected) in [
-            (&[(5, 6, "b"), (1, 2, "a")][..], &[(1, 2, "a"), (5, 6, "b")][..]),
-            (&[(1, 4, "a"), (2, 5, "b")], &[(1, 4, "a")]),
-            (&[(1, 4, "a"), (1, 4, "a")], &[(1, 4, "a")]),
-            (&[(1, 4, "a"), (1, 4, "b")], &[]),
-            (&[(1, 1, "a"), (1, 1, "b")], &[(1, 1, "a"), (1, 1, "b")]),
-        ] {
-            assert_eq!(select(all(found)), all(expected));
-        }
-    }
 }

@@ -60,8 +60,10 @@ use versions::{find_immutable, find_lost_storage, find_unlisted};
 pub(super) use written::{Written, read_written};
 
 pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Result<u8> {
-    if flags.message_format == MessageFormat::Json {
-        shell.speak_json(!flags.stdout);
+    match flags.message_format {
+        MessageFormat::Human => {}
+        MessageFormat::Json => shell.speak_json(!flags.stdout),
+        MessageFormat::Sarif => shell.speak_sarif(!flags.stdout),
     }
     let request = Request::new(flags, shell)?;
     if flags.stdout {

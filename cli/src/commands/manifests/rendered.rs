@@ -10,6 +10,7 @@ use crate::commands::Outcome;
 use crate::flags::MessageFormat;
 use crate::plan::Plan;
 use crate::report;
+use crate::sarif;
 use crate::shell::Shell;
 use crate::tree::TreeSources;
 
@@ -127,15 +128,15 @@ fn render_diagnostics(
     request: &Request,
 ) -> (String, Vec<Value>) {
     let told = &diagnostics[..diagnostics.len().min(MAX_PRINTED)];
-    let text = told
-        .iter()
-        .map(|diagnostic| match request.messages {
-            MessageFormat::Human => {
-                format!("{}\n", report::render_snippet(diagnostic, sources, request.color))
-            }
-            MessageFormat::Json => report::to_json_line(diagnostic, sources),
-        })
-        .collect();
+    let snippet = |said| format!("{}\n", report::render_snippet(said, sources, request.color));
+    let text = match request.messages {
+        MessageFormat::Human => told.iter().map(snippet).collect(),
+        MessageFormat::Json => told
+            .iter()
+            .map(|said| report::to_json_line(said, sources))
+            .collect(),
+        MessageFormat::Sarif => format!("{:#}\n", sarif::render(told, sources, &sarif::in_file)),
+    };
     let data = told
         .iter()
         .map(|diagnostic| report::to_json(diagnostic, sources))

@@ -16,7 +16,9 @@ use serde_json::Value;
 
 use super::Request;
 use super::layout::Layout;
-use crate::commands::verdicts::{Judges, Object, describe_verdict, judge_object, parse_objects};
+use crate::commands::verdicts::{
+    Judges, Object, describe_verdict, find_misspelled_stanza, judge_object, parse_objects,
+};
 use crate::plan::Plan;
 use crate::project::Project;
 use crate::tree::Tree;
@@ -94,7 +96,7 @@ fn read_crds(text: &str) -> Vec<Value> {
 }
 
 /// The definitions that samples are judged by.
-struct Definitions {
+pub(super) struct Definitions {
     judges: Judges,
     count: usize,
 }
@@ -110,7 +112,7 @@ impl Default for Definitions {
 
 impl Definitions {
     /// Adds the definitions in a text. A file that is no CRD judges nothing.
-    fn add(&mut self, path: &str, text: &str) {
+    pub(super) fn add(&mut self, path: &str, text: &str) {
         if text.contains("CustomResourceDefinition") && self.judges.add_text(path, text).is_ok() {
             self.count += 1;
         }
@@ -122,7 +124,7 @@ impl Definitions {
 }
 
 /// Returns the paths of all samples that exist after a plan.
-fn list_samples(plan: &Plan, tree: &Tree) -> BTreeSet<String> {
+pub(super) fn list_samples(plan: &Plan, tree: &Tree) -> BTreeSet<String> {
     let planned = plan.changes().keys();
     let planned = planned.filter(|path| path.starts_with(SAMPLES)).cloned();
     let listed = tree.list(SAMPLES).unwrap_or_default();
@@ -139,20 +141,39 @@ fn check_samples(
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for path in list_samples(plan, tree) {
-        let Ok(Some(text)) = plan.read(tree, &path) else {
-            continue;
-        };
-        for object in parse_objects(&path, &text).unwrap_or_default() {
-            if let Some(judge) = crds.judges.find(&object) {
-                let verdict = judge_object(judge, &object, &[], FieldValidation::Strict);
-                let said = describe_verdict(&verdict, &object, judge);
-                found.extend(said.into_iter().filter_map(|said| warn_of_invalid(said, &object)));
-            } else if is_own(&path, &object) {
-                found.push(warn_of_unknown(&object));
-            }
+        if let Ok(Some(text)) = plan.read(tree, &path) {
+            found.extend(check_sample(&path, &text, crds, is_own));
         }
     }
     found
+}
+
+/// Checks the objects in the text of a sample.
+fn check_sample(
+    path: &str,
+    text: &str,
+    crds: &Definitions,
+    is_own: &dyn Fn(&str, &Object) -> bool,
+) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for object in parse_objects(path, text).unwrap_or_default() {
+        if let Some(judge) = crds.judges.find(&object) {
+            let verdict = judge_object(judge, &object, &[], FieldValidation::Strict);
+            let said = describe_verdict(&verdict, &object, judge);
+            found.extend(said.into_iter().filter_map(|said| warn_of_invalid(said, &object)));
+        } else if is_own(path, &object) {
+            found.push(warn_of_unknown(&object, &crds.judges));
+        }
+    }
+    found
+}
+
+/// Checks a sample by all CRDs of the project, including a misspelled kind or group.
+pub(super) fn check_sample_by(path: &str, text: &str, crds: &Definitions) -> Vec<Diagnostic> {
+    check_sample(path, text, crds, &|_, object| {
+        let right = find_misspelled_stanza(object, &crds.judges);
+        right.is_some_and(|right| right.is_defined(object, &crds.judges))
+    })
 }
 
 /// Returns the API group of an object, or `None` for the core group.
@@ -169,6 +190,10 @@ fn noun(object: &Object) -> String {
     }
 }
 
+/// The help for a sample that shows no exact correction.
+const UPDATE: &str = "update the sample to match the types: `kubectl apply` rejects it, and the bundle contains it as the \
+                      example of the kind";
+
 /// Returns the warning about what the API server says of a sample. What is not checked is no reason
 /// for one.
 fn warn_of_invalid(said: Diagnostic, object: &Object) -> Option<Diagnostic> {
@@ -183,25 +208,29 @@ fn warn_of_invalid(said: Diagnostic, object: &Object) -> Option<Diagnostic> {
                 said.message
             ),
         )
-        .help("update the sample to match the types: `kubectl apply` rejects it, and the bundle contains it as the example of the kind"),
+        .help(said.help.unwrap_or_else(|| UPDATE.to_owned())),
         Severity::Warning => Diagnostic::warning(
             said.place,
             format!("the API server warns about {sample}: {}", said.message),
-        ),
+        )
+        .maybe_help(said.help),
         Severity::Note => return None,
     };
     Some(warning)
 }
 
 /// Returns the warning about a sample whose kind or version has no CRD.
-fn warn_of_unknown(object: &Object) -> Diagnostic {
+fn warn_of_unknown(object: &Object, judges: &Judges) -> Diagnostic {
     let message = format!(
         "{} is of {}, and no CRD of the project has a `{}` there",
         noun(object),
         object.api_version(),
         object.kind()
     );
-    Diagnostic::warning(object.place("apiVersion"), message).help(
-        "update its `apiVersion` and `kind` to match the types, or delete it and its entry in the kustomization: `kubectl apply` rejects it",
-    )
+    match find_misspelled_stanza(object, judges) {
+        Some(found) => Diagnostic::warning(object.place(found.field), message).help(found.help()),
+        None => Diagnostic::warning(object.place("apiVersion"), message).help(
+            "update its `apiVersion` and `kind` to match the types, or delete it and its entry in the kustomization: `kubectl apply` rejects it",
+        ),
+    }
 }

@@ -1,6 +1,7 @@
 //! `rbuilder validate`: judges objects as the API server would.
 
-mod sarif;
+mod fix;
+mod inputs;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,12 +14,17 @@ use serde_json::{Value, json};
 use super::decide;
 use super::kubernetes::find_project_minor;
 use super::manifests::{Request, collect_manifests};
-use super::verdicts::{Judges, Object, describe_unknown_kind, describe_verdict, judge_object, read_objects};
+use super::verdicts::{
+    Judges, Object, RENDERED, describe_unknown_kind, describe_verdict, is_in_file, judge_object,
+};
 use crate::count::counted;
 use crate::flags::{FieldLevel, ValidateFlags, ValidateFormat};
 use crate::report::{render_snippet, to_json};
+use crate::sarif;
 use crate::shell::Shell;
-use crate::tree::Tree;
+use crate::tree::{InputFile, Tree};
+use fix::{correct_files, judge_file};
+use inputs::{read_files, read_objects};
 
 const SAMPLES: &str = "config/samples";
 
@@ -52,16 +58,20 @@ impl Judged {
 /// Runs the command. Returns exit code 1 if an object would be refused.
 pub(super) fn run(dir: &Path, typed_in: &Path, flags: &ValidateFlags, shell: &mut Shell) -> Result<u8> {
     let mut judges = read_judges(dir, typed_in, flags, shell)?;
-    let mut sources = SourceSet::default();
-    let objects = match flags.files.is_empty() {
-        true => read_objects(dir, &[PathBuf::from(SAMPLES)], &mut sources)?,
-        false => read_objects(typed_in, &flags.files, &mut sources)?,
+    let (old, _) = read_objects(&read_files(dir, typed_in, &flags.old)?)?;
+    let mut judge_one = |object| judge(object, &old, &mut judges, flags.field_validation);
+    let mut files = match flags.files.is_empty() {
+        true => read_files(dir, dir, &[PathBuf::from(SAMPLES)])?,
+        false => read_files(dir, typed_in, &flags.files)?,
     };
-    let old = read_objects(typed_in, &flags.old, &mut SourceSet::default())?;
-    let judged: Vec<Judged> = objects
-        .into_iter()
-        .map(|object| judge(object, &old, &mut judges, flags.field_validation))
-        .collect();
+    let (mut objects, mut sources) = read_objects(&files)?;
+    let mut corrected = Vec::new();
+    if flags.fix {
+        let judge_all = &mut |file: &InputFile| judge_file(file, &mut judge_one);
+        corrected = correct_files(dir, &mut files, flags.dry_run, judge_all, shell)?;
+        (objects, sources) = read_objects(&files)?;
+    }
+    let judged: Vec<Judged> = objects.into_iter().map(judge_one).collect();
     if judges.has_no_crds() && !judged.is_empty() && judged.iter().all(Judged::is_skipped) {
         bail!(
             "no CustomResourceDefinition to judge by: run in a project that defines kinds, or pass `--crds`"
@@ -69,8 +79,20 @@ pub(super) fn run(dir: &Path, typed_in: &Path, flags: &ValidateFlags, shell: &mu
     }
     match flags.output {
         ValidateFormat::Text => print_text(&judged, flags, &sources, shell),
-        ValidateFormat::Json => shell.out(&format!("{:#}\n", describe(&judged, &sources))),
-        ValidateFormat::Sarif => shell.out(&format!("{:#}\n", sarif::render(&judged, &sources))),
+        ValidateFormat::Json => {
+            let mut answer = json!({ "command": "validate", "objects": describe(&judged, &sources) });
+            if flags.fix {
+                answer["corrected"] = json!(corrected);
+            }
+            shell.out(&format!("{answer:#}\n"));
+        }
+        ValidateFormat::Sarif => {
+            let diagnostics = judged.iter().flat_map(|judged| &judged.diagnostics);
+            shell.out(&format!(
+                "{:#}\n",
+                sarif::render(diagnostics, &sources, &place_in_log)
+            ));
+        }
     }
     Ok(u8::from(judged.iter().any(Judged::is_refused)))
 }
@@ -169,13 +191,29 @@ fn describe_skipped(judged: &[Judged], count: usize) -> String {
     )
 }
 
-fn describe(judged: &[Judged], sources: &SourceSet) -> Value {
+/// Returns where a log shows the diagnostics of an input: in a file, or in the directory that was
+/// rendered, whose lines are in no file.
+fn place_in_log(path: &str) -> sarif::Artifact<'_> {
+    match path.strip_suffix(RENDERED) {
+        Some(directory) => sarif::as_whole(directory),
+        None if is_in_file(path) => sarif::in_file(path),
+        None => sarif::as_whole(path),
+    }
+}
+
+fn describe(judged: &[Judged], sources: &SourceSet) -> Vec<Value> {
     let objects = judged.iter().map(|judged| {
         let object = &judged.object;
         let diagnostics: Vec<Value> = judged
             .diagnostics
             .iter()
-            .map(|found| to_json(found, sources))
+            .map(|found| {
+                let mut said = to_json(found, sources);
+                if found.place.path.ends_with(RENDERED) {
+                    said["replacement"] = Value::Null;
+                }
+                said
+            })
             .collect();
         let answer = judged.answer();
         json!({
@@ -193,5 +231,5 @@ fn describe(judged: &[Judged], sources: &SourceSet) -> Value {
             "object": answer.and_then(|answer| answer.as_ref().ok()),
         })
     });
-    json!({ "command": "validate", "objects": objects.collect::<Vec<_>>() })
+    objects.collect()
 }

@@ -18,7 +18,7 @@ const VERSIONS: &[&str] = &[
 ];
 
 /// The fields of `ObjectMeta` in object templates, which the catalogue does not describe.
-fn object_meta() -> Schema {
+pub(super) fn object_meta() -> Schema {
     let text = json!({ "type": "string" });
     let texts = json!({ "type": "object", "additionalProperties": text });
     let any = json!({ "x-kubernetes-preserve-unknown-fields": true });
@@ -91,6 +91,25 @@ impl Builtin {
         versions
             .filter(|version| self.catalogue.contains(&found.path(version)))
             .collect()
+    }
+
+    /// Returns whether a group of Kubernetes has a kind, in any version.
+    pub(super) fn knows(group: &str, kind: &str) -> bool {
+        find(group, kind).is_some()
+    }
+
+    /// Returns the kinds in a version of a group.
+    pub(super) fn kinds_in(&self, group: &str, version: &str) -> Vec<&'static str> {
+        let kinds = BuiltinKind::all().filter(|known| known.group() == group);
+        let known = kinds.filter(|known| self.catalogue.contains(&known.path(version)));
+        known.map(|known| known.kind()).collect()
+    }
+
+    /// Returns the groups, except the core group, that have a kind in a version.
+    pub(super) fn groups_with(&self, version: &str, kind: &str) -> Vec<&'static str> {
+        let kinds = BuiltinKind::all().filter(|known| known.kind() == kind && !known.group().is_empty());
+        let known = kinds.filter(|known| self.catalogue.contains(&known.path(version)));
+        known.map(|known| known.group()).collect()
     }
 }
 

@@ -2,18 +2,53 @@
 //! location in the YAML.
 
 mod builtin;
+mod help;
 mod objects;
 mod rendered;
+mod unknown;
 
 use rbuilder_generator::Diagnostic;
 use rbuilder_judge::{Body, Failure, FieldError, FieldValidation, Judge, Reason, Verdict};
 
 use builtin::drop_zero_values;
-pub(super) use objects::{Judges, Object, parse_objects, read_objects};
-pub(super) use rendered::RENDERED;
+use help::Helper;
+pub(super) use objects::{Judges, Object, parse_objects};
+pub(super) use rendered::{RENDERED, is_in_file, read_texts};
+pub(super) use unknown::{describe_unknown_kind, find_misspelled_stanza};
 
 /// Prefix of the API server's additional error when CEL rules were not run.
 const UNCHECKED: &str = "some validation rules were not checked";
+
+/// Validates the creation of the objects in a text.
+///
+/// # Errors
+/// Returns an error if the text is not YAML.
+pub(super) fn judge_text(
+    judges: &mut Judges,
+    path: &str,
+    text: &str,
+) -> Result<Vec<Diagnostic>, serde_saphyr::Error> {
+    let mut diagnostics = Vec::new();
+    for object in parse_objects(path, text)? {
+        judges.add_builtin(&object);
+        diagnostics.extend(match judges.find(&object) {
+            Some(judge) => {
+                let verdict = judge_object(judge, &object, &[], FieldValidation::Strict);
+                describe_verdict(&verdict, &object, judge)
+            }
+            None => describe_unknown_kind(&object, judges),
+        });
+    }
+    Ok(diagnostics)
+}
+
+/// Validates the creation of the objects in a text by definitions in YAML.
+#[cfg(test)]
+pub(crate) fn judge_with(crds: &str, text: &str) -> Vec<Diagnostic> {
+    let mut judges = Judges::new(rbuilder_generator::Minor::LATEST);
+    judges.add_text("crds.yaml", crds).expect("definitions");
+    judge_text(&mut judges, "object.yaml", text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
 
 /// Validates the creation of an object, or its update if `old` contains the previous object.
 pub(super) fn judge_object(
@@ -25,34 +60,20 @@ pub(super) fn judge_object(
     if judge.is_builtin() {
         let mut value = object.value.clone();
         drop_zero_values(&mut value, &judge.definition().schema);
-        return judge.create(&Body::of_yaml(&value), object.namespace(), fields);
+        let body = Body::of_yaml(&value).with_duplicates(object.duplicates());
+        return judge.create(&body, object.namespace(), fields);
     }
-    let body = Body::of_yaml(&object.value);
+    let body = Body::of_yaml(&object.value).with_duplicates(object.duplicates());
     match old.iter().find(|old| old.identity() == object.identity()) {
         Some(old) => judge.update(&body, &old.stored(judge.definition().is_namespaced), fields),
         None => judge.create(&body, object.namespace(), fields),
     }
 }
 
-/// Reports a version that does not exist for a known kind. Objects of other kinds are not
-/// validated.
-pub(super) fn describe_unknown_kind(object: &Object, judges: &Judges) -> Vec<Diagnostic> {
-    let versions = judges.versions(object);
-    if versions.is_empty() {
-        return Vec::new();
-    }
-    let message = format!(
-        "no matches for kind \"{}\" in version \"{}\"",
-        object.kind(),
-        object.api_version()
-    );
-    let help = format!("the kind has the versions: {}", versions.join(", "));
-    vec![Diagnostic::error(object.place("apiVersion"), message).help(help)]
-}
-
 /// Returns the API server's errors for an object, and the checks that were not made.
 pub(super) fn describe_verdict(verdict: &Verdict, object: &Object, judge: &Judge) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
+    let helper = Helper::new(object, judge);
     match &verdict.result {
         Ok(_) => {}
         Err(Failure::Invalid { errors, .. }) => {
@@ -62,6 +83,10 @@ pub(super) fn describe_verdict(verdict: &Verdict, object: &Object, judge: &Judge
                     Some(_) => Diagnostic::note(place, format!("{UNCHECKED} because the object was invalid")),
                     None if judge.is_builtin() => describe_builtin(error).at(place),
                     None => Diagnostic::error(place, error.to_string()),
+                };
+                let found = match helper.explain_error(error) {
+                    Some(help) => found.help(help),
+                    None => found,
                 };
                 // The API server repeats some errors of an update.
                 if !diagnostics
@@ -75,15 +100,19 @@ pub(super) fn describe_verdict(verdict: &Verdict, object: &Object, judge: &Judge
         Err(Failure::Malformed { problems, .. }) if !problems.is_empty() => {
             for problem in problems {
                 let place = object.place_of_name(quoted(problem).unwrap_or_default());
-                diagnostics.push(Diagnostic::error(
-                    place,
-                    format!("strict decoding error: {problem}"),
-                ));
+                let message = format!("strict decoding error: {problem}");
+                let help = helper.explain_problem(problem);
+                diagnostics.push(Diagnostic::error(place, message).maybe_help(help));
             }
         }
         Err(failure) => {
-            let place = object.place(&field_of("", &failure.message()));
-            diagnostics.push(Diagnostic::error(place, failure.message()));
+            let message = failure.message();
+            let field = field_of("", &message);
+            let (field, help) = match helper.explain_metadata(&field, &message) {
+                Some((entry, help)) => (entry, Some(help)),
+                None => (field, None),
+            };
+            diagnostics.push(Diagnostic::error(object.place(&field), message).maybe_help(help));
         }
     }
     for warning in &verdict.warnings {
@@ -92,7 +121,8 @@ pub(super) fn describe_verdict(verdict: &Verdict, object: &Object, judge: &Judge
             Some(field) => object.place_of_name(field),
             None => object.place(warning.split(": ").next().unwrap_or_default()),
         };
-        diagnostics.push(Diagnostic::warning(place, warning.as_str()));
+        let help = helper.explain_problem(warning);
+        diagnostics.push(Diagnostic::warning(place, warning.as_str()).maybe_help(help));
     }
     for undecided in &verdict.undecided {
         let message = format!("not checked: {}", undecided.what);

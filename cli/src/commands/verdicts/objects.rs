@@ -1,24 +1,28 @@
 //! The objects to validate, and the definitions of their kinds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use rbuilder_generator::{FileRange, Minor, SourceSet};
+use rbuilder_generator::{FileRange, Minor};
 use rbuilder_importer::is_definition;
 use rbuilder_judge::{Definition, Judge};
 use rbuilder_yaml::{Node, describe_failure, list_items, parse_nodes, parse_values};
 use serde_json::Value;
 
 use super::builtin::Builtin;
-use super::rendered::read_texts;
 use crate::tree::read_inputs;
 
 /// An object in a file.
 pub(in crate::commands) struct Object {
     pub(in crate::commands) path: String,
+    /// The text of the file.
+    source: Arc<str>,
     node: Node,
+    /// The fields that occur more than once, and whether their last two values are equal.
+    duplicates: Vec<(String, bool)>,
     pub(in crate::commands) value: Value,
     /// True if the object is one of several items in a list.
     pub(in crate::commands) is_listed: bool,
@@ -74,6 +78,23 @@ impl Object {
         stored
     }
 
+    /// Returns the paths of fields that occur more than once.
+    pub(in crate::commands) fn duplicates(&self) -> impl Iterator<Item = String> {
+        self.duplicates.iter().map(|(field, _)| field.clone())
+    }
+
+    /// Returns whether a field occurs more than once, and its last value repeats the one before.
+    pub(in crate::commands) fn repeats(&self, field: &str) -> bool {
+        self.duplicates
+            .iter()
+            .any(|(path, is_same)| path == field && *is_same)
+    }
+
+    /// Returns the value of a field as written in the file.
+    pub(in crate::commands) fn written(&self, field: &str) -> &str {
+        self.source.get(self.node.locate(field)).unwrap_or_default()
+    }
+
     /// Returns the location of a field's name.
     pub(in crate::commands) fn place_of_name(&self, field: &str) -> FileRange {
         FileRange::new(self.path.as_str(), self.node.locate_name(field))
@@ -86,37 +107,20 @@ impl Object {
     }
 }
 
-/// Reads the objects in files and directories. Skips files without objects in directories.
-///
-/// # Errors
-/// Fails if a file cannot be read or is not YAML, or if a directory cannot be rendered.
-pub(in crate::commands) fn read_objects(
-    dir: &Path,
-    files: &[PathBuf],
-    sources: &mut SourceSet,
-) -> Result<Vec<Object>> {
-    let mut objects = Vec::new();
-    for typed in files {
-        for file in read_texts(dir, typed)? {
-            let found = parse_objects(&file.path, &file.text);
-            objects.extend(found.map_err(|error| describe_failure(&file.path, &file.text, &error))?);
-            sources.insert(file.path, file.text);
-        }
-    }
-    Ok(objects)
-}
-
 /// Parses the objects in a file, including the items of lists.
 ///
 /// # Errors
 /// Returns an error if the text is not YAML.
 pub(in crate::commands) fn parse_objects(path: &str, text: &str) -> Result<Vec<Object>, serde_saphyr::Error> {
     let mut objects = Vec::new();
+    let source: Arc<str> = text.into();
     for document in parse_nodes(text)? {
         let nodes = document.into_objects();
         let is_listed = nodes.len() > 1;
         objects.extend(nodes.into_iter().map(|node| Object {
             path: path.to_owned(),
+            source: source.clone(),
+            duplicates: node.find_duplicates(),
             value: node.value(),
             node,
             is_listed,
@@ -203,6 +207,12 @@ impl Judges {
         self.judges.values().all(Judge::is_builtin)
     }
 
+    /// Returns whether there is a definition of a kind.
+    pub(super) fn has(&self, api_version: &str, kind: &str) -> bool {
+        self.judges
+            .contains_key(&(api_version.to_owned(), kind.to_owned()))
+    }
+
     /// Returns an object's judge.
     pub(in crate::commands) fn find(&self, object: &Object) -> Option<&Judge> {
         self.judges
@@ -219,5 +229,32 @@ impl Judges {
             true => self.builtin.versions(group, object.kind()),
             false => versions,
         }
+    }
+
+    /// Returns whether the group of an object has its kind, in any version of Kubernetes for built-in
+    /// kinds.
+    pub(super) fn knows(&self, object: &Object) -> bool {
+        let (group, _) = object.group_version();
+        Builtin::knows(group, object.kind()) || !self.versions(object).is_empty()
+    }
+
+    /// Returns the kinds in a version of a group.
+    pub(super) fn kinds_in(&self, group: &str, version: &str) -> BTreeSet<String> {
+        let own = self.judges.values().map(Judge::definition);
+        let own = own.filter(|found| found.group == group && found.version == version);
+        let own = own.map(|found| found.kind.clone());
+        let builtin = self.builtin.kinds_in(group, version).into_iter();
+        own.chain(builtin.map(str::to_owned)).collect()
+    }
+
+    /// Returns the groups, except the core group, that have a kind in a version.
+    pub(super) fn groups_with(&self, version: &str, kind: &str) -> BTreeSet<String> {
+        let own = self.judges.values().map(Judge::definition);
+        let own = own.filter(|found| found.kind == kind && found.version == version);
+        let own = own
+            .map(|found| found.group.clone())
+            .filter(|group| !group.is_empty());
+        let builtin = self.builtin.groups_with(version, kind).into_iter();
+        own.chain(builtin.map(str::to_owned)).collect()
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::cluster::ClusterChoice;
 use crate::commands::find_kubectl;
 use crate::programs::{LIMIT, LONGEST, ask, find_program, neutral_folder};
-use crate::tree::{InputFile, read_inputs};
+use crate::tree::{InputFile, STANDARD_INPUT, read_inputs};
 
 /// The names of a kustomization's file.
 const KUSTOMIZATIONS: &[&str] = &["kustomization.yaml", "kustomization.yml", "Kustomization"];
@@ -18,12 +18,17 @@ const KUSTOMIZATIONS: &[&str] = &["kustomization.yaml", "kustomization.yml", "Ku
 /// Suffix of a directory's path in the name of its rendered output.
 pub(in crate::commands) const RENDERED: &str = " (rendered)";
 
+/// Returns whether the path of an input is that of a file, and not of what is rendered or piped.
+pub(in crate::commands) fn is_in_file(path: &str) -> bool {
+    !path.ends_with(RENDERED) && path != STANDARD_INPUT
+}
+
 /// Reads the texts at a path on the command line: a file, the standard input, the files in a
 /// directory, or the output of kustomize or Helm.
 ///
 /// # Errors
 /// Fails if an input cannot be read or rendered.
-pub(super) fn read_texts(dir: &Path, typed: &Path) -> Result<Vec<InputFile>> {
+pub(in crate::commands) fn read_texts(dir: &Path, typed: &Path) -> Result<Vec<InputFile>> {
     let path = dir.join(typed);
     let rendered = if typed == Path::new("-") {
         None

@@ -5,11 +5,11 @@ use super::edits::{
     rename_argument, replace_comment, replace_in_column, set_beside, set_operations, set_value, split_group,
     unquote, wrap_argument,
 };
-use super::words::{
-    keep_wildcard, remove_backquotes, remove_empty, remove_item, remove_repeated,
-    replace_item, replace_plural, replace_subresource, replace_variable, replace_word,
-};
 use super::row::{Row, misspelling, row};
+use super::words::{
+    keep_wildcard, remove_backquotes, remove_empty, remove_item, remove_repeated, replace_item,
+    replace_plural, replace_subresource, replace_variable, replace_word,
+};
 
 /// The rows. The first row that results in a replacement is used.
 pub(super) const ROWS: &[Row] = &[

@@ -12,6 +12,9 @@ use super::given::{is_given_directory, read_text};
 /// Maximum number of files to read from directories.
 const MOST_FILES: usize = 20_000;
 
+/// The path of the standard input.
+pub const STANDARD_INPUT: &str = "standard input";
+
 /// An input file and its text.
 #[derive(Debug)]
 pub struct InputFile {
@@ -32,7 +35,7 @@ pub struct InputFile {
 pub fn read_inputs(dir: &Path, typed: &Path) -> Result<Vec<InputFile>> {
     if typed == Path::new("-") {
         let text = read_stream(&mut std::io::stdin().lock()).context("cannot read the standard input")?;
-        return Ok(vec![named("standard input", text)]);
+        return Ok(vec![named(STANDARD_INPUT, text)]);
     }
     let path = dir.join(typed);
     if !is_given_directory(&path, &typed.to_string_lossy())? {

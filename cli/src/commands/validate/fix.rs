@@ -1,0 +1,147 @@
+//! `rbuilder validate --fix`: corrects the files of objects where a message says exactly what to write.
+//!
+//! Only files below the project directory, or the current directory outside of projects, are
+//! changed, and none that a link leads to. What kustomize or Helm rendered, and the standard input,
+//! are in no file.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::Result;
+use rbuilder_generator::Diagnostic;
+
+use super::inputs::plain;
+use super::{Judged, Object};
+use crate::commands::verdicts::{is_in_file, parse_objects};
+use crate::commands::{Outcome, decide_and_apply, preview};
+use crate::plan::{Change, Plan, render_diff};
+use crate::replacement::{correct, find_replacement};
+use crate::shell::Shell;
+use crate::tree::{InputFile, Tree, display_root, with_slashes};
+
+/// Corrects the files of a run. With `is_dry`, only shows the corrections. Returns the paths of the
+/// files with corrections.
+///
+/// # Errors
+/// Fails if another command is running, if the files keep changing, or if a write fails.
+pub(super) fn correct_files(
+    dir: &Path,
+    files: &mut [InputFile],
+    is_dry: bool,
+    judge: &mut dyn FnMut(&InputFile) -> Vec<Diagnostic>,
+    shell: &mut Shell,
+) -> Result<Vec<String>> {
+    let mut left = BTreeSet::new();
+    let mut make = |tree: &Tree| {
+        let mut plan = Plan::default();
+        left.clear();
+        for file in files.iter() {
+            correct_file(file, tree, &mut plan, judge, &mut left)?;
+        }
+        Ok(Outcome {
+            plan,
+            ..Outcome::default()
+        })
+    };
+    let outcome = match is_dry {
+        true => preview(dir, shell, &mut make)?,
+        false => decide_and_apply(dir, shell, &mut make)?,
+    };
+    if outcome.plan.is_empty() && left.is_empty() {
+        shell.note("nothing to correct\n");
+    }
+    for reason in left {
+        shell.warning(&reason);
+    }
+    if !outcome.plan.is_empty() {
+        shell.summary(&outcome.plan, false);
+    }
+    if is_dry && !outcome.plan.is_empty() {
+        shell.note_always(&render_diff(&outcome.plan));
+        shell.note("dry run: no files were written\n");
+    }
+    let mut corrected = BTreeSet::new();
+    for file in files.iter_mut() {
+        let Ok(path) = find_place(&file.path, dir) else {
+            continue;
+        };
+        if let Some(after) = outcome.plan.changes().get(&path).and_then(Change::after) {
+            if !is_dry {
+                after.clone_into(&mut file.text);
+            }
+            corrected.insert(path);
+        }
+    }
+    Ok(corrected.into_iter().collect())
+}
+
+/// Adds the corrections of a file to a plan, or the reason why there are none to `left`.
+fn correct_file(
+    file: &InputFile,
+    tree: &Tree,
+    plan: &mut Plan,
+    judge: &mut dyn FnMut(&InputFile) -> Vec<Diagnostic>,
+    left: &mut BTreeSet<String>,
+) -> Result<()> {
+    let mut judge_text = |text: &str| {
+        judge(&InputFile {
+            path: file.path.clone(),
+            text: text.to_owned(),
+            is_named: file.is_named,
+        })
+    };
+    let has_correction = |diagnostics: Vec<Diagnostic>| {
+        let mut diagnostics = diagnostics.iter();
+        diagnostics.any(|said| find_replacement(said, &file.text).is_some())
+    };
+    let refusal = match find_path(file, tree) {
+        Ok(path) => {
+            if let Some(text) = correct(&file.text, &mut judge_text) {
+                plan.merge(tree, &path, &text)?;
+            }
+            return Ok(());
+        }
+        Err(refusal) => refusal,
+    };
+    if has_correction(judge_text(&file.text)) {
+        left.insert(format!("{} is not corrected: {refusal}", file.path));
+    }
+    Ok(())
+}
+
+/// Returns the path of a file in the tree.
+///
+/// # Errors
+/// Returns the reason why the file is not corrected.
+fn find_path(file: &InputFile, tree: &Tree) -> Result<String, String> {
+    let path = find_place(&file.path, tree.root())?;
+    match tree.read(&path) {
+        Ok(Some(text)) if text == file.text => Ok(path),
+        Ok(_) => Err("it has changed while the command was running".to_owned()),
+        Err(reason) => Err(format!("{reason:#}")),
+    }
+}
+
+/// Returns the path of a file below a directory.
+///
+/// # Errors
+/// Returns the reason why the file is not corrected.
+fn find_place(path: &str, dir: &Path) -> Result<String, String> {
+    if !is_in_file(path) {
+        return Err("correct the files that it is made from".to_owned());
+    }
+    let below = || {
+        let below = plain(&dir.join(path))?.strip_prefix(plain(dir)?).ok()?.to_owned();
+        Some(with_slashes(below.to_str()?))
+    };
+    below().ok_or_else(|| format!("it is not below {}", display_root(dir)))
+}
+
+/// Judges the objects in a file. None if it is not YAML.
+pub(super) fn judge_file(file: &InputFile, mut judge: impl FnMut(Object) -> Judged) -> Vec<Diagnostic> {
+    let objects = parse_objects(&file.path, &file.text).unwrap_or_default();
+    objects
+        .into_iter()
+        .flat_map(|object| judge(object).diagnostics)
+        .collect()
+}
