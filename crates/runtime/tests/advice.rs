@@ -1,7 +1,11 @@
-//! The generator's advice for types with schemars' derive: the types that it suggests compile.
+//! The generator's advice: the types that it suggests for schemars' derive compile, and so does source that
+//! `rbuilder manifests --fix` has corrected.
 
 #[path = "../../generator/tests/advice/after.rs"]
 mod after;
+#[rustfmt::skip] // the generator compares its text
+#[path = "../../generator/tests/advice/corrected.rs"]
+mod corrected;
 #[path = "../../generator/tests/advice/go_markers.rs"]
 mod go_markers;
 
@@ -9,4 +13,14 @@ mod go_markers;
 fn suggested_types_compile_and_have_a_schema() {
     let schema = schemars::schema_for!(after::same_form::Root);
     assert_eq!(schema.as_value()["required"], serde_json::json!(["a"]));
+}
+
+#[test]
+fn corrected_sources_compile_and_have_a_schema() {
+    use kube::CustomResourceExt as _;
+
+    // `minimun = 1`, corrected.
+    let crd = serde_json::to_value(corrected::field_40::Widget::crd()).expect("JSON");
+    let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    assert_eq!(schema["properties"]["spec"]["properties"]["size"]["minimum"], 1.0);
 }

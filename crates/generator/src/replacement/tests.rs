@@ -1,4 +1,7 @@
-//! Each row of the table corrects an example.
+//! Each row of the table corrects an example, which compiles afterwards.
+//!
+//! `tests/advice/corrected.rs` has the corrected examples, and `crates/runtime/tests/advice.rs` compiles it.
+//! `SNAPSHOTS=overwrite cargo test -p rbuilder-generator --lib replacement` updates it.
 
 use std::collections::BTreeSet;
 
@@ -112,8 +115,8 @@ const RBAC: &[Example] = &[
     ),
     (
         Items,
-        "#[rbac(groups = \"\", resources = \"pods\", verbs = \"get\")]\nasync fn run(pods: kube::Api<Pod>) {\n    pods.get(\"a\").await;\n    remove(pods).await;\n}\n\nimpl Widget {\n    /// Removes a pod.\n    pub(crate) async fn remove(pods: kube::Api<Pod>) {\n        pods.delete(\"a\", &Default::default()).await;\n    }\n}",
-        "#[rbac(groups = \"\", resources = \"pods\", verbs = \"get\")]\nasync fn run(pods: kube::Api<Pod>) {\n    pods.get(\"a\").await;\n    remove(pods).await;\n}\n\nimpl Widget {\n    /// Removes a pod.\n    #[rbac(groups = \"\", resources = \"pods\", verbs = [\"delete\"])]\n    pub(crate) async fn remove(pods: kube::Api<Pod>) {\n        pods.delete(\"a\", &Default::default()).await;\n    }\n}",
+        "#[rbac(groups = \"\", resources = \"pods\", verbs = \"get\")]\nasync fn run(pods: kube::Api<Pod>) {\n    pods.get(\"a\").await;\n    Widget::remove(pods).await;\n}\n\nimpl Widget {\n    /// Removes a pod.\n    pub(crate) async fn remove(pods: kube::Api<Pod>) {\n        pods.delete(\"a\", &Default::default()).await;\n    }\n}",
+        "#[rbac(groups = \"\", resources = \"pods\", verbs = \"get\")]\nasync fn run(pods: kube::Api<Pod>) {\n    pods.get(\"a\").await;\n    Widget::remove(pods).await;\n}\n\nimpl Widget {\n    /// Removes a pod.\n    #[rbac(groups = \"\", resources = \"pods\", verbs = [\"delete\"])]\n    pub(crate) async fn remove(pods: kube::Api<Pod>) {\n        pods.delete(\"a\", &Default::default()).await;\n    }\n}",
     ),
     (
         Items,
@@ -268,8 +271,8 @@ const FIELDS: &[Example] = &[
     ),
     (
         Field,
-        "#[serde(skip_serializing_if = \"is_zero\")]\npub size: i32,",
-        "#[serde(skip_serializing_if = \"is_zero\", default)]\npub size: i32,",
+        "#[serde(skip_serializing_if = \"Vec::is_empty\")]\npub names: Vec<String>,",
+        "#[serde(skip_serializing_if = \"Vec::is_empty\", default)]\npub names: Vec<String>,",
     ),
     (Field, "pub number: Strng,", "pub number: String,"),
     (
@@ -371,6 +374,49 @@ fn examples_are_corrected() {
         }
     }
     assert!(unexpected.is_empty(), "{}", unexpected.join("\n\n"));
+}
+
+/// Returns the corrected examples as modules of a file.
+fn corrected_modules() -> String {
+    let mut text = CORRECTED_START.to_owned();
+    for (index, (place, wrong, _)) in examples().enumerate() {
+        let mut files = package(*place, wrong);
+        fix(&mut files);
+        let lines = files[1].1.lines().map(|line| match line.is_empty() {
+            true => "\n".to_owned(),
+            false => format!("    {line}\n"),
+        });
+        let lines: String = lines.collect();
+        let place = format!("{place:?}").to_lowercase();
+        text.push_str(&format!(
+            "\npub mod {place}_{} {{\n{}\n}}\n",
+            index + 1,
+            lines.trim_end()
+        ));
+    }
+    text
+}
+
+const CORRECTED_START: &str = "\
+//! Examples of mistakes that `rbuilder manifests --fix` has corrected: see
+//! `crates/generator/src/replacement/tests.rs`, which writes this file.
+
+#![allow(dead_code, missing_docs, unreachable_pub, unused)]
+";
+
+#[test]
+#[allow(clippy::disallowed_methods)] // the record is a file
+fn corrected_examples_are_recorded() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/advice/corrected.rs");
+    let modules = corrected_modules();
+    if std::env::var("SNAPSHOTS").is_ok_and(|value| value == "overwrite") {
+        std::fs::write(path, &modules).expect("the record can be written");
+    }
+    let recorded = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        recorded == modules,
+        "{path} differs; SNAPSHOTS=overwrite updates it"
+    );
 }
 
 #[test]
