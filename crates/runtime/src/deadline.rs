@@ -1,20 +1,20 @@
-//! Arithmetic on user-supplied durations. Every duration is valid; one that no clock can represent
-//! means "never".
+//! Helpers for user-provided durations. Any duration is accepted, and those which are too long for
+//! a clock mean "never".
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The longest wait, 30 years, like tokio's own timers.
+/// Maximum delay. tokio's timers use 30 years as well.
 const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
-/// Returns the time `delay` after `start`, capped at 30 years. On some systems the clock ends not
-/// much later, and adding past its end panics.
+/// Returns `start + delay`, limited to 30 years. On some systems the range of `Instant` isn't much
+/// larger than that, and an overflow would panic.
 pub(crate) fn deadline_after(start: Instant, delay: Duration) -> Instant {
     start + delay.min(FAR_FUTURE)
 }
 
-/// Multiplies a duration by a non-negative factor, saturating at `Duration::MAX`.
+/// Multiplies a duration by a factor, which must not be negative. Saturates at `Duration::MAX`.
 pub(crate) fn scale(duration: Duration, factor: f64) -> Duration {
     Duration::try_from_secs_f64(duration.as_secs_f64() * factor).unwrap_or(Duration::MAX)
 }

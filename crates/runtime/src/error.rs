@@ -1,9 +1,12 @@
 //! Error types.
 //!
-//! [`Error`] wraps any error, so that `?` works on everything a reconcile function calls; the cause stays accessible
-//! by type through [`Error::downcast_ref`]. It also tells a controller whether to retry: a terminal error
-//! ([`Error::terminal`]) is not retried, and a conflict is retried without being reported as a failure at first.
-//! Failures of the library itself are typed: [`ManagerError`], [`OwnershipError`] and [`FieldManagerConflict`].
+//! [`Error`] can hold any other error, so you can use `?` on everything that a reconcile function
+//! calls. To get at the cause, use [`Error::downcast_ref`]. `Error` also tells a controller whether
+//! to retry. Terminal errors (see [`Error::terminal`]) aren't retried, and conflicts aren't
+//! reported as errors unless they keep happening.
+//!
+//! Errors of the library itself have their own types, namely [`ManagerError`], [`OwnershipError`]
+//! and [`FieldManagerConflict`].
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -13,28 +16,27 @@ use kube::core::Status;
 
 use crate::Action;
 
-/// The result type of reconcile functions and of most of this library.
+/// Result of reconcile functions and of most functions in this library.
 ///
-/// The default type parameters make the usual signature short: `async fn reconcile(…) -> Result`.
+/// Thanks to the default type parameters, you can usually write `async fn reconcile(…) -> Result`.
 pub type Result<T = Action, E = Error> = std::result::Result<T, E>;
 
 /// A boxed error of any type.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
-/// An error of any type, marked as terminal or retryable.
+/// An error of any type, which is either terminal or can be retried.
 ///
-/// `?` converts every `std::error::Error` into it. It does not implement `std::error::Error`
-/// itself, because that would conflict with this conversion; `?` also converts it into a `Box<dyn
-/// Error>`.
+/// Every `std::error::Error` can be converted with `?`. Because of this conversion, `Error` can't
+/// implement `std::error::Error` itself. You can still use `?` to convert it to a `Box<dyn Error>`.
 ///
-/// `Debug` prints the message and its causes, so returning it from `main` reports both.
+/// The `Debug` output includes all causes, which is what you see if it's returned from `main`.
 pub struct Error {
     cause: BoxError,
     terminal: bool,
 }
 
 impl Error {
-    /// Creates an error from another error, a message, or a boxed error such as `anyhow::Error`.
+    /// Creates an error from another error, a string, or a boxed error like `anyhow::Error`.
     pub fn new(cause: impl Into<BoxError>) -> Self {
         let cause = cause.into();
         match cause.downcast::<Carried>() {
@@ -46,7 +48,8 @@ impl Error {
         }
     }
 
-    /// Creates an error that retrying cannot fix: the object is reconciled again only when it changes.
+    /// Creates an error that won't go away by retrying. The object isn't reconciled again until it
+    /// changes.
     pub fn terminal(cause: impl Into<BoxError>) -> Self {
         Self {
             terminal: true,
@@ -54,36 +57,38 @@ impl Error {
         }
     }
 
-    /// Returns `true` if the error was created with [`Error::terminal`].
+    /// Returns `true` if this was created by [`Error::terminal`].
     pub fn is_terminal(&self) -> bool {
         self.terminal
     }
 
-    /// Returns `true` if one of the causes is the API server's "the object has been modified" (409 Conflict).
+    /// Returns `true` if one of the causes is a 409 Conflict from the API server ("the object has
+    /// been modified").
     ///
-    /// Such an error usually means that the cache lagged behind, and the next attempt reads the
-    /// newer object. A controller therefore retries up to four conflicts in a row for an object
-    /// without logging an error; from the fifth on it treats them like any other error. [Conflicts
-    /// of field managers](Self::is_field_manager_conflict) are included.
+    /// In most cases this means that the cache was stale, and the next attempt is going to use the
+    /// updated object. Controllers therefore retry up to four consecutive conflicts of an object
+    /// without logging an error. From the fifth on, they're handled like any other error.
+    ///
+    /// Note that this includes [conflicts of field managers](Self::is_field_manager_conflict).
     pub fn is_conflict(&self) -> bool {
         self.conflicts().next().is_some()
     }
 
-    /// Returns `true` if one of the causes is a server-side apply that the API server rejected
-    /// because another field manager owns a field (409 Conflict with causes
-    /// `FieldManagerConflict`).
+    /// Returns `true` if one of the causes is a server-side apply that was rejected because a field
+    /// is owned by another field manager. The API server reports this as a 409 Conflict whose
+    /// causes are `FieldManagerConflict`.
     ///
-    /// A retry does not help until the other manager gives up the field, so a controller logs it as
-    /// an error at once. Applies with `force` never fail this way; a [`Ctx`](crate::Ctx) forces by
-    /// default, unless it is [`without_force`](crate::Ctx::without_force). For the managers and
-    /// fields, downcast to [`FieldManagerConflict`].
+    /// Retrying doesn't help until the other manager gives up the field, so controllers log this as
+    /// an error right away. It can't happen for applies with `force`, which is what a
+    /// [`Ctx`](crate::Ctx) uses unless you call [`without_force`](crate::Ctx::without_force). To
+    /// find out about the managers and fields, downcast to [`FieldManagerConflict`].
     pub fn is_field_manager_conflict(&self) -> bool {
         self.conflicts()
             .any(|status| field_conflicts_of(status).next().is_some())
     }
 
-    /// Returns `true` if one of the causes is an API server response that rejects a request as
-    /// malformed or invalid (400 or 422).
+    /// Returns `true` if one of the causes is a request which the API server rejected as malformed
+    /// or invalid (400 or 422).
     pub(crate) fn is_refused(&self) -> bool {
         self.causes().any(|cause| {
             matches!(cause.downcast_ref(), Some(kube::Error::Api(status)) if [400, 422].contains(&status.code))
@@ -101,17 +106,17 @@ impl Error {
         statuses.filter(|status| status.is_conflict() && !status.is_already_exists())
     }
 
-    /// Returns `true` if the cause is that an owner is being deleted or gone:
+    /// Returns `true` if the reason is that an owner is gone or being deleted, i.e.
     /// [`OwnershipError::OwnerTerminating`] or [`OwnershipError::OwnerGone`].
     ///
-    /// A reconcile can return such an error about its own object with `?`. The controller neither
-    /// counts it as a failure nor retries, because a deletion event for the object follows.
+    /// If the owner is the object being reconciled, you can just return the error with `?`.
+    /// Controllers don't count it as a failure and don't retry, because there's going to be a
+    /// deletion event.
     pub fn is_owner_terminating(&self) -> bool {
         self.terminating_owners().next().is_some()
     }
 
-    /// Returns the UIDs of the owners that are being deleted or gone, according to the causes of
-    /// this error.
+    /// Returns the UIDs of owners which are gone or being deleted according to this error.
     pub(crate) fn terminating_owners(&self) -> impl Iterator<Item = &str> {
         self.causes().filter_map(|cause| match cause.downcast_ref()? {
             OwnershipError::OwnerTerminating { uid, .. } | OwnershipError::OwnerGone { uid, .. } => {
@@ -121,7 +126,7 @@ impl Error {
         })
     }
 
-    /// Returns the cause if it is of type `T`.
+    /// Returns the cause, if it's a `T`.
     pub fn downcast_ref<T: StdError + 'static>(&self) -> Option<&T> {
         self.cause.downcast_ref()
     }
@@ -131,7 +136,7 @@ impl Error {
     }
 }
 
-/// Iterates over an error and its chain of sources.
+/// Iterates over an error and all of its sources.
 pub(crate) fn causes_of<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
@@ -140,8 +145,8 @@ pub(crate) fn causes_of<'a>(
     })
 }
 
-/// Joins the messages of an error and its causes, skipping a message that the previous one already
-/// contains.
+/// Concatenates the messages of an error and its sources. A message is omitted if it's already
+/// contained in the one before.
 pub(crate) fn describe_causes(error: &(dyn StdError + 'static)) -> String {
     let mut said = Vec::<String>::new();
     for message in causes_of(error).map(ToString::to_string) {
@@ -153,8 +158,8 @@ pub(crate) fn describe_causes(error: &(dyn StdError + 'static)) -> String {
 }
 
 impl fmt::Display for Error {
-    /// Writes the message. With `{:#}`, also writes the messages of its causes, unless the message
-    /// already contains them.
+    /// Writes the message. The alternate form `{:#}` appends the messages of all causes that aren't
+    /// part of it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match f.alternate() {
             true => f.write_str(&describe_causes(self.cause.as_ref())),
@@ -187,7 +192,7 @@ impl From<Error> for Box<dyn StdError> {
     }
 }
 
-/// An [`Error`] inside a `Box<dyn Error>`; [`Error::new`] unwraps it.
+/// Wraps an [`Error`] in a `Box<dyn Error>`. [`Error::new`] unwraps it.
 struct Carried(Error);
 
 impl fmt::Debug for Carried {
@@ -208,166 +213,171 @@ impl StdError for Carried {
     }
 }
 
-/// The error with which a manager failed to start or stopped.
+/// Reasons for a manager to stop, or to not start in the first place.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManagerError {
-    /// Two controllers have the same name. Names must be unique because they are metric labels and field managers.
+    /// The name of a controller is used more than once. Names are used as field managers and as
+    /// labels of metrics, so they must be unique.
     #[error("duplicate controller name `{0}`; rename one of them with `.named(…)`")]
     DuplicateController(String),
 
-    /// A flag has an invalid value.
+    /// The value of a flag is invalid.
     #[error("invalid value `{value}` for --{flag}: {reason}")]
     Flag {
-        /// The flag's long name.
+        /// Long name of the flag.
         flag: &'static str,
-        /// The value found.
+        /// The value.
         value: String,
-        /// The problem, and the values expected.
+        /// What's wrong with it, and what was expected.
         reason: String,
     },
 
-    /// An environment variable has an invalid value.
+    /// The value of an environment variable is invalid.
     #[error("invalid value `{value}` for environment variable {variable}: {reason}")]
     Environment {
-        /// The variable's name.
+        /// Name of the variable.
         variable: &'static str,
-        /// The value found.
+        /// The value.
         value: String,
-        /// The problem, and the values expected.
+        /// What's wrong with it, and what was expected.
         reason: String,
     },
 
-    /// Neither a kubeconfig nor a pod's service account was found.
+    /// There's neither a kubeconfig nor a service account.
     #[error(
         "no cluster configuration found; set KUBECONFIG to the path of a kubeconfig, or run in a pod: {0}"
     )]
     NoCluster(#[from] kube::config::InferConfigError),
 
-    /// The API server did not answer when the manager started outside of a pod. Inside a pod, the
-    /// caches retry until [`cache_sync_timeout`](crate::Manager::cache_sync_timeout) instead.
+    /// The API server didn't respond when the manager was started outside of a Pod. Within a Pod,
+    /// the caches keep trying until [`cache_sync_timeout`](crate::Manager::cache_sync_timeout).
     #[error("{0}")]
     Unreachable(
-        /// The address of the API server, and all causes, such as `Connection refused`.
+        /// Address of the API server and all causes, e.g. `Connection refused`.
         String,
     ),
 
-    /// A controller selects objects in no namespace (see
-    /// [`Selection::namespaces`](crate::Selection::namespaces)), or has a finalizer on objects that
-    /// can leave its selection (see
+    /// The selection of a controller is invalid. Either it doesn't contain any namespaces (see
+    /// [`Selection::namespaces`](crate::Selection::namespaces)), or there's a finalizer on objects
+    /// which can leave the selection (see
     /// [`Controller::when_unselected`](crate::Controller::when_unselected)).
     #[error("invalid selection of {kind}: {reason}")]
     Selection {
-        /// Kind and API version, such as `Memcached (cache.example.com/v1alpha1)`.
+        /// Kind and API version, e.g. `Memcached (cache.example.com/v1alpha1)`.
         kind: String,
         /// The problem and how to fix it.
         reason: &'static str,
     },
 
-    /// A controller of a kind without namespaces is divided by namespace (see
+    /// A controller is sharded by namespace, but its kind is cluster-scoped (see
     /// [`Controller::shard_by`](crate::Controller::shard_by)).
     #[error("cannot divide {0} by namespace, because it has none; remove `.shard_by(…)` from the controller")]
     ShardBy(
-        /// Kind and API version, such as `Cluster (infra.example.com/v1)`.
+        /// Kind and API version, e.g. `Cluster (infra.example.com/v1)`.
         String,
     ),
 
-    /// A server enabled by the flags failed to start.
+    /// One of the servers couldn't be started.
     #[error("failed to start {server}: {reason}")]
     Server {
-        /// The server, such as `the metrics server`.
+        /// Name of the server, e.g. `the metrics server`.
         server: &'static str,
-        /// The cause, with the flag and the address or file.
+        /// The cause. Includes the flag, and the address or file.
         reason: String,
     },
 
-    /// The webhooks added to the manager are invalid: a bad or duplicate path, or contradictory conversions.
+    /// The webhooks of the manager are invalid, e.g. there's a duplicate path or a contradictory
+    /// conversion.
     #[error("{0}")]
     Webhook(String),
 
-    /// A cache did not sync in time. No controller was started.
+    /// A cache didn't sync in time. No controllers were started.
     #[error(
         "timed out after {} s waiting for the cache of {kind} to sync; last error: {last_error}",
         timeout.as_secs()
     )]
     CacheSync {
-        /// Kind and API version, such as `Memcached (cache.example.com/v1alpha1)`.
+        /// Kind and API version, e.g. `Memcached (cache.example.com/v1alpha1)`.
         kind: String,
-        /// The timeout; see [`cache_sync_timeout`](crate::Manager::cache_sync_timeout).
+        /// The timeout that was exceeded, see
+        /// [`cache_sync_timeout`](crate::Manager::cache_sync_timeout).
         timeout: Duration,
-        /// The last error of the watch, such as a missing CRD or a missing permission.
+        /// Most recent error of the watch, e.g. because of a missing CRD or permission.
         last_error: String,
     },
 
-    /// A [required](crate::ClusterConfig::required) cluster was not connected in time, or its
-    /// caches did not sync in time. No controller was started.
+    /// A [required](crate::ClusterConfig::required) cluster wasn't connected in time, or its caches
+    /// didn't sync in time. No controllers were started.
     #[error("timed out after {} s waiting for the cluster `{cluster}`: {reason}", timeout.as_secs())]
     ClusterSync {
-        /// The name of the cluster.
+        /// Name of the cluster.
         cluster: String,
-        /// The timeout; see [`cache_sync_timeout`](crate::Manager::cache_sync_timeout).
+        /// The timeout that was exceeded, see
+        /// [`cache_sync_timeout`](crate::Manager::cache_sync_timeout).
         timeout: Duration,
-        /// The last error, such as an unreadable kubeconfig.
+        /// Most recent error, e.g. that the kubeconfig isn't readable.
         reason: String,
     },
 
-    /// Two clusters have the same name. Names must be unique because they are metric labels.
+    /// The name of a cluster is used more than once. Names are used as labels of metrics, so they
+    /// must be unique.
     #[error("duplicate cluster name `{0}`; give one of them another name")]
     DuplicateCluster(String),
 
-    /// A component of the manager failed, panicked or exited before it was asked to.
+    /// Part of the manager failed, panicked, or exited without having been asked to.
     #[error("{part} stopped: {reason}")]
     Part {
-        /// The component, such as `controller memcached` or `cache of Deployment (apps/v1)`.
+        /// Name of the part, e.g. `controller memcached` or `cache of Deployment (apps/v1)`.
         part: String,
-        /// The error or panic message.
+        /// The error message or panic message.
         reason: String,
     },
 
-    /// Reconciles or tasks were still running when the grace period ended, and were cancelled.
+    /// Some reconciles or tasks didn't finish within the grace period, and were cancelled.
     #[error("{parts} did not stop within the grace period of {} s", grace.as_secs())]
     GracePeriod {
-        /// The components, separated by commas.
+        /// Names of the parts that they belong to, separated by commas.
         parts: String,
-        /// The grace period; see [`grace_period`](crate::Manager::grace_period).
+        /// The grace period, see [`grace_period`](crate::Manager::grace_period).
         grace: Duration,
     },
 
-    /// The durations of leader election are inconsistent.
+    /// The durations used for leader election don't fit together.
     #[error("invalid leader election settings: {0}")]
     LeaseTimes(String),
 
-    /// The lease could not be renewed in time or is held by another process.
+    /// The lease wasn't renewed in time, or was acquired by another process.
     #[error("leader election lost: {0}")]
     LeaderElectionLost(String),
 
-    /// The operator is both sharded and elects a leader.
+    /// Both sharding and leader election are enabled.
     #[error(
         "`--shards` and `--leader-elect` exclude each other: with shards, every replica works; remove `--leader-elect`"
     )]
     ShardsWithLeader,
 
-    /// The ranges of this replica may belong to another one by now.
+    /// Another replica may have taken over the ranges of this one.
     #[error("shards lost: {0}")]
     ShardsLost(String),
 }
 
-/// An error from applying or creating an object with an owner that it cannot have.
+/// Errors of applying or creating an object with an owner.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OwnershipError {
-    /// The object exists and has another controller.
+    /// The object has another controller.
     #[error("{object} is already owned by {owner}; it was not changed")]
     AlreadyOwned {
         /// Kind, namespace and name of the object.
         object: String,
-        /// Kind and name of its controller.
+        /// Kind and name of its current controller.
         owner: String,
     },
 
-    /// The object exists and is owned by an object of the same kind and name but with another UID,
-    /// which was deleted and created again. A retry succeeds once the garbage collector has deleted
-    /// the object.
+    /// The object is owned by a deleted object with the same kind and name as the owner, but a
+    /// different UID. If you retry, this succeeds as soon as the garbage collector has deleted the
+    /// object.
     #[error(
         "{object} is owned by a deleted {owner} with uid {uid}; it was not changed, and can be created again once the \
          garbage collector has deleted it"
@@ -375,22 +385,23 @@ pub enum OwnershipError {
     OwnedByNamesake {
         /// Kind, namespace and name of the object.
         object: String,
-        /// Kind, namespace and name of both owners.
+        /// Kind, namespace and name of the owner, which are the same for the deleted one.
         owner: String,
-        /// The uid in the object's owner reference.
+        /// UID in the object's owner reference.
         uid: String,
     },
 
-    /// The object exists and the owner is not its controller. It may have no controller.
+    /// The object exists and isn't controlled by the owner. It may not have a controller at all.
     #[error("{object} already exists and is not controlled by {owner}; it was not changed")]
     NotOwned {
         /// Kind, namespace and name of the object.
         object: String,
-        /// Kind, namespace and name of the intended owner.
+        /// Kind, namespace and name of the owner.
         owner: String,
     },
 
-    /// Owner and object are in different namespaces, or a namespaced owner would own a cluster-scoped object.
+    /// The scopes don't match. The owner is in a different namespace, or it's namespaced while the
+    /// object is cluster-scoped.
     #[error("{owner} cannot own {object}: an owner must be cluster-scoped or in the same namespace")]
     Scope {
         /// Kind, namespace and name of the object.
@@ -399,39 +410,44 @@ pub enum OwnershipError {
         owner: String,
     },
 
-    /// The owner is being deleted. The garbage collector deletes or orphans (`kubectl delete
-    /// --cascade=orphan`) its dependents, so it gets no new ones, and orphaned objects are not
-    /// adopted again.
+    /// The owner is being deleted.
+    ///
+    /// The garbage collector is going to delete or orphan its dependents (the latter with
+    /// `kubectl delete --cascade=orphan`). We must not add any new ones, nor adopt those that have
+    /// been orphaned.
     #[error("{owner} is being deleted and cannot own {object}, which was not changed")]
     OwnerTerminating {
         /// Kind, namespace and name of the object.
         object: String,
         /// Kind, namespace and name of the owner.
         owner: String,
-        /// The uid of the owner.
+        /// UID of the owner.
         uid: String,
     },
 
-    /// The owner was deleted, and another object with its name may exist by now. The caches had not
-    /// caught up yet.
+    /// The owner doesn't exist anymore, which the caches hadn't noticed yet. There may already be
+    /// another object with the same name.
     #[error("{owner} with uid {uid} was deleted and cannot own {object}, which was not changed")]
     OwnerGone {
         /// Kind, namespace and name of the object.
         object: String,
         /// Kind, namespace and name of the owner.
         owner: String,
-        /// The uid of the owner.
+        /// UID of the owner.
         uid: String,
     },
 
-    /// The owner is of a kind known only at run time and has no `apiVersion` or `kind`.
+    /// The owner doesn't have `apiVersion` and `kind`. This only applies to kinds that are known at
+    /// runtime.
     #[error(
         "`{0}` has no API version and kind and cannot be an owner; use the object that the API server returned"
     )]
     NoKind(String),
 
-    /// The owner is in a different cluster than the object. Owner references do not reach across
-    /// clusters: the garbage collector would conclude that the owner is gone and delete the object.
+    /// The owner is in another cluster.
+    ///
+    /// This isn't possible, since the garbage collector wouldn't find the owner. It would conclude
+    /// that the owner is gone and delete the object.
     #[error(
         "{owner} of {owner_cluster} cannot own {object} in {cluster}: owner references do not reach other clusters; apply \
          it without an owner and with a label or an annotation that names {owner}, map it back with `Watch::in_cluster`, \
@@ -440,48 +456,50 @@ pub enum OwnershipError {
     OtherCluster {
         /// Kind, namespace and name of the object.
         object: String,
-        /// The cluster of the object.
+        /// Cluster that contains the object.
         cluster: String,
         /// Kind, namespace and name of the owner.
         owner: String,
-        /// The cluster of the owner.
+        /// Cluster that contains the owner.
         owner_cluster: String,
     },
 
-    /// The owner was not read from the API server.
+    /// The owner has no UID, which means that it wasn't read from the API server.
     #[error("{0} has no uid and cannot be an owner; use the object that the API server returned")]
     NoUid(String),
 }
 
-/// A server-side apply without `force` that the API server rejected because other field managers
-/// own some of the fields, like `kubectl apply --server-side` without `--force-conflicts`. The
-/// object was not changed.
+/// A server-side apply was rejected because some of its fields are owned by other field managers.
+/// The object wasn't modified.
+///
+/// This can only happen without `force`. It's the same error that you get from
+/// `kubectl apply --server-side` without `--force-conflicts`.
 #[derive(Debug, thiserror::Error)]
 #[error("{object} was not applied, other field managers own its fields: {}", describe_fields(.fields))]
 #[non_exhaustive]
 pub struct FieldManagerConflict {
     /// Kind, namespace and name of the object.
     pub object: String,
-    /// The conflicting fields and their managers, in the API server's order. A field with several
-    /// managers appears once for each.
+    /// Fields with a conflict and their managers, in the order of the API server's response. If a
+    /// field has several managers, there's an entry for each of them.
     pub fields: Vec<OwnedField>,
-    /// The response of the API server.
+    /// Response of the API server.
     pub status: Box<Status>,
 }
 
-/// A field of an object and a field manager that owns it.
+/// A field, and a field manager that owns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OwnedField {
-    /// Path of the field, such as `.spec.replicas` or `.spec.containers[name="web"].image`.
+    /// Path of the field, e.g. `.spec.replicas` or `.spec.containers[name="web"].image`.
     pub field: String,
-    /// Name of the field manager, such as `kubectl-client-side-apply`.
+    /// Name of the field manager, e.g. `kubectl-client-side-apply`.
     pub manager: String,
 }
 
 impl FieldManagerConflict {
-    /// Builds the error from the API server's response to an apply of `object`. Returns `None` if
-    /// the response has other causes than field manager conflicts.
+    /// Converts the response of the API server for an apply of `object`. Returns `None` if it's not
+    /// about a conflict of field managers, or not only about that.
     pub(crate) fn find(object: String, status: &Status) -> Option<Self> {
         let fields: Vec<OwnedField> = field_conflicts_of(status).collect();
         (!fields.is_empty()).then(|| Self {
@@ -492,7 +510,7 @@ impl FieldManagerConflict {
     }
 }
 
-/// Returns the conflicting fields listed in the API server's response to an apply.
+/// Returns the fields listed in the API server's response.
 fn field_conflicts_of(status: &Status) -> impl Iterator<Item = OwnedField> {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let causes = causes.filter(|cause| cause.reason == "FieldManagerConflict");
@@ -502,8 +520,8 @@ fn field_conflicts_of(status: &Status) -> impl Iterator<Item = OwnedField> {
     })
 }
 
-/// Parses the manager from a message such as `conflict with "kubectl" using v1`. The name is quoted
-/// with Go's `%q`.
+/// Parses the manager in a message like `conflict with "kubectl" using v1`. Go has quoted it with
+/// `%q`.
 fn parse_manager(message: &str) -> Option<String> {
     let quoted = message.strip_prefix("conflict with ")?;
     let mut strings = serde_json::Deserializer::from_str(quoted).into_iter::<String>();
@@ -576,7 +594,7 @@ mod tests {
 
     #[test]
     fn field_manager_conflicts_are_distinguished_from_others() {
-        // The response of kube-apiserver.
+        // Same as the response of kube-apiserver.
         let refused = serde_json::json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 409,
             "message": "Apply failed with 1 conflict: conflict with \"kubectl\" using v1: .data.text",

@@ -1,10 +1,10 @@
-//! Hash maps and sets. Their order is random, except with the feature `simulation`: runs of a
-//! simulation must be repeatable.
+//! Hash maps and sets. With the feature `simulation`, their order isn't random, because runs must
+//! be reproducible.
 
-/// The state of the hashers.
+/// State used by the hashers.
 #[cfg(not(feature = "simulation"))]
 type State = std::collections::hash_map::RandomState;
-/// The state of the hashers.
+/// State used by the hashers.
 #[cfg(feature = "simulation")]
 type State = std::hash::BuildHasherDefault<std::hash::DefaultHasher>;
 

@@ -1,9 +1,9 @@
-//! Plurals and scopes of kinds that are only known at run time.
+//! Plural names and scopes of kinds that are only known at runtime.
 //!
-//! This is the part of client-go's RESTMapper that operators need. Each kind is looked up once in
-//! the API server's discovery. Failures are not cached, because a CRD may be installed at any time.
-//! A kind that the API server no longer serves is forgotten, because its CRD may come back with a
-//! different scope or plural.
+//! This is a subset of client-go's RESTMapper with just what operators need. We look up each kind
+//! once, using the discovery API. Errors aren't cached, since a CRD may be installed at any time.
+//! If a kind isn't served anymore, we forget about it, because its CRD may come back with a
+//! different scope or plural name.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,20 +15,21 @@ use crate::error::Error;
 use crate::hash::HashMap;
 use crate::object::DynamicKind;
 
-/// The kinds that a manager has resolved, shared by all clones.
+/// Kinds that have been looked up by a manager. Clones share the same state.
 #[derive(Clone, Default)]
 pub(crate) struct Kinds(Arc<Mutex<HashMap<GroupVersionKind, DynamicKind>>>);
 
 impl Kinds {
-    /// Adds a kind that the operator declares itself, so that it needs no discovery.
+    /// Adds a kind that was declared by the operator, so that it doesn't have to be looked up.
     pub(crate) fn add(&self, kind: DynamicKind) {
         self.lock().insert(kind.group_version_kind(), kind);
     }
 
-    /// Returns a kind, looking it up in the API server's discovery on first use.
+    /// Returns a kind. Uses the discovery API if it's not known yet.
     ///
     /// # Errors
-    /// Fails when the API server does not serve the kind, or does not respond.
+    ///
+    /// Fails if the kind isn't served, or if the API server doesn't respond.
     pub(crate) async fn find(&self, client: &Client, kind: &GroupVersionKind) -> Result<DynamicKind, Error> {
         let known = self.lock().get(kind).cloned();
         if let Some(known) = known {
@@ -39,16 +40,17 @@ impl Kinds {
         Ok(found)
     }
 
-    /// Resolves the kind of an object from its `TypeMeta`, like [`find`](Self::find).
+    /// Like [`find`](Self::find), but for the `TypeMeta` of an object.
     ///
     /// # Errors
-    /// Fails like `find`, and with a terminal error when `apiVersion` is malformed.
+    ///
+    /// Returns the same errors as `find`, or a terminal error if `apiVersion` is malformed.
     pub(crate) async fn find_types(&self, client: &Client, types: TypeMeta) -> Result<DynamicKind, Error> {
         let kind = GroupVersionKind::try_from(types);
         self.find(client, &kind.map_err(Error::terminal)?).await
     }
 
-    /// Forgets a kind after the API server responded 404 to its resource.
+    /// Removes a kind, after we've got a 404 for its resource.
     pub(crate) fn forget(&self, kind: &DynamicKind) {
         self.lock().remove(&kind.group_version_kind());
     }

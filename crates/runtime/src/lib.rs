@@ -1,12 +1,15 @@
-//! A library for building Kubernetes operators in Rust.
+//! A library for writing Kubernetes operators in Rust.
 //!
-//! A [`Manager`] runs [`Controller`]s, each made of a reconcile function and shared state. The reconcile function
-//! receives the object from a cache and a [`Ctx`] with the common operations on the cluster; the [`Action`] or
-//! [`Error`] it returns decides when the object is reconciled again. The library builds on [`kube`] and exposes its
-//! types, so any part of an operator can use kube directly.
+//! A [`Manager`] runs [`Controller`]s, which consist of a reconcile function and some shared state.
+//! The reconcile function is called with an object from a cache and a [`Ctx`], which provides
+//! common operations on the cluster. It returns an [`Action`] or an [`Error`], which determine when
+//! the object is reconciled again. The library is built on [`kube`] and exposes its types, so you
+//! can use kube directly wherever you need to.
 //!
 //! # A complete operator
-//! It maintains one ConfigMap per `Greeting` and reports the result in a condition:
+//!
+//! The following operator maintains a ConfigMap for each `Greeting`, and reports the result as a
+//! condition:
 //!
 //! ```no_run
 //! use std::collections::BTreeMap;
@@ -84,9 +87,11 @@
 //! }
 //! ```
 //!
-//! `rbuilder init` and `rbuilder create api` scaffold such a project, with the manifests to deploy it.
+//! You can create such a project, including the manifests to deploy it, with `rbuilder init` and
+//! `rbuilder create api`.
 //!
 //! # Overview
+//!
 //! | task | items |
 //! |---|---|
 //! | define a kind | [`CrdSchema`], and its permissions: [`rbac`] |
@@ -104,6 +109,7 @@
 //! | test the operator | behind features of the same names: `testing` for running a manager in a test and for checks without a cluster; `fake` for an API server in the test process; `envtest` for etcd and kube-apiserver; `simulation` for histories of faults |
 //!
 //! # Features
+//!
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `args` | yes | clap's `Args` for [`ManagerArgs`]; without it, set its fields in code |
@@ -114,14 +120,18 @@
 //! | `testing`, `fake`, `envtest`, `simulation` | no | the test kit, for `[dev-dependencies]` |
 //!
 //! # Failures and shutdown
-//! - When a reconcile fails or panics, the failure is logged in one line and counted, and the object is requeued with
-//!   exponential [back-off](Controller::backoff) until it succeeds. Other objects are not delayed.
-//! - On SIGTERM or SIGINT no new reconcile starts, running ones have 30 s to finish, the lease is released, and the
-//!   process exits with status 0. A second signal makes it exit immediately with status 1.
-//! - When the lease is lost, or a server or watch stops unexpectedly, everything stops and [`Manager::start`] returns an
-//!   error that names the component. `main` should return it, so that the process exits with status 1 and is restarted.
-//! - As soon as the lease is lost, writes of the leader's controllers are refused. A process that
-//!   still runs a second later, because a reconcile blocks its thread, exits with status 1.
+//!
+//! - If a reconcile fails or panics, the error is logged as a single line and counted. The object
+//!   is requeued with exponential [backoff](Controller::backoff) until it succeeds, without
+//!   delaying any other objects.
+//! - On SIGTERM or SIGINT, no new reconciles are started. The ones that are running have 30 s to
+//!   finish, then the lease is released and the process exits with status 0. If there's a second
+//!   signal, it exits immediately with status 1.
+//! - If the lease is lost, or if a server or a watch stops unexpectedly, everything is stopped and
+//!   [`Manager::start`] returns an error with the name of the component. You should return this
+//!   from `main`, so that the process exits with status 1 and is restarted.
+//! - After the lease is lost, all writes of the leader's controllers are rejected. The process exits
+//!   with status 1 if it's still running one second later because a reconcile blocks its thread.
 
 mod action;
 mod args;
@@ -176,14 +186,16 @@ mod traces;
 pub mod trigger;
 pub mod webhook;
 
-/// Items used by the code that [`CrdSchema`] generates.
+/// Used by code that [`CrdSchema`] generates.
 #[doc(hidden)]
 pub use private as __private;
 
-/// Implements [`schemars::JsonSchema`] for an API type, as a structural schema that the API server accepts.
+/// Implements [`schemars::JsonSchema`] for a type of an API, with a structural schema that the API
+/// server accepts.
 ///
-/// Use it instead of `schemars::JsonSchema` on a kind's spec and on every type in it. Field names and presence follow
-/// serde; markers constrain the values:
+/// Derive it instead of `schemars::JsonSchema` for the spec of a kind, and for all types that it
+/// contains. The names of fields, and whether they're required, are determined by serde attributes.
+/// Use markers to validate the values:
 ///
 /// ```
 /// use rbuilder::CrdSchema;
@@ -198,15 +210,17 @@ pub use private as __private;
 /// }
 /// ```
 ///
-/// A marker that is unknown, misplaced or contradicts the type is a compile error at the marker; `rbuilder
-/// manifests` reports the same message.
+/// It's a compile error if a marker is unknown, in the wrong place, or contradicts the type.
+/// `rbuilder manifests` reports the same errors.
 ///
 /// # Panics
-/// The generated code panics when the schema is built and turns out to be invalid as a whole: a type that contains
-/// itself, or a default that its field does not accept.
+///
+/// Some errors can't be detected at compile time, such as recursive types, or a default that isn't
+/// a valid value of its field. In this case, the generated code panics when the schema is built.
 pub use rbuilder_derive::CrdSchema;
 
-/// Declares the permissions that the annotated code needs; `rbuilder manifests` generates roles from it.
+/// Declares the permissions which are needed by the annotated item. `rbuilder manifests` generates
+/// roles from it.
 ///
 /// ```
 /// #[rbuilder::rbac(groups = "apps", resources = "deployments", verbs = "get;list;watch;create;patch")]
@@ -214,11 +228,12 @@ pub use rbuilder_derive::CrdSchema;
 /// async fn reconcile() {}
 /// ```
 ///
-/// The item itself is unchanged. A rule that the API server would reject, or that grants nothing, is a compile error.
+/// The item isn't modified. It's a compile error if the API server would reject a rule, or if a
+/// rule doesn't grant anything.
 pub use rbuilder_derive::rbac;
 
-/// Declares an admission webhook served by the annotated function; `rbuilder manifests` generates the webhook
-/// configurations from it.
+/// Declares that the annotated function is an admission webhook. `rbuilder manifests` generates
+/// webhook configurations from it.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
@@ -236,12 +251,14 @@ pub use rbuilder_derive::rbac;
 /// async fn validate(new: &Pod, old: Option<&Pod>) {}
 /// ```
 ///
-/// Group, version, resource, path and name default to those of the first parameter whose type is a kind: a struct that
-/// kube derives from a spec, or one of Kubernetes' own types, possibly behind a reference, `Arc`, `Box`, `Option` or in
-/// an `AdmissionRequest`. The first function above is served at `/mutate--v1-pod`, as in controller-runtime, and listed
-/// as `mpod-v1.kb.io`. Arguments override each of them.
+/// By default, the group, version, resource, path and name are derived from the first parameter
+/// whose type is a kind. This can be a struct that kube derives from a spec, or a type from
+/// k8s-openapi. It may be a reference, or be wrapped in an `Arc`, `Box`, `Option` or
+/// `AdmissionRequest`. All of these can be overridden with arguments. For example, the first
+/// function has the path `/mutate--v1-pod` (like in controller-runtime), and its name is
+/// `mpod-v1.kb.io`.
 ///
-/// The function itself is unchanged. An argument that the API server would reject is a compile error.
+/// The function isn't modified. It's a compile error if the API server would reject an argument.
 pub use rbuilder_derive::webhook;
 
 pub use action::Action;
@@ -273,27 +290,27 @@ pub use rbuilder_testing::envtest;
 #[doc(inline)]
 pub use rbuilder_testing::fake;
 
-/// Compiles the examples in the controller guide.
+/// Compiles the examples of the controller guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/controllers.md")]
 struct Guide;
 
-/// Compiles the examples in the metrics guide.
+/// Compiles the examples of the metrics guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/metrics.md")]
 struct MetricsGuide;
 
-/// Compiles the examples in the testing guide, which require optional features.
+/// Compiles the examples of the testing guide. They need some optional features.
 #[cfg(all(doctest, feature = "envtest", feature = "fake"))]
 #[doc = include_str!("../../../docs/testing.md")]
 struct TestingGuide;
 
-/// Runs the examples in the guide to simulations.
+/// Runs the examples of the simulation guide.
 #[cfg(all(doctest, feature = "simulation"))]
 #[doc = include_str!("../../../docs/simulation.md")]
 struct SimulationGuide;
 
-/// Compiles the examples in the guide to other clusters.
+/// Compiles the examples of the guide to additional clusters.
 #[cfg(all(doctest, feature = "fake"))]
 #[doc = include_str!("../../../docs/other-clusters.md")]
 struct OtherClustersGuide;

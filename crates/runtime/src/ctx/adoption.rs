@@ -1,15 +1,15 @@
-//! Checks an owner before it adopts an object.
+//! Validates owners before they adopt an object.
 //!
-//! Kubernetes' own controllers only act for an owner that has no deletion timestamp, and they ask
-//! the API server again before adopting, because their caches may lag behind. Otherwise `kubectl
-//! delete --cascade=orphan` would delete what it should keep: the garbage collector releases the
-//! object, the controller of the deleted owner adopts it again, and the object is then collected
-//! with its owner.
+//! Controllers of Kubernetes don't do anything on behalf of an owner that has a deletion timestamp.
+//! Since their caches may be stale, they also ask the API server before they adopt an object. If
+//! they didn't, `kubectl delete --cascade=orphan` would delete the objects it's supposed to keep:
+//! the garbage collector releases an object, the owner's controller adopts it again, and then it's
+//! collected with its owner.
 //!
-//! Creating an object needs no such check and therefore no extra request: if the owner is gone, the
-//! garbage collector deletes the object, and nobody misses it. An object that the owner already
-//! controls needs none either, because its apply carries the resource version at which the owner
-//! controlled it.
+//! No such check (and hence no additional request) is required to create an object. If the owner is
+//! gone, the garbage collector deletes the new object, which nobody was using anyway. The same goes
+//! for objects that are already controlled by the owner, because the apply includes the resource
+//! version at which that was the case.
 
 use kube::ResourceExt;
 use kube::api::ListParams;
@@ -20,9 +20,11 @@ use crate::error::{Error, OwnershipError};
 use crate::object::{AnyObject, describe_object};
 
 impl<S> Ctx<S> {
-    /// Checks with the API server that `owner` still exists and is not being deleted, before it adopts `object`.
+    /// Asks the API server whether `owner` still exists and isn't being deleted. Called before it
+    /// adopts `object`.
     ///
-    /// Uses a list by name, because a controller's role has `list` on its kind but may lack `get`.
+    /// We use a list with a single name, because the role of a controller has `list` on its kind
+    /// but not necessarily `get`.
     pub(super) async fn check_adoption<O: AnyObject, C: AnyObject>(
         &self,
         owner: &O,

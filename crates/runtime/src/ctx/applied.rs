@@ -1,10 +1,10 @@
-//! Remembers the responses to applies, so that an apply that would change nothing is not sent.
+//! Remembers the responses to applies, in order to skip applies that wouldn't change anything.
 //!
-//! A reconcile applies all of its children each time, and usually they are as it left them. The API
-//! server could find that out, but at the cost of a request for each child at each resync.
-//! Therefore, each apply is remembered as a hash of its body, along with the resource version in
-//! the response. The same apply is skipped while a cache shows the object at exactly this version:
-//! nobody has changed it since, not even its status.
+//! A reconciler applies all of its children every time, and most of the time nothing has changed.
+//! The API server would find that out, but it'd take a request per child and resync. Instead, we
+//! store a hash of each body that was applied, together with the resource version from the
+//! response. As long as a cache contains exactly this version, nobody has modified the object (not
+//! even its status), and the same apply can be skipped.
 //!
 //! | what happens | version in the cache | next apply |
 //! |---|---|---|
@@ -15,16 +15,18 @@
 //! | a change has not reached the watch yet | that of the response | skipped; the change reconciles the owner once it is delivered |
 //! | the process restarts | any | sent, because nothing is remembered |
 //!
-//! A skipped apply must still return the response, because controllers compute the owner's status
-//! from it, as the scaffold does. If a cache keeps whole objects, the response is there. Otherwise,
-//! as for kinds that a controller [owns](crate::Controller::owns), its JSON is stored here, as a
-//! diff to the first response of its kind, up to a total limit. That takes about 150 bytes per
-//! object; caching owned objects whole would take about 2000 bytes each, and reading the object
-//! again would cost the request that was saved.
+//! Even when an apply is skipped, it has to return the response. Controllers need it to compute the
+//! status of the owner, and the scaffolded code does so as well. If there's a cache of whole
+//! objects, we take it from there. Otherwise, e.g. for kinds that a controller
+//! [owns](crate::Controller::owns), the response is stored in here. Up to a limit for all of them
+//! together, responses are stored as JSON, as a diff to the first response of the same kind. This
+//! takes about 150 bytes per object. By comparison, caching whole objects would take about 2000
+//! bytes each, and reading the object from the API server would cost as much as the request that
+//! we've just saved.
 //!
-//! The values of Secrets are never stored here: a memory dump of an operator should only contain
-//! those that it caches or works with. Applies of Secrets are therefore always sent unless a cache
-//! contains them.
+//! We never store the values of Secrets in here. The idea is that a memory dump of an operator
+//! should only contain Secrets that it caches or is working with. As a consequence, applies of
+//! Secrets are always sent, unless they're in a cache.
 
 use std::any::TypeId;
 use std::collections::hash_map::RandomState;
@@ -38,16 +40,17 @@ use serde_json::Value;
 use super::similar::Base;
 use crate::object::{AnyObject, Key, Kind};
 
-/// Approximate size in bytes of an entry without its response.
+/// Approximate size of an entry without its response, in bytes.
 const ENTRY_BYTES: usize = 320;
-/// Maximum size in bytes of the response that serves as the base for diffs of its kind.
+/// Responses that are larger than this (in bytes) aren't used as a base for diffs.
 const MAX_BASE: usize = 64 << 10;
 
-/// The responses to the applies of one controller, as many as fit into the limit.
+/// Responses to the applies of a controller, as many as fit into the limit.
 pub(super) struct AppliedObjects {
-    /// Two hashers with random keys: with one, a hash collision would leave a change unsent.
+    /// Uses two hashers with random keys, since a hash collision would mean that a change isn't
+    /// sent.
     hashers: [RandomState; 2],
-    /// Limit in bytes. When it is exceeded, the oldest responses are forgotten.
+    /// Memory limit in bytes. The oldest responses are dropped to stay below it.
     limit: usize,
     answers: Mutex<Answers>,
 }
@@ -55,8 +58,8 @@ pub(super) struct AppliedObjects {
 /// Identifies an object across all kinds.
 type ObjectId = (KindId, Key);
 
-/// Identifies a kind by its Rust type. For kinds known only at run time, also by API version and
-/// plural.
+/// Identifies a kind by its Rust type, plus API version and plural name if it's only known at
+/// runtime.
 type KindId = (TypeId, Option<(String, String)>);
 
 fn id_of<K: AnyObject>(kind: &Kind<K>) -> KindId {
@@ -70,10 +73,10 @@ fn id_of<K: AnyObject>(kind: &Kind<K>) -> KindId {
 #[derive(Default)]
 struct Answers {
     by_object: HashMap<Arc<ObjectId>, Answer>,
-    /// The objects in order of their responses. An entry is stale if its number is not that of the
-    /// current response.
+    /// Objects sorted by the time of their response. Entries whose number doesn't match the current
+    /// response are stale, and are skipped.
     order: VecDeque<(u64, Arc<ObjectId>)>,
-    /// For each kind, the base for diffs: the first response, or an empty text if that is too long.
+    /// The base for diffs of each kind. This is the first response, or empty if that's too large.
     bases: HashMap<KindId, Base>,
     last: u64,
     bytes: usize,
@@ -83,7 +86,7 @@ struct Answer {
     number: u64,
     body: BodyHash,
     version: String,
-    /// The JSON of the object as a diff to the base of its kind; `None` if it is not stored here.
+    /// The object as a diff to the base of its kind. `None` if it isn't stored here.
     object: Option<Box<[u8]>>,
 }
 
@@ -98,8 +101,7 @@ impl Answer {
 pub(super) struct BodyHash([u64; 2]);
 
 impl AppliedObjects {
-    /// Creates a store that forgets the oldest responses at `limit` bytes. If the limit is zero,
-    /// nothing is remembered.
+    /// Creates a store with a memory limit in bytes. A limit of zero disables it.
     pub(super) fn new(limit: usize) -> Self {
         Self {
             hashers: [RandomState::new(), RandomState::new()],
@@ -108,11 +110,11 @@ impl AppliedObjects {
         }
     }
 
-    /// Returns the hash of a body without its preconditions, which depend on the known state of the
+    /// Hashes a body. Preconditions are ignored because they depend on what we know about the
     /// object.
     pub(super) fn hash(&self, body: &mut Value) -> BodyHash {
         let preconditions = ["uid", "resourceVersion"].map(|name| (name, take_metadata(body, name)));
-        // Half the work of `to_string`, which formats. Serializing a `Value` cannot fail.
+        // This takes half as long as `to_string`. Serializing a `Value` can't fail.
         let text = serde_json::to_vec(body).unwrap_or_default();
         for (name, value) in preconditions {
             if let Some(value) = value {
@@ -122,7 +124,7 @@ impl AppliedObjects {
         BodyHash([0, 1].map(|at: usize| self.hashers[at].hash_one(&text)))
     }
 
-    /// Returns the version in the last response, if it was a response to the same body.
+    /// Returns the resource version of the last response, if it was for the same body.
     pub(super) fn version_of<K: AnyObject>(
         &self,
         kind: &Kind<K>,
@@ -134,19 +136,20 @@ impl AppliedObjects {
         (answer.body == body).then(|| answer.version.clone())
     }
 
-    /// Returns the last response if it is stored here.
+    /// Returns the last response, if it's stored here.
     pub(super) fn object_of<K: AnyObject>(&self, kind: &Kind<K>, key: &Key) -> Option<K> {
         let answers = self.lock();
         let answer = answers.by_object.get(&(id_of(kind), key.clone()))?;
         let base = answers.bases.get(&id_of(kind))?;
         let json = String::from_utf8(base.decode(answer.object.as_deref()?)?).ok()?;
-        // Read from a `str`, as kube does for responses: `from_slice` would compile every type `K`
-        // once more in each operator.
+        // Deserialize from a `str`, which is what kube does for responses. `from_slice` would have
+        // to be monomorphized for every `K` as well, and increase the compile time of all
+        // operators.
         serde_json::from_str(&json).ok()
     }
 
-    /// Remembers the response to an apply. `keeps` is `false` if a cache has the object or it must
-    /// not be stored here.
+    /// Stores the response to an apply. `keeps` is `false` if the object itself must not be stored,
+    /// or is in a cache anyway.
     pub(super) fn remember<K: AnyObject + Serialize>(
         &self,
         kind: &Kind<K>,
@@ -201,7 +204,7 @@ impl Answers {
         }
     }
 
-    /// Returns the base for responses of a kind. `first` becomes the base if the kind has none.
+    /// Returns the base for a kind. If there's none yet, it's going to be `first`.
     fn base_of(&mut self, kind: &KindId, first: &[u8]) -> &Base {
         self.bases.entry(kind.clone()).or_insert_with(|| {
             let fits = first.len() <= MAX_BASE;
@@ -209,7 +212,7 @@ impl Answers {
         })
     }
 
-    /// Removes a response unless it has been replaced since.
+    /// Drops a response, unless it has been replaced in the meantime.
     fn forget(&mut self, number: u64, id: &ObjectId) {
         if self
             .by_object
@@ -222,18 +225,18 @@ impl Answers {
     }
 }
 
-/// Removes a field from the metadata and returns it.
+/// Removes and returns a metadata field.
 fn take_metadata(object: &mut Value, name: &str) -> Option<Value> {
     object.get_mut("metadata")?.as_object_mut()?.remove(name)
 }
 
-/// Serializes an object without its managed fields, which take as long as everything else.
+/// Serializes an object without its managed fields, since they'd take as long as everything else.
 fn to_json_without_managed_fields<K: AnyObject + Serialize>(object: &mut K) -> Option<Vec<u8>> {
     let managed_fields = object.meta_mut().managed_fields.take();
     let json = serde_json::to_value(&*object);
     object.meta_mut().managed_fields = managed_fields;
-    // Go through a `Value`, as for bodies: serializing to bytes directly would compile every type
-    // `K` once more in each operator.
+    // Going through a `Value` is what we do for bodies. Serializing directly to bytes would have to
+    // be monomorphized for every `K` as well, and increase the compile time of all operators.
     serde_json::to_vec(&json.ok()?).ok()
 }
 

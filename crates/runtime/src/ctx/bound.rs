@@ -1,4 +1,5 @@
-//! Writes that must not affect a different object, created in place of the one that was read.
+//! Makes sure that a write affects the object that was read, and not another one that was created
+//! in its place.
 //!
 //! | write | precondition |
 //! |---|---|
@@ -6,9 +7,9 @@
 //! | JSON patch | a test of the UID as the first operation |
 //! | apply or merge patch of the status | also the resource version: when the status of a custom resource is written, kube-apiserver ignores all other metadata |
 //!
-//! By itself, a resource version is too strict, because every write by others changes it. A status
-//! that is rejected for it is therefore sent again, provided that the API server still has the same
-//! object.
+//! A resource version alone would be too strict, since it changes with every write by anyone. If a
+//! status is rejected because of it, we check that the API server still has the same object, and
+//! then try again.
 
 use std::fmt::Debug;
 
@@ -23,7 +24,7 @@ use crate::cache::{KnownObject, to_json};
 use crate::error::Error;
 use crate::object::{AnyObject, Kind};
 
-/// How often to resend a status because the object has changed.
+/// How often a status is sent again because the object has changed.
 const RETRIES: usize = 4;
 
 /// Preconditions of a write.
@@ -34,7 +35,7 @@ struct Conditions<'a> {
 }
 
 impl<S> Ctx<S> {
-    /// Sends a patch that only applies to this very object.
+    /// Sends a patch that only applies to this object.
     pub(super) async fn send_bound<K: AnyObject, P: Serialize + Debug>(
         &self,
         kind: &Kind<K>,
@@ -57,7 +58,7 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Like [`send_bound`](Self::send_bound), for the status.
+    /// Like [`send_bound`](Self::send_bound), but for the status.
     pub(super) async fn send_bound_status<K: AnyObject, P: Serialize + Debug>(
         &self,
         kind: &Kind<K>,
@@ -97,8 +98,8 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Returns the newest known resource version of an object: its own, or the one in the caches,
-    /// which include the writes of this process.
+    /// Returns the most recent resource version that we know of. This is either the object's own or
+    /// one from the caches, which contain the writes of this process.
     fn newest_version<K: AnyObject>(&self, kind: &Kind<K>, object: &K) -> Option<String> {
         let own = object.resource_version();
         let cached = match self.shared.caches.look_up(kind, object.meta()) {
@@ -110,14 +111,15 @@ impl<S> Ctx<S> {
     }
 }
 
-/// Returns the current resource version of an object. Returns `None` if the object is gone or
-/// replaced, or cannot be read; the reconcile should then be repeated with a newer cache.
+/// Asks the API server for the current resource version. Returns `None` if the object can't be
+/// read, doesn't exist anymore or was replaced. In these cases the object should be reconciled
+/// again with an up-to-date cache.
 async fn find_version<K: AnyObject>(api: &Api<K>, object: &K) -> Option<String> {
     let found = api.get_metadata(&object.name_any()).await.ok()?;
     (found.uid() == object.uid()).then(|| found.resource_version())?
 }
 
-/// Converts an error into a conflict if another object has taken the place of this one.
+/// Turns the error into a conflict if the object was replaced by another one.
 async fn explain<K: AnyObject>(api: &Api<K>, object: &K, error: kube::Error) -> Error {
     if let kube::Error::Api(status) = &error
         && is_failed_test(status)
@@ -130,7 +132,7 @@ async fn explain<K: AnyObject>(api: &Api<K>, object: &K, error: kube::Error) -> 
     to_bound_apply_error(object, error)
 }
 
-/// Converts the error of a JSON patch into a conflict if one of its tests failed.
+/// Turns the error of a JSON patch into a conflict if it's due to a failed test.
 pub(crate) fn to_test_conflict(error: kube::Error) -> kube::Error {
     match error {
         kube::Error::Api(status) if is_failed_test(&status) => to_conflict(&status),
@@ -138,14 +140,14 @@ pub(crate) fn to_test_conflict(error: kube::Error) -> kube::Error {
     }
 }
 
-/// Returns `true` if a JSON patch could not be applied, for example because a test in it failed.
-/// Unlike for an invalid object, the API server does not name a field.
+/// Returns `true` if a JSON patch couldn't be applied, e.g. because of a failed test. We can
+/// distinguish this from an invalid object, because for those the API server names a field.
 fn is_failed_test(status: &Status) -> bool {
     let mut causes = status.details.iter().flat_map(|details| &details.causes);
     status.code == 422 && causes.next().is_none()
 }
 
-/// Adds these preconditions to the patch, unless it already contains its own.
+/// Adds preconditions to a patch, unless it already has its own.
 fn bind<P: Serialize>(patch: &Patch<P>, conditions: Conditions<'_>) -> Result<Patch<Value>, Error> {
     Ok(match patch {
         Patch::Apply(body) => Patch::Apply(bind_body(body, conditions)?),
@@ -159,7 +161,8 @@ fn bind<P: Serialize>(patch: &Patch<P>, conditions: Conditions<'_>) -> Result<Pa
             }
             Patch::Json(operations)
         }
-        // A kind of patch that a newer kube may add and that we could not bind.
+        // A future version of kube may add other kinds of patches, for which we wouldn't know what
+        // to do.
         _ => return Err(Error::terminal("this kind of patch is not supported")),
     })
 }
@@ -178,13 +181,13 @@ fn bind_body<P: Serialize>(body: &P, conditions: Conditions<'_>) -> Result<Value
     Ok(body)
 }
 
-/// Returns the metadata in a body, adding it if necessary.
+/// Returns the metadata of a body, and adds it if it's missing.
 fn metadata_of(body: &mut Value) -> Option<&mut Map<String, Value>> {
     let metadata = body.as_object_mut()?.entry("metadata");
     metadata.or_insert_with(|| json!({})).as_object_mut()
 }
 
-/// Returns `true` if a patch itself specifies a resource version.
+/// Returns `true` if the patch contains a resource version.
 fn names_version<P: Serialize>(patch: &Patch<P>) -> Result<bool, Error> {
     let (Patch::Apply(body) | Patch::Merge(body) | Patch::Strategic(body)) = patch else {
         return Ok(false);

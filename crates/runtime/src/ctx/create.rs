@@ -1,4 +1,4 @@
-//! Creates owned objects that do not change afterwards.
+//! Creates owned objects which don't change after that.
 
 use std::sync::Arc;
 
@@ -13,18 +13,26 @@ use crate::error::{Error, OwnershipError};
 use crate::object::{AnyObject, Key, Kind, describe_object};
 
 impl<S> Ctx<S> {
-    /// Creates an object with `owner` as its controller, or returns the existing one if `owner` already controls it.
+    /// Creates an object that's controlled by `owner`. If `owner` already controls an object with
+    /// the same name, returns that one instead.
     ///
-    /// Use it for objects that are created once and then left alone, such as a Job, and for owners that must not take
-    /// over existing objects: unlike [`apply_owned`](Self::apply_owned), it neither changes an existing object nor adopts
-    /// one without a controller. If whole objects of the kind are cached, an object found there costs no request.
+    /// Use this for objects that are only created once and aren't updated later (e.g. Jobs), or if
+    /// the owner must not take over existing objects. Unlike [`apply_owned`](Self::apply_owned),
+    /// this doesn't modify existing objects, and doesn't adopt objects without a controller.
     ///
-    /// The object defaults to the owner's namespace; the field manager is the controller's name.
+    /// If there's a cache of whole objects that contains the object, no request is sent. By
+    /// default, the object is created in the namespace of its owner. The field manager is the name
+    /// of the controller.
     ///
     /// # Errors
-    /// [`OwnershipError`] if an object with this name exists and `owner` is not its controller, if
-    /// the owner is being deleted, or if the scopes do not allow the ownership. Otherwise the
-    /// response of the API server as a [`kube::Error`].
+    ///
+    /// Returns an [`OwnershipError`] in these cases:
+    ///
+    /// - An object with the same name exists and isn't controlled by `owner`.
+    /// - The owner is being deleted.
+    /// - The owner can't own the object because of their scopes.
+    ///
+    /// Otherwise, returns the response of the API server as a [`kube::Error`].
     pub async fn create_owned<O: AnyObject, C: AnyObject + Serialize>(
         &self,
         owner: &O,
@@ -54,14 +62,14 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Returns the cached object with this name, if whole objects of the kind are cached.
+    /// Returns the object from a cache of whole objects, if there is such a cache.
     fn find_whole<C: AnyObject>(&self, kind: &Kind<C>, child: &C) -> Option<C> {
         let found = self.shared.caches.get_consistent(kind, &Key::of(child));
         found.map(Arc::unwrap_or_clone)
     }
 }
 
-/// Returns `existing` if `owner` is its controller.
+/// Returns `existing` if it's controlled by `owner`, and an error otherwise.
 fn check_controlled_by<O: AnyObject, C: AnyObject>(owner: &O, existing: C) -> Result<C, OwnershipError> {
     if is_controlled_by(existing.meta(), owner) {
         return Ok(existing);

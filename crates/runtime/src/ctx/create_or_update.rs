@@ -1,4 +1,4 @@
-//! Creates an object, or updates it if it exists.
+//! Creates or updates objects with a function that modifies them.
 
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams, PostParams};
@@ -11,47 +11,51 @@ use crate::cache::to_json;
 use crate::error::Error;
 use crate::object::{AnyObject, Key, Kind};
 
-/// The operation that [`Ctx::create_or_update`] performed, with the resulting object.
+/// Result of [`Ctx::create_or_update`], with the object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Written<K> {
-    /// The object did not exist and was created.
+    /// There was no such object, so it was created.
     Created(K),
-    /// The object existed and was updated.
+    /// The object was updated.
     Updated(K),
-    /// The object was already up to date; nothing was sent.
+    /// The object was up to date already, so no request was made.
     Unchanged(K),
 }
 
 impl<K> Written<K> {
-    /// Returns the object.
+    /// Returns a reference to the object.
     pub fn object(&self) -> &K {
         let (Self::Created(object) | Self::Updated(object) | Self::Unchanged(object)) = self;
         object
     }
 
-    /// Returns the object by value.
+    /// Returns the object.
     pub fn into_object(self) -> K {
         let (Self::Created(object) | Self::Updated(object) | Self::Unchanged(object)) = self;
         object
     }
 
-    /// Returns `true` if the object was created or updated.
+    /// Returns `true` if the object was either created or updated.
     pub fn is_changed(&self) -> bool {
         !matches!(self, Self::Unchanged(_))
     }
 }
 
 impl<S> Ctx<S> {
-    /// Creates `object`, or updates the existing object with its name. `mutate` receives `object`
-    /// or the existing object, and changes it to the desired state.
+    /// Creates `object`, or updates the existing object of the same name.
     ///
-    /// The existing object is read from the cache of `K` if [whole objects](Self::cached) are cached and the other caches
-    /// of the kind agree with it, and from the API server otherwise. If `mutate` changes nothing, nothing is sent.
-    /// Changes are sent as a merge patch: fields unknown to `K` are kept, and lists are replaced. The status is not
-    /// written; see [`apply_status`](Self::apply_status).
+    /// In the first case, `mutate` is called with `object`, and in the second case with the
+    /// existing object. It should change its argument to the desired state. If that's what the
+    /// existing object looks like already, no request is made.
     ///
-    /// Prefer [`apply`](Self::apply) when the desired state does not depend on the existing object. The controller's role
-    /// needs `get`, `create` and `patch`.
+    /// The existing object is taken from the cache if there's one for [whole objects](Self::cached)
+    /// that's consistent with all other caches of the kind. Otherwise it's read from the API
+    /// server. An update is sent as a merge patch, which preserves fields that `K` doesn't know
+    /// about, and replaces lists as a whole. It doesn't include the status, for which you should
+    /// use [`apply_status`](Self::apply_status).
+    ///
+    /// Prefer [`apply`](Self::apply) unless the desired state depends on the existing object. The
+    /// role of the controller needs the verbs `get`, `create` and `patch`.
     ///
     /// ```no_run
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -68,8 +72,9 @@ impl<S> Ctx<S> {
     /// ```
     ///
     /// # Errors
-    /// A conflict if the object was changed concurrently, which a controller retries without
-    /// logging an error. Otherwise the response of the API server as a [`kube::Error`].
+    ///
+    /// Returns a conflict if the object was modified concurrently. Controllers retry this without
+    /// logging an error. Otherwise, returns the response of the API server as a [`kube::Error`].
     pub async fn create_or_update<K: AnyObject + Serialize>(
         &self,
         object: K,
@@ -84,13 +89,14 @@ impl<S> Ctx<S> {
         self.send(&kind, write).await
     }
 
-    /// Like [`create_or_update`](Self::create_or_update), for an object with `owner` as its
-    /// controller; see [`apply_owned`](Self::apply_owned).
+    /// Like [`create_or_update`](Self::create_or_update), but makes `owner` the controller of the
+    /// object. See [`apply_owned`](Self::apply_owned).
     ///
     /// # Errors
-    /// [`OwnershipError`](crate::OwnershipError) if the object has another controller, if the owner
-    /// is being deleted, or if the scopes do not allow the ownership. Otherwise the errors of
-    /// `create_or_update`.
+    ///
+    /// Returns an [`OwnershipError`](crate::OwnershipError) if the object has a different
+    /// controller, if the owner is being deleted, or if it can't own the object because of their
+    /// scopes. Apart from that, returns the same errors as `create_or_update`.
     pub async fn create_or_update_owned<O: AnyObject, K: AnyObject + Serialize>(
         &self,
         owner: &O,
@@ -117,7 +123,7 @@ impl<S> Ctx<S> {
         Ok(written)
     }
 
-    /// Decides what to write, given the existing object from the cache or the server.
+    /// Determines what to write, based on the existing object.
     async fn prepare_write<K: AnyObject + Serialize>(
         &self,
         kind: &Kind<K>,
@@ -137,8 +143,8 @@ impl<S> Ctx<S> {
         let Some(mut changes) = changes else {
             return Ok(Write::Nothing(existing));
         };
-        // Because of the resource version, the server rejects the patch if the object has changed
-        // since it was read.
+        // The resource version makes the API server reject the patch if the object was modified
+        // after we've read it.
         changes["metadata"]["resourceVersion"] = existing.resource_version().into();
         Ok(Write::Update { existing, changes })
     }
@@ -165,7 +171,7 @@ impl<S> Ctx<S> {
         Ok(Written::Updated(updated))
     }
 
-    /// Returns the object with this name from the cache or the server.
+    /// Returns the existing object from the cache or from the API server.
     async fn find_existing<K: AnyObject>(&self, kind: &Kind<K>, object: &K) -> Result<Option<K>, Error> {
         match self.shared.caches.get_consistent(kind, &Key::of(object)) {
             Some(cached) => Ok(Some((*cached).clone())),
@@ -180,7 +186,7 @@ impl<S> Ctx<S> {
             ..PostParams::default()
         };
         match self.send_write(kind, to_json, api.create(&params, object)).await {
-            // It did not exist a moment ago, so another writer was faster: a conflict.
+            // It didn't exist a moment ago, so this is a conflict with whoever has created it.
             Err(kube::Error::Api(status)) if status.is_already_exists() => Err(to_conflict(&status)),
             created => created,
         }
@@ -191,14 +197,14 @@ impl<S> Ctx<S> {
 enum Write<K> {
     Nothing(K),
     Create(K),
-    /// A merge patch of the existing object.
+    /// Merge patch for an existing object.
     Update {
         existing: K,
         changes: Value,
     },
 }
 
-/// Returns the JSON merge patch (RFC 7396) from `before` to `after`, or `None` if they are equal.
+/// Computes a JSON merge patch (RFC 7396). Returns `None` if the values are equal.
 fn merge_patch(before: &Value, after: &Value) -> Option<Value> {
     let (Value::Object(from), Value::Object(to)) = (before, after) else {
         return (before != after).then(|| after.clone());

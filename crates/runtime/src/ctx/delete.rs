@@ -10,26 +10,31 @@ use crate::error::Error;
 use crate::object::{AnyObject, Key};
 
 impl<S> Ctx<S> {
-    /// Deletes an object. Returns `None` if the object is gone, even if it was gone before.
-    /// Otherwise returns the object with its deletion timestamp, because finalizers or a grace
-    /// period keep it.
+    /// Deletes an object.
     ///
-    /// If `object` has a UID, as every object from a cache does, only that very object is deleted,
-    /// not one created in its place. Objects that it owns are deleted in the background. Once it is
-    /// gone, readers of the caches no longer see it; watches are notified as soon as the API server
-    /// reports the deletion.
+    /// Returns `None` if the object is gone, even if it didn't exist in the first place. If its
+    /// deletion is delayed by finalizers or a grace period, returns the object with its deletion
+    /// timestamp.
     ///
-    /// Owned objects need not be deleted with their owner: the garbage collector does that.
+    /// If `object` has a UID (which is always the case if it comes from a cache), then we won't
+    /// delete another object which was created in its place. Dependents are deleted in the
+    /// background. As soon as the object is gone, readers don't find it in the caches anymore.
+    /// Watches are notified when the API server reports the deletion.
+    ///
+    /// There's usually no need to delete owned objects when their owner is deleted, because the
+    /// garbage collector does that.
     ///
     /// # Errors
-    /// A conflict if another object has taken the place of this one, which a controller retries
-    /// without logging an error. Otherwise the response of the API server as a [`kube::Error`].
+    ///
+    /// Returns a conflict if the object was replaced by another one. Controllers retry this without
+    /// logging an error. Otherwise, returns the response of the API server as a [`kube::Error`].
     pub async fn delete<K: AnyObject>(&self, object: &K) -> Result<Option<K>, Error> {
         self.delete_with(object, &DeleteParams::background()).await
     }
 
-    /// Deletes an object with kube's parameters: propagation policy, grace period, and
-    /// preconditions that replace the UID of `object`. See [`delete`](Self::delete).
+    /// Deletes an object with parameters, e.g. a propagation policy, a grace period, or
+    /// preconditions. Note that preconditions replace the one for the UID of `object`. See
+    /// [`delete`](Self::delete) for a description of the result.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -48,8 +53,9 @@ impl<S> Ctx<S> {
     /// ```
     ///
     /// # Errors
-    /// A conflict if a precondition does not hold. Otherwise the response of the API server as a
-    /// [`kube::Error`].
+    ///
+    /// Returns a conflict if a precondition isn't met. Otherwise, returns the response of the API
+    /// server as a [`kube::Error`].
     pub async fn delete_with<K: AnyObject>(
         &self,
         object: &K,
@@ -79,7 +85,7 @@ impl<S> Ctx<S> {
         let (left, uid) = answer.either(
             |left| match left.meta().deletion_timestamp {
                 Some(_) => (Some(left), None),
-                // Some kinds, such as Service, return the object as it was.
+                // For some kinds (e.g. Service), the response is the object as it was before.
                 None => gone(left.uid()),
             },
             |status| gone(uid_of(&status)),

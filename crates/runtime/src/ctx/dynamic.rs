@@ -1,4 +1,4 @@
-//! Kinds known only at run time.
+//! Support for kinds that are only known at runtime.
 
 use kube::api::DynamicObject;
 use kube::core::GroupVersionKind;
@@ -10,12 +10,11 @@ use crate::error::Error;
 use crate::object::{AnyKind, AnyObject, DynamicKind, Kind, Watchable};
 
 impl<S> Ctx<S> {
-    /// Returns a kind with its plural and scope, looking it up in the API server's discovery on
-    /// first use.
+    /// Looks up the plural name and the scope of a kind, using the discovery API.
     ///
-    /// The result is shared by all contexts of a manager and
-    /// [`Manager::discover`](crate::Manager::discover). If a kind is not served, or its resource is
-    /// gone, the next call looks it up again.
+    /// The result is cached, and shared by all contexts of the manager and by
+    /// [`Manager::discover`](crate::Manager::discover). If the kind isn't served, or if its
+    /// resource disappears, the next call tries again.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -34,24 +33,28 @@ impl<S> Ctx<S> {
     /// ```
     ///
     /// # Errors
-    /// Fails if the API server does not serve the kind, or does not respond. The error names the
-    /// kind.
+    ///
+    /// Fails if the kind isn't served, or if there's no response from the API server. The error
+    /// message includes the kind.
     pub async fn discover(&self, kind: &GroupVersionKind) -> Result<DynamicKind, Error> {
         self.shared.kinds.find(&self.shared.client, kind).await
     }
 
-    /// Like [`cached`](Self::cached), for a kind known only at run time.
+    /// Like [`cached`](Self::cached), but for a kind that's only known at runtime.
     ///
     /// # Errors
-    /// Returns a terminal error if the manager has no cache of this kind.
+    ///
+    /// Returns a terminal error if the manager doesn't have a cache for this kind.
     pub fn cached_dynamic(&self, kind: &DynamicKind) -> Result<Cached<DynamicObject>, Error> {
         self.cached_dynamic_selection(kind, &Selection::all())
     }
 
-    /// Like [`cached_selection`](Self::cached_selection), for a kind known only at run time.
+    /// Like [`cached_selection`](Self::cached_selection), but for a kind that's only known at
+    /// runtime.
     ///
     /// # Errors
-    /// Returns a terminal error if the manager has no cache of this kind with exactly this
+    ///
+    /// Returns a terminal error if the manager doesn't have a cache for this kind with the same
     /// selection.
     pub fn cached_dynamic_selection(
         &self,
@@ -61,12 +64,12 @@ impl<S> Ctx<S> {
         self.find_cache(kind.into(), selection, "_dynamic")
     }
 
-    /// Like [`api`](Self::api), for a kind known only at run time.
+    /// Like [`api`](Self::api), but for a kind that's only known at runtime.
     pub fn api_dynamic(&self, kind: &DynamicKind, object: &impl Resource) -> Api<DynamicObject> {
         Kind::from(kind).api(self.client(), object.meta().namespace.as_deref())
     }
 
-    /// Like [`caching`](Self::caching), for a kind known only at run time.
+    /// Like [`caching`](Self::caching), but for a kind that's only known at runtime.
     pub fn caching_dynamic(
         self,
         kind: &DynamicKind,
@@ -78,7 +81,7 @@ impl<S> Ctx<S> {
         self
     }
 
-    /// Like [`indexing`](Self::indexing), for a kind known only at run time.
+    /// Like [`indexing`](Self::indexing), but for a kind that's only known at runtime.
     pub fn indexing_dynamic(
         self,
         kind: &DynamicKind,
@@ -90,7 +93,7 @@ impl<S> Ctx<S> {
         self
     }
 
-    /// Remembers the kind of a controller or a watch, so that it needs no discovery.
+    /// Adds the kind of a controller or a watch, so that we don't have to discover it.
     pub(crate) fn add_kind<K: Watchable>(&self, kind: &Kind<K>) {
         if let Some(kind) = kind.to_dynamic() {
             self.shared.kinds.add(kind);
@@ -100,8 +103,9 @@ impl<S> Ctx<S> {
     /// Returns the kind of an object.
     ///
     /// # Errors
-    /// Fails like [`discover`](Self::discover), and with a terminal error for a dynamic object
-    /// without `apiVersion` and `kind`.
+    ///
+    /// Returns the same errors as [`discover`](Self::discover), and a terminal error if a dynamic
+    /// object lacks `apiVersion` or `kind`.
     pub(super) async fn kind_of<K: AnyObject>(&self, object: &K) -> Result<Kind<K>, Error> {
         if let Some(AnyKind(kind)) = K::type_kind() {
             return Ok(kind);
@@ -114,13 +118,13 @@ impl<S> Ctx<S> {
         Ok(kind)
     }
 
-    /// Returns the API for an object's kind and namespace.
+    /// Returns the API for an object, given its kind.
     pub(super) fn api_of<K: AnyObject>(&self, kind: &Kind<K>, object: &K) -> Api<K> {
         kind.api(self.client(), object.meta().namespace.as_deref())
     }
 
-    /// Makes the next use of a kind look it up again if the API server responded 404 to an object
-    /// or its resource.
+    /// If `error` is a 404, i.e. the object or the resource doesn't exist, makes sure that the kind
+    /// is looked up again the next time.
     pub(super) fn forget_if_missing<K: Watchable>(&self, kind: &Kind<K>, error: &kube::Error) {
         let is_missing = matches!(error, kube::Error::Api(status) if status.is_not_found());
         if let (true, Some(kind)) = (is_missing, kind.to_dynamic()) {

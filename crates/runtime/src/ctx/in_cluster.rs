@@ -1,10 +1,10 @@
-//! The contexts of a controller in other clusters.
+//! Contexts of a controller in additional clusters.
 //!
-//! All methods of a [`Ctx`] use one client and one set of caches. The context in another cluster is
-//! therefore an ordinary context with that cluster's client and caches. It shares the state and the
-//! queue of the controller. Everything else, such as the memory of applies, would be wrong there
-//! and is separate. The first call creates the context, and the cluster keeps it until the cluster
-//! is removed.
+//! All methods of [`Ctx`] use its client and its caches. So in order to work with another cluster,
+//! we need an ordinary context with the client and the caches of that cluster. The state and the
+//! queue are shared with the controller. All else has to be separate, such as the memory of
+//! previous applies. These contexts are created on first use, and exist until the cluster is
+//! removed.
 
 use std::sync::Arc;
 
@@ -22,20 +22,21 @@ use crate::metrics::Metrics;
 use crate::object::{AnyObject, Key, describe_object};
 use crate::shutdown::Shutdown;
 
-/// What a controller needs to create contexts in other clusters.
+/// What's needed to create contexts in other clusters.
 #[derive(Clone)]
 pub(crate) struct ClusterLinks {
-    /// The other clusters of the manager.
+    /// Additional clusters of the manager.
     pub(crate) clusters: Clusters,
-    /// The lease that the controller needs for writes to any cluster.
+    /// The lease that's required for writes, no matter in which cluster.
     pub(crate) fence: Option<Fence>,
     pub(crate) metrics: Metrics,
-    /// Tells event publishers to send queued events and exit; `None` in a test.
+    /// Tells event publishers to exit after they've sent everything in their queue. `None` in
+    /// tests.
     pub(crate) stop_events: Option<Shutdown>,
 }
 
 impl ClusterLinks {
-    /// Returns the links for a context outside of a manager.
+    /// Returns the links of a context that doesn't belong to a manager.
     pub(super) fn of_test() -> Self {
         Self {
             clusters: Clusters::default(),
@@ -53,27 +54,30 @@ impl ClusterLinks {
     }
 }
 
-/// The cluster of a context in another cluster.
+/// The cluster of a context that isn't in the manager's own cluster.
 pub(super) struct OtherCluster {
     cluster: Cluster,
-    /// The context in the manager's own cluster.
+    /// The corresponding context in the manager's own cluster.
     own: Arc<Shared>,
 }
 
 impl<S> Ctx<S> {
-    /// Returns the context of this controller in another cluster. All of its methods operate on
-    /// that cluster and read its caches. Cheap after the first call.
+    /// Returns the context of this controller in another cluster. All of its methods use the caches
+    /// and the API server of that cluster. This is cheap, except for the first call.
     ///
-    /// With `--leader-elect`, writes to the cluster fail once this process has lost the lease,
-    /// which is in the manager's own cluster.
+    /// Leader election always takes place in the manager's own cluster. With `--leader-elect`,
+    /// writes to any cluster fail after this process has lost its lease.
     ///
-    /// [`cached`](Self::cached) returns an error until the cache is synced, because an empty cache
-    /// would look like a cluster without objects. A reconcile that fails because the cluster is
-    /// lost is retried with back-off, and immediately when the cluster responds again.
+    /// [`cached`](Self::cached) returns an error until the cache has synced, since you'd otherwise
+    /// get the impression that there are no objects in the cluster. If the cluster is lost, failed
+    /// reconciles are retried with backoff, and immediately once it's back.
     ///
-    /// Owner references do not reach across clusters: the methods `…_owned` refuse an owner in a
-    /// different cluster than the object. Instead, name the owner in a label or an annotation, map
-    /// it back with [`Watch::in_cluster`](crate::Watch::in_cluster), and delete the object in a
+    /// # Owner references
+    ///
+    /// Owner references can't refer to objects in other clusters. The `…_owned` methods return an
+    /// error if the owner is in a different cluster. What you can do instead is to store the owner
+    /// in a label or an annotation, map changes to the owner with
+    /// [`Watch::in_cluster`](crate::Watch::in_cluster), and delete the objects in a
     /// [finalizer](crate::Controller::finalizer).
     ///
     /// ```no_run
@@ -87,7 +91,8 @@ impl<S> Ctx<S> {
     /// ```
     ///
     /// # Panics
-    /// Panics outside of a tokio runtime.
+    ///
+    /// Panics if called from outside of a tokio runtime.
     pub fn in_cluster(&self, cluster: &Cluster) -> Self {
         let own = self.own_shared();
         let controller = Arc::as_ptr(own).addr();
@@ -99,7 +104,7 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Returns the cluster of a context from [`in_cluster`](Self::in_cluster), or `None` for the
+    /// Returns the cluster that was passed to [`in_cluster`](Self::in_cluster), or `None` for the
     /// manager's own cluster.
     pub fn cluster(&self) -> Option<&Cluster> {
         self.shared.other_cluster.as_ref().map(|other| &other.cluster)
@@ -113,7 +118,7 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Returns the other clusters of the manager.
+    /// Returns the additional clusters of the manager.
     pub(crate) fn clusters(&self) -> &Clusters {
         &self.own_shared().links.clusters
     }
@@ -123,11 +128,10 @@ impl<S> Ctx<S> {
         other.map_or(&self.shared, |other| &other.own)
     }
 
-    /// Checks that `owner` is not known to be in a different cluster than `object`, which is about
-    /// to be written with this context.
+    /// Checks that `owner` isn't in another cluster. Called before `object` is written in this one.
     ///
-    /// The owner is known to be elsewhere if a cache of another cluster contains its UID and no
-    /// cache of this one does. An owner whose kind is not cached passes.
+    /// We can only tell that from the caches: it's in another cluster if its UID is in a cache of
+    /// that cluster, and in no cache of this one. Owners whose kind isn't cached are accepted.
     pub(super) fn check_owner_cluster<O: AnyObject, C: AnyObject>(
         &self,
         owner: &O,
@@ -189,7 +193,7 @@ fn new_shared(own: &Arc<Shared>, cluster: &Cluster) -> Shared {
         watch_target: own.watch_target.clone(),
         late_watches: LateWatches::default(),
         applied: AppliedObjects::new(own.caches.options().applied_bytes),
-        // Objects of another cluster have no owners in the manager's own.
+        // The owners of objects in other clusters aren't in the manager's cluster.
         division: None,
         links,
         other_cluster: Some(OtherCluster {
@@ -216,7 +220,7 @@ mod tests {
     use crate::cache::{CacheOptions, Caches};
     use crate::kinds::Kinds;
 
-    /// A client of a server that responds to everything with an object.
+    /// Creates a client for a server that responds to every request with the same object.
     fn client() -> Client {
         let service = tower::service_fn(|_: Request<Body>| async {
             let body = json!({ "metadata": { "name": "any", "namespace": "default" } });
@@ -225,7 +229,7 @@ mod tests {
         Client::new(service, "default")
     }
 
-    /// Creates the context of a controller that only runs in the leader.
+    /// Creates the context of a controller that only runs on the leader.
     fn leader_context(fence: &Fence) -> Ctx<()> {
         let (events, _) = new_event_channel(Metrics::new().events_dropped("memo"));
         let (caches, _) = Caches::new(client(), Vec::new(), CacheOptions::default());

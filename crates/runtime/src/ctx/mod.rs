@@ -1,4 +1,4 @@
-//! The context passed to reconcile functions: shared state, client and common operations.
+//! Context for reconcile functions. It provides the shared state, a client, and common operations.
 
 mod adoption;
 mod applied;
@@ -50,47 +50,48 @@ pub use ownership::{set_controller_reference, set_owner_reference};
 pub use watch_target::ActiveWatch;
 pub(crate) use watch_target::{GroupKind, LateWatch, LateWatches, LateWatchesById, WatchTarget};
 
-/// The context passed to reconcile functions: shared state, client and common operations. Cheap to clone.
+/// Context for reconcile functions. It provides the shared state, a client, and common operations,
+/// and is cheap to clone.
 ///
-/// Dereferences to the state `S` passed to [`Controller::new`](crate::Controller::new), so that
-/// `ctx.image` reads a field of the state.
+/// `Ctx` dereferences to the state that was passed to [`Controller::new`](crate::Controller::new).
+/// For example, `ctx.image` accesses a field of the state.
 pub struct Ctx<S> {
     shared: Arc<Shared>,
     state: Arc<S>,
-    /// Whether applies take over fields from other managers.
+    /// Whether applies take ownership of fields from other managers.
     forces: bool,
 }
 
 struct Shared {
     client: Client,
-    /// Name of the controller: field manager of applied objects and reporter of events.
+    /// Name of the controller, which is used as the field manager and as the reporter of events.
     controller: String,
     events: EventSender,
     caches: Caches,
     kinds: Kinds,
-    /// The kind and queue for watches added at run time; `None` in a test.
+    /// Kind and queue of the controller, for watches that are added at runtime. `None` in tests.
     watch_target: Option<Arc<WatchTarget>>,
-    /// The watches added at run time.
+    /// Watches added at runtime.
     late_watches: LateWatches,
     applied: AppliedObjects,
-    /// `None` unless the controller only works on the ranges of this replica.
+    /// How objects are distributed over the replicas. `None` if the controller isn't sharded.
     division: Option<Division>,
     links: ClusterLinks,
     /// `None` in the manager's own cluster.
     other_cluster: Option<OtherCluster>,
 }
 
-/// Everything in a context except the state.
+/// Everything in a context except for the state.
 pub(crate) struct ContextParts {
     pub(crate) client: Client,
-    /// The name of the controller.
+    /// Name of the controller.
     pub(crate) controller: String,
     pub(crate) events: EventSender,
     pub(crate) caches: Caches,
     pub(crate) kinds: Kinds,
-    /// The kind and queue for watches added at run time; `None` in a test.
+    /// Kind and queue of the controller, for watches that are added at runtime. `None` in tests.
     pub(crate) watch_target: Option<WatchTarget>,
-    /// `None` unless the controller only works on the ranges of this replica.
+    /// How objects are distributed over the replicas. `None` if the controller isn't sharded.
     pub(crate) division: Option<Division>,
     pub(crate) links: ClusterLinks,
 }
@@ -123,16 +124,18 @@ impl<S: Debug> Debug for Ctx<S> {
 }
 
 impl<S> Ctx<S> {
-    /// Creates a context outside of a manager, for calling a reconcile function from a test.
+    /// Creates a context without a manager. You can use it to call a reconcile function from a
+    /// test.
     ///
     /// # Panics
-    /// Panics outside of a tokio runtime, which is needed to send the recorded events.
+    ///
+    /// Panics if called from outside of a tokio runtime, because events are sent by a task.
     pub fn new(client: Client, controller: impl Into<String>, state: S) -> Self {
         let controller = controller.into();
         let (sender, waiting) = new_event_channel(Metrics::new().events_dropped(&controller));
         let reporter = Reporter::from(controller.as_str());
         tokio::spawn(waiting.publish(client.clone(), reporter, std::future::pending()));
-        // The watches of these caches never run; the caches contain what `caching` adds.
+        // These caches never start their watches. They contain what's added with `caching`.
         let (caches, _) = Caches::new(client.clone(), Vec::new(), CacheOptions::default());
         let links = ClusterLinks::of_test();
         let kinds = Kinds::default();
@@ -149,8 +152,8 @@ impl<S> Ctx<S> {
         Self::from_parts(parts, state)
     }
 
-    /// Adds objects to the cache of their kind as if they had been watched. For a context created
-    /// with [`new`](Self::new).
+    /// Adds objects to the cache of their kind, as if a watch had delivered them. Only use this for
+    /// contexts created with [`new`](Self::new).
     pub fn caching<K: Object>(self, objects: impl IntoIterator<Item = K>) -> Self {
         let cache = self.shared.caches.of::<K>(&Kind::of_type(), &Selection::all());
         cache.assume_synced();
@@ -158,9 +161,8 @@ impl<S> Ctx<S> {
         self
     }
 
-    /// Adds an index to the cache of kind `K`, like
-    /// [`Controller::index`](crate::Controller::index). For a context created with
-    /// [`new`](Self::new).
+    /// Adds an index to the cache of kind `K`, see [`Controller::index`](crate::Controller::index).
+    /// Only use this for contexts created with [`new`](Self::new).
     pub fn indexing<K: Object>(
         self,
         name: impl Into<String>,
@@ -209,12 +211,13 @@ impl<S> Ctx<S> {
         &self.shared.caches
     }
 
-    /// Returns how the replicas divide the objects of the controller; `None` if it works on all.
+    /// Returns how objects are distributed over the replicas, or `None` if the controller isn't
+    /// sharded.
     pub(crate) fn division(&self) -> Option<Division> {
         self.shared.division
     }
 
-    /// Makes `owner` the controller of an object of this kind.
+    /// Makes `owner` the controller of an object.
     fn own<O: AnyObject, C: AnyObject>(
         &self,
         owner: &O,
@@ -226,7 +229,8 @@ impl<S> Ctx<S> {
         Ok(())
     }
 
-    /// Labels an object with the shard of the owner with this UID, if the controller does that.
+    /// Adds a label with the shard of the owner. Does nothing unless the controller is configured
+    /// to do that.
     fn label_owned(&self, owner: &str, meta: &mut ObjectMeta) {
         if let Some(division) = self.division() {
             division.label(owner, meta);
@@ -241,66 +245,74 @@ impl<S> Ctx<S> {
         &self.shared.late_watches
     }
 
-    /// Returns the client, for operations without a method here.
+    /// Returns the client, which you can use for operations that aren't available as a method of
+    /// `Ctx`.
     ///
-    /// With `--leader-elect`, its writes fail once this process has lost the lease, because the
-    /// next leader may already be acting. The same applies to the methods of this context. Reads
-    /// always pass, and so do writes of a controller that runs [on every
+    /// With `--leader-elect`, all writes with this client fail after the process has lost its
+    /// lease, since the next leader may already be active. That's also true for the methods of this
+    /// context. It doesn't affect reads, or controllers that run [on every
     /// replica](crate::Controller::on_every_replica).
     pub fn client(&self) -> Client {
         self.shared.client.clone()
     }
 
-    /// Returns the current time. In a simulation, it is the simulated time, so that
-    /// months pass at once and runs can be repeated.
+    /// Returns the current time. In a simulation this is the simulated time, which makes runs
+    /// reproducible and allows months to pass in no time.
     pub fn now(&self) -> k8s_openapi::jiff::Timestamp {
         crate::clock::now()
     }
 
-    /// Returns a random number, not suitable for secrets. In a simulation, it depends
-    /// on the history, so that runs can be repeated.
+    /// Returns a random number. In a simulation it's determined by the history, which makes runs
+    /// reproducible. Don't use it for secrets.
     pub fn random(&self) -> u64 {
         crate::random::random_u64()
     }
 
-    /// Returns the name of the controller: the one set with `.named(…)`, or the kind in lower case.
+    /// Returns the name of the controller. This is the one that was set with `.named(…)`, or the
+    /// kind in lower case by default.
     pub fn controller(&self) -> &str {
         &self.shared.controller
     }
 
-    /// Returns the cached objects of kind `K`, without a request to the API server.
+    /// Returns the cache of kind `K`. Reading from it doesn't send requests to the API server.
     ///
-    /// There is a cache for each controller's own kind, each kind watched as whole objects, and each kind named with
-    /// [`Controller::reads`](crate::Controller::reads) or [`Controller::index`](crate::Controller::index). For kinds that
-    /// a controller [owns](crate::Controller::owns) only metadata is cached:
-    /// `ctx.cached::<PartialObjectMeta<Deployment>>()`. To query the API server, use [`api`](Self::api).
+    /// There are caches for the kinds of all controllers, for kinds of which they watch whole
+    /// objects, and for those requested with [`Controller::reads`](crate::Controller::reads) or
+    /// [`Controller::index`](crate::Controller::index). Kinds that a controller
+    /// [owns](crate::Controller::owns) are different, because only their metadata is cached. Use
+    /// `ctx.cached::<PartialObjectMeta<Deployment>>()` for those. To read from the API server
+    /// instead, use [`api`](Self::api).
     ///
     /// # Errors
-    /// Returns a terminal error if the manager has no such cache. In [another
-    /// cluster](Self::in_cluster), also fails while the cache is not synced.
+    ///
+    /// Returns a terminal error if the manager doesn't have such a cache. In [another
+    /// cluster](Self::in_cluster), returns an error if the cache hasn't synced.
     pub fn cached<K: Object>(&self) -> Result<Cached<K>, Error> {
         self.cached_selection(&Selection::all())
     }
 
-    /// Returns the cached objects of a watch with a selection; see [`cached`](Self::cached).
+    /// Returns the cache of a watch that has a selection. See [`cached`](Self::cached).
     ///
     /// # Errors
-    /// Returns a terminal error if the manager has no cache of this kind with exactly this
+    ///
+    /// Returns a terminal error if the manager doesn't have a cache for this kind with the same
     /// selection.
     pub fn cached_selection<K: Object>(&self, selection: &Selection) -> Result<Cached<K>, Error> {
         self.find_cache(Kind::of_type(), selection, "")
     }
 
-    /// Returns the cached objects of kind `K` of all replicas, if the operator is
-    /// [sharded](crate::Manager::sharded); otherwise the same as [`cached`](Self::cached).
+    /// Returns a cache with the objects of all replicas, if the operator is
+    /// [sharded](crate::Manager::sharded). Otherwise, this is the same as [`cached`](Self::cached).
     ///
-    /// A replica has all objects of the kinds named with [`Controller::reads`](crate::Controller::reads) or
-    /// [`Controller::index`](crate::Controller::index), and of kinds that are
-    /// [watched](crate::Controller::watches) with a mapping function. Of the other kinds, it only has its
-    /// share, which `cached` returns.
+    /// Every replica has all objects of kinds that were requested with
+    /// [`Controller::reads`](crate::Controller::reads) or
+    /// [`Controller::index`](crate::Controller::index), or that are
+    /// [watched](crate::Controller::watches) with a mapping function. Of all other kinds it just
+    /// has its share, for which you can use `cached`.
     ///
     /// # Errors
-    /// Returns a terminal error if the manager has no such cache.
+    ///
+    /// Returns a terminal error if the manager doesn't have such a cache.
     pub fn cached_everywhere<K: Object>(&self) -> Result<Cached<K>, Error> {
         let kind = Kind::of_type();
         let found = self.shared.caches.find_whole(&kind, &Selection::all());
@@ -351,52 +363,54 @@ impl<S> Ctx<S> {
         })
     }
 
-    /// Returns the [`Api`] of kind `K` in the namespace of `object`, or the only API of a
-    /// cluster-scoped kind.
+    /// Returns an [`Api`] for kind `K` in the namespace of `object`. If `K` is cluster-scoped, the
+    /// namespace doesn't matter.
     ///
-    /// If `object` is cluster-scoped and `K` is namespaced, the API spans all namespaces. Every
-    /// call on it is a request to the API server; kinds that are watched anyway are cheaper to read
-    /// with [`cached`](Self::cached).
+    /// If `object` is cluster-scoped but `K` is namespaced, you get an API for all namespaces. Note
+    /// that every call is a request to the API server. If the kind is watched anyway, it's cheaper
+    /// to use [`cached`](Self::cached).
     pub fn api<K: Object>(&self, object: &impl Resource) -> Api<K> {
         <K::Scope as Scope>::api(self.client(), object.meta().namespace.as_deref())
     }
 
-    /// Creates or updates an object with server-side apply, and returns the result.
+    /// Creates or updates an object using server-side apply, and returns the result.
     ///
-    /// Fields that `object` leaves out keep their values, except for fields set by an earlier apply
-    /// of this controller, which are removed. The field manager is the controller's name. Conflicts
-    /// with other managers are overridden (`force`), unless the context is
-    /// [`without_force`](Self::without_force).
+    /// Fields that aren't part of `object` keep their values. If they were set by an earlier apply
+    /// of this controller, they're removed. The field manager is the name of the controller. In
+    /// case of a conflict with another manager, we take ownership of the field (`force`). Use
+    /// [`without_force`](Self::without_force) to prevent that.
     ///
-    /// A typed object always contains the fields that are not an `Option`: k8s-openapi's types for
-    /// recent versions of Kubernetes require the `spec` of a Deployment, for example. To set only a
-    /// label of such an object, use [`patch`](Self::patch) or a
-    /// [`DynamicObject`](kube::api::DynamicObject).
+    /// Be aware that the fields of a typed object are always sent unless they're an `Option`. For
+    /// example, the `spec` of a Deployment isn't optional in k8s-openapi's types for recent
+    /// versions of Kubernetes. If you just want to set a label on such an object, use
+    /// [`patch`](Self::patch) or a [`DynamicObject`](kube::api::DynamicObject).
     ///
-    /// No request is sent while a cache shows the object exactly as the same apply left it, so that
-    /// a resync of unchanged objects costs nothing. The result is then that of the earlier call,
-    /// without `managedFields`. Results for Secrets are not kept for this purpose: unless whole
-    /// Secrets are [cached](Self::cached), each call sends a request.
+    /// No request is made if the same apply was sent before, and a cache shows that the object
+    /// hasn't changed since then. So a resync with nothing to do is free. The result is the one of
+    /// the earlier apply, without `managedFields`. We don't remember the results for Secrets, so
+    /// they're always sent unless whole Secrets are [cached](Self::cached).
     ///
     /// # Errors
-    /// [`FieldManagerConflict`] if the context is [`without_force`](Self::without_force) and other
-    /// managers own fields. A conflict if `object` has a UID and another object has taken its
-    /// place. Otherwise the response of the API server as a [`kube::Error`].
+    ///
+    /// - [`FieldManagerConflict`] if the context is [`without_force`](Self::without_force) and some
+    ///   fields are owned by another manager.
+    /// - A conflict if `object` has a UID, and was replaced by another object.
+    /// - Otherwise, the response of the API server as a [`kube::Error`].
     pub async fn apply<K: AnyObject + Serialize>(&self, object: K) -> Result<K, Error> {
         let kind = self.kind_of(&object).await?;
         let applied = self.send_apply_if_needed(&kind, &object).await;
         applied.map_err(|error| to_bound_apply_error(&object, error))
     }
 
-    /// Returns a copy of this context whose applies do not take over fields from other managers.
-    /// Affects [`apply`](Self::apply), [`apply_owned`](Self::apply_owned) and
-    /// [`apply_status`](Self::apply_status). Corresponds to controller-runtime's apply without
-    /// `ForceOwnership`.
+    /// Returns a context whose applies don't take ownership of fields from other managers. This
+    /// affects [`apply`](Self::apply), [`apply_owned`](Self::apply_owned) and
+    /// [`apply_status`](Self::apply_status). It's like an apply without `ForceOwnership` in
+    /// controller-runtime.
     ///
-    /// An apply that would change a field owned by another manager fails with a
-    /// [`FieldManagerConflict`] that lists managers and fields. A controller logs it as an error
-    /// and retries with back-off. A field that both managers set to the same value belongs to both,
-    /// without a conflict.
+    /// If an apply would change a field that's owned by somebody else, it fails with a
+    /// [`FieldManagerConflict`] that lists those fields and managers. When it's returned to a
+    /// controller, it's logged as an error and retried with backoff. If two managers set a field to
+    /// the same value, they share it, and there's no conflict.
     ///
     /// ```no_run
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -419,17 +433,19 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Updates the status of an object with server-side apply, and returns the result.
+    /// Updates the status of an object using server-side apply, and returns the result.
     ///
-    /// Fields that `status` leaves out but an earlier call set are removed. If `object` already has
-    /// this status, no request is sent and a copy of `object` is returned. If `object` has a UID,
-    /// as every object from a cache does, only the status of that very object is changed, not of
-    /// one created in its place.
+    /// Fields that were set by an earlier call but aren't part of `status` are removed. If the
+    /// status of `object` is the same already, no request is made and a copy of `object` is
+    /// returned. If `object` has a UID (which is always the case if it comes from a cache), then we
+    /// won't modify another object which was created in its place.
     ///
     /// # Errors
-    /// A conflict if another object has taken the place of this one. [`FieldManagerConflict`] if
-    /// the context is [`without_force`](Self::without_force) and other managers own fields.
-    /// Otherwise the response of the API server as a [`kube::Error`].
+    ///
+    /// - A conflict if the object was replaced by another one.
+    /// - [`FieldManagerConflict`] if the context is [`without_force`](Self::without_force) and some
+    ///   fields are owned by another manager.
+    /// - Otherwise, the response of the API server as a [`kube::Error`].
     pub async fn apply_status<K: WithStatus>(
         &self,
         object: &K,
@@ -453,28 +469,30 @@ impl<S> Ctx<S> {
 
     /// Records an event of type `Normal` about `object`.
     ///
-    /// `reason` and `action` are single CamelCase words: the reason for the action, and the action taken. The event is
-    /// sent in the background; a reconcile neither waits for it nor fails if it cannot be sent. The controller's role
-    /// needs `create` and `patch` on `events` in the group `events.k8s.io`.
+    /// Both `reason` and `action` should be a single CamelCase word. They describe why the action
+    /// was taken and what it was, respectively. Events are sent in the background, so reconciles
+    /// neither wait for them nor fail if they can't be sent. The role of the controller needs the
+    /// verbs `create` and `patch` for `events` in the group `events.k8s.io`.
     ///
-    /// Each object may have 25 events, and then one every five minutes, as in client-go. Further
-    /// events are dropped and counted in `rbuilder_events_dropped_total`.
+    /// Like in client-go, there's a limit of 25 events per object, and one more every five minutes.
+    /// Any other events are dropped, and counted in the metric `rbuilder_events_dropped_total`.
     pub fn normal<K: AnyObject>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
         self.event(object, new_event(EventType::Normal, reason, action, note.into()));
     }
 
-    /// Records an event of type `Warning` about `object`; see [`normal`](Self::normal).
+    /// Records an event of type `Warning` about `object`. See [`normal`](Self::normal) for the
+    /// parameters.
     pub fn warning<K: AnyObject>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
         self.event(object, new_event(EventType::Warning, reason, action, note.into()));
     }
 
-    /// Records any event about `object`; see [`normal`](Self::normal).
+    /// Records an arbitrary event about `object`. See [`normal`](Self::normal) for the limit.
     pub fn event<K: AnyObject>(&self, object: &K, event: Event) {
         self.shared.events.send(event, event_reference(object));
     }
 
-    /// Records an event about an object that cannot be decoded, unless another controller already
-    /// has.
+    /// Records an event about an undecodable object. Does nothing if another controller has already
+    /// done so.
     pub(crate) fn record_undecodable<K: Watchable>(&self, kind: &Kind<K>, entry: &UndecodableEntry) {
         if entry.claim_event() {
             let note = format!(
@@ -488,7 +506,7 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Sends an apply and remembers the response.
+    /// Sends an apply and stores the response.
     async fn send_apply<K: AnyObject + Serialize>(
         &self,
         kind: &Kind<K>,
@@ -498,7 +516,8 @@ impl<S> Ctx<S> {
         self.send_apply_body(kind, object, body, hash).await
     }
 
-    /// Sends an apply, unless the object is still in the state in which the same apply left it.
+    /// Sends an apply, unless the same apply was sent before and the object hasn't changed since
+    /// then.
     async fn send_apply_if_needed<K: AnyObject + Serialize>(
         &self,
         kind: &Kind<K>,
@@ -537,7 +556,7 @@ impl<S> Ctx<S> {
         Ok(applied)
     }
 
-    /// Returns the response to the same apply, if the caches still show the object at that version.
+    /// Returns the response of the same apply, provided that the caches still contain that version.
     fn find_applied<K: AnyObject>(&self, kind: &Kind<K>, key: &Key, body: BodyHash) -> Option<K> {
         let (caches, applied) = (&self.shared.caches, &self.shared.applied);
         let version = applied.version_of(kind, key, body)?;
@@ -551,8 +570,8 @@ impl<S> Ctx<S> {
         )
     }
 
-    /// Sends a request that writes an object, and shows the result to readers of the caches.
-    /// `to_json` is for caches of other Rust types.
+    /// Sends a request which writes an object, and makes the result visible to readers of the
+    /// caches. `to_json` is used for caches of other Rust types.
     pub(crate) async fn send_write<K: Watchable>(
         &self,
         kind: &Kind<K>,
@@ -574,7 +593,7 @@ impl<S> Ctx<S> {
     }
 }
 
-/// Checks that a cache in another cluster has received its first list.
+/// In an additional cluster, checks that the cache has synced.
 fn check_synced<K: Watchable>(cache: &Cache<K>, cluster: &Cluster) -> Result<(), Error> {
     if cache.is_synced() {
         return Ok(());
@@ -589,8 +608,7 @@ fn check_synced<K: Watchable>(cache: &Cache<K>, cluster: &Cluster) -> Result<(),
     )))
 }
 
-/// Converts the error of an apply into a [`FieldManagerConflict`] if other field managers caused
-/// it.
+/// Turns the error of an apply into a [`FieldManagerConflict`] if that's the reason for it.
 fn to_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     match &error {
         kube::Error::Api(status) => {
@@ -601,8 +619,8 @@ fn to_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     }
 }
 
-/// Like [`to_apply_error`], for an apply bound to the UID of the object: returns a conflict if
-/// another object has taken its place.
+/// Like [`to_apply_error`], but for an apply that contains the UID of the object. Returns a
+/// conflict if it was replaced by another one.
 fn to_bound_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     match error {
         kube::Error::Api(status) if is_uid_mismatch(&status) => to_conflict(&status).into(),
@@ -610,13 +628,13 @@ fn to_bound_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     }
 }
 
-/// Returns `true` if a write was rejected because the UID in its body belongs to another object.
+/// Returns `true` if a write was rejected because its UID isn't the one of the object.
 fn is_uid_mismatch(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes.into_iter().any(|cause| cause.field == "metadata.uid")
 }
 
-/// Converts the response to a lost race into a conflict, which the controller retries without
+/// Turns the error of a lost race into a conflict, so that the controller retries it without
 /// logging an error.
 fn to_conflict(status: &Status) -> kube::Error {
     let conflict = Status::failure(&status.message, "Conflict").with_code(409);

@@ -1,31 +1,35 @@
-//! Owner references, and applying objects with an owner.
+//! Owner references, and applies of objects with an owner.
 //!
-//! An apply must not take an object away from its controller, but the API server does not prevent
-//! that. All objects that one of our controllers applies have the same field manager, its name.
-//! Suppose that the Memcacheds `a` and `b` both want a Deployment `cache`, and the reconcile of `b`
-//! applies it with an owner reference to `b`. The server sees the same manager apply a new set of
-//! fields, so it removes the reference to `a`, which this manager set before, and accepts the
-//! apply. `a` then applies it back, and the two fight forever. Checking the owner in the cache
-//! before each apply is not enough, because the cache may lag behind.
+//! An apply must never take an object away from its controller, but the API server doesn't enforce
+//! that. The problem is that all objects applied by one of our controllers have the same field
+//! manager, namely the name of the controller.
 //!
-//! Therefore, each apply carries a precondition that matches the knowledge it is based on:
+//! Let's say there are two Memcacheds `a` and `b` which both want a Deployment named `cache`. When
+//! `b` is reconciled, it applies the Deployment with an owner reference to `b`. From the server's
+//! perspective, a field manager applies a different set of fields. It removes the reference to `a`
+//! that was set by the same manager before, and accepts the apply. Then `a` applies its own version
+//! again, and so on. Looking up the owner in the cache first doesn't solve this, because the cache
+//! may be stale.
 //!
-//! - The cache shows the object with `owner` as its controller: the apply carries the known UID and
-//!   resource version. The UID alone would not do: the garbage collector may have released the
-//!   object in the meantime (`--cascade=orphan`), and the apply would take it back, only for it to
-//!   be deleted with its owner.
-//! - The cache shows no such object: the apply carries resource version `1`, which is older than
-//!   any object's. It either creates the object, or fails with a conflict if another owner has
-//!   created it. The common case needs a single request.
-//! - Otherwise, and after such a conflict: read the object's metadata from the server, refuse if
-//!   another controller owns it, and apply with the resource version that was read, so that nobody
-//!   can take it in between.
+//! Our solution is to add a precondition to each apply. It depends on what we know:
 //!
-//! A conflict is returned to the controller, which retries with a newer cache. In the first case, a
-//! repeated apply may not be sent at all; see `applied`.
+//! - In the cache, the object is controlled by `owner`. The apply then contains its UID and
+//!   resource version. The UID alone isn't sufficient, because the garbage collector may have
+//!   released the object in the meantime (`--cascade=orphan`). The apply would take it back, and
+//!   it'd be deleted along with its owner.
+//! - The object doesn't exist according to the cache. The apply then contains the resource version
+//!   `1`, which is older than that of any object. Either it creates the object, or it fails with a
+//!   conflict because another owner was faster. This is the most common case, and it takes a single
+//!   request.
+//! - In all other cases, and also after such a conflict, we read the metadata of the object from
+//!   the server. If it's controlled by someone else, we return an error. Otherwise the object is
+//!   applied with the resource version that we've just read, so nobody can get in between.
 //!
-//! An owner that is being deleted can own nothing more. The cache may not show its deletion yet, so
-//! the server is asked before an existing object is adopted; see `adoption`.
+//! Conflicts are returned to the controller, which tries again with an up-to-date cache. In the
+//! first of these cases, a repeated apply may not even be sent; see `applied`.
+//!
+//! An owner that's being deleted must not get any new objects. Since we may not have seen its
+//! deletion yet, we ask the server before we adopt an existing object; see `adoption`.
 
 use std::sync::Arc;
 
@@ -39,29 +43,37 @@ use crate::cache::KnownObject;
 use crate::error::{Error, OwnershipError};
 use crate::object::{AnyKind, AnyObject, Kind, describe_object};
 
-/// A resource version that no object has, because the first write to the store already gets a
+/// A resource version which no object can have, because even the first write to the store gets a
 /// larger one.
 ///
-/// An apply with it creates the object if it does not exist, and otherwise fails with a conflict.
+/// If there's no such object, an apply with this version creates it. If there is one, it fails with
+/// a conflict.
 const DOES_NOT_EXIST: &str = "1";
 
 impl<S> Ctx<S> {
-    /// Applies an object with `owner` as its controller; see [`apply`](Self::apply).
+    /// Applies an object that's controlled by `owner`. See [`apply`](Self::apply).
     ///
-    /// The object defaults to the owner's namespace and gets an owner reference with `controller` and
-    /// `blockOwnerDeletion`: its changes reconcile the owner (see [`owns`](crate::Controller::owns)), and it is deleted
-    /// with the owner. An existing object without a controller is adopted; to prevent that, use
-    /// [`create_owned`](Self::create_owned).
+    /// By default, the object is created in the namespace of its owner. It gets an owner reference
+    /// with `controller` and `blockOwnerDeletion`, which has two effects. The owner is reconciled
+    /// when the object changes (see [`owns`](crate::Controller::owns)), and the object is deleted
+    /// together with its owner. If the object exists and has no controller, it's adopted. Use
+    /// [`create_owned`](Self::create_owned) if you don't want that.
     ///
-    /// An owner that is being deleted can take no objects, not even those that it already has; see
+    /// Objects can't be applied if the owner is being deleted, even if it owns them already. See
     /// [`OwnershipError::OwnerTerminating`].
     ///
     /// # Errors
-    /// [`OwnershipError`] if the object has another controller, which may be a deleted object with
-    /// the owner's name ([`OwnedByNamesake`](OwnershipError::OwnedByNamesake)), if the owner is
-    /// being deleted, or if the scopes do not allow the ownership. A conflict if another owner
-    /// creates or takes the object at the same time. [`FieldManagerConflict`] as for
-    /// [`apply`](Self::apply). Otherwise the response of the API server as a [`kube::Error`].
+    ///
+    /// Returns an [`OwnershipError`] in these cases:
+    ///
+    /// - The object has another controller. This may be a deleted object with the same name as the
+    ///   owner ([`OwnedByNamesake`](OwnershipError::OwnedByNamesake)).
+    /// - The owner is being deleted.
+    /// - The owner can't own the object because of their scopes.
+    ///
+    /// Returns a conflict if another owner creates or adopts the object at the same time, and a
+    /// [`FieldManagerConflict`] like [`apply`](Self::apply) does. Otherwise, returns the response
+    /// of the API server as a [`kube::Error`].
     ///
     /// [`FieldManagerConflict`]: crate::FieldManagerConflict
     pub async fn apply_owned<O: AnyObject, C: AnyObject + Serialize>(
@@ -75,8 +87,8 @@ impl<S> Ctx<S> {
         self.apply_claimed(&kind, child, &ControllerClaim(owner)).await
     }
 
-    /// Applies an object that carries a claim, without changing an object claimed by somebody else;
-    /// see the module documentation.
+    /// Applies an object with a claim, unless the existing object is claimed by someone else. See
+    /// the module documentation.
     pub(super) async fn apply_claimed<C: AnyObject + Serialize>(
         &self,
         kind: &Kind<C>,
@@ -90,15 +102,15 @@ impl<S> Ctx<S> {
                 child.meta_mut().resource_version = known.resource_version;
                 let applied = self.send_apply_if_needed(kind, &child).await;
                 match applied.map_err(|error| to_bound_apply_error(&child, error)) {
-                    // The object has changed since it was cached. If it is still the same object,
-                    // perhaps only its status has changed.
+                    // It has changed since it was cached. If it's still the same object, this may
+                    // just be about its status.
                     Err(error) if error.is_conflict() && !error.is_field_manager_conflict() => {
                         conflict = Some(error);
                     }
                     applied => return applied,
                 }
             }
-            // Most likely the object does not exist, and a single request is enough.
+            // It most likely doesn't exist, in which case a single request is enough.
             KnownObject::Missing => {
                 child.meta_mut().resource_version = Some(DOES_NOT_EXIST.to_owned());
                 match self.send_apply(kind, &child).await {
@@ -131,7 +143,7 @@ impl<S> Ctx<S> {
         self.finish_create(kind, &child, applied)
     }
 
-    /// Returns this context for functions that do not need the state.
+    /// Returns this context for functions that don't need the state.
     pub(super) fn without_state(&self) -> Ctx<()> {
         Ctx {
             shared: Arc::clone(&self.shared),
@@ -151,20 +163,19 @@ impl<S> Ctx<S> {
         Ok(applied)
     }
 
-    /// Records an owned object that may just have been created in the caches, so that its owner is
-    /// notified of its deletion even if the watch has a gap.
+    /// Records an owned object which may have been created just now. This makes sure that its owner
+    /// is notified of its deletion, even if there's a gap in the watch.
     pub(super) fn record_created<C: AnyObject>(&self, kind: &Kind<C>, created: &C) {
         self.shared.caches.record_created(kind, created);
     }
 }
 
-/// A claim to an object, which the object itself carries.
+/// A claim to an object, which is stored on the object itself.
 pub(super) trait Claim: Sync {
-    /// Returns `true` if the object with this metadata carries this claim.
+    /// Returns `true` if an object with this metadata has the claim.
     fn holds(&self, found: &ObjectMeta) -> bool;
 
-    /// Checks that this claim may be added to `object`, which exists with this metadata and lacks
-    /// it.
+    /// Checks whether the claim may be added to an existing `object`, whose metadata is `found`.
     fn take<C: AnyObject>(
         &self,
         ctx: &Ctx<()>,
@@ -173,7 +184,7 @@ pub(super) trait Claim: Sync {
     ) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
-/// The owner reference of a controller.
+/// Claim by an owner reference with `controller: true`.
 struct ControllerClaim<'a, O>(&'a O);
 
 impl<O: AnyObject> Claim for ControllerClaim<'_, O> {
@@ -187,22 +198,29 @@ impl<O: AnyObject> Claim for ControllerClaim<'_, O> {
     }
 }
 
-/// Returns `true` if `owner` is the controller of the object with this metadata.
+/// Returns `true` if the object is controlled by `owner`.
 pub(super) fn is_controlled_by<O: AnyObject>(owned: &ObjectMeta, owner: &O) -> bool {
     let mut references = owned.owner_references.iter().flatten();
     references.any(|held| held.controller == Some(true) && Some(&held.uid) == owner.meta().uid.as_ref())
 }
 
-/// Makes `owner` the controller of `object`, which defaults to the owner's namespace.
+/// Makes `owner` the controller of `object`. If the object has no namespace, it gets the namespace
+/// of the owner.
 ///
-/// Use it for objects created without a [`Ctx`]; [`Ctx::apply_owned`] and [`Ctx::create_or_update_owned`] call it
-/// themselves. The owner reference has `controller` and `blockOwnerDeletion`: changes of the object reconcile the owner
-/// (see [`owns`](crate::Controller::owns)), and the object is deleted with the owner.
+/// This is for objects that you create without a [`Ctx`]. There's no need to call it before
+/// [`Ctx::apply_owned`] or [`Ctx::create_or_update_owned`], because they do it themselves. The
+/// owner reference has `controller` and `blockOwnerDeletion`: the owner is reconciled when the
+/// object changes (see [`owns`](crate::Controller::owns)), and the object is deleted together with
+/// its owner.
 ///
 /// # Errors
-/// Fails if `object` has another controller, if a namespaced owner is in a different namespace than
-/// the object or the object is cluster-scoped, if the owner is being deleted, or if it was not read
-/// from the API server. The object is then unchanged except for its namespace.
+///
+/// Returns an error in these cases, and leaves `object` unchanged except for its namespace:
+///
+/// - The object has another controller.
+/// - The owner is namespaced, and the object is cluster-scoped or in a different namespace.
+/// - The owner is being deleted.
+/// - The owner wasn't read from the API server.
 pub fn set_controller_reference<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &mut C,
@@ -210,7 +228,7 @@ pub fn set_controller_reference<O: AnyObject, C: AnyObject>(
     set_controller(owner, object, type_scope::<C>())
 }
 
-/// Like [`set_controller_reference`], for an object of this kind, whose scope is known.
+/// Like [`set_controller_reference`], but for an object whose scope is known from its kind.
 pub(super) fn own<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &mut C,
@@ -238,14 +256,17 @@ fn set_controller<O: AnyObject, C: AnyObject>(
     Ok(())
 }
 
-/// Makes `owner` one of the owners of `object`, but not its controller. The object defaults to the owner's namespace.
+/// Adds `owner` to the owners of `object`, without making it the controller. If the object has no
+/// namespace, it gets the namespace of the owner.
 ///
-/// An object can have several owners and is deleted with the last of them. Its changes reconcile
-/// only its controller, not this owner. An existing reference to the owner is updated and keeps
-/// `controller` and `blockOwnerDeletion`.
+/// An object can have more than one owner, and is deleted when all of them are gone. Note that its
+/// changes only reconcile its controller, and not the other owners. If there's already a reference
+/// to the owner, it's updated, except for `controller` and `blockOwnerDeletion`.
 ///
 /// # Errors
-/// Fails like [`set_controller_reference`], except that the object may have another controller.
+///
+/// Returns the same errors as [`set_controller_reference`], except that the object may have another
+/// controller.
 pub fn set_owner_reference<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &mut C,
@@ -270,7 +291,7 @@ pub fn set_owner_reference<O: AnyObject, C: AnyObject>(
     Ok(())
 }
 
-/// Returns an owner reference to `owner` without `controller`.
+/// Returns an owner reference without `controller`.
 fn reference_to<O: AnyObject>(owner: &O) -> Result<OwnerReference, OwnershipError> {
     let types = owner.type_meta();
     let types = types.ok_or_else(|| OwnershipError::NoKind(owner.name_any()))?;
@@ -287,16 +308,18 @@ fn reference_to<O: AnyObject>(owner: &O) -> Result<OwnerReference, OwnershipErro
     })
 }
 
-/// Returns whether objects of this type are namespaced, or `None` for a kind known only at run
-/// time.
+/// Returns whether objects of this type are namespaced. Returns `None` for kinds that are only
+/// known at runtime.
 fn type_scope<K: AnyObject>() -> Option<bool> {
     K::type_kind().map(|AnyKind(kind)| kind.namespaced)
 }
 
-/// Defaults the namespace of `object` to the owner's, and checks that the owner can own the object.
+/// Sets the namespace of `object` to the owner's if it's missing, and checks whether the owner can
+/// own the object.
 ///
-/// An object of unknown scope is assumed to be namespaced, because most are. The owner was read
-/// from the API server, so it has a namespace exactly if its kind is namespaced.
+/// If we don't know the scope of the object, we assume that it's namespaced, like most objects. The
+/// owner itself was read from the API server. Therefore, it has a namespace if and only if its kind
+/// is namespaced.
 fn check_scope<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &mut C,
@@ -315,7 +338,7 @@ fn check_scope<O: AnyObject, C: AnyObject>(
     Ok(())
 }
 
-/// Checks that the owner is not being deleted, as far as this copy of it shows.
+/// Checks that the owner isn't being deleted, as far as we can tell from this copy.
 fn check_not_terminating<O: AnyObject, C: AnyObject>(owner: &O, object: &C) -> Result<(), OwnershipError> {
     match owner.meta().deletion_timestamp {
         Some(_) => Err(new_terminating_error(owner, object)),
@@ -323,7 +346,7 @@ fn check_not_terminating<O: AnyObject, C: AnyObject>(owner: &O, object: &C) -> R
     }
 }
 
-/// Returns the error for an owner that is being deleted.
+/// Returns the error for an owner that's being deleted.
 pub(super) fn new_terminating_error<O: AnyObject, C: AnyObject>(owner: &O, object: &C) -> OwnershipError {
     OwnershipError::OwnerTerminating {
         object: describe_object(object),
@@ -332,7 +355,7 @@ pub(super) fn new_terminating_error<O: AnyObject, C: AnyObject>(owner: &O, objec
     }
 }
 
-/// Checks that the object with this metadata has no controller, or has `owner` as its controller.
+/// Checks that the object has either no controller, or is controlled by `owner`.
 fn check_controller<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &C,
@@ -350,7 +373,7 @@ fn check_controller<O: AnyObject, C: AnyObject>(
     })
 }
 
-/// Checks that the controller of `object` is not a deleted object with the same name as `owner`.
+/// Checks that `object` isn't controlled by a deleted object with the same name as `owner`.
 pub(super) fn check_namesake<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &C,
@@ -361,7 +384,7 @@ pub(super) fn check_namesake<O: AnyObject, C: AnyObject>(
     }
 }
 
-/// Returns the reference to a controller other than `owner`.
+/// Returns the owner reference of a controller that isn't `owner`.
 fn find_other_controller<'a, O: AnyObject>(owner: &O, found: &'a ObjectMeta) -> Option<&'a OwnerReference> {
     let references = found.owner_references.iter().flatten();
     let mut controllers = references.filter(|reference| reference.controller == Some(true));
@@ -380,10 +403,11 @@ fn new_namesake_error<O: AnyObject, C: AnyObject>(
     }
 }
 
-/// Returns `true` if a reference with a different UID refers to an object with the owner's kind and
-/// name. Only one object has a name at a time, so the referenced object was deleted, and the
-/// garbage collector deletes what it owned. API versions are ignored, because a reference may use
-/// any version of the kind.
+/// Returns `true` if the reference has a different UID, but the kind and the name of the owner.
+///
+/// There can't be two objects with the same name, so the referenced object must have been deleted,
+/// and the garbage collector is going to delete what it owned. We don't compare API versions, since
+/// a reference may contain any version of the kind.
 fn is_namesake<O: AnyObject>(reference: &OwnerReference, owner: &O) -> bool {
     let group_of = |api_version: &str| {
         let (group, _) = api_version.split_once('/').unwrap_or_default();
@@ -530,7 +554,7 @@ mod tests {
             "Deployment a/child is owned by a deleted ConfigMap a/owner with uid 2; it was not changed, and can be \
              created again once the garbage collector has deleted it"
         );
-        // An owner of another kind is not a namesake, but one of another version of the kind is.
+        // An owner of a different kind isn't a namesake. If just the version is different, it is.
         for (api_version, kind, is_namesake) in [
             ("v1", "Secret", false),
             ("apps/v1", "ConfigMap", false),

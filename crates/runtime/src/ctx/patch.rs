@@ -1,5 +1,5 @@
-//! User-supplied patches, bound to the UID of the object so that they cannot change another object
-//! created in its place.
+//! User-provided patches. They contain the UID of the object, so that they can't modify another
+//! object created in its place.
 
 use std::fmt::Debug;
 
@@ -11,18 +11,22 @@ use crate::error::Error;
 use crate::object::AnyObject;
 
 impl<S> Ctx<S> {
-    /// Changes an object with a patch, and returns the result. Readers of the caches see it at
-    /// once.
+    /// Modifies an object with a patch, and returns the result. It's immediately visible to readers
+    /// of the caches.
     ///
-    /// `patch` can be any of kube's. A merge patch changes the fields that it contains. A JSON
-    /// patch is a list of operations, which are only carried out if all tests among them hold. Only
-    /// the name, namespace and UID of `object` are used. If it has a UID, as every object from a
-    /// cache does, only that very object is changed, not one created in its place. To not change a
-    /// newer version either, set `metadata.resourceVersion` in the patch. The field manager is the
-    /// controller's name. The status is not written; see [`patch_status`](Self::patch_status).
+    /// You can use all kinds of patches in [`Patch`]. Merge patches set the fields that they
+    /// contain, and JSON patches are a list of operations that are only carried out if all of their
+    /// tests succeed. The field manager is the name of the controller. To patch the status, use
+    /// [`patch_status`](Self::patch_status).
     ///
-    /// Prefer [`apply`](Self::apply) for the fields that the controller manages: it removes those that are no longer
-    /// wanted, and it is not sent if it changes nothing.
+    /// Only the name, the namespace and the UID of `object` are used. If it has a UID (which is
+    /// always the case if it comes from a cache), then we won't modify another object which was
+    /// created in its place. If you don't want to modify a newer version of the object either,
+    /// include `metadata.resourceVersion` in the patch.
+    ///
+    /// You should prefer [`apply`](Self::apply) for fields that are managed by the controller. It
+    /// removes fields that aren't needed anymore, and doesn't make a request if nothing would
+    /// change.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -38,10 +42,11 @@ impl<S> Ctx<S> {
     /// ```
     ///
     /// # Errors
-    /// The response of the API server as a [`kube::Error`]: a conflict for an outdated resource
-    /// version or if another object has taken the place of this one, and 422 for a JSON patch with
-    /// a failing test. For a [`Patch::Apply`],
-    /// [`FieldManagerConflict`](crate::FieldManagerConflict) as for [`apply`](Self::apply).
+    ///
+    /// Returns the response of the API server as a [`kube::Error`]. This is a conflict if the
+    /// resource version is outdated or if the object was replaced by another one, and 422 if a test
+    /// of a JSON patch fails. A [`Patch::Apply`] may result in a
+    /// [`FieldManagerConflict`](crate::FieldManagerConflict), like in [`apply`](Self::apply).
     pub async fn patch<K: AnyObject, P: Serialize + Debug>(
         &self,
         object: &K,
@@ -52,13 +57,14 @@ impl<S> Ctx<S> {
             .await
     }
 
-    /// Changes the status subresource with a patch; see [`patch`](Self::patch).
+    /// Modifies the status with a patch. See [`patch`](Self::patch).
     ///
-    /// Prefer [`apply_status`](Self::apply_status). A patch is for fields that several writers
-    /// share, such as a single condition in a list.
+    /// You should prefer [`apply_status`](Self::apply_status), unless the field has several
+    /// writers. An example of this is a single condition in a list.
     ///
     /// # Errors
-    /// Fails like [`patch`](Self::patch).
+    ///
+    /// Returns the same errors as [`patch`](Self::patch).
     pub async fn patch_status<K: AnyObject, P: Serialize + Debug>(
         &self,
         object: &K,

@@ -1,28 +1,29 @@
-//! Delta encoding of texts against a similar base text.
+//! Delta compression of strings that are similar to a base.
 //!
-//! The responses to the applies of one kind differ in names, identifiers and versions, about 200 of
-//! 2000 bytes. The first response is kept in full. For each other one, only the new bytes and the
-//! ranges shared with the first are kept:
+//! Responses to applies of the same kind only differ in names, identifiers and versions. That's
+//! about 200 out of 2000 bytes. We store the first response as is. For all others, we only store
+//! the bytes that are different, and the ranges that they have in common with the first:
 //!
 //! | text | stored with `{"name":"web-1","replicas":3}` as the base |
 //! |---|---|
 //! | `{"name":"web-1","replicas":3}` | copy 29 bytes from 0 |
 //! | `{"name":"web-27","replicas":3}` | copy 13 from 0, write `27`, copy 15 from 14 |
 //!
-//! A compressor would find repetitions within a text, but knows nothing of the previous text.
+//! A general-purpose compressor would find repetitions within a response, but doesn't know about
+//! the previous one.
 
 use std::collections::HashMap;
 
-/// Length in bytes of the shortest range to look up in the base.
+/// Minimum length of a common range, in bytes.
 const WINDOW: usize = 8;
-/// Distance in bytes between the indexed ranges of the base. A shorter one takes more memory and
-/// finds little more.
+/// Distance between indexed positions of the base, in bytes. A smaller distance takes more memory
+/// and hardly finds anything else.
 const STRIDE: usize = 4;
 
-/// A text against which others are encoded.
+/// The base of a delta.
 pub(super) struct Base {
     text: Box<[u8]>,
-    /// The first position of each indexed range.
+    /// First position of each indexed range.
     places: HashMap<[u8; WINDOW], usize>,
 }
 
@@ -40,15 +41,16 @@ impl Base {
         }
     }
 
-    /// Encodes the text as a delta to the base.
+    /// Encodes `text` as a delta.
     pub(super) fn encode(&self, text: &[u8]) -> Box<[u8]> {
         let mut encoded = Vec::with_capacity(text.len() / 4 + 2 * WINDOW);
-        // How much of the text has been written, and where in the base it continues if only values
-        // have changed.
+        // `written` is how much of the text has been encoded. `expected` is where it continues in
+        // the base, assuming that only values differ.
         let (mut written, mut expected) = (0, 0);
         let mut at = 0;
         while at < text.len() {
-            // After a changed value of the same length, both texts continue in parallel.
+            // If a value was replaced by one of the same length, this is where both texts match
+            // again.
             let beside = expected + (at - written);
             let Some((from, length)) = self.find(&text[at..], beside) else {
                 at += 1;
@@ -67,8 +69,8 @@ impl Base {
         encoded.into_boxed_slice()
     }
 
-    /// Returns the position and length of a range of the base that the text starts with. `beside`
-    /// is the most likely position.
+    /// Finds a prefix of `text` in the base and returns its position and length. `beside` is the
+    /// position that's most likely.
     fn find(&self, text: &[u8], beside: usize) -> Option<(usize, usize)> {
         let window = text.first_chunk::<WINDOW>()?;
         let is_beside = self
@@ -82,7 +84,7 @@ impl Base {
         Some((from, common_prefix(text, &self.text[from..])))
     }
 
-    /// Decodes a delta to this base. Returns `None` if it is malformed.
+    /// Decodes a delta. Returns `None` if it's malformed.
     pub(super) fn decode(&self, mut encoded: &[u8]) -> Option<Vec<u8>> {
         let mut text = Vec::with_capacity(self.text.len());
         while !encoded.is_empty() {
@@ -111,13 +113,13 @@ fn common_suffix(a: &[u8], b: &[u8]) -> usize {
         .count()
 }
 
-/// Writes bytes that are not in the base at this position. May be empty.
+/// Appends bytes which aren't in the base. There may be none.
 fn write_new(encoded: &mut Vec<u8>, new: &[u8]) {
     write_number(encoded, new.len());
     encoded.extend_from_slice(new);
 }
 
-/// Writes a number in LEB128.
+/// Appends a LEB128 number.
 fn write_number(encoded: &mut Vec<u8>, mut number: usize) {
     while number >= 0x80 {
         encoded.push(number as u8 | 0x80);
@@ -172,7 +174,7 @@ mod tests {
                 let base = Base::new(base.as_bytes());
                 let encoded = base.encode(text.as_bytes());
                 prop_assert_eq!(base.decode(&encoded).unwrap(), text.as_bytes());
-                // Malformed input does not panic.
+                // Malformed input must not panic.
                 base.decode(&encoded[cut.min(encoded.len())..]);
             }
         }

@@ -1,7 +1,7 @@
-//! The controller that a watch added at run time belongs to.
+//! Information about the controller, for watches that are added at runtime.
 //!
-//! `Ctx` stores it, while `controller` creates and uses it. It is defined here so that `controller`
-//! depends on `ctx` and not vice versa.
+//! It's stored in `Ctx`, but created and used by `controller`. We define it here because
+//! `controller` depends on `ctx`, and not the other way around.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex};
@@ -13,39 +13,39 @@ use crate::hash::HashMap;
 use crate::object::{Key, Kind, Watchable};
 use crate::queue::Workqueue;
 
-/// The watches added to one controller at run time.
+/// The watches that were added to a controller at runtime.
 pub(crate) type LateWatches = Mutex<LateWatchesById>;
 
 /// Watches by name and cache.
 pub(crate) type LateWatchesById = HashMap<(String, CacheId), LateWatch>;
 
-/// A watch added at run time.
+/// A watch that was added at runtime.
 pub(crate) struct LateWatch {
     pub(crate) remove: Box<dyn FnOnce() + Send>,
     pub(crate) describe: Box<dyn Fn() -> ActiveWatch + Send>,
 }
 
-/// A snapshot of a watch that a controller has [added](crate::Ctx::watch) at run time.
+/// Describes a watch that a controller has [added](crate::Ctx::watch) at runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ActiveWatch {
-    /// The name under which it was added.
+    /// Name under which it was added.
     pub name: String,
-    /// Kind and API version, such as `Gateway (gateway.networking.k8s.io/v1)`.
+    /// Kind and API version, e.g. `Gateway (gateway.networking.k8s.io/v1)`.
     pub kind: String,
-    /// The selection, as it [displays](crate::Selection); empty for all objects.
+    /// The formatted [selection](crate::Selection). Empty if all objects are selected.
     pub selection: String,
-    /// Whether the existing objects are in the cache and have been delivered to the controller.
+    /// Whether all existing objects are in the cache, and the controller knows about them.
     pub synced: bool,
-    /// The last error of a watch that is not synced.
+    /// The most recent error, if the watch hasn't synced.
     pub last_error: Option<String>,
 }
 
-/// The kind and queue of the controller to which a watch is added at run time, with the kind's type erased.
+/// Type-erased kind and queue of a controller.
 #[doc(hidden)]
 pub struct WatchTarget {
     kind: GroupKind,
-    /// A `Kind<K>`.
+    /// Contains a `Kind<K>`.
     typed: Box<dyn Any + Send + Sync>,
     queue: Arc<Workqueue<Key>>,
 }
@@ -63,7 +63,7 @@ impl WatchTarget {
         &self.kind
     }
 
-    /// Returns the kind if its type is `K`.
+    /// Returns the kind, if it is a `Kind<K>` for this `K`.
     pub(crate) fn kind<K: Watchable>(&self) -> Option<&Kind<K>> {
         self.typed.downcast_ref()
     }
@@ -73,7 +73,7 @@ impl WatchTarget {
     }
 }
 
-/// Group, name and scope of a kind, for matching owner references.
+/// Group, name and scope of a kind. This is what we need to match owner references.
 #[derive(Clone)]
 pub(crate) struct GroupKind {
     group: String,
@@ -90,8 +90,8 @@ impl GroupKind {
         }
     }
 
-    /// Returns `true` if `owner` refers to this kind. Ignores the version, like the garbage
-    /// collector.
+    /// Returns `true` if the reference is to an object of this kind. Like in the garbage collector,
+    /// the version is ignored.
     pub(crate) fn matches(&self, owner: &OwnerReference) -> bool {
         let group = owner.api_version.rsplit_once('/').map_or("", |(group, _)| group);
         owner.kind == self.kind && group == self.group

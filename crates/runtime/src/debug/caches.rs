@@ -1,4 +1,4 @@
-//! Describes the watches that fill the caches.
+//! Shows the watches that fill the caches.
 
 use std::fmt::Write as _;
 
@@ -37,7 +37,7 @@ pub(super) fn write(status: &WatchStatus, text: &mut String) {
         ..
     } = status;
     let seconds = status.since_contact.as_secs_f64();
-    // Writing to a string cannot fail.
+    // Writing to a `String` never fails.
     let _ = write!(
         text,
         "{status}: {content}, {state}, objects {objects}, last data {seconds:.3} s ago, relists {relists}, errors {errors}"

@@ -1,4 +1,4 @@
-//! Describes other clusters and the watches that fill their caches.
+//! Shows additional clusters, and the watches that fill their caches.
 
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ pub(super) fn write(status: &ClusterStatus, text: &mut String) {
     };
     let synced = if status.synced { "synced" } else { "not synced" };
     let required = if status.is_required { ", required" } else { "" };
-    // Writing to a string cannot fail.
+    // Writing to a `String` never fails.
     let _ = writeln!(text, "{}: {connection}, {synced}{required}", status.name);
     for watch in &status.watches {
         text.push_str("  ");

@@ -1,10 +1,10 @@
-//! Shows and changes the level and format of the log.
+//! Shows and changes the level and the format of the log.
 
 use http::{Method, StatusCode};
 
 use super::{Answer, Query};
 
-/// Handles a request for the log: GET describes it, PUT changes it.
+/// Handles a request. GET shows the settings, and PUT changes them.
 #[cfg(feature = "logging")]
 pub(super) fn answer(method: &Method, query: &Query, may_change: bool) -> Answer {
     use serde_json::json;
@@ -50,7 +50,7 @@ pub(super) fn answer(_: &Method, _: &Query, _: bool) -> Answer {
     )
 }
 
-/// Changes all settings named in the query, or none if one of them is invalid.
+/// Changes the settings given in the query. If one of them is invalid, nothing is changed.
 #[cfg(feature = "logging")]
 fn change(control: &crate::logging::LogControl, query: &Query) -> Result<(), String> {
     use crate::args::LogFormat;

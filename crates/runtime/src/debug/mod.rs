@@ -1,8 +1,8 @@
-//! Debug endpoints of a running manager, under `/debug` of the metrics server with
-//! `--enable-debug-endpoints`.
+//! Debug endpoints, which the metrics server provides under `/debug` if `--enable-debug-endpoints`
+//! is set.
 //!
-//! They show names of objects, but never their contents. Each path is authorized separately, like
-//! `/metrics`.
+//! They reveal the names of objects, but not their contents. Access has to be authorized for each
+//! path, in the same way as for `/metrics`.
 
 mod caches;
 mod clusters;
@@ -28,7 +28,7 @@ use crate::shutdown::Shutdown;
 use query::Query;
 pub(crate) use queues::ControllerQueue;
 
-/// Number of keys to show for each queue, unless the query sets another.
+/// How many keys to show per queue. Can be overridden in the query.
 const DEFAULT_LIMIT: usize = 1000;
 
 const INDEX: &str = "\
@@ -42,7 +42,7 @@ Each answers in JSON with ?format=json.
 /debug/pprof/profile  CPU profile for `go tool pprof`; ?seconds=30
 ";
 
-/// What the endpoints show. Controllers and caches are added when the manager starts.
+/// Data for the endpoints. Controllers and caches are added when the manager is started.
 #[derive(Default)]
 pub(crate) struct DebugState {
     queues: Mutex<Vec<ControllerQueue>>,
@@ -62,22 +62,22 @@ impl DebugState {
         known.extend(queues);
     }
 
-    /// Sets the function that describes the watches of the caches.
+    /// Sets the callback that describes the watches.
     pub(crate) fn set_watches(&self, describe: impl Fn() -> Vec<WatchStatus> + Send + Sync + 'static) {
         let _ = self.watches.set(Box::new(describe));
     }
 
-    /// Sets the function that describes other clusters.
+    /// Sets the callback that describes additional clusters.
     pub(crate) fn set_clusters(&self, describe: impl Fn() -> Vec<ClusterStatus> + Send + Sync + 'static) {
         let _ = self.clusters.set(Box::new(describe));
     }
 
-    /// Sets the function that describes the ranges of a sharded operator.
+    /// Sets the callback that describes the ranges of a sharded operator.
     pub(crate) fn set_shards(&self, describe: impl Fn() -> RingStatus + Send + Sync + 'static) {
         let _ = self.shards.set(Box::new(describe));
     }
 
-    /// Sets the signal that ends a profile early, so that it does not delay the exit of the
+    /// Sets the signal that ends a profile early, since it would otherwise delay the exit of the
     /// process.
     pub(crate) fn set_servers_stopped(&self, stopped: Shutdown) {
         let _ = self.servers_stopped.set(stopped);
@@ -127,8 +127,8 @@ impl DebugState {
     }
 }
 
-/// Adds the endpoints to the metrics server. Refuses changes unless the server authorizes its
-/// clients.
+/// Adds all endpoints to the metrics server. Unless the server authorizes its clients, they're
+/// read-only.
 pub(crate) fn add_endpoints(handlers: &mut Handlers, state: &Arc<DebugState>, is_secure: bool) {
     for path in ["/debug", "/debug/"] {
         add(handlers, path, &[Method::GET], |_, _| Answer::text(INDEX));
@@ -165,7 +165,7 @@ pub(crate) fn add_endpoints(handlers: &mut Handlers, state: &Arc<DebugState>, is
     });
 }
 
-/// Adds an endpoint for these methods. HEAD is treated like GET.
+/// Adds an endpoint. Note that HEAD is handled in the same way as GET.
 fn add(
     handlers: &mut Handlers,
     path: &str,
@@ -202,7 +202,7 @@ fn refuse_method(methods: &[Method]) -> Response<String> {
     response
 }
 
-/// The response of an endpoint as text and, for data that programs may process, as JSON.
+/// Response of an endpoint, as text and (if it might be processed by a program) as JSON.
 struct Answer {
     status: StatusCode,
     text: String,

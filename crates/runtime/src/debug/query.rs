@@ -1,14 +1,15 @@
-//! Parses the query of a URL.
+//! Parses query strings.
 
-/// The parameters of a query, in order.
+/// Parameters of a query, in their original order.
 #[derive(Debug, PartialEq)]
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Parses percent-encoded `name=value&name=value`.
+    /// Parses a percent-encoded query string (`name=value&name=value`).
     ///
     /// # Errors
-    /// Fails if an escape is invalid or does not encode UTF-8.
+    ///
+    /// Fails if an escape sequence is invalid, or if the result isn't UTF-8.
     pub(super) fn parse(query: &str) -> Result<Self, String> {
         let parts = query.split('&').filter(|part| !part.is_empty());
         let parameters = parts.map(|part| {
@@ -20,14 +21,14 @@ impl Query {
         parameters.map(Self).ok_or_else(invalid)
     }
 
-    /// Returns the first value of a parameter.
+    /// Returns the value of a parameter. If there are several, returns the first.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(given, _)| given == name);
         found.map(|(_, value)| value.as_str())
     }
 }
 
-/// Decodes percent-encoding, and `+` as a space.
+/// Decodes percent-encoding, with `+` for spaces.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = text.bytes();
     let mut decoded = Vec::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! Describes the keys in the queues of all controllers.
+//! Shows the keys in the queues of all controllers.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Weak};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::object::Key;
 use crate::queue::{QueueSnapshot, QueuedKey, Stage, Workqueue};
 
-/// The queue of a controller. Does not keep the controller alive.
+/// Queue of a controller. This holds a weak reference.
 pub(crate) struct ControllerQueue {
     pub(crate) controller: String,
     /// Kind and API version.
@@ -28,7 +28,7 @@ impl ControllerQueue {
         }
     }
 
-    /// Returns the contents with up to `limit` keys, or `None` once the controller has ended.
+    /// Returns up to `limit` keys, or `None` if the controller doesn't exist anymore.
     pub(super) fn report(&self, limit: usize) -> Option<QueueReport<'_>> {
         let contents = self.queue.upgrade()?.snapshot(limit);
         Some(QueueReport {
@@ -38,7 +38,7 @@ impl ControllerQueue {
     }
 }
 
-/// A snapshot of a controller's queue.
+/// Snapshot of a queue.
 pub(super) struct QueueReport<'a> {
     queue: &'a ControllerQueue,
     contents: QueueSnapshot<Key>,
@@ -80,7 +80,7 @@ impl QueueReport<'_> {
             workers,
             ..
         } = self.queue;
-        // Writing to a string cannot fail.
+        // Writing to a `String` never fails.
         let _ = writeln!(
             text,
             "{controller}: {kind}, workers {workers}, in progress {in_progress}, ready {ready}, delayed {delayed}"

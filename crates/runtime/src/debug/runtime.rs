@@ -1,14 +1,15 @@
-//! Describes the tokio runtime and the memory of the process.
+//! Shows the state of the tokio runtime, and the memory of the process.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-/// Returns the state of the runtime that serves the request.
+/// Returns the state of the runtime in which it's called.
 ///
-/// A worker whose busy time grows by a second each second, while its park count stays the same, is
-/// blocked by code that does not yield. Memory is only known on Linux.
+/// You can use this to find code that doesn't yield: it blocks a worker, whose busy time then
+/// increases by a second per second while its park count stays the same. Memory is only reported on
+/// Linux.
 pub(super) fn report() -> Value {
     let runtime = Handle::current().metrics();
     let workers = (0..runtime.num_workers()).map(|worker| worker_to_json(&runtime, worker));
@@ -33,7 +34,7 @@ fn worker_to_json(_: &tokio::runtime::RuntimeMetrics, _: usize) -> Value {
     json!({})
 }
 
-/// Returns the sizes in bytes that the kernel reports, or null on systems other than Linux.
+/// Returns sizes reported by the kernel in bytes. Returns null if this isn't Linux.
 fn memory() -> Value {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
         return Value::Null;
@@ -45,14 +46,14 @@ fn memory() -> Value {
     })
 }
 
-/// Returns the resident memory of the process in bytes, or `None` on systems other than Linux.
+/// Returns the resident memory in bytes. Returns `None` if this isn't Linux.
 #[cfg(feature = "profiling")]
 pub(super) fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     bytes_of(&status, "VmRSS:")
 }
 
-/// Parses a size in `/proc/self/status`, in bytes.
+/// Parses a size in `/proc/self/status`. Returns it in bytes.
 fn bytes_of(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim_end_matches("kB").trim().parse().ok()?;
@@ -61,7 +62,7 @@ fn bytes_of(status: &str, name: &str) -> Option<u64> {
 
 pub(super) fn to_text(report: &Value) -> String {
     let mut text = String::new();
-    // Writing to a string cannot fail.
+    // Writing to a `String` never fails.
     for name in ["aliveTasks", "globalQueueDepth"] {
         let _ = writeln!(text, "{name} {}", report[name]);
     }

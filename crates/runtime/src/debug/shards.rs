@@ -1,4 +1,4 @@
-//! Describes the ranges of a sharded operator and their owners.
+//! Shows the ranges of a sharded operator, and which replica owns them.
 
 use std::fmt::Write as _;
 
@@ -39,7 +39,7 @@ pub(super) fn to_text(status: &RingStatus) -> String {
         "{identity}: serving {serving} of {ranges} ranges, draining {draining}, acquired {}, released {}\n",
         status.acquired, status.released
     );
-    // Writing to a string cannot fail.
+    // Writing to a `String` never fails.
     let _ = match unowned {
         0 => writeln!(text, "all ranges have an owner, generation {}", status.generation),
         _ => {

@@ -25,7 +25,8 @@ fn key(name: &str) -> Key {
     }
 }
 
-/// Returns the state of a controller `memo` with a key in each stage, and its queue.
+/// Returns the state with a controller `memo`, and its queue. The queue contains a key in each
+/// stage.
 async fn busy_controller() -> (Arc<DebugState>, Arc<Workqueue<Key>>) {
     let queue = Arc::new(Workqueue::new(Metrics::new().queue("memo")));
     queue.add(key("running"), NORMAL);
@@ -80,7 +81,7 @@ memo: Memo (example.com/v1), workers 4, in progress 1, ready 2, delayed 2
     assert_eq!(text, "", "the controller has ended");
 }
 
-/// A limiter that reports seven failures for every key.
+/// Pretends that each key has failed seven times.
 struct Seven;
 
 impl crate::rate_limiter::RateLimiter<Key> for Seven {

@@ -1,4 +1,5 @@
-//! Kubernetes events, sent in the background so that a slow API server does not delay a reconcile.
+//! Kubernetes events. They're sent in the background, so a slow API server doesn't delay
+//! reconciles.
 
 mod recorder;
 mod spam_filter;
@@ -18,10 +19,10 @@ use crate::metrics::Counter;
 pub use recorder::EventRecorder;
 use spam_filter::SpamFilter;
 
-/// Number of events that may be queued. Further events are dropped with a warning.
+/// Capacity of the queue. If it's full, events are dropped and a warning is logged.
 const CAPACITY: usize = 1000;
 
-/// Queues events for a publisher. Clones share the queue.
+/// Adds events to the queue of a publisher. Clones share the same queue.
 #[derive(Clone)]
 pub(crate) struct EventSender {
     waiting: mpsc::Sender<(Event, ObjectReference)>,
@@ -30,8 +31,8 @@ pub(crate) struct EventSender {
 }
 
 impl EventSender {
-    /// Queues the event. Drops and counts it if its object has had too many events, or, with a
-    /// warning, if the queue is full.
+    /// Adds an event to the queue. It's dropped and counted if there were too many events about its
+    /// object, or if the queue is full. The latter is also logged.
     pub(crate) fn send(&self, event: Event, regarding: ObjectReference) {
         let mut filter = self.filter.lock().unwrap_or_else(PoisonError::into_inner);
         let is_admitted = filter.admit(&regarding);
@@ -59,10 +60,10 @@ impl EventSender {
     }
 }
 
-/// Queued events that have not been sent yet.
+/// The receiving end of the queue.
 pub(crate) struct WaitingEvents(mpsc::Receiver<(Event, ObjectReference)>);
 
-/// Creates a sender and its queue. `dropped` counts the events that are not queued.
+/// Creates a queue. `dropped` counts the events which don't make it into the queue.
 pub(crate) fn new_event_channel(dropped: Counter) -> (EventSender, WaitingEvents) {
     let (sender, waiting) = mpsc::channel(CAPACITY);
     let sender = EventSender {
@@ -74,8 +75,8 @@ pub(crate) fn new_event_channel(dropped: Counter) -> (EventSender, WaitingEvents
 }
 
 impl WaitingEvents {
-    /// Sends events until `stop` has resolved and all queued events are sent, or until all senders
-    /// are dropped.
+    /// Sends events until all senders are dropped. When `stop` resolves, sends the remaining events
+    /// and exits.
     pub(crate) async fn publish(
         self,
         client: Client,
@@ -83,7 +84,7 @@ impl WaitingEvents {
         stop: impl Future<Output = ()> + Send + 'static,
     ) {
         let Self(mut waiting) = self;
-        // The recorder's requests specify no field manager.
+        // kube's recorder doesn't set a field manager.
         let client = with_field_manager(client, &reporter.controller);
         let recorder = Recorder::new(client, reporter);
         let mut stop = std::pin::pin!(stop.fuse());
@@ -92,7 +93,7 @@ impl WaitingEvents {
                 biased;
                 next = waiting.recv() => next,
                 () = &mut stop => {
-                    // Accept no new events, but keep sending the queued ones.
+                    // Reject new events, but send those that are already queued.
                     waiting.close();
                     continue;
                 }
@@ -145,7 +146,7 @@ mod tests {
         assert_eq!(dropped.get(), (2 * CAPACITY - 25) as f64);
     }
 
-    /// Nothing sends the events here, as if the API server did not respond.
+    /// Nothing takes events out of the queue, which is what happens if the API server hangs.
     #[tokio::test]
     async fn events_are_dropped_without_blocking_when_the_server_does_not_respond() {
         let metrics = Metrics::new();

@@ -1,4 +1,4 @@
-//! Events from tasks, webhooks and other code outside of a reconcile.
+//! Events recorded by tasks, webhooks and other code that doesn't have a [`Ctx`](crate::Ctx).
 
 use std::fmt;
 
@@ -9,8 +9,9 @@ use super::{EventSender, new_event, new_event_channel};
 use crate::metrics::Metrics;
 use crate::object::{AnyObject, event_reference};
 
-/// Records Kubernetes events outside of a reconcile, like [`Ctx::normal`](crate::Ctx::normal) does
-/// inside of one; see [`Manager::events`](crate::Manager::events). Clones share the queue.
+/// Records Kubernetes events. This is the equivalent of [`Ctx::normal`](crate::Ctx::normal) for
+/// code outside of a reconcile. Get one from [`Manager::events`](crate::Manager::events). Clones
+/// share the same queue.
 #[derive(Clone)]
 pub struct EventRecorder {
     name: String,
@@ -26,11 +27,12 @@ impl fmt::Debug for EventRecorder {
 }
 
 impl EventRecorder {
-    /// Creates a recorder without a manager, for calling a webhook or the function of a task from a
+    /// Creates a recorder without a manager. You can use it to call a webhook or a task from a
     /// test.
     ///
     /// # Panics
-    /// Panics outside of a tokio runtime, which is needed to send the events.
+    ///
+    /// Panics if called from outside of a tokio runtime, because events are sent by a task.
     pub fn new(client: Client, name: impl Into<String>) -> Self {
         let name = name.into();
         let (sender, waiting) = new_event_channel(Metrics::new().events_dropped(&name));
@@ -45,22 +47,24 @@ impl EventRecorder {
 
     /// Records an event of type `Normal` about `object`.
     ///
-    /// `reason` and `action` are single CamelCase words: the reason for the action, and the action
-    /// taken. The event is sent in the background, so this neither waits nor fails. The manager's
-    /// role needs `create` and `patch` on `events` in the group `events.k8s.io`.
+    /// Both `reason` and `action` should be a single CamelCase word. They describe why the action
+    /// was taken and what it was, respectively. The event is sent in the background, so this method
+    /// neither blocks nor fails. The role of the manager needs the verbs `create` and `patch` for
+    /// `events` in the group `events.k8s.io`.
     ///
-    /// Each object may have 25 events, and then one every five minutes, as in client-go. Further
-    /// events are dropped and counted in `rbuilder_events_dropped_total`.
+    /// Like in client-go, there's a limit of 25 events per object, and one more every five minutes.
+    /// Any other events are dropped, and counted in the metric `rbuilder_events_dropped_total`.
     pub fn normal<K: AnyObject>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
         self.event(object, new_event(EventType::Normal, reason, action, note.into()));
     }
 
-    /// Records an event of type `Warning` about `object`; see [`normal`](Self::normal).
+    /// Records an event of type `Warning` about `object`. See [`normal`](Self::normal) for the
+    /// parameters.
     pub fn warning<K: AnyObject>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
         self.event(object, new_event(EventType::Warning, reason, action, note.into()));
     }
 
-    /// Records any event about `object`; see [`normal`](Self::normal).
+    /// Records an arbitrary event about `object`. See [`normal`](Self::normal) for the limit.
     pub fn event<K: AnyObject>(&self, object: &K, event: Event) {
         self.sender.send(event, event_reference(object));
     }

@@ -1,7 +1,7 @@
-//! A rate limit for the events about each object, like client-go's spam filter.
+//! Rate limit for events, like the spam filter in client-go.
 //!
-//! A failing reconcile that records an event is retried forever, and records the event each time.
-//! For each object, 25 events pass, and then one every five minutes.
+//! If a reconcile records an event and then fails, it's retried forever, and records the event each
+//! time. We let 25 events per object pass, and one more every five minutes.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -12,20 +12,20 @@ use tokio::time::Instant;
 
 use crate::token_bucket::TokenBucket;
 
-/// Number of events about an object that pass at once.
+/// Number of events that may be sent in one go.
 const BURST: f64 = 25.0;
-/// Seconds between further events.
+/// Interval between further events, in seconds.
 const PERIOD: f64 = 300.0;
-/// Number of objects to remember, as in client-go. An object that was forgotten gets its full burst
-/// again.
+/// How many objects to keep track of. Same as in client-go. An object that's been forgotten starts
+/// over with a full burst.
 const MAX_OBJECTS: usize = 4096;
 
-/// Tracks how many events each object may still have.
+/// Counts the events of each object.
 ///
-/// Objects are forgotten in generations. A lookup moves an object to `recent`. Once `recent`
-/// reaches half of the limit, it replaces `older`, and objects that have not been looked up since
-/// are gone. A list ordered by time would forget exactly the oldest object, but takes more memory
-/// and code.
+/// To limit the memory, objects are kept in two generations. Looking up an object moves it to
+/// `recent`. When that's half full, it replaces `older`, which drops all objects that haven't been
+/// used since the last time. An LRU list would be more accurate, but it would need more memory and
+/// code.
 #[derive(Debug, Default)]
 pub(super) struct SpamFilter {
     recent: HashMap<u64, TokenBucket>,
@@ -34,7 +34,7 @@ pub(super) struct SpamFilter {
 }
 
 impl SpamFilter {
-    /// Returns `true` if another event about this object may pass, and counts it.
+    /// Counts an event. Returns `true` if it may be sent.
     pub(super) fn admit(&mut self, regarding: &ObjectReference) -> bool {
         let now = Instant::now();
         let ObjectReference {

@@ -1,14 +1,15 @@
-//! The fence: the time until which this process may act as the leader, known locally without a
-//! request.
+//! The fence tells for how long this process may act as the leader. Checking it doesn't involve any
+//! requests.
 //!
-//! The elector moves it with each renewal. Workers compare it with the clock before each key, and
-//! the [client](super::fenced_client) of a leader-only controller before each write. If a process
-//! is suspended for longer than its lease (SIGSTOP, a frozen cgroup, CPU starvation), it therefore
-//! refuses its own writes from the first instruction after resuming, before its elector has run.
+//! The elector extends it with each renewal. Workers check it before they process a key. If a
+//! controller only runs on the leader, its [client](super::fenced_client) also checks it before
+//! each write. This works even if a process is suspended for longer than the lease duration (by
+//! SIGSTOP, the cgroup freezer, or CPU starvation). When it resumes, it rejects its own writes from
+//! the start, without its elector having to run first.
 //!
-//! Once observed, a lapse is final, even if a renewal succeeds a moment later: the worker that
-//! observed it has exited, and a leader without workers must not keep the lease. [`Fence::check`]
-//! therefore stores the loss with a compare-and-swap:
+//! As soon as anyone has noticed that the lease has lapsed, this is final, even if a renewal
+//! succeeds a moment later. The worker that noticed it has already exited, and a leader without
+//! workers must not keep the lease. [`Fence::check`] uses a compare-and-swap to store the loss:
 //!
 //! | worker | elector | `valid_until` |
 //! |---|---|---|
@@ -16,8 +17,8 @@
 //! | 110 s: takes a key, observes the lapse, exits | | lost |
 //! | | 110.1 s: receives the response, cannot move the fence to 118 s, and has lost | lost |
 //!
-//! Without storing the loss, the elector would keep renewing at 110.1 s although nothing is
-//! reconciled any more.
+//! If we didn't, the elector would go on renewing the lease at 110.1 s, with nobody left to
+//! reconcile anything.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -26,29 +27,30 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// The lease has not been acquired yet.
+/// The lease hasn't been acquired yet.
 const NOT_YET: u64 = 0;
-/// The lease was lost: it was not renewed in time, or another process holds it.
+/// The lease was lost, because it wasn't renewed in time or another process holds it.
 const LOST: u64 = u64::MAX;
-/// This process gave up the lease without having lost it.
+/// The lease was given up voluntarily.
 const CLOSED: u64 = u64::MAX - 1;
 
-/// The time until which this process holds its lease, shared by all clones.
+/// Until when this process holds the lease. Clones share the same state.
 #[derive(Clone)]
 pub(crate) struct Fence(Arc<Shared>);
 
 struct Shared {
-    /// What the lease is for, in messages.
+    /// What the lease is for. Used in messages.
     purpose: &'static str,
     lease: String,
     epoch: Instant,
-    /// Milliseconds after `epoch`, on the monotonic clock, or one of [`NOT_YET`], [`LOST`] and [`CLOSED`].
+    /// Either milliseconds since `epoch` (on the monotonic clock), or one of [`NOT_YET`], [`LOST`]
+    /// and [`CLOSED`].
     valid_until: AtomicU64,
-    /// The thread to wake when `valid_until` changes.
+    /// Thread to wake up when `valid_until` changes.
     watchdog: OnceLock<Thread>,
 }
 
-/// The error of a write that requires a lease this process does not hold.
+/// Error of a write that requires a lease which we don't hold.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LeaseNotHeld {
     #[error("the {0} lease `{1}` is not held yet, request refused")]
@@ -57,7 +59,7 @@ pub(crate) enum LeaseNotHeld {
     NoLonger(&'static str, String),
 }
 
-/// The state of a fence.
+/// State of a fence.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FenceState {
     NotYet,
@@ -67,12 +69,12 @@ pub(super) enum FenceState {
 }
 
 impl Fence {
-    /// Creates the fence for a lease that is not held yet.
+    /// Creates a fence for a lease that hasn't been acquired.
     pub(crate) fn new(lease: impl Into<String>) -> Self {
         Self::for_purpose("leader election", lease)
     }
 
-    /// Creates the fence for a replica's share of the objects.
+    /// Creates a fence for a replica's share of the objects.
     pub(crate) fn of_shards(id: impl Into<String>) -> Self {
         Self::for_purpose("shard", id)
     }
@@ -91,10 +93,11 @@ impl Fence {
         &self.0.lease
     }
 
-    /// Checks that the lease is currently held.
+    /// Checks that we hold the lease.
     ///
     /// # Errors
-    /// Fails if the lease is not held yet, or no longer held, which is final.
+    ///
+    /// Fails if the lease hasn't been acquired yet, or if it was lost. The latter is permanent.
     pub(crate) fn check(&self) -> Result<(), LeaseNotHeld> {
         match self.state() {
             FenceState::HeldFor(_) => Ok(()),
@@ -105,7 +108,7 @@ impl Fence {
         }
     }
 
-    /// Returns how long the lease is still held, or `None` if it is not held.
+    /// Returns the remaining time, or `None` if we don't hold the lease.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         match self.state() {
             FenceState::HeldFor(left) => Some(left),
@@ -113,12 +116,12 @@ impl Fence {
         }
     }
 
-    /// Returns `true` if the lease was lost, but not if this process gave it up.
+    /// Returns `true` if the lease was lost. Returns `false` if it was given up voluntarily.
     pub(crate) fn is_lost(&self) -> bool {
         self.state() == FenceState::Lost
     }
 
-    /// Returns the state. Observing a lapse makes it a permanent loss.
+    /// Returns the state. If the lease has lapsed, this makes the loss permanent.
     pub(super) fn state(&self) -> FenceState {
         loop {
             let until = match self.0.valid_until.load(Ordering::Acquire) {
@@ -128,15 +131,17 @@ impl Fence {
                 until => until,
             };
             match until.saturating_sub(self.ms_at(Instant::now())) {
-                // If the lease was renewed concurrently, the next iteration sees it.
+                // If it was renewed concurrently, we'll see that in the next iteration.
                 0 => self.update(|now| (now == until).then_some(LOST)),
                 left => return FenceState::HeldFor(Duration::from_millis(left)),
             }
         }
     }
 
-    /// Opens the fence until this time, or moves its end there. Returns `false` if the fence is
-    /// closed or the lease has lapsed, even if nobody has observed the lapse yet.
+    /// Opens the fence until the given time, or extends it.
+    ///
+    /// Returns `false` if the fence is closed or the lease has lapsed. This includes the case where
+    /// nobody has noticed the latter yet.
     pub(crate) fn extend(&self, until: Instant) -> bool {
         let (now, until) = (self.ms_at(Instant::now()), self.ms_at(until));
         self.update(|before| match before {
@@ -148,12 +153,12 @@ impl Fence {
         matches!(self.state(), FenceState::HeldFor(_))
     }
 
-    /// Refuses all further writes because the lease is lost. No effect on a closed fence.
+    /// Closes the fence because the lease was lost. Does nothing if it's closed already.
     pub(crate) fn lose(&self) {
         self.end(LOST);
     }
 
-    /// Refuses all further writes because this process gives up the lease. No effect after a loss.
+    /// Closes the fence because we're giving up the lease. Does nothing if it was lost before.
     pub(crate) fn close(&self) {
         self.end(CLOSED);
     }
@@ -174,8 +179,8 @@ impl Fence {
         }
     }
 
-    /// Resolves when the lease is lost, at the latest when it lapses. Never resolves for a closed
-    /// fence.
+    /// Waits until the lease is lost, or until it lapses. If the fence is closed in any other way,
+    /// never returns.
     pub(crate) async fn lapsed(&self) {
         loop {
             match self.state() {
@@ -186,15 +191,15 @@ impl Fence {
         }
     }
 
-    /// Sets the thread that [waits for the end](Self::wait_for_end). Must be called before the
-    /// fence opens.
+    /// Sets the thread that calls [`wait_for_end`](Self::wait_for_end). This has to happen before
+    /// the fence is opened.
     pub(super) fn set_watchdog(&self, thread: &Thread) {
-        // Each lease has a single watchdog.
+        // There's only one watchdog per lease.
         let _ = self.0.watchdog.set(thread.clone());
     }
 
-    /// Blocks the [watchdog](Self::set_watchdog) thread until the lease is lost or the fence
-    /// closed. Returns `true` if it is lost.
+    /// Blocks the [watchdog](Self::set_watchdog) until the lease is lost or the fence is closed.
+    /// Returns `true` in the first case.
     pub(super) fn wait_for_end(&self) -> bool {
         loop {
             match self.state() {
@@ -206,7 +211,7 @@ impl Fence {
         }
     }
 
-    /// Returns milliseconds since the epoch, rounded down.
+    /// Returns the milliseconds since `epoch`, rounded down.
     fn ms_at(&self, at: Instant) -> u64 {
         let ms = at.saturating_duration_since(self.0.epoch).as_millis();
         u64::try_from(ms).unwrap_or(CLOSED - 1)
@@ -260,7 +265,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn renewal_after_the_end_fails() {
-        // Whether or not a worker has observed the lapse.
+        // It doesn't matter whether a worker has noticed.
         for is_observed in [true, false] {
             let fence = held_for(10);
             tokio::time::advance(10 * SECOND).await;

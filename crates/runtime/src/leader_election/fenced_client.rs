@@ -1,4 +1,4 @@
-//! A client that only writes while this process holds its lease.
+//! A client that rejects writes unless this process holds the lease.
 
 use std::future::poll_fn;
 
@@ -10,11 +10,11 @@ use kube::client::Body;
 use super::fence::Fence;
 use crate::client::wrap_client;
 
-/// Returns a client that only sends writes while the lease is held. Reads always pass.
+/// Wraps a client, so that writes are only sent while we hold the lease. Reads aren't affected.
 ///
-/// The fence is checked each time the request makes progress, so also after it has waited for a
-/// connection or a retry. A response that arrives after the end of the lease is dropped with the
-/// same error, because the caller must not act on it.
+/// The fence is checked whenever the request makes progress. That includes the time after it has
+/// waited for a connection or a retry. If the response arrives after the lease has ended, it's
+/// replaced by the same error, because callers must not act on it.
 pub(crate) fn fence_client(client: Client, fence: &Fence) -> Client {
     let fence = fence.clone();
     wrap_client(client, move |client, request| {
@@ -29,8 +29,8 @@ pub(crate) fn fence_client(client: Client, fence: &Fence) -> Client {
     })
 }
 
-/// Returns `true` for requests that change nothing. Upgrades do not count: `exec` and `attach` run
-/// commands although they start with a GET.
+/// Returns `true` if a request doesn't modify anything. `exec` and `attach` aren't reads even
+/// though they start with a GET, as they run a command.
 fn is_read(request: &Request<Body>) -> bool {
     matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS)
         && !request.headers().contains_key(header::UPGRADE)
@@ -52,7 +52,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts the requests that arrive. Responds to each after a second.
+    /// Counts requests and responds to each of them after a second.
     #[derive(Clone, Default)]
     struct Server(Arc<AtomicUsize>);
 
@@ -76,7 +76,7 @@ mod tests {
         }
     }
 
-    /// Sends one write request of each kind and returns the errors.
+    /// Sends a write request of each kind. Returns their errors.
     async fn write(maps: &Api<ConfigMap>) -> Vec<String> {
         let map = ConfigMap::default();
         let patch = Patch::Merge(json!({ "data": { "a": "b" } }));
@@ -134,7 +134,8 @@ mod tests {
         assert_eq!(server.arrived(), 0);
     }
 
-    /// As with an API server that says "try again in 30 s": the lease ends while the client waits.
+    /// Like an API server that says "try again in 30 s". The lease ends while the client is
+    /// waiting.
     #[tokio::test(start_paused = true)]
     async fn write_in_progress_stops_when_the_lease_ends() {
         let (server, fence, maps) = fenced();

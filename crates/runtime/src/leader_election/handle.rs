@@ -1,5 +1,5 @@
-//! The handle of a background that renews a lease. Leader election uses it, and so do the replicas of
-//! a sharded operator.
+//! Handle to a background task which renews a lease. Used for leader election, and by the replicas
+//! of a sharded operator.
 
 use std::time::Duration;
 use std::{io, thread};
@@ -11,33 +11,33 @@ use tokio::time::sleep;
 
 use super::Fence;
 
-/// A lease is no longer renewed, and nobody has said why: the background panicked, is stuck, or its
-/// runtime has ended.
+/// The lease isn't being renewed anymore, and we don't know why. The background task may have
+/// panicked or got stuck, or its runtime was shut down.
 pub(crate) struct RenewalStopped;
 
-/// The state of a lease. `L` is the reason for a loss.
+/// State of a lease. `L` is the reason for losing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LeaseState<L> {
     Waiting,
     Held,
     Lost(L),
-    /// The lease was given up, or was never held.
+    /// We've given up the lease, or have never held it.
     Ended,
 }
 
-/// A lease that a background renews. It gets orders of the type `O`.
+/// A lease that's renewed by a background task. `O` is the type of orders for that task.
 ///
-/// Dropping the handle closes the fence and stops the renewal, but does not release the lease, which
-/// then expires: after a failure, work may still be in progress.
+/// Dropping the handle closes the fence and stops the task. It doesn't release the lease: after a
+/// failure there may still be work in progress, so we let it expire.
 pub(crate) struct LeaseHandle<O, L> {
     fence: Fence,
     orders: watch::Sender<O>,
     state: watch::Receiver<LeaseState<L>>,
-    /// `None` if the background has its own thread, which exits when `orders` is dropped.
+    /// `None` if there's a separate thread. That one exits when `orders` is dropped.
     task: Option<JoinHandle<()>>,
 }
 
-/// The background's side of a [`LeaseHandle`].
+/// The part of a [`LeaseHandle`] that's used by the background task.
 pub(crate) struct Background<O, L> {
     /// Closed when the handle is dropped.
     pub(crate) orders: watch::Receiver<O>,
@@ -45,7 +45,7 @@ pub(crate) struct Background<O, L> {
 }
 
 impl<O, L: Clone + From<RenewalStopped>> LeaseHandle<O, L> {
-    /// Creates both sides for a lease that is not held yet.
+    /// Creates both parts, for a lease that hasn't been acquired.
     pub(crate) fn new(fence: &Fence, first: O) -> (Self, Background<O, L>) {
         let (orders, given) = watch::channel(first);
         let (state_sender, state) = watch::channel(LeaseState::Waiting);
@@ -62,15 +62,16 @@ impl<O, L: Clone + From<RenewalStopped>> LeaseHandle<O, L> {
         (handle, background)
     }
 
-    /// Runs the background as a task on the caller's runtime.
+    /// Runs the background task on the current runtime.
     pub(crate) fn spawn(&mut self, background: impl Future<Output = ()> + Send + 'static) {
         self.task = Some(tokio::spawn(background));
     }
 
-    /// Waits until the lease is held, for as long as it takes.
+    /// Waits until we hold the lease. There's no timeout.
     ///
     /// # Errors
-    /// Fails if the background ends before that.
+    ///
+    /// Fails if the background task exits before that.
     pub(crate) async fn held(&self) -> Result<(), L> {
         let mut state = self.state.clone();
         let held = state
@@ -83,8 +84,8 @@ impl<O, L: Clone + From<RenewalStopped>> LeaseHandle<O, L> {
         }
     }
 
-    /// Resolves when the lease is lost, but never when it is given up. If the lease has lapsed, waits
-    /// for `patience` for the background to say why.
+    /// Waits until the lease is lost. If it's given up voluntarily, never returns. After the lease
+    /// has lapsed, waits up to `patience` for the background task to tell us the reason.
     pub(crate) fn lost(&self, patience: Duration) -> impl Future<Output = L> + Send + use<O, L>
     where
         L: Send + Sync,
@@ -97,7 +98,7 @@ impl<O, L: Clone + From<RenewalStopped>> LeaseHandle<O, L> {
                 match state.wait_for(is_over).await.map(|state| state.clone()) {
                     Ok(LeaseState::Lost(lost)) => lost,
                     Ok(_) => std::future::pending().await,
-                    // The background panicked, or its runtime is shutting down.
+                    // The task has panicked, or its runtime is shutting down.
                     Err(_) => RenewalStopped.into(),
                 }
             };
@@ -120,7 +121,7 @@ impl<O, L: Clone + From<RenewalStopped>> LeaseHandle<O, L> {
         self.orders.send_replace(order);
     }
 
-    /// Resolves when the background has ended.
+    /// Waits until the background task has exited.
     pub(crate) async fn ended(&self) {
         let mut state = self.state.clone();
         while state.changed().await.is_ok() {}
@@ -136,13 +137,15 @@ impl<O, L> Drop for LeaseHandle<O, L> {
     }
 }
 
-/// Starts a background on a thread with its own runtime, which `start` creates there: the runtime that
-/// creates a client also drives its connections. Renewals are then delayed neither by a reconcile
-/// that blocks its thread, nor by a busy single-threaded runtime, which is what `cpu: 500m` results
-/// in.
+/// Runs a background task on a separate thread with its own runtime. `start` is called on that
+/// thread, because the connections of a client are driven by the runtime in which it's created.
+///
+/// As a result, renewals are delayed neither by reconciles that block their thread, nor by a busy
+/// single-threaded runtime. The latter is what you get with `cpu: 500m`.
 ///
 /// # Errors
-/// Fails if the thread or its runtime cannot be created, or `start` fails.
+///
+/// Fails if the thread or the runtime can't be created, or if `start` fails.
 pub(crate) async fn start_on_thread<B: Future<Output = ()>>(
     name: &str,
     start: impl FnOnce() -> Result<B, kube::Error> + Send + 'static,
@@ -169,7 +172,7 @@ pub(crate) async fn start_on_thread<B: Future<Output = ()>>(
     started.await.unwrap_or_else(failed)
 }
 
-/// Loses the lease if the background panics or its runtime ends.
+/// Marks the lease as lost if the background task panics or its runtime shuts down.
 pub(crate) struct LoseOnDrop(pub(crate) Fence);
 
 impl Drop for LoseOnDrop {

@@ -1,4 +1,4 @@
-//! The handle of a running elector.
+//! Handle to a running elector.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use super::{Election, Elector, Fence, LAST_EVENT_TIMEOUT};
 use crate::client::ClientSettings;
 use crate::metrics::Metrics;
 
-/// How long to wait for the elector to explain why the lease has lapsed. It may be unable to,
-/// because a kubeconfig command that fetches credentials blocks its thread.
+/// How long we wait for the elector to tell us why the lease has lapsed. It may not be able to,
+/// because its thread could be blocked by the exec plugin of a kubeconfig.
 const REASON_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Why this process is no longer the leader.
+/// Why this process isn't the leader anymore.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum LeadershipLost {
     #[error("lease is held by {0}")]
@@ -31,12 +31,13 @@ impl From<RenewalStopped> for LeadershipLost {
     }
 }
 
-/// The candidacy of this process and, once it has [acquired](Self::acquired) the lease, its
-/// leadership. The lease is renewed in the background until it is released, dropped or
-/// [lost](Self::lost).
+/// This process is a candidate, and after it has [acquired](Self::acquired) the lease, the leader.
+///
+/// The lease is renewed in the background. This ends when it's released or [lost](Self::lost), or
+/// when this value is dropped.
 pub(crate) struct Leadership(LeaseHandle<Order, LeadershipLost>);
 
-/// An order to an elector.
+/// Order for the elector.
 #[derive(Clone, Copy, PartialEq)]
 enum Order {
     Lead,
@@ -47,7 +48,8 @@ impl Leadership {
     /// Starts a candidate on a thread with its own runtime and client.
     ///
     /// # Errors
-    /// Fails if the thread, its runtime or the client cannot be created.
+    ///
+    /// Fails if the thread, its runtime or the client can't be created.
     pub(crate) async fn start_on_thread(
         election: Election,
         config: Config,
@@ -65,7 +67,7 @@ impl Leadership {
         Ok(Self(handle))
     }
 
-    /// Starts a candidate as a task on the caller's runtime, with the caller's client.
+    /// Starts a candidate as a task on the current runtime, using the given client.
     pub(crate) fn start_as_task(election: Election, client: Client, fence: Fence) -> Self {
         Self::start(Elector::with_client(election, client, fence))
     }
@@ -76,38 +78,38 @@ impl Leadership {
         Self(handle)
     }
 
-    /// Waits until this process holds the lease, for as long as it takes.
+    /// Waits until this process holds the lease. There's no timeout.
     ///
     /// # Errors
-    /// Fails if the elector ends before that.
+    ///
+    /// Fails if the elector exits before that.
     pub(crate) async fn acquired(&self) -> Result<(), LeadershipLost> {
         self.0.held().await
     }
 
-    /// Resolves when the leadership is lost, but never when it is released. The process must then
-    /// stop acting immediately, preferably by exiting.
+    /// Waits until the lease is lost, and never returns if it's released. Once this returns, the
+    /// process must stop everything immediately. The best way to do that is to exit.
     pub(crate) fn lost(&self) -> impl Future<Output = LeadershipLost> + Send + use<> {
         self.0.lost(REASON_TIMEOUT)
     }
 
-    /// Stops renewing and releases the lease, so that another candidate does not have to wait until
-    /// it expires. A candidate withdraws.
+    /// Stops renewing the lease and releases it, so that other candidates don't have to wait until
+    /// it expires. If we're still a candidate ourselves, just stops trying.
     ///
-    /// Call this once nothing acts as leader any more. A failure is logged, and the lease then
-    /// expires.
+    /// Only call this when nothing acts as the leader anymore. Errors are logged, and the lease is
+    /// left to expire.
     pub(crate) async fn release(self) {
         self.0.order(Order::Release);
         self.0.ended().await;
     }
 
-    /// Waits until the loss of the leadership has been recorded as an event, for at most half a
-    /// second.
+    /// Waits until the event about the loss has been sent, but no longer than half a second.
     pub(crate) async fn finish_loss(self) {
         let _ = timeout(LAST_EVENT_TIMEOUT, self.0.ended()).await;
     }
 }
 
-/// Acquires the lease and renews it until it is lost or the order to end arrives.
+/// Acquires the lease and keeps renewing it until it's lost or we're told to stop.
 async fn run(background: Background<Order, LeadershipLost>, mut elector: Elector) {
     let Background { mut orders, state } = background;
     let _closed = LoseOnDrop(elector.fence.clone());
@@ -118,7 +120,7 @@ async fn run(background: Background<Order, LeadershipLost>, mut elector: Elector
         tokio::spawn(elector.event("BecomeLeader", "became leader", limit));
         elector.renew().await
     };
-    // An error means that the `Leadership` was dropped.
+    // It's an error if the `Leadership` was dropped.
     let ordered = async { orders.wait_for(|order| *order != Order::Lead).await.is_ok() };
     let (lost, releases) = tokio::select! {
         lost = led => (Some(lost), false),
@@ -162,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// As if the elector's thread were blocked: it announces nothing.
+    /// The elector doesn't announce anything, as if its thread was blocked.
     #[tokio::test(start_paused = true)]
     async fn lease_is_lost_when_it_lapses_even_if_the_elector_is_stuck() {
         let fence = Fence::new("operator");

@@ -1,12 +1,14 @@
-//! Leader election with a `Lease`, so that only one of several processes acts on the cluster.
+//! Leader election using a `Lease`, which makes sure that only one of several processes acts on the
+//! cluster.
 //!
-//! The algorithm is client-go's. A candidate takes a lease that has not been renewed for its full
-//! duration, which the candidate measures on its own monotonic clock from when it last observed a
-//! change to the lease. Each write carries the resource version that was read, so if two candidates
-//! write at the same time, one of them gets a conflict. A leader that fails to renew within the
-//! renew deadline considers itself deposed before any other process may take over.
+//! This is client-go's algorithm. A candidate acquires the lease if it hasn't been renewed for the
+//! lease duration. To measure this, it uses its own monotonic clock, starting at the last time when
+//! it observed a change. All writes include the resource version that was read, so if two
+//! candidates write at the same time, one of them gets a conflict. If the leader can't renew the
+//! lease within the renew deadline, it considers it lost, which happens before any other process
+//! may acquire it.
 //!
-//! It differs from client-go in five ways, all of them safer:
+//! There are five differences to client-go, each of which makes it a bit safer:
 //!
 //! - The renew deadline is measured from when the last successful renewal was sent, not from when
 //!   its response arrived.
@@ -17,8 +19,9 @@
 //!   reconciles have finished.
 //!
 //! # Fencing
-//! A process that has lost its lease must not write, although it may not know of the loss or may be
-//! unable to stop:
+//!
+//! A process that has lost its lease must not write anything. The difficulty is that it may not
+//! have noticed yet, or may not be able to stop:
 //!
 //! - The [elector](Elector) of a manager with a configuration renews on a
 //!   [thread](Leadership::start_on_thread) with its own runtime and client. Reconciles that block
@@ -34,14 +37,16 @@
 //! | has its wall clock changed | nothing here reads it, except to write `acquireTime` and `renewTime` for people |
 //! | loses the network | the fence closes without any response, 5 s before another process may take the lease |
 //!
-//! Two limits remain, as in client-go. A request that was sent before the fence closed may arrive
-//! later, by as long as the network delays it. And while a machine is suspended, Linux's monotonic
-//! clock stands still: after it resumes, the process may write until its elector has contacted the
-//! API server, at the latest after one retry period. Resource versions and server-side apply
-//! protect against both.
+//! Two limitations remain, and client-go has them too. If a request was sent before the fence was
+//! closed, it may arrive later, depending on the delay of the network. Also, Linux's monotonic
+//! clock doesn't advance while a machine is suspended. After it's been resumed, the process may
+//! write until its elector has contacted the API server, which is after one retry period at the
+//! latest. Resource versions and server-side apply protect against both of these.
 //!
 //! # Example: observed time, not the lease's own
-//! The lease says `renewTime: 12:00:00, leaseDurationSeconds: 15`, and the holder's clock is a minute slow.
+//!
+//! The lease says `renewTime: 12:00:00, leaseDurationSeconds: 15`, and the holder's clock is a
+//! minute slow.
 //!
 //! | candidate's monotonic clock | event |
 //! |---|---|
@@ -51,12 +56,12 @@
 //! | 6 s, 8 s, … 16 s | reads the unchanged lease: 14 s since the last change, still valid |
 //! | 18 s | 16 s since the last change, more than 15 s: takes the lease |
 //!
-//! Comparing `renewTime` with the wall clock would be simpler, but at 0 s it would find that the
-//! lease expired 45 s ago, and take it from a healthy leader. The price of counting from the first
-//! observation: a candidate that starts after the holder died has to wait for a full lease
-//! duration.
+//! It'd be simpler to compare `renewTime` with the wall clock. However, we'd then conclude at 0 s
+//! that the lease expired 45 s ago, and take it away from a healthy leader. The downside is that if
+//! a candidate starts after the holder has died, it has to wait for the full lease duration.
 //!
 //! # Example: the renew deadline
+//!
 //! Lease duration 15 s, renew deadline 10 s, retry period 2 s. The leader sends a renewal at 100 s.
 //! The API server stores it at 100.1 s and becomes unreachable before the response reaches the
 //! leader.
@@ -69,17 +74,18 @@
 //! | 108 s | 10 s after 98 s: has lost; the manager cancels its reconciles and exits | |
 //! | 115.1 s | gone for 7 s | one takes the lease |
 //!
-//! The deadline must therefore be shorter than the lease duration, and is measured from the sending
-//! of a request: candidates may observe a renewal as soon as it was sent, not only once the leader
-//! has received the response. A request in flight when the deadline passes is dropped, because its
-//! response could not be used anyway.
+//! This shows why the deadline has to be shorter than the lease duration, and why it starts when a
+//! request is sent. Candidates may observe a renewal as soon as it's been sent, i.e. before the
+//! leader receives the response. If a request is still in flight at the deadline, we drop it, since
+//! its response would be useless.
 //!
 //! # Example: release
-//! On SIGTERM, the manager first lets running reconciles finish. It then releases the lease by
-//! writing an empty holder and a duration of 1 s, so that another replica takes over at its next
-//! attempt, after 2 to 4.4 s instead of 15 s. Releasing it earlier would let two processes act at
-//! once. For the same reason, the lease is left to expire if a reconcile did not finish within the
-//! grace period.
+//!
+//! After SIGTERM, the manager first waits until all reconciles have finished. It then releases the
+//! lease by setting an empty holder and a duration of 1 s. Another replica takes over at its next
+//! attempt, which takes 2 to 4.4 s instead of 15 s. If we released the lease any earlier, two
+//! processes could be active at the same time. For the same reason, we let the lease expire if a
+//! reconcile doesn't finish within the grace period.
 
 mod fence;
 mod fenced_client;
@@ -112,47 +118,48 @@ pub(crate) use leadership::{Leadership, LeadershipLost};
 pub(crate) use requests::{RequestError, send};
 pub(crate) use watchdog::start_watchdog;
 
-/// The file that contains the pod's namespace.
+/// File with the namespace of the Pod.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
-/// Field manager for leases and the events about them.
+/// Field manager of leases and of events about them.
 const FIELD_MANAGER: &str = "rbuilder-leader-election";
 
-/// Maximum random addition to the retry period, as a factor of it, so that candidates do not write
-/// at the same time.
+/// Upper limit for the jitter, relative to the retry period. Prevents candidates from writing at
+/// the same time.
 const JITTER: f64 = 1.2;
 
-/// Number of attempts to release a lease that others modify concurrently, for example with `kubectl
-/// annotate`. Equals client-go's `retry.DefaultRetry`.
+/// How often we try to release a lease if others modify it concurrently, e.g. with
+/// `kubectl annotate`. Same as `retry.DefaultRetry` in client-go.
 const RELEASE_ATTEMPTS: usize = 5;
-/// How long the exiting process waits to send the event about the end of the leadership.
+/// How long to wait on exit for the event about losing the lease to be sent.
 const LAST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The lease, this candidate's identity, and the durations.
+/// The lease, the identity of this candidate, and the durations.
 #[derive(Clone, Debug)]
 pub(crate) struct Election {
-    /// Name of the `Lease`, the same in all replicas.
+    /// Name of the `Lease`. All replicas use the same one.
     pub(crate) name: String,
     pub(crate) namespace: String,
-    /// The identity of this process, unique among all processes.
+    /// Identity of this process, which is unique.
     pub(crate) identity: String,
     pub(crate) times: LeaseTimes,
 }
 
-/// The durations of leader election.
+/// Durations used for leader election.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LeaseTimes {
-    /// How long after the last observed renewal other candidates may take the lease.
+    /// How long candidates have to wait after the last observed renewal until they can acquire the
+    /// lease.
     pub(crate) duration: Duration,
-    /// How long after the last successful renewal the leader gives up. Must be shorter than the
-    /// lease duration.
+    /// How long after its last successful renewal the leader gives up. This must be shorter than
+    /// `duration`.
     pub(crate) renew_deadline: Duration,
-    /// Time between attempts.
+    /// Interval between attempts.
     pub(crate) retry_period: Duration,
 }
 
 impl Default for LeaseTimes {
-    /// Returns client-go's defaults.
+    /// Same as the defaults in client-go.
     fn default() -> Self {
         Self {
             duration: Duration::from_secs(15),
@@ -163,11 +170,12 @@ impl Default for LeaseTimes {
 }
 
 impl LeaseTimes {
-    /// Checks that the durations are consistent.
+    /// Validates the durations.
     ///
     /// # Errors
-    /// Fails if the lease could expire before the leader gives up, or the leader could give up
-    /// before a second attempt.
+    ///
+    /// Fails if the lease could expire before the leader gives up, or if the leader would give up
+    /// before its second attempt.
     pub(crate) fn check(&self) -> Result<(), ManagerError> {
         let Self {
             duration,
@@ -204,14 +212,14 @@ impl Election {
         }
     }
 
-    /// Returns the timeout of one request. Two requests must fit into the renew deadline, so that a
-    /// single slow response does not lose the lease.
+    /// Returns the timeout per request. It's chosen such that two requests fit into the renew
+    /// deadline, because we don't want to lose the lease due to a single slow response.
     fn request_timeout(&self) -> Duration {
         (self.times.renew_deadline / 2).max(Duration::from_secs(1))
     }
 }
 
-/// Returns the parameters for writes.
+/// Returns the parameters for all writes.
 fn post_params() -> PostParams {
     PostParams {
         field_manager: Some(FIELD_MANAGER.to_owned()),
@@ -219,13 +227,13 @@ fn post_params() -> PostParams {
     }
 }
 
-/// Returns the namespace of this pod, or `None` outside of a cluster.
+/// Returns the namespace of the current Pod, or `None` if this isn't a Pod.
 pub(crate) fn pod_namespace() -> Option<String> {
     let text = std::fs::read_to_string(NAMESPACE_FILE).ok()?;
     Some(text.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// Returns `<host name>_<random>`. The host name is the pod's name; the rest distinguishes
+/// Returns `<host name>_<random>`. The host name of a Pod is its name. The suffix is for multiple
 /// processes on the same host.
 pub(crate) fn new_identity() -> String {
     let host = hostname::get()
@@ -234,44 +242,45 @@ pub(crate) fn new_identity() -> String {
     format!("{host}_{:016x}{:016x}", random_u64(), random_u64())
 }
 
-/// Extends `period` by a random part of up to [`JITTER`] times the period.
+/// Adds up to [`JITTER`] times the period at random.
 fn add_jitter(period: Duration) -> Duration {
     scale(period, 1.0 + JITTER * random_share())
 }
 
-/// A candidate for leadership.
+/// A candidate, or the leader.
 pub(crate) struct Elector {
     election: Election,
     client: Client,
     leases: Api<Lease>,
-    /// The lease as last read or written.
+    /// The lease as it was last read or written.
     observed: Option<ObservedLease>,
     fence: Fence,
-    /// The clock for the timestamps that are written for people.
+    /// Clock for timestamps. They're only meant to be read by humans.
     wall_clock: fn() -> Timestamp,
 }
 
 #[derive(Clone)]
 struct ObservedLease {
     lease: Lease,
-    /// When this spec was first observed.
+    /// When we've observed this spec for the first time.
     at: Instant,
 }
 
-/// The result of an attempt to acquire or renew the lease. A failed request is a separate error,
-/// because it says nothing about the holder.
+/// Result of trying to acquire or renew the lease. Failed requests aren't part of this, because we
+/// don't learn anything about the holder from them.
 enum Attempt {
-    /// This process holds the lease. Contains the time at which the successful write was sent.
+    /// We hold the lease. Contains the time at which the write was sent.
     Leading(Instant),
     HeldBy(String),
 }
 
 impl Elector {
-    /// Creates a candidate with its own client: renewals must not queue behind other requests, and
-    /// the client must not retry them after the deadline.
+    /// Creates a candidate with a client of its own. Renewals must not have to wait for other
+    /// requests, and the client must not retry them after the deadline.
     ///
     /// # Errors
-    /// Fails if no client can be created from the configuration.
+    ///
+    /// Fails if we can't create a client from the configuration.
     fn with_config(
         election: Election,
         config: Config,
@@ -283,7 +292,7 @@ impl Elector {
         Ok(Self::with_client(election, client, fence))
     }
 
-    /// Creates a candidate that shares a client. Requests still time out after half the renew
+    /// Creates a candidate with a shared client. Requests still time out after half of the renew
     /// deadline.
     fn with_client(election: Election, client: Client, fence: Fence) -> Self {
         let leases = Api::namespaced(client.clone(), &election.namespace);
@@ -297,8 +306,8 @@ impl Elector {
         }
     }
 
-    /// Waits until this process is the leader, for as long as it takes, and opens the fence.
-    /// Dropping the future withdraws the candidate.
+    /// Waits until this process is the leader, then opens the fence. There's no timeout, but the
+    /// future may be dropped to stop trying.
     async fn acquire(&mut self) {
         let lease = format!("{}/{}", self.election.namespace, self.election.name);
         tracing::info!(
@@ -329,23 +338,24 @@ impl Elector {
         }
     }
 
-    /// Returns the time until which this process may act, given when its last renewal was sent.
+    /// Returns until when this process may act as the leader, where `sent` is when the last renewal
+    /// was sent.
     fn deadline_of(&self, sent: Instant) -> Instant {
         deadline_after(sent, self.election.times.renew_deadline)
     }
 
-    /// Attempts once to acquire or renew the lease.
+    /// Tries to acquire or renew the lease once.
     async fn try_acquire_or_renew(&mut self) -> Result<Attempt, RequestError> {
         if let Some(lease) = self.own_lease() {
-            // No other process may write a valid lease, so there is no need to read it first. If
-            // one did anyway, the write fails with a conflict.
+            // Nobody else can write a lease while it's valid, so we don't have to read it first. If
+            // it was modified anyway, we'll get a conflict.
             if let Ok(sent) = self.write(lease.clone()).await {
                 return Ok(Attempt::Leading(sent));
             }
         }
         let Some(found) = self.read().await? else {
-            // The holder does not know that the lease was deleted, and may act until it would have
-            // expired.
+            // The holder doesn't know that its lease was deleted, and may still be active until it
+            // would've expired.
             if let Some(holder) = self.other_holder() {
                 return Ok(Attempt::HeldBy(holder));
             }
@@ -367,8 +377,8 @@ impl Elector {
         holder(lease) == Some(self.election.identity.as_str())
     }
 
-    /// Returns `true` if the lease has not expired, according to the duration in the lease rather
-    /// than our own.
+    /// Returns `true` if the lease hasn't expired. Uses the duration in the lease, which may be
+    /// different from ours.
     fn is_valid(&self, observed: &ObservedLease) -> bool {
         let seconds = observed
             .lease
@@ -380,15 +390,15 @@ impl Elector {
         observed.at.elapsed() < duration
     }
 
-    /// Returns the holder of the lease if it is another process and the lease has not expired.
+    /// Returns the holder of the lease, if that's another process and the lease hasn't expired.
     fn other_holder(&self) -> Option<String> {
         let observed = self.observed.as_ref()?;
         let holder = holder(&observed.lease)?;
         (!self.is_own(&observed.lease) && self.is_valid(observed)).then(|| holder.to_owned())
     }
 
-    /// Stores the lease. The expiry is only measured anew if the spec has changed: a changed label
-    /// or annotation does not mean that the holder is alive.
+    /// Stores a lease that we've observed. The expiry is only reset if the spec has changed. If
+    /// it's just a label or an annotation, we can't conclude that the holder is alive.
     fn observe(&mut self, lease: Lease) {
         match &mut self.observed {
             Some(observed) if observed.lease.spec == lease.spec => observed.lease = lease,
@@ -405,7 +415,7 @@ impl Elector {
         self.with_timeout(self.leases.get_opt(&self.election.name)).await
     }
 
-    /// Creates the lease, and returns when the request was sent.
+    /// Creates the lease. Returns when the request was sent.
     async fn create(&mut self) -> Result<Instant, RequestError> {
         let metadata = ObjectMeta {
             name: Some(self.election.name.clone()),
@@ -424,9 +434,8 @@ impl Elector {
         Ok(sent)
     }
 
-    /// Acquires or renews the lease, and returns when the request was sent. Because of the resource
-    /// version in the lease, the API server responds with a conflict if the lease has changed since
-    /// it was read.
+    /// Acquires or renews the lease. Returns when the request was sent. The lease contains the
+    /// resource version that we've read, so we'll get a conflict if it was modified since then.
     async fn write(&mut self, mut lease: Lease) -> Result<Instant, RequestError> {
         lease.spec = Some(self.new_spec(lease.spec.as_ref()));
         let sent = Instant::now();
@@ -440,7 +449,7 @@ impl Elector {
             .await
     }
 
-    /// Returns the spec of a lease held by this process. `before` is the previous spec.
+    /// Returns the spec of a lease that's held by this process, based on the previous spec.
     fn new_spec(&self, before: Option<&LeaseSpec>) -> LeaseSpec {
         let now = Some(MicroTime((self.wall_clock)()));
         let before = before.cloned().unwrap_or_default();
@@ -468,8 +477,8 @@ impl Elector {
         send(self.election.request_timeout(), request).await
     }
 
-    /// Renews the lease and moves the fence, until the renew deadline has passed or another process
-    /// holds the lease.
+    /// Keeps renewing the lease and extending the fence. Returns when the renew deadline has
+    /// passed, or when another process holds the lease.
     async fn renew(&mut self) -> LeadershipLost {
         let LeaseTimes {
             renew_deadline,
@@ -484,7 +493,7 @@ impl Elector {
             };
             match timeout(left, self.try_acquire_or_renew()).await {
                 Ok(Ok(Attempt::Leading(sent))) => {
-                    // If the renewal came too late, the loop ends.
+                    // If this was too late, the loop ends.
                     self.fence.extend(self.deadline_of(sent));
                 }
                 Ok(Ok(Attempt::HeldBy(other))) => return LeadershipLost::HeldByOther(other),
@@ -505,8 +514,8 @@ impl Elector {
         }
     }
 
-    /// Releases the lease unless another process holds it. If somebody changes the lease
-    /// concurrently, it is read and written again.
+    /// Releases the lease, unless it's held by another process. If it's modified concurrently,
+    /// tries again.
     async fn release(&self) -> Result<(), RequestError> {
         let mut attempt = 1;
         loop {
@@ -518,7 +527,7 @@ impl Elector {
     }
 
     async fn try_release(&self) -> Result<(), RequestError> {
-        // Read it again, because a cancelled renewal may have been stored.
+        // We can't rely on what we've observed, since a cancelled renewal may have gone through.
         let Some(mut lease) = self.read().await? else {
             return Ok(());
         };
@@ -536,8 +545,8 @@ impl Elector {
         self.replace(&lease).await.map(drop)
     }
 
-    /// Returns a future that records an event `<identity> <change>` on the lease. The event may get
-    /// lost.
+    /// Returns a future that sends an event `<identity> <change>` about the lease. There's no
+    /// guarantee that it arrives.
     fn event(&self, action: &str, change: &str, limit: Duration) -> impl Future<Output = ()> + Send + use<> {
         let reference = self
             .observed
@@ -547,7 +556,7 @@ impl Elector {
             controller: self.election.name.clone(),
             instance: Some(self.election.identity.clone()),
         };
-        // The recorder's requests specify no field manager.
+        // kube's recorder doesn't set a field manager.
         let client = with_field_manager(self.client.clone(), FIELD_MANAGER);
         let recorder = Recorder::new(client, reporter);
         let event = Event {
@@ -566,7 +575,7 @@ impl Elector {
     }
 }
 
-/// Returns the holder of a lease. A released lease has an empty one.
+/// Returns the holder of a lease. If the lease was released, this is an empty string.
 fn holder(lease: &Lease) -> Option<&str> {
     lease
         .spec
@@ -576,8 +585,8 @@ fn holder(lease: &Lease) -> Option<&str> {
         .filter(|holder| !holder.is_empty())
 }
 
-/// Returns the duration in whole seconds, at least one, because a lease of zero seconds would never
-/// be valid.
+/// Rounds a duration to seconds. The minimum is one second, because a lease of zero seconds would
+/// never be valid.
 fn whole_seconds(duration: Duration) -> i32 {
     i32::try_from(duration.as_secs().max(1)).unwrap_or(i32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Requests for leases, which have a limit of their own.
+//! Requests for leases, with timeouts.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tokio::time::timeout;
 
 use crate::client::is_unreachable;
 
-/// A failed request for a lease.
+/// Error of a request for a lease.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
     #[error(transparent)]
@@ -16,7 +16,7 @@ pub(crate) enum RequestError {
 }
 
 impl RequestError {
-    /// Returns `true` if the API server could not be reached, which the client has already logged.
+    /// Returns `true` if the API server couldn't be reached. The client has already logged this.
     pub(super) fn is_unreachable(&self) -> bool {
         matches!(self, Self::Failed(error) if is_unreachable(error))
     }
@@ -34,10 +34,11 @@ impl RequestError {
     }
 }
 
-/// Awaits the response to a request for at most `limit`.
+/// Waits for the response to a request.
 ///
 /// # Errors
-/// Fails if the request fails, or has no response in time.
+///
+/// Fails if the request fails, or if there's no response within `limit`.
 pub(crate) async fn send<T>(
     limit: Duration,
     request: impl Future<Output = Result<T, kube::Error>>,

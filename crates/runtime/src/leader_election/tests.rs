@@ -12,7 +12,7 @@ use crate::client::ClientSettings;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// An API server with a single lease, which checks resource versions.
+/// A fake API server for a single lease. It does check resource versions.
 #[derive(Clone, Default)]
 struct Server(Arc<Mutex<Stored>>);
 
@@ -20,13 +20,13 @@ struct Server(Arc<Mutex<Stored>>);
 struct Stored {
     lease: Option<Value>,
     version: u64,
-    /// Never responds, as if the network were broken.
+    /// Simulates a broken network by never responding.
     silent: bool,
-    /// Number of writes that somebody else's change to the lease will precede.
+    /// For this many writes, somebody else modifies the lease right before.
     annotations: usize,
-    /// If set, each response waits for a permit.
+    /// If set, each response takes a permit.
     responses: Option<Arc<Semaphore>>,
-    /// Notes of the recorded events.
+    /// Notes of all events that were recorded.
     events: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ impl Server {
         }
     }
 
-    /// Renews the lease as another process whose clock is years off.
+    /// Renews the lease on behalf of another process, whose clock is off by years.
     fn held_by(&self, holder: &str) {
         let mut stored = self.0.lock().unwrap();
         let now = stored.version;
@@ -132,7 +132,7 @@ impl Server {
         self.0.lock().unwrap().silent = true;
     }
 
-    /// Stores what is sent, but only responds with a permit.
+    /// Makes the server process requests immediately, but respond only with a permit.
     fn hold_responses(&self) -> Arc<Semaphore> {
         let responses = Arc::new(Semaphore::new(0));
         self.0.lock().unwrap().responses = Some(Arc::clone(&responses));
@@ -162,14 +162,14 @@ impl Stored {
     }
 }
 
-/// Starts a candidate and waits until it leads.
+/// Starts a candidate and waits until it's the leader.
 async fn lead(elector: Elector) -> Leadership {
     let leadership = Leadership::start(elector);
     leadership.acquired().await.unwrap();
     leadership
 }
 
-/// Checks that a future takes between `from` and `to` seconds to resolve.
+/// Asserts how long a future takes, in seconds.
 async fn takes<T>(from: u32, to: u32, future: impl Future<Output = T>) -> T {
     let started = Instant::now();
     let value = timeout(to * SECOND, future)
@@ -202,7 +202,7 @@ async fn missing_lease_is_created_at_once() {
 async fn unrenewed_lease_is_taken_when_it_expires_on_our_own_clock() {
     let server = Server::default();
     server.held_by("old");
-    // At most one jittered retry period after the lease expires.
+    // One (jittered) retry period after the lease expires, at the latest.
     let _leading = takes(15, 20, server.lead("a")).await;
     assert_eq!(
         (
@@ -277,7 +277,7 @@ async fn leader_without_responses_gives_up_before_its_lease_expires() {
     sleep(60 * SECOND).await;
     assert_eq!(server.spec()["holderIdentity"], "a");
     server.silence();
-    // The last renewal was sent up to one retry period ago.
+    // The last renewal was up to one retry period ago.
     let lost = takes(7, 11, leading.lost()).await;
     let LeadershipLost::RenewDeadline { deadline, .. } = &lost else {
         panic!("{lost}")
@@ -370,8 +370,8 @@ async fn withdrawing_candidate_writes_nothing() {
     assert_eq!(server.events(), Vec::<String>::new());
 }
 
-/// The fence is open while the lease is held, and closes no later than the renew deadline, measured
-/// from when the last renewal was sent.
+/// The fence must be open while we hold the lease. It must be closed by the renew deadline,
+/// measured from when the last renewal was sent.
 #[tokio::test(start_paused = true)]
 async fn fence_follows_the_lease() {
     let server = Server::default();
@@ -417,26 +417,27 @@ async fn fence_closes_before_the_lease_is_released_or_dropped() {
     }
 }
 
-/// The API server has stored the renewal, but the response arrives between the old deadline and the
-/// new one, for example because of SIGSTOP. A worker may have stopped by then, so the leader must
-/// not continue.
+/// The API server has stored the renewal, but its response arrives between the old and the new
+/// deadline. This can be caused by a SIGSTOP. Since a worker may already have exited, the leader
+/// must give up.
 #[tokio::test(start_paused = true)]
 async fn response_after_the_deadline_does_not_renew() {
     let server = Server::default();
     let leading = server.lead("a").await;
     let mut lost = std::pin::pin!(leading.lost());
-    // The second renewal is sent at 4 s, while the first one, sent at 2 s, is valid until 12 s.
+    // The first renewal (sent at 2 s) is valid until 12 s. We're waiting for the second one, which
+    // is sent at 4 s.
     assert!(timeout(3 * SECOND, &mut lost).await.is_err());
     let responses = server.hold_responses();
     assert!(timeout(2 * SECOND, &mut lost).await.is_err());
     responses.add_permits(10);
-    // The elector is not polled in the meantime, as if the process were suspended.
+    // Without polling the elector, which simulates a suspended process.
     tokio::time::advance(8 * SECOND).await;
     let lost = takes(0, 1, lost).await;
     assert!(matches!(lost, LeadershipLost::RenewDeadline { .. }), "{lost}");
 }
 
-/// The wall clocks of leader and candidate jump by years before each reading.
+/// Every time they're read, the wall clocks of both processes jump by years.
 #[tokio::test(start_paused = true)]
 async fn wall_clock_jumps_do_not_matter() {
     fn jumping() -> Timestamp {
@@ -497,7 +498,7 @@ async fn on_a_real_server_the_second_candidate_leads_when_the_first_releases(
     };
     let first = timeout(10 * SECOND, lead()).await.unwrap();
     let second = tokio::spawn(lead());
-    // Time for one renewal by the first and several attempts by the second.
+    // Enough for a renewal by the first process, and several attempts by the second.
     sleep(5 * SECOND).await;
     assert!(!second.is_finished());
     first.release().await;

@@ -1,4 +1,4 @@
-//! Exits a process that has lost its lease.
+//! Exits the process after it has lost its lease.
 
 use std::io;
 use std::process;
@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use super::fence::Fence;
 
-/// How long after the loss of the lease the process may exit on its own.
+/// How long the process gets to exit on its own.
 const EXIT_GRACE: Duration = Duration::from_secs(1);
-/// How long to wait for the log line before the exit.
+/// How long to wait for the log message to be written.
 const LOG_GRACE: Duration = Duration::from_millis(100);
 
-/// Starts a thread that exits the process with status 1 if it still runs a second after the lease
-/// was lost. The thread ends when the fence is closed.
+/// Starts a thread which exits the process with status 1 if it's still running one second after it
+/// has lost the lease. The thread ends when the fence is closed.
 ///
-/// It must be a separate thread because all others may be blocked: the runtime's by a reconcile,
-/// the elector's by a kubeconfig command that fetches credentials. The library cannot stop a
-/// thread, and the next leader is already acting.
+/// We need a separate thread for this since all others might be blocked, e.g. the threads of the
+/// runtime by a reconcile, and the one of the elector by an exec plugin. There's no way for a
+/// library to stop a thread, and the next leader is already active.
 pub(crate) fn start_watchdog(fence: &Fence) -> io::Result<()> {
     let waiting = fence.clone();
     let thread = thread::Builder::new()
@@ -34,7 +34,8 @@ pub(crate) fn start_watchdog(fence: &Fence) -> io::Result<()> {
     Ok(())
 }
 
-/// Logs the exit from another thread, because a blocked thread may hold the lock of the log.
+/// Logs a message from yet another thread, because the lock of the log may be held by a thread
+/// that's blocked.
 fn log_exit(lease: &str) {
     let lease = lease.to_owned();
     let (done, logged) = mpsc::channel();
@@ -45,8 +46,7 @@ fn log_exit(lease: &str) {
         );
         let _ = done.send(());
     };
-    // Exiting matters more than logging it, so it does not depend on whether this thread starts
-    // either.
+    // If we can't even start a thread, just exit without logging.
     let _ = thread::Builder::new().spawn(log);
     let _ = logged.recv_timeout(LOG_GRACE);
 }

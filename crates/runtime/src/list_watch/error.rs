@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kube::core::Status;
 
-/// A failed list or watch. It is retried.
+/// Error of a list or watch, which is going to be retried.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WatchError {
     #[error("list failed: {0}")]
@@ -14,7 +14,7 @@ pub(crate) enum WatchError {
     Start(#[source] kube::Error),
     #[error("watch failed: {0}")]
     Read(#[source] kube::Error),
-    /// The server sent an `ERROR` event.
+    /// The server has sent an `ERROR` event.
     #[error("{}", .0.message)]
     Reported(Box<Status>),
     #[error("list or event without a resource version: the API server cannot watch this kind")]
@@ -30,7 +30,7 @@ pub(crate) enum WatchError {
 }
 
 impl WatchError {
-    /// Returns the error of the request, if any.
+    /// Returns the error of the request, if there's one.
     pub(crate) fn cause(&self) -> Option<&kube::Error> {
         match self {
             Self::List(cause)
@@ -43,7 +43,7 @@ impl WatchError {
         }
     }
 
-    /// Returns the pause that the server requests, or zero if it does not.
+    /// Returns how long the server wants us to wait. This is zero if it didn't say anything.
     pub(super) fn retry_after(&self) -> Duration {
         let status = match self {
             Self::Reported(status) => status,
@@ -60,14 +60,14 @@ impl WatchError {
     }
 }
 
-/// Returns `true` if a resource version or continue token is too old.
+/// Returns `true` if a resource version or continue token has expired.
 pub(super) fn is_expired(status: &Status) -> bool {
     status.code == 410 || matches!(&*status.reason, "Expired" | "Gone")
 }
 
-/// Returns `true` if a watch that could not be started may succeed from the same version: the
-/// server could not be reached, or is overloaded or failing. Any other response may be caused by
-/// the version.
+/// Returns `true` if it makes sense to start a failed watch from the same version again. That's the
+/// case if the server couldn't be reached, or is failing or overloaded. Any other error could be
+/// caused by the version.
 pub(super) fn may_resume(error: &kube::Error) -> bool {
     match error {
         kube::Error::Api(status) => !is_expired(status) && matches!(status.code, 429 | 500 | 502 | 503),
@@ -75,7 +75,7 @@ pub(super) fn may_resume(error: &kube::Error) -> bool {
     }
 }
 
-/// Returns `true` if a running watch failed because it received no data; see
+/// Returns `true` if a watch failed because it didn't receive any data. See
 /// [`client`](crate::client).
 pub(super) fn is_idle_timeout(error: &kube::Error) -> bool {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
@@ -84,7 +84,7 @@ pub(super) fn is_idle_timeout(error: &kube::Error) -> bool {
             if io.kind() == io::ErrorKind::TimedOut {
                 return true;
             }
-            // `io::Error::source` skips the wrapped error and returns its source.
+            // `io::Error::source` doesn't return the inner error but the source of that.
             next = io
                 .get_ref()
                 .map(|inner| inner as &(dyn std::error::Error + 'static));

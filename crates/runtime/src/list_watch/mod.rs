@@ -1,9 +1,10 @@
-//! Lists and watches the objects of one kind, for as long as somebody reads the events.
+//! Lists and watches the objects of a kind for as long as somebody polls the stream.
 //!
-//! [`ListWatch`] emits the same events as kube's `watcher` and takes its configuration. It replaces
-//! kube's because that hides the end of a watch and starts the next one immediately: a proxy that
-//! accepts a watch and closes it would get thousands of requests per second. Here, each way in
-//! which a list or a watch can end has its own pause, as in client-go's reflector:
+//! [`ListWatch`] is a replacement for kube's `watcher`. It has the same events and the same
+//! configuration. The problem with kube's version is that it doesn't tell us when a watch ends, and
+//! immediately starts another one. If there's a proxy that accepts watches and then closes them, it
+//! would receive thousands of requests per second. We have a separate delay for each way in which a
+//! list or a watch can end, like the reflector in client-go:
 //!
 //! | what ended | pause | next request |
 //! |---|---|---|
@@ -17,11 +18,12 @@
 //! | a list whose continue token has expired | none | a list without pages |
 //! | a streaming list that is rejected or does not complete | none | a list in pages |
 //!
-//! client-go also lists after a watch without an event. Where no watch works, the objects then are
-//! as old as the back-off, rather than as old as the process.
+//! Like client-go, we make a new list if there was a watch without any event. If watches don't work
+//! at all, objects are then out of date by no more than the backoff, rather than being as old as
+//! the process.
 //!
-//! kube's `watcher` also differs in that it does not list again after every response that may
-//! concern the resource version, and skips an event that is not JSON.
+//! There are two more differences to kube's `watcher`: it doesn't make a new list for every
+//! response that might be about the resource version, and it skips events that aren't valid JSON.
 
 mod error;
 mod pace;
@@ -49,28 +51,28 @@ use pace::Pace;
 
 use crate::random::random_share;
 
-/// Number of lists that the caches of a manager make concurrently. Each takes a connection over
-/// HTTP/1.1, and memory for a page of objects.
+/// How many lists all caches of a manager may make at the same time. Since we use HTTP/1.1, each of
+/// them needs a connection, and the memory for a page of objects.
 const CONCURRENT_LISTS: usize = 32;
-/// Maximum number of seconds after which the API server ends a watch. kube allows up to 294.
+/// Upper limit for the timeout of a watch, in seconds. kube accepts up to 294.
 const WATCH_SECONDS: u32 = 290;
-/// Minimum number of seconds. Random in between, so that watches that started together do not end
-/// together.
+/// Lower limit. The timeout is chosen at random, so that watches which were started together don't
+/// end at the same time.
 const MIN_WATCH_SECONDS: u32 = 230;
-/// How long after this timeout the server must have closed a watch.
+/// How much longer we wait for the server to close a watch after its timeout.
 const WATCH_MARGIN: Duration = Duration::from_secs(5);
-/// A watch that ends sooner than this and without an event counts as failed.
+/// If a watch ends earlier than this and without an event, we assume that something is wrong.
 const VERY_SHORT: Duration = Duration::from_secs(1);
-/// A streaming list without an object for this long counts as incomplete. The API server sends the
-/// objects from memory, and the end after at most three seconds.
+/// If there's no object for this long, we give up on a streaming list. The API server serves it
+/// from memory, and sends the final bookmark after at most three seconds.
 const STREAMING_LIST_IDLE: Duration = Duration::from_secs(30);
-/// Number of events for which capacity is kept after a list. A list yields many events at once, a
-/// watch one at a time.
+/// How many events to keep capacity for after a list. Lists result in lots of events at once, but
+/// watches don't.
 const KEPT_CAPACITY: usize = 4;
-/// The annotation of the bookmark that ends a streaming list.
+/// Annotation of the bookmark at the end of a streaming list.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-/// A limit on concurrent lists, shared by all clones.
+/// Limit for concurrent lists. Clones share the same limit.
 #[derive(Clone, Debug)]
 pub(crate) struct ListLimit(Arc<Semaphore>);
 
@@ -86,17 +88,17 @@ impl ListLimit {
     }
 
     async fn acquire(&self) -> Option<OwnedSemaphorePermit> {
-        // The semaphore is never closed, so this cannot fail.
+        // This can't fail, since we never close the semaphore.
         Arc::clone(&self.0).acquire_owned().await.ok()
     }
 }
 
-/// The resource version up to which a [`ListWatch`] has delivered everything, shared by all clones.
+/// Everything up to this resource version has been delivered. Clones share the same value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Progress(Arc<Mutex<Option<String>>>);
 
 impl Progress {
-    /// Returns the version, or `None` while a list is in progress.
+    /// Returns the resource version, or `None` during a list.
     pub(crate) fn version(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -106,41 +108,41 @@ impl Progress {
     }
 }
 
-/// Lists the objects of an `Api`, then watches them.
+/// Lists all objects of an `Api` and then watches them.
 pub(crate) struct ListWatch<K> {
     api: Api<K>,
     config: Config,
     limit: ListLimit,
     state: State<K>,
-    /// `None` if nobody asks.
+    /// `None` if nobody is interested.
     progress: Option<Progress>,
-    /// Events to emit before the next request.
+    /// Events that have to be emitted before the next request is made.
     pending: VecDeque<Event<K>>,
     pace: Pace,
-    /// Held during a list.
+    /// Held while listing.
     permit: Option<OwnedSemaphorePermit>,
-    /// Whether the next list is paginated because the last streaming list failed.
+    /// Set after a streaming list has failed, to make the next list use pages.
     in_pages: bool,
-    /// Whether the next list is not paginated because a continue token has expired.
+    /// Set after a continue token has expired, to make the next list not use pages.
     at_once: bool,
 }
 
 enum State<K> {
-    /// No complete list yet.
+    /// There hasn't been a complete list yet.
     Unlisted,
-    /// Ready to request the next page.
+    /// The next page can be requested.
     Paging {
         token: Option<String>,
     },
-    /// Ready to request the streaming list.
+    /// A streaming list can be requested.
     Streaming,
-    /// The streaming list has started. It fails unless another object or its end arrives before
-    /// `deadline`.
+    /// A streaming list is in progress. It has failed if neither an object nor its end is received
+    /// by `deadline`.
     InitialEvents {
         watch: OpenWatch<K>,
         deadline: Instant,
     },
-    /// Ready to request the watch.
+    /// The watch can be requested.
     Listed {
         version: String,
     },
@@ -148,7 +150,7 @@ enum State<K> {
 }
 
 impl<K> State<K> {
-    /// Returns the version from which a watch can continue.
+    /// Returns the version at which a watch can continue.
     fn version(&self) -> Option<&str> {
         match self {
             Self::Listed { version } => Some(version),
@@ -160,9 +162,10 @@ impl<K> State<K> {
 
 struct OpenWatch<K> {
     events: BoxStream<'static, kube::Result<WatchEvent<K>>>,
-    /// The version of the last event.
+    /// Version of the most recent event.
     version: String,
-    /// Taken before the request, because some servers only send the response with the first event.
+    /// When the request was sent. We can't use the time of the response, because some servers don't
+    /// respond before the first event.
     started: Instant,
     has_events: bool,
 }
@@ -186,7 +189,7 @@ where
         }
     }
 
-    /// Starts with a watch from this version instead of a list.
+    /// Skips the initial list and starts a watch from this version.
     pub(crate) fn resume(self, version: String) -> Self {
         Self {
             state: State::Listed { version },
@@ -194,7 +197,7 @@ where
         }
     }
 
-    /// Records how far the stream has come.
+    /// Keeps `progress` up to date.
     pub(crate) fn with_progress(self, progress: Progress) -> Self {
         Self {
             progress: Some(progress),
@@ -202,7 +205,7 @@ where
         }
     }
 
-    /// Returns the stream of events. After an error, the stream pauses and then continues.
+    /// Returns a stream of events. It pauses after an error, and then continues.
     pub(crate) fn into_stream(self) -> BoxStream<'static, Result<Event<K>, WatchError>> {
         stream::unfold(self, async |mut this| Some((this.next().await, this))).boxed()
     }
@@ -216,15 +219,15 @@ where
             if let Some(event) = event {
                 return Ok(event);
             }
-            // A list leaves behind capacity for all its objects, which the events of a watch do not
-            // need.
+            // After a list, there's room for all of its objects. We don't need that for the events
+            // of a watch.
             self.pending.shrink_to(KEPT_CAPACITY);
             self.step().await?;
         }
     }
 
-    /// Sends one request or reads one event. A failure that does not set another state leads to a
-    /// new list.
+    /// Sends a request or reads an event. If it fails without setting a new state, the next step is
+    /// a list.
     async fn step(&mut self) -> Result<(), WatchError> {
         match std::mem::replace(&mut self.state, State::Unlisted) {
             State::Unlisted => {
@@ -241,7 +244,8 @@ where
 
     async fn begin_list(&mut self) {
         self.pace.wait().await;
-        // Return the permit first, because this very list may be waiting for it.
+        // Release the permit before acquiring another one. Otherwise this list might end up waiting
+        // for itself.
         self.permit = None;
         self.permit = self.limit.acquire().await;
         self.pending.push_back(Event::Init);
@@ -333,14 +337,14 @@ where
                 })
             }
             Ok(Some(Err(error))) => Err(self.fall_back(WatchError::StreamingListRefused(error))),
-            // According to the API documentation, a streaming list contains no deletions.
+            // According to the API documentation, there are no deletions in a streaming list.
             Ok(Some(Ok(WatchEvent::Deleted(_))) | None) | Err(_) => {
                 Err(self.fall_back(WatchError::StreamingListIncomplete))
             }
         }
     }
 
-    /// Falls back to a paginated list without a pause: client-go also favors progress here.
+    /// Falls back to a list with pages. There's no delay, since client-go doesn't have one either.
     fn fall_back(&mut self, error: WatchError) -> WatchError {
         self.permit = None;
         self.in_pages = true;
@@ -414,8 +418,8 @@ where
                 let error = WatchError::Read(error);
                 match (is_very_short, is_idle) {
                     (true, _) => Err(self.fail(error)),
-                    // Normal if the API server sends no bookmarks, for example for a kind that has
-                    // never changed.
+                    // This happens if the API server doesn't send bookmarks, e.g. because no object
+                    // of the kind has ever changed.
                     (false, true) => {
                         tracing::debug!(url = self.api.resource_url(), %error, "watch idle for too long, restarting it");
                         Ok(())
@@ -424,7 +428,7 @@ where
                 }
             }
             kube::Error::Api(status) => Err(self.handle_reported(watch, status)),
-            // The event is lost, so only a list can recover the object.
+            // We've lost an event, so we have to list again to get the object.
             error => {
                 self.pace.note_watch(watch.started);
                 Err(self.fail(WatchError::Read(error)))
@@ -432,7 +436,7 @@ where
         }
     }
 
-    /// Handles a watch that the server ended.
+    /// Handles a watch that was closed by the server.
     fn handle_end(&mut self, watch: OpenWatch<K>) -> Result<(), WatchError> {
         self.pace.note_watch(watch.started);
         if watch.is_very_short() {
@@ -444,7 +448,7 @@ where
         Ok(())
     }
 
-    /// Delays the next request.
+    /// Schedules the next request after a delay.
     fn fail(&mut self, error: WatchError) -> WatchError {
         self.permit = None;
         self.pace.note_failure(error.retry_after());
@@ -456,7 +460,7 @@ where
             ListSemantic::Any => (Some(VersionMatch::NotOlderThan), Some("0".to_owned())),
             ListSemantic::MostRecent => (None, None),
         };
-        // kube leaves the version `0` out of requests with a limit, which API servers ignore with it.
+        // API servers ignore version `0` if there's a limit, and kube omits it in that case.
         let in_pages = !self.at_once && resource_version.is_none();
         ListParams {
             label_selector: self.config.label_selector.clone(),
@@ -481,9 +485,10 @@ where
     }
 }
 
-/// Returns how long a watch stays open without an event before its connection counts as lost.
+/// Returns how long a watch may stay open without receiving anything. After that, we assume that
+/// the connection is dead.
 fn longest_watch() -> Duration {
-    // A simulation lets months pass, and its server ends watches once a day.
+    // The simulated server only closes watches once a day, because simulations may take months.
     #[cfg(feature = "simulation")]
     if rbuilder_simulation::now().is_some() {
         return rbuilder_simulation::LONGEST_WATCH + WATCH_MARGIN;
@@ -505,7 +510,7 @@ impl<K> OpenWatch<K> {
         }
     }
 
-    /// Records the version of an event. Returns `false` if it has none.
+    /// Records the version of an event. Returns `false` if it doesn't have any.
     fn note_version(&mut self, version: Option<String>) -> bool {
         let Some(version) = version.filter(|version| !version.is_empty()) else {
             return false;

@@ -1,4 +1,4 @@
-//! Pauses between the requests of a [`ListWatch`](super::ListWatch).
+//! Delays between the requests of a [`ListWatch`](super::ListWatch).
 
 use std::time::Duration;
 
@@ -8,26 +8,26 @@ use crate::backoff::Backoff;
 use crate::deadline::{deadline_after, scale};
 use crate::random::random_share;
 
-/// client-go's back-off. Up to the same amount is added at random.
+/// Same backoff as in client-go. We add up to the same amount of jitter.
 const BACKOFF: Backoff = Backoff {
     min: Duration::from_millis(800),
     max: Duration::from_secs(30),
 };
-/// The longest back-off before the first complete list, because controllers wait for it.
+/// Limit for the backoff until the first list is complete, since controllers are waiting for it.
 const LONGEST_UNTIL_LISTED: Duration = Duration::from_secs(10);
-/// The longest pause that the server can request.
+/// Limit for delays that the server asks for.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
-/// A watch that lasts this long resets the back-off. client-go resets it two minutes after the last
-/// failure.
+/// The backoff is reset if a watch lasts for this long. client-go resets it two minutes after the
+/// last failure.
 const RESET_AFTER: Duration = BACKOFF.max;
-/// Minimum time between the starts of two watches.
+/// Minimum interval between starting two watches.
 const BETWEEN_WATCHES: Duration = Duration::from_secs(1);
 
-/// When to send the next request, and the state of the back-off.
+/// When to send the next request, and the state of the backoff.
 #[derive(Debug)]
 pub(super) struct Pace {
     next: Instant,
-    /// Number of consecutive failures.
+    /// Number of failures in a row.
     failures: u32,
     has_listed: bool,
 }
@@ -41,18 +41,18 @@ impl Pace {
         }
     }
 
-    /// Waits until the next request may be sent.
+    /// Waits until the next request can be sent.
     pub(super) async fn wait(&self) {
         sleep_until(self.next).await;
     }
 
-    /// Records a complete list. Does not reset the back-off: a watch that fails after each list has
-    /// not recovered.
+    /// Called when a list is complete. This doesn't reset the backoff, because watches may still
+    /// fail after each list.
     pub(super) fn mark_listed(&mut self) {
         self.has_listed = true;
     }
 
-    /// Records the end of a watch, for any reason.
+    /// Called when a watch ends, whatever the reason.
     pub(super) fn note_watch(&mut self, started: Instant) {
         if started.elapsed() >= RESET_AFTER {
             self.failures = 0;
@@ -60,7 +60,7 @@ impl Pace {
         self.next = started + BETWEEN_WATCHES;
     }
 
-    /// Records a failed request. `asked` is the pause that the server requested.
+    /// Called when a request has failed. `asked` is the delay that the server has asked for.
     pub(super) fn note_failure(&mut self, asked: Duration) {
         let longest = match self.has_listed {
             true => Duration::MAX,
@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// Records a failure and returns the resulting pause.
+    /// Records a failure and returns the delay after it.
     async fn fail(pace: &mut Pace, asked: u64) -> Duration {
         let started = Instant::now();
         pace.note_failure(Duration::from_secs(asked));
@@ -89,7 +89,7 @@ mod tests {
 
     #[track_caller]
     fn assert_between(pause: Duration, least: f64, most: f64) {
-        // tokio's paused clock has millisecond resolution.
+        // The resolution of tokio's paused clock is a millisecond.
         let range = least - 0.001..=most + 0.002;
         assert!(range.contains(&pause.as_secs_f64()), "{pause:?}");
     }

@@ -1,4 +1,4 @@
-//! Requests and events with scripted servers, under a paused clock.
+//! Tests with a scripted server and a paused clock.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,23 +14,24 @@ use tower::{BoxError, service_fn};
 
 use super::*;
 
-/// A request as the script sees it.
+/// A request, from the point of view of the script.
 #[derive(Clone, Debug)]
 struct Sent {
     at: Duration,
-    /// Number of identical requests before this one.
+    /// How often the same request was made before.
     nth: usize,
-    /// `list`, `page`, `whole` (a list without pages), `stream` (a streaming list), or `watch@` and the version.
+    /// One of `list`, `page`, `whole` (a list without pages), `stream` (a streaming list), or
+    /// `watch@` followed by the version.
     what: String,
 }
 
 /// A scripted response.
 enum Answer {
-    /// Responds with this status and a complete body.
+    /// Responds with the given status and a body.
     Ends(u16, String),
-    /// Responds with status 200 and a body that stays open.
+    /// Responds with status 200 and a body that isn't closed.
     Open(String),
-    /// Never responds.
+    /// Doesn't respond at all.
     Lost,
     /// Responds after a delay.
     Late(Duration, Box<Answer>),
@@ -103,7 +104,7 @@ fn map(name: &str, version: &str) -> serde_json::Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "resourceVersion": version}})
 }
 
-/// A complete list of the object `a`.
+/// A complete list with a single object `a`.
 fn list(version: &str) -> Answer {
     let metadata = json!({"resourceVersion": version});
     let list =
@@ -115,7 +116,7 @@ fn event(kind: &str, object: serde_json::Value) -> String {
     format!("{}\n", json!({"type": kind, "object": object}))
 }
 
-/// An event about the object `b`.
+/// An event for the object `b`.
 fn news() -> String {
     event("ADDED", map("b", "9"))
 }
@@ -163,7 +164,7 @@ fn describe_event(event: Result<Event<ConfigMap>, WatchError>) -> String {
     }
 }
 
-/// Follows a script for some time. Returns the requests and the events.
+/// Runs a script for the given time. Returns the requests and the events.
 async fn follow(config: Config, time: Duration, script: Script) -> (Vec<Sent>, Vec<String>) {
     let (client, requests) = new_client(script);
     let mut events = new_list_watch(client, config).into_stream();

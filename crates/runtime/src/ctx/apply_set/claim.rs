@@ -1,13 +1,13 @@
-//! The ownership of the objects in a set.
+//! How an object in a set refers to its owner.
 //!
 //! | owner | claim on the object |
 //! |---|---|
 //! | cluster-scoped, or in the namespace of the object | an owner reference with `controller`, so the garbage collector deletes the object |
 //! | cannot be in an owner reference, or must not because the object is kept | the annotation `rbuilder.dev/apply-set-owner` |
 //!
-//! Both contain the UID of the owner. An owner that was deleted and created again therefore does
-//! not inherit its predecessor's objects, and neither does a copy of an owner with the same
-//! annotations.
+//! Both of these contain the owner's UID. So if an owner is deleted and recreated, it doesn't
+//! inherit any objects from its predecessor. The same is true for a copy of an owner that includes
+//! its annotations.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
@@ -17,16 +17,17 @@ use kube::runtime::reflector::ObjectRef;
 use crate::error::{Error, OwnershipError};
 use crate::object::{AnyObject, Kind, Object, describe_object};
 
-/// The annotation of objects that are never deleted.
+/// Annotation on objects that must never be deleted.
 pub(super) const KEEP: &str = "rbuilder.dev/keep";
-/// The annotation with the owner of an object that has no owner reference.
+/// Annotation that identifies the owner of an object without an owner reference.
 const OWNER: &str = "rbuilder.dev/apply-set-owner";
-/// Prefix of the annotation with the record of a set, followed by the name of the controller.
+/// Prefix of the annotation that contains the record of a set. It's followed by the controller's
+/// name.
 const RECORD: &str = "rbuilder.dev/apply-set.";
-/// Maximum length of an annotation's name after the `/`.
+/// Maximum length of the part of an annotation's name after the `/`.
 const MAX_NAME: usize = 63;
 
-/// The owner of a set.
+/// Owner of a set.
 pub(super) struct SetOwner {
     pub(super) uid: String,
     pub(super) described: String,
@@ -64,13 +65,13 @@ impl SetOwner {
         self.namespace.as_deref()
     }
 
-    /// Returns `true` if objects in this namespace, or cluster-scoped ones if `None`, can have an
-    /// owner reference to the owner.
+    /// Returns `true` if objects in the given namespace can have an owner reference to this owner.
+    /// `None` stands for cluster-scoped objects.
     pub(super) fn can_own(&self, namespace: Option<&str>) -> bool {
         self.namespace.is_none() || self.namespace() == namespace
     }
 
-    /// Adds this owner's claim to an object that is about to be applied.
+    /// Adds this owner's claim to an object which is about to be applied.
     pub(super) fn claim(&self, meta: &mut ObjectMeta, kept: bool) {
         if self.can_own(meta.namespace.as_deref()) && !kept {
             let references = meta.owner_references.get_or_insert_default();
@@ -85,7 +86,7 @@ impl SetOwner {
         }
     }
 
-    /// Returns `true` if the object with this metadata belongs to this owner and nobody else.
+    /// Returns `true` if the object belongs to this owner and to nobody else.
     pub(super) fn owns(&self, found: &ObjectMeta) -> bool {
         match controller_of(found) {
             Some(controller) => controller.uid == self.uid,
@@ -93,13 +94,13 @@ impl SetOwner {
         }
     }
 
-    /// Returns the index of the object's owner reference to this owner.
+    /// Returns the index of the owner reference to this owner.
     pub(super) fn reference_index(&self, found: &ObjectMeta) -> Option<usize> {
         let mut references = found.owner_references.iter().flatten();
         references.position(|reference| reference.uid == self.uid)
     }
 
-    /// Returns the error for an object that exists and does not belong to this owner.
+    /// Returns an error for an existing object that doesn't belong to this owner.
     pub(super) fn refuse(&self, object: String, found: &ObjectMeta) -> OwnershipError {
         let Some(controller) = controller_of(found) else {
             return match mark_of(found) {
@@ -134,7 +135,7 @@ impl SetOwner {
     }
 }
 
-/// Parses the owner of kind `K` from the annotation of an object.
+/// Parses the owner from the annotation. Returns `None` unless it's an object of kind `K`.
 pub(super) fn find_owner<K: Object>(found: &ObjectMeta) -> Option<ObjectRef<K>> {
     let parts: Vec<&str> = mark_of(found)?.split('/').collect();
     let &[kind, namespace, name, uid] = &*parts else {
@@ -149,7 +150,7 @@ pub(super) fn find_owner<K: Object>(found: &ObjectMeta) -> Option<ObjectRef<K>> 
     Some(owner)
 }
 
-/// Returns `true` if the annotations in this metadata say to keep the object.
+/// Returns `true` if there's an annotation which says that the object must be kept.
 pub(super) fn is_kept(found: &ObjectMeta) -> bool {
     let keep = found.annotations.as_ref().and_then(|all| all.get(KEEP));
     keep.is_some_and(|keep| keep == "true")
@@ -164,7 +165,7 @@ fn mark_of(found: &ObjectMeta) -> Option<&str> {
     found.annotations.as_ref()?.get(OWNER).map(String::as_str)
 }
 
-/// Returns the name of the annotation with this controller's record.
+/// Returns the name of the annotation with the record of this controller.
 fn record_annotation(controller: &str) -> Result<String, Error> {
     let annotation = format!("{RECORD}{controller}");
     let name = annotation.rsplit('/').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! An object of a set, with its kind erased.
+//! Type-erased objects in a set.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -17,13 +17,12 @@ use crate::ctx::ownership::Claim;
 use crate::error::Error;
 use crate::object::{AnyObject, Kind, describe_object};
 
-/// An object of a set.
 pub(super) trait Member: Send + Sync {
-    /// Completes the object with its kind, its namespace and the owner's claim. Returns its entry
-    /// for the record.
+    /// Fills in the kind, the namespace and the owner's claim. Returns the entry for the record.
     ///
     /// # Errors
-    /// Fails if the kind is unknown, or if neither the object nor the owner has a namespace.
+    ///
+    /// Fails if the kind isn't known, or if there's no namespace on either the object or the owner.
     fn prepare<'a>(
         &'a mut self,
         ctx: &'a Ctx<()>,
@@ -42,21 +41,21 @@ pub(super) trait Member: Send + Sync {
     ) -> BoxFuture<'a, Result<AppliedMember, Error>>;
 }
 
-/// The result of applying a member.
+/// Result of applying an object.
 pub(super) struct AppliedMember {
     pub(super) uid: Option<String>,
-    /// Whether the members after it can be applied.
+    /// Whether the objects that follow can be applied.
     pub(super) is_ready: bool,
     pub(super) object: Arc<dyn Any + Send + Sync>,
 }
 
-/// Decides whether the members after an object can be applied.
+/// Predicate which decides whether the objects that follow can be applied.
 type IsReady<K> = Box<dyn Fn(&K) -> bool + Send + Sync>;
 
-/// An object of a Rust type, including the types for kinds known only at run time.
+/// An object with its Rust type, which may also be a type for kinds that are only known at runtime.
 pub(super) struct TypedMember<K: Resource> {
     object: K,
-    /// `None` until the object is prepared.
+    /// Set by `prepare`.
     kind: Option<Kind<K>>,
     is_ready: Option<IsReady<K>>,
     is_kept: bool,
@@ -158,7 +157,8 @@ impl Claim for SetOwner {
         self.owns(found)
     }
 
-    /// Never adopts another owner's object: it would be deleted when it leaves the set.
+    /// Never adopts an object of another owner, because it'd be deleted as soon as it leaves the
+    /// set.
     async fn take<C: AnyObject>(&self, _: &Ctx<()>, object: &C, found: &ObjectMeta) -> Result<(), Error> {
         Err(self.refuse(describe_object(object), found).into())
     }

@@ -1,14 +1,17 @@
-//! Applies the objects of an owner as a set, and deletes what no longer belongs to it.
+//! Applies the objects of an owner as a set, and deletes objects that aren't part of it anymore.
 //!
 //! # The record
-//! The contents of a set are recorded on the owner, in an annotation that ends with the
-//! controller's name. A reconcile has the owner at hand, so reading the record is free, and the
-//! record survives restarts and upgrades of the operator. The alternative, a label on the objects,
-//! would require listing every kind that any version ever used, and would also select copies that
-//! somebody made of the objects, labels included.
 //!
-//! Each entry has a resource, kind, namespace, name and UID. The order of writes makes it safe to
-//! crash between any two:
+//! We keep a record of a set's contents in an annotation on the owner. The name of the annotation
+//! ends with the name of the controller. Reading the record is free, because a reconciler has its
+//! owner at hand. It also survives restarts and upgrades of the operator.
+//!
+//! Labels on the objects would be an alternative. However, we'd have to list every kind that was
+//! ever used by any version of the operator. Labels would also match if somebody makes a copy of an
+//! object.
+//!
+//! Entries consist of a resource, kind, namespace, name and UID. Writes are made in the following
+//! order, and it's safe to crash between any two of them:
 //!
 //! 1. New objects are recorded, without a UID, so that no object is ever created without a record.
 //! 2. The objects are applied in order. Other owners' objects are refused, so everything applied
@@ -17,13 +20,15 @@
 //!    deleted in reverse order.
 //! 4. The UIDs are recorded, and deleted entries removed.
 //!
-//! Steps 1 and 4 are merge patches with the resource version of the owner. They are skipped if
-//! nothing changes.
+//! The first and last step are merge patches that include the resource version of the owner.
+//! They're skipped if nothing has changed.
 //!
 //! # Who owns an object
-//! See [`claim`]. Before an object is deleted, its metadata is read. It must have the recorded UID
-//! (if any) and the claim of this owner, and must not be marked to be kept. The deletion has its
-//! UID and resource version as preconditions.
+//!
+//! See [`claim`] for how ownership is determined. We read an object's metadata before deleting it.
+//! Its UID has to match the record (if there's a UID in there), it must have the claim of this
+//! owner, and there must not be an annotation to keep it. UID and resource version are also used as
+//! preconditions of the delete request.
 
 mod claim;
 mod member;
@@ -54,10 +59,11 @@ use prune::is_not_found;
 use readiness::CRD;
 use record::{Entry, Record};
 
-/// Interval between checks of an object that a set waits for.
+/// How often to check an object that we're waiting for.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// The objects of an owner, for [`Ctx::apply_set`], in the order in which they are applied.
+/// Objects that belong to an owner, in the order in which they should be applied. See
+/// [`Ctx::apply_set`].
 ///
 /// ```
 /// # use k8s_openapi::api::apps::v1::Deployment;
@@ -79,15 +85,15 @@ pub struct ApplySet {
 }
 
 impl ApplySet {
-    /// Creates an empty set. Applying it deletes everything that the owner's set contained.
+    /// Creates an empty set. Applying it as is deletes everything that the set used to contain.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds an object. A namespaced one defaults to the owner's namespace.
+    /// Adds an object. If it's namespaced and has no namespace, it gets the namespace of the owner.
     ///
-    /// If the object is a CustomResourceDefinition, the objects after it are applied once it is
-    /// established; if it is a Namespace, once it is active.
+    /// After a CustomResourceDefinition or a Namespace, we wait until the CRD is established or the
+    /// namespace is active, respectively, before we continue with the following objects.
     #[expect(
         clippy::should_implement_trait,
         reason = "no sum of a set and an object is meant"
@@ -96,11 +102,10 @@ impl ApplySet {
         self.push(TypedMember::new(object))
     }
 
-    /// Adds an object that later objects depend on. They are applied once `is_ready` returns `true`
-    /// for it.
+    /// Adds an object that the following objects depend on. They're not applied until `is_ready`
+    /// returns `true` for the object in the response of the API server.
     ///
-    /// `is_ready` receives the object as the API server returned it. The reconcile does not block;
-    /// see [`AppliedSet`].
+    /// Waiting doesn't block the reconcile, see [`AppliedSet`].
     pub fn add_and_wait<K: AnyObject + Serialize>(
         self,
         object: K,
@@ -109,19 +114,20 @@ impl ApplySet {
         self.push(TypedMember::new(object).until(is_ready))
     }
 
-    /// Adds an object that is never deleted, neither when a later set does not contain it, nor with
-    /// its owner. It therefore gets no owner reference. Use it for data, such as a
-    /// PersistentVolumeClaim.
+    /// Adds an object that's never deleted, whether it leaves the set or its owner is deleted. For
+    /// this reason, it doesn't get an owner reference. Use this for data, e.g.
+    /// PersistentVolumeClaims.
     ///
-    /// The object gets the annotation `rbuilder.dev/keep: "true"`. If somebody sets it on another
-    /// object of a set, that object is not deleted either when it leaves the set, and its owner
-    /// reference is removed.
+    /// Such objects are marked with the annotation `rbuilder.dev/keep: "true"`. Users can also add
+    /// it to any other object of a set. In that case, the object isn't deleted when it leaves the
+    /// set, and its owner reference is removed.
     pub fn add_kept<K: AnyObject + Serialize>(self, object: K) -> Self {
         self.push(TypedMember::new(object).kept())
     }
 
-    /// Returns the owner of an object that has no owner reference, for a watch of such objects.
-    /// `None` if the object does not belong to the set of an owner of kind `K`.
+    /// Returns the owner of an object that doesn't have an owner reference. You can use this to
+    /// watch such objects. Returns `None` if the object isn't part of a set that's owned by an
+    /// object of kind `K`.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -142,7 +148,7 @@ impl ApplySet {
 }
 
 impl<K: AnyObject + Serialize> Extend<K> for ApplySet {
-    /// [Adds](ApplySet::add) objects of one kind.
+    /// [Adds](ApplySet::add) several objects of the same kind.
     fn extend<I: IntoIterator<Item = K>>(&mut self, objects: I) {
         for object in objects {
             self.members.push(Box::new(TypedMember::new(object)));
@@ -150,11 +156,11 @@ impl<K: AnyObject + Serialize> Extend<K> for ApplySet {
     }
 }
 
-/// The result of [`Ctx::apply_set`].
+/// Result of [`Ctx::apply_set`].
 ///
-/// The set is complete once all objects are applied and ready, and the objects that it no longer
-/// contains are gone. Otherwise the reconcile should return [`action`](Self::action), and will
-/// continue next time.
+/// A set is complete when all of its objects are applied and ready, and the objects that used to be
+/// part of it are gone. If it isn't complete, return [`action`](Self::action) from your reconcile
+/// function, which will continue the next time.
 #[must_use = "the set may not be complete; return `action()`"]
 pub struct AppliedSet {
     applied: Vec<(String, Arc<dyn Any + Send + Sync>)>,
@@ -163,32 +169,32 @@ pub struct AppliedSet {
 }
 
 impl AppliedSet {
-    /// Returns `true` if all objects are applied and ready, and all others are gone.
+    /// Returns `true` if all objects are applied and ready, and there are no leftovers.
     pub fn is_complete(&self) -> bool {
         self.waiting_for.is_none() && self.leaving.is_empty()
     }
 
-    /// Describes the object that is not ready and that later objects wait for, such as `Namespace
-    /// shop`.
+    /// Returns a description of the object that we're waiting for, e.g. `Namespace shop`.
     pub fn waiting_for(&self) -> Option<&str> {
         self.waiting_for.as_deref()
     }
 
-    /// Describes the objects that have left the set but still exist because of their finalizers.
+    /// Returns descriptions of the objects that have left the set, but can't be deleted yet because
+    /// of their finalizers.
     pub fn leaving(&self) -> &[String] {
         &self.leaving
     }
 
-    /// Returns the applied object of kind `K` with this name, if there is one. If several match, in
-    /// different namespaces or as `DynamicObject`s of different kinds, returns the first.
+    /// Returns the object of kind `K` with the given name. If there are several of them (in
+    /// different namespaces, or `DynamicObject`s of different kinds), returns the first one.
     pub fn get<K: AnyObject>(&self, name: &str) -> Option<&K> {
         let mut named = self.applied.iter().filter(|(applied, _)| applied == name);
         named.find_map(|(_, object)| object.downcast_ref())
     }
 
-    /// Returns the action for the reconcile: await a change if the set is complete, otherwise
-    /// requeue after five seconds. A change to an object that the controller
-    /// [owns](crate::Controller::owns) triggers an earlier reconcile.
+    /// Returns the action to return from your reconcile function. If the set isn't complete, it
+    /// requeues after five seconds. Changes to objects that the controller
+    /// [owns](crate::Controller::owns) trigger an earlier reconcile.
     pub fn action(&self) -> Action {
         match self.is_complete() {
             true => Action::await_change(),
@@ -198,28 +204,33 @@ impl AppliedSet {
 }
 
 impl<S> Ctx<S> {
-    /// Applies the objects of `set` in order, and deletes what an earlier call for the same owner
-    /// has created and this set does not contain.
+    /// Applies the objects of `set` in order. After that, deletes everything that was created by an
+    /// earlier call with the same owner but isn't part of `set`.
     ///
-    /// Each object is applied as with [`apply`](Self::apply), so an unchanged cached object costs
-    /// no request. If `owner` can own the object, because it is cluster-scoped or in the same
-    /// namespace, the object gets an owner reference as with [`apply_owned`](Self::apply_owned).
-    /// Other objects get the annotation `rbuilder.dev/apply-set-owner`. The garbage collector does
-    /// not delete these with their owner, so the controller needs a
-    /// [`finalizer`](crate::Controller::finalizer) that calls [`delete_set`](Self::delete_set).
+    /// Objects are applied in the same way as with [`apply`](Self::apply). In particular, no
+    /// request is sent for unchanged objects that are in a cache.
     ///
-    /// An existing object that is not the owner's is neither changed nor adopted. An object is only
-    /// deleted if this owner created it (according to its UID), nobody else has taken it over, and
-    /// it has no annotation `rbuilder.dev/keep: "true"`. Deletion starts once all objects of the
-    /// set are ready, with the last object.
+    /// If `owner` is cluster-scoped or in the same namespace, objects get an owner reference as
+    /// with [`apply_owned`](Self::apply_owned). Otherwise, they get the annotation
+    /// `rbuilder.dev/apply-set-owner`. Since the garbage collector doesn't delete these, your
+    /// controller then needs a [`finalizer`](crate::Controller::finalizer) that calls
+    /// [`delete_set`](Self::delete_set).
     ///
-    /// The contents of the set are recorded in the owner's annotation
-    /// `rbuilder.dev/apply-set.<controller>`. Each owner and controller therefore has a single set,
-    /// of up to about 1,500 objects. After an error or a restart, the next call continues.
+    /// Existing objects of someone else are neither modified nor adopted. Likewise, we only delete
+    /// objects which were created by this owner (as determined by the UID), haven't been taken over
+    /// by someone else, and don't have the annotation `rbuilder.dev/keep: "true"`. We don't start
+    /// to delete before all objects of the set are ready, and begin with the last one.
     ///
-    /// The controller's role needs `get`, `create`, `patch` and `delete` on the kinds of the
-    /// objects, including kinds that the set no longer contains, and `patch` on the kind of the
-    /// owner.
+    /// The contents of the set are recorded in the annotation `rbuilder.dev/apply-set.<controller>`
+    /// of the owner. This means that there's a single set per owner and controller, which can have
+    /// about 1,500 objects. It also means that the next call can pick up where this one left off
+    /// after an error or a restart.
+    ///
+    /// # Permissions
+    ///
+    /// The role of the controller needs `get`, `create`, `patch` and `delete` on all kinds of
+    /// objects, and that includes the ones which aren't part of the set anymore. It also needs
+    /// `patch` on the kind of the owner.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -235,11 +246,13 @@ impl<S> Ctx<S> {
     /// ```
     ///
     /// # Errors
-    /// [`OwnershipError`] if an existing object is not the owner's, or if the owner is being
-    /// deleted. A terminal error if the set contains an object twice or an object without a
-    /// namespace, or if it needs a finalizer that the owner does not have. A conflict if the owner
-    /// was changed concurrently. Otherwise the errors of [`apply`](Self::apply) and
-    /// [`delete`](Self::delete).
+    ///
+    /// - [`OwnershipError`] if an existing object belongs to someone else, or if the owner is being
+    ///   deleted.
+    /// - A terminal error if an object is in the set twice, if an object has no namespace, or if a
+    ///   finalizer is needed and the owner doesn't have one.
+    /// - A conflict if the owner was modified concurrently.
+    /// - All errors of [`apply`](Self::apply) and [`delete`](Self::delete).
     pub async fn apply_set<O: AnyObject>(&self, owner: &O, set: ApplySet) -> Result<AppliedSet, Error> {
         self.check_owner_cluster(owner, owner)?;
         if owner.meta().deletion_timestamp.is_some() {
@@ -267,7 +280,8 @@ impl<S> Ctx<S> {
         for (member, entry) in members.iter().zip(&wanted) {
             let applied = match member.apply(&ctx, &state.owner).await {
                 Ok(applied) => applied,
-                // The API server starts to serve a new kind shortly after its CRD is established.
+                // It takes a moment after a CRD is established until the API server serves the new
+                // kind.
                 Err(error)
                     if error.downcast_ref().is_some_and(is_not_found)
                         && let Some(crd) = find_crd_of(&wanted, entry) =>
@@ -291,7 +305,7 @@ impl<S> Ctx<S> {
                 match self.prune(&state.owner, &entry, uid).await {
                     Ok(true) => result.leaving.push(entry.to_string()),
                     Ok(false) => drop(gone.insert(entry)),
-                    // Failing to delete one object does not keep the others.
+                    // If one object can't be deleted, carry on with the others.
                     Err(error) => failure = failure.or(Some(error)),
                 }
             }
@@ -306,17 +320,20 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Deletes the objects of the owner's [set](Self::apply_set) that have no owner reference,
-    /// because the garbage collector does not delete them with their owner. Call it in the cleanup
-    /// of a [`finalizer`](crate::Controller::finalizer), and return its
-    /// [`action`](AppliedSet::action), so that the finalizer is removed once they are gone.
+    /// Deletes the objects of an owner's [set](Self::apply_set) which the garbage collector doesn't
+    /// take care of, i.e. those without an owner reference.
     ///
-    /// Objects with an owner reference are left to the garbage collector, which releases them with
-    /// `kubectl delete --cascade=orphan`. Objects without one are always deleted, unless they are
-    /// kept.
+    /// Call this from the cleanup function of a [`finalizer`](crate::Controller::finalizer), and
+    /// return the [`action`](AppliedSet::action) of the result. The finalizer is then removed as
+    /// soon as all objects are gone.
+    ///
+    /// Objects that do have an owner reference are left to the garbage collector. It won't delete
+    /// them with `kubectl delete --cascade=orphan`. Note that this doesn't help for other objects:
+    /// they're always deleted, unless they're marked to be kept.
     ///
     /// # Errors
-    /// Fails like [`delete`](Self::delete).
+    ///
+    /// Returns the same errors as [`delete`](Self::delete).
     pub async fn delete_set<O: AnyObject>(&self, owner: &O) -> Result<AppliedSet, Error> {
         let state = self.open_set(&self.kind_of(owner).await?, owner)?;
         let mut result = AppliedSet {
@@ -333,8 +350,8 @@ impl<S> Ctx<S> {
         Ok(result)
     }
 
-    /// Reads the record from the cached owner, which may be newer than the given one: an earlier
-    /// reconcile may have written its status in the meantime.
+    /// Reads the record of a set. Prefers the owner in the cache to the one that was passed, since
+    /// it may be more recent, e.g. if an earlier reconcile has updated its status.
     fn open_set<O: AnyObject>(&self, kind: &Kind<O>, owner: &O) -> Result<SetState, Error> {
         let set_owner = SetOwner::new(owner, kind, self.controller())?;
         let cached = self.shared.caches.look_up(kind, owner.meta());
@@ -378,7 +395,7 @@ impl<S> Ctx<S> {
     }
 }
 
-/// Returns the entry of the CRD that defines an object's kind, if the set contains it.
+/// If the set contains the CRD which defines the kind of `object`, returns its entry.
 fn find_crd_of<'a>(wanted: &'a [Entry], object: &Entry) -> Option<&'a Entry> {
     let name = format!("{}.{}", object.plural, object.group);
     wanted
@@ -390,13 +407,12 @@ fn find_crd_of<'a>(wanted: &'a [Entry], object: &Entry) -> Option<&'a Entry> {
 struct SetState {
     owner: SetOwner,
     record: Record,
-    /// The resource version of the owner at which the record was read.
+    /// Resource version of the owner that contained this record.
     version: Option<String>,
 }
 
 impl SetState {
-    /// Completes the members of the set and checks that the set can be applied. Returns the entries
-    /// of the members.
+    /// Prepares all objects of a set, and validates it. Returns their entries.
     async fn prepare<O: AnyObject>(
         &self,
         ctx: &Ctx<()>,

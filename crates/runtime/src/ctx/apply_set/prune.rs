@@ -1,4 +1,4 @@
-//! Deletes objects that have left their set.
+//! Deletes objects that aren't part of a set anymore.
 
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
 use kube::core::{GroupVersionKind, ObjectMeta, PartialObjectMeta};
@@ -10,14 +10,15 @@ use super::record::Entry;
 use crate::ctx::{Ctx, to_test_conflict};
 use crate::error::Error;
 
-/// Returns `true` if the API server does not have the object, or does not serve its kind.
+/// Returns `true` if either the object doesn't exist, or its kind isn't served.
 pub(super) fn is_not_found(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 impl<S> Ctx<S> {
-    /// Deletes an object that has left the set of `owner`, provided that it is the recorded one and
-    /// still the owner's. Returns `true` while finalizers keep it.
+    /// Deletes an object that isn't part of the set anymore, after checking that it's the recorded
+    /// object and still belongs to `owner`. Returns `true` if it has finalizers that delay the
+    /// deletion.
     pub(super) async fn prune(
         &self,
         owner: &SetOwner,
@@ -27,7 +28,7 @@ impl<S> Ctx<S> {
         let Some((api, found)) = self.find_recorded(entry).await? else {
             return Ok(false);
         };
-        // An object that was created again belongs to its creator.
+        // If it was recreated, it belongs to whoever did that.
         let is_recorded = uid.is_none() || uid == found.uid();
         if !is_recorded || !owner.owns(&found.metadata) {
             return Ok(false);
@@ -45,7 +46,7 @@ impl<S> Ctx<S> {
         };
         let params = DeleteParams::background().preconditions(unchanged);
         match api.delete(&entry.name, &params).await {
-            // For some kinds, the response is the object as it was before the deletion.
+            // For some kinds, the API server returns the object as it was before the deletion.
             Ok(answer) => Ok(answer
                 .left()
                 .is_some_and(|left| left.metadata.deletion_timestamp.is_some())),
@@ -54,8 +55,8 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Removes the owner reference from a kept object, so that it is not deleted with its former
-    /// owner.
+    /// Removes the owner reference from an object that must be kept. Otherwise it'd be deleted with
+    /// its old owner.
     async fn release(
         &self,
         owner: &SetOwner,
@@ -81,7 +82,7 @@ impl<S> Ctx<S> {
         Ok(())
     }
 
-    /// Returns the metadata of a recorded object and its API.
+    /// Returns the metadata of a recorded object, along with the API to access it.
     async fn find_recorded(
         &self,
         entry: &Entry,
@@ -91,7 +92,7 @@ impl<S> Ctx<S> {
         if let Some(found) = self.find_with(&recorded, entry).await? {
             return Ok(Some(found));
         }
-        // The version in which the object was applied may no longer be served.
+        // The API version that we've used to apply the object may not be served anymore.
         match self.find_served(entry).await? {
             Some(served) if served.api_version != recorded.api_version => {
                 self.find_with(&served, entry).await
@@ -116,8 +117,8 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Returns the resource of a recorded kind in a version that the API server serves, if any.
-    /// `None` for the core group, which has a single version.
+    /// Looks up a recorded kind in any version that's served by the API server. Returns `None` for
+    /// the core group, which has just a single version.
     async fn find_served(&self, entry: &Entry) -> Result<Option<ApiResource>, Error> {
         if entry.group.is_empty() {
             return Ok(None);

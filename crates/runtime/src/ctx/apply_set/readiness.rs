@@ -1,4 +1,4 @@
-//! Built-in readiness conditions for kinds that other objects depend on.
+//! Readiness of kinds that other objects depend on.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,10 +6,11 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::object::{AnyObject, Kind};
 
-/// The kind of a CRD.
+/// Kind of CRDs.
 pub(super) const CRD: &str = "CustomResourceDefinition";
 
-/// Returns `true` unless this is a CRD that is not established yet or a terminating namespace.
+/// Returns `false` for CRDs that aren't established yet and for namespaces that are terminating.
+/// All other objects are usable as soon as they exist.
 pub(super) fn is_usable<K: AnyObject + Serialize>(kind: &Kind<K>, object: &K) -> Result<bool, Error> {
     let (group, kind) = (K::group(&kind.dynamic), kind.name());
     let check: fn(&Value) -> bool = match (&*group, &*kind) {

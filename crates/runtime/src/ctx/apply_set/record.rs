@@ -1,4 +1,4 @@
-//! The record of a set, stored in an annotation of its owner.
+//! The record of a set. It's stored as an annotation of the owner.
 
 use std::fmt;
 
@@ -9,16 +9,17 @@ use super::claim::SetOwner;
 use crate::error::Error;
 use crate::hash::{HashMap, HashSet};
 
-/// Maximum size of the record in bytes. All annotations of an object together may have 256 KiB.
+/// Maximum size of a record in bytes. Kubernetes limits the total size of an object's annotations
+/// to 256 KiB.
 const MAX_BYTES: usize = 240 << 10;
-/// Size of a UID in bytes.
+/// Length of a UID in bytes.
 const UID_BYTES: usize = 36;
 
-/// The objects of a set in the order in which they are applied, with their UIDs once known.
+/// Objects of a set, in the order in which they're applied. UIDs are added once they're known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Record {
     objects: Vec<(Entry, Option<String>)>,
-    /// The index of each object.
+    /// Maps each object to its index.
     positions: HashMap<Entry, usize>,
 }
 
@@ -28,15 +29,14 @@ impl PartialEq for Record {
     }
 }
 
-/// An object of a set, identified by group, kind, namespace and name, which are the same in all API
-/// versions.
+/// Identifies an object of a set. Group, kind, namespace and name don't depend on the API version.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) group: String,
     pub(super) version: String,
     pub(super) kind: String,
     pub(super) plural: String,
-    /// Empty for a cluster-scoped object.
+    /// Empty for cluster-scoped objects.
     pub(super) namespace: String,
     pub(super) name: String,
 }
@@ -50,8 +50,8 @@ impl Entry {
         [&self.group, &self.kind, &self.namespace, &self.name]
     }
 
-    /// Parses an entry such as `deployments.v1.apps/Deployment/shop/web/<uid>`. The UID is empty
-    /// before the first apply.
+    /// Parses an entry like `deployments.v1.apps/Deployment/shop/web/<uid>`. There's no UID until
+    /// the object has been applied for the first time.
     fn parse(text: &str) -> Option<(Self, Option<String>)> {
         let parts: Vec<&str> = text.split('/').collect();
         let &[resource, kind, namespace, name, uid] = &*parts else {
@@ -102,7 +102,7 @@ impl std::hash::Hash for Entry {
     }
 }
 
-/// Writes kind, namespace and name for messages.
+/// Formats kind, namespace and name for messages.
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.namespace() {
@@ -112,11 +112,11 @@ impl fmt::Display for Entry {
     }
 }
 
-/// The value of the annotation.
+/// Value of the annotation.
 #[derive(Serialize, Deserialize)]
 struct Annotation {
-    /// The UID of the owner, because a copy of an object copies its annotations but does not own
-    /// its set.
+    /// UID of the owner. If someone makes a copy of the owner, the copy has the same annotations
+    /// but doesn't own the set.
     owner: String,
     objects: Vec<String>,
 }
@@ -130,8 +130,8 @@ impl Record {
         }
     }
 
-    /// Reads the record of an owner. It is empty if the owner has none, or if it was copied from
-    /// another owner.
+    /// Reads the record of an owner. It's empty if there's none, or if the annotation was copied
+    /// from another owner.
     pub(super) fn read(meta: &ObjectMeta, owner: &SetOwner) -> Result<Self, Error> {
         let annotations = meta.annotations.as_ref();
         let Some(text) = annotations.and_then(|all| all.get(&owner.record_annotation)) else {
@@ -159,6 +159,7 @@ impl Record {
     /// Returns the value of the annotation, or `None` to remove it.
     ///
     /// # Errors
+    ///
     /// Fails if the record is too large.
     pub(super) fn to_annotation(&self, owner: &SetOwner) -> Result<Option<String>, Error> {
         if self.objects.is_empty() {
@@ -169,8 +170,8 @@ impl Record {
             owner: owner.uid.clone(),
             objects: objects.map(|(entry, uid)| entry.print(uid.as_deref())).collect(),
         })?;
-        // Reserve space for missing UIDs: no object may be applied whose UID would not fit
-        // afterwards.
+        // Account for UIDs that we don't know yet. We must not apply objects whose UIDs wouldn't
+        // fit.
         let without_uid = self.objects.iter().filter(|(_, uid)| uid.is_none()).count();
         let bytes = text.len() + without_uid * UID_BYTES;
         if bytes > MAX_BYTES {
@@ -185,8 +186,9 @@ impl Record {
         Ok(Some(text))
     }
 
-    /// Returns the record extended by the missing objects of a set, or `None` if none are missing.
-    /// The objects of the set are in its order, after those that are not in it.
+    /// Adds the objects in `wanted` that are missing, and returns `None` if there aren't any. In
+    /// the result, objects that aren't wanted come first. The others follow in the order of
+    /// `wanted`.
     pub(super) fn with_missing(&self, wanted: &[Entry]) -> Option<Self> {
         if wanted.iter().all(|entry| self.positions.contains_key(entry)) {
             return None;
@@ -203,12 +205,13 @@ impl Record {
 
     pub(super) fn set_uid(&mut self, entry: &Entry, uid: Option<String>) {
         if let Some(&at) = self.positions.get(entry) {
-            // The version may also be newer.
+            // The API version may have changed as well.
             self.objects[at] = (entry.clone(), uid);
         }
     }
 
-    /// Returns the objects that are not in a set, in reverse order of application.
+    /// Returns objects that aren't wanted. They're in reverse order, because that's how they should
+    /// be deleted.
     pub(super) fn not_in(&self, wanted: &HashSet<&Entry>) -> Vec<(Entry, Option<String>)> {
         let others = self.objects.iter().rev();
         others
@@ -217,7 +220,7 @@ impl Record {
             .collect()
     }
 
-    /// Removes objects that are gone.
+    /// Removes objects that don't exist anymore.
     pub(super) fn remove(&mut self, gone: &HashSet<Entry>) {
         if !gone.is_empty() {
             let mut left = std::mem::take(&mut self.objects);

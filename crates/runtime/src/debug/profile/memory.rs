@@ -1,15 +1,15 @@
-//! Checks that there is enough memory for a profile.
+//! Checks whether there's enough memory to record a profile.
 
 use http::StatusCode;
 
 use super::super::Answer;
 
-/// Memory that rpprof allocates for samples and symbols, with some margin. It keeps most of it
-/// until the process exits.
+/// How much memory rpprof allocates for samples and symbols, plus a safety margin. Most of it isn't
+/// freed until the process exits.
 const NEEDED_BYTES: u64 = 96 * 1024 * 1024;
 
-/// Refuses a profile that could exceed the memory limit of the process, because the kernel would
-/// kill it.
+/// Refuses to record a profile if that could exceed the memory limit, because the process would get
+/// OOM-killed.
 pub(super) fn check(limit: Option<u64>, resident: Option<u64>) -> Result<(), Answer> {
     let (Some(limit), Some(resident)) = (limit, resident) else {
         return Ok(());

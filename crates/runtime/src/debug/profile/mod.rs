@@ -1,23 +1,24 @@
-//! A CPU profile of the process, at the path and in the format of Go's `net/http/pprof`, with the
-//! feature `profiling`.
+//! CPU profiles, with the same path and format as Go's `net/http/pprof`. Requires the feature
+//! `profiling`.
 //!
-//! rpprof takes the samples. Without the feature, or on a platform that rpprof does not support,
-//! the endpoint responds 501.
+//! We use rpprof for this. If the feature is disabled, or if rpprof doesn't support the platform,
+//! the endpoint responds with 501.
 
-// Why rpprof: a signal handler has to unwind stacks, which requires unsafe code. The usual crate is
-// pprof 0.15 (May 2025), but
+// Why rpprof? Unwinding stacks in a signal handler requires unsafe code, so we have to use a crate.
+// The most popular one is pprof 0.15 (May 2025), but all of its unwinders have issues:
 //
-// - its default unwinder calls libgcc in the handler, for which crashes are reported
-//   (tikv/pprof-rs#36, neondatabase/neon#10225), and allocates 102 MiB at the start of a profile
-//   and 180 MiB at its end; a scaffolded manager has 128 MiB;
-// - its unwinder framehop is initialized within the handler, loses the innermost function on
-//   aarch64, and needs memmap2 0.5, which has an advisory (RUSTSEC-2026-0186). Grafana's fork needs
-//   it too;
-// - its unwinder by frame pointers never reports the innermost function.
+// - The default one calls into libgcc, which is known to crash in a signal handler
+//   (tikv/pprof-rs#36, neondatabase/neon#10225). It also allocates 102 MiB at the start of a
+//   profile and 180 MiB at the end, whereas a scaffolded manager is limited to 128 MiB.
+// - framehop is initialized within the signal handler, omits the innermost function on aarch64, and
+//   depends on memmap2 0.5, for which there's an advisory (RUSTSEC-2026-0186). This is also true
+//   for Grafana's fork.
+// - Unwinding by frame pointers never includes the innermost function.
 //
-// rpprof is a fork without these faults that allocates 54 MiB and 84 MiB. One person maintains it,
-// so Cargo.toml requires an exact version: read its source before updating. Its encoder of profiles
-// would add 30 packages, so `on/encode.rs` replaces it.
+// rpprof is a fork without these problems. It allocates 54 MiB and 84 MiB, respectively. Since it
+// has a single maintainer, we pin the exact version in Cargo.toml. Review its source before you
+// update it. We have our own encoder for profiles in `on/encode.rs`, because the one in rpprof
+// would add 30 dependencies.
 
 #[cfg(any(
     test,
@@ -66,12 +67,11 @@ use hyper::body::Bytes;
 use super::{Answer, Query, refuse_method};
 use crate::shutdown::Shutdown;
 
-/// Default duration in seconds, as in Go.
+/// Default duration in seconds. Same as in Go.
 const DEFAULT_SECONDS: u64 = 30;
 const MAX_SECONDS: u64 = 120;
 
-/// Responds with a profile of the next `?seconds=`, or of the time until the manager's servers
-/// stop.
+/// Records a profile for `?seconds=`, or until the servers of the manager stop.
 pub(super) async fn answer(request: Request<()>, stopped: Option<Shutdown>) -> Response<Bytes> {
     if request.method() != Method::GET {
         return refuse_method(&[Method::GET]).map(Bytes::from);

@@ -1,4 +1,4 @@
-//! The response of a build that cannot record profiles.
+//! Fallback for builds that don't support profiling.
 
 use std::time::Duration;
 
@@ -7,7 +7,6 @@ use http::StatusCode;
 use super::super::Answer;
 use crate::shutdown::Shutdown;
 
-/// Refuses to record a profile.
 pub(super) async fn record(_: Duration, _: Option<Shutdown>) -> Result<Vec<u8>, Answer> {
     Err(Answer::error(
         StatusCode::NOT_IMPLEMENTED,

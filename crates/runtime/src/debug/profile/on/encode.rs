@@ -1,8 +1,8 @@
-//! Encodes a report of rpprof as a `perftools.profiles.Profile`, the protocol buffer that `go tool
-//! pprof` reads.
+//! Encodes a report of rpprof for `go tool pprof`, i.e. as the protocol buffer
+//! `perftools.profiles.Profile`.
 //!
-//! rpprof can do this as well, but needs 30 more packages, and does not give inlined functions
-//! their own lines.
+//! rpprof could do this on its own. However, that would add 30 dependencies, and it doesn't output
+//! separate lines for inlined functions.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -12,14 +12,14 @@ use rpprof::{Frames, Report, Symbol};
 
 const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 
-/// Encodes a report. The values are the number of samples and the CPU time that they represent.
+/// Encodes a report. There are two values per sample: the number of samples, and the CPU time.
 pub(super) fn encode(report: &Report) -> Vec<u8> {
     let frequency = u64::try_from(report.timing.frequency).unwrap_or_default().max(1);
     let mut profile = Profile {
         period: NANOSECONDS_PER_SECOND / frequency,
         ..Profile::default()
     };
-    // The first string of the table must be empty.
+    // The first entry of the string table has to be empty.
     profile.string("");
     for (kind, unit) in [("samples", "count"), ("cpu", "nanoseconds")] {
         let kind = profile.value_type(kind, unit);
@@ -43,16 +43,17 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A profile that is being encoded, with the tables that its samples refer to.
+/// A profile with the tables that its samples refer to.
 #[derive(Default)]
 struct Profile {
     message: Message,
     strings: Table<String>,
-    /// Functions, identified by the indexes of their name, mangled name and file.
+    /// Functions, which consist of indexes into the string table: name, mangled name and file.
     functions: Table<[u64; 3]>,
-    /// Locations, as pairs of function and line. Inlined functions come before their callers.
+    /// Pairs of function and line for each location. Inlined functions precede the function that
+    /// they're inlined into.
     locations: Table<Vec<[u64; 2]>>,
-    /// Nanoseconds of CPU time between two samples.
+    /// CPU time between samples, in nanoseconds.
     period: u64,
 }
 
@@ -80,7 +81,7 @@ impl Profile {
         self.message.message(2, &sample);
     }
 
-    /// Returns the ID of a location, starting with 1.
+    /// Returns the ID of a location. IDs start at 1.
     fn location(&mut self, frame: &[Symbol]) -> u64 {
         let lines = frame
             .iter()
@@ -89,7 +90,7 @@ impl Profile {
         self.locations.number(lines) + 1
     }
 
-    /// Returns the ID of a function, starting with 1.
+    /// Returns the ID of a function. IDs start at 1.
     fn function(&mut self, symbol: &Symbol) -> u64 {
         let strings = [
             self.string(&symbol.name()),
@@ -126,7 +127,7 @@ impl Profile {
     }
 }
 
-/// Values that are referred to by index.
+/// Assigns indexes to values.
 struct Table<T>(HashMap<T, u64>);
 
 impl<T> Default for Table<T> {
@@ -136,13 +137,13 @@ impl<T> Default for Table<T> {
 }
 
 impl<T: Eq + Hash> Table<T> {
-    /// Returns the index of a value, adding it if it is new.
+    /// Returns the index of a value. Adds the value if necessary.
     fn number(&mut self, value: T) -> u64 {
         let next = self.0.len() as u64;
         *self.0.entry(value).or_insert(next)
     }
 
-    /// Returns the values ordered by index.
+    /// Returns all values sorted by index.
     fn into_ordered(self) -> impl Iterator<Item = T> {
         let mut values: Vec<_> = self.0.into_iter().collect();
         values.sort_unstable_by_key(|(_, number)| *number);
@@ -150,12 +151,12 @@ impl<T: Eq + Hash> Table<T> {
     }
 }
 
-/// The wire format of a protocol buffer.
+/// A protocol buffer message that's being written.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
 impl Message {
-    /// Adds an integer. Zero is the default and is left out.
+    /// Appends an integer. Zeros are omitted, since they're the default.
     fn integer(&mut self, field: u64, value: u64) {
         if value != 0 {
             self.varint(field << 3);
@@ -163,7 +164,7 @@ impl Message {
         }
     }
 
-    /// Adds a packed list of integers.
+    /// Appends a packed list of integers.
     fn integers(&mut self, field: u64, values: &[u64]) {
         let mut packed = Self::default();
         values.iter().for_each(|value| packed.varint(*value));

@@ -1,4 +1,4 @@
-//! Records profiles with rpprof.
+//! Records profiles using rpprof.
 
 mod encode;
 
@@ -15,24 +15,26 @@ use super::memory;
 use crate::memory_limit;
 use crate::shutdown::Shutdown;
 
-/// Samples per second of CPU time. An odd number, so that samples are not in step with periodic
-/// timers, whose work would then be sampled always or never.
+/// Samples per second of CPU time. This is odd to avoid being in lockstep with periodic timers.
+/// We'd otherwise sample their work either every time or never.
 const FREQUENCY: i32 = 99;
 
-/// Libraries that hold locks which unwinding may need. Samples within them are dropped.
+/// Libraries which may hold a lock that's needed to unwind the stack. We don't take samples in
+/// them.
 const NOT_SAMPLED: [&str; 5] = ["libc.so", "libpthread", "libgcc", "ld-linux", "vdso"];
 
-/// Records a profile for this duration, or until the servers stop.
+/// Records a profile for the given duration, or until the servers stop.
 ///
 /// # Errors
-/// Returns an error response if another profile is being recorded, or if there is too little memory
-/// or no temporary file.
+///
+/// Returns an error response if there's another profile in progress, not enough memory, or no way
+/// to create a temporary file.
 pub(super) async fn record(duration: Duration, stopped: Option<Shutdown>) -> Result<Vec<u8>, Answer> {
     memory::check(memory_limit::find(), runtime::resident_bytes())?;
     let guard = in_background(start).await?;
     tokio::select! {
         () = tokio::time::sleep(duration) => {}
-        // Respond immediately: waiting for the full duration would delay the exit of the process.
+        // Respond immediately, so that we don't delay the exit of the process.
         () = requested(stopped) => {}
     }
     in_background(move || finish(&guard)).await
@@ -45,7 +47,7 @@ async fn requested(stopped: Option<Shutdown>) {
     }
 }
 
-/// Runs a function that would block a tokio worker for too long.
+/// Runs a function which would block a worker of tokio for too long.
 async fn in_background<T: Send + 'static>(
     function: impl FnOnce() -> Result<T, Answer> + Send + 'static,
 ) -> Result<T, Answer> {
@@ -76,8 +78,8 @@ fn failed(error: &dyn std::error::Error) -> Answer {
     )
 }
 
-/// Checks that temporary files can be created, which rpprof needs if there are too many samples. It
-/// only tries once per process, so its first attempt must succeed.
+/// Checks that we can create temporary files. rpprof uses them if there are too many samples, but
+/// it only tries once per process. So the first attempt has to succeed.
 fn check_temporary_files() -> Result<(), Answer> {
     let directory = std::env::temp_dir();
     let path = directory.join(format!("rbuilder-profile-{}", std::process::id()));
