@@ -1,4 +1,4 @@
-//! A rate limit for log messages that clients can trigger.
+//! Rate limit for log messages that can be triggered by clients.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,13 +6,13 @@ use tokio::time::Instant;
 
 use crate::token_bucket::TokenBucket;
 
-/// Number of messages that may be logged at once.
+/// How many messages may be logged at once.
 const BURST: f64 = 10.0;
-/// Messages per second once the burst is used up.
+/// Messages per second after that.
 const RATE: f64 = 1.0;
 
-/// Limits the messages about one topic to a burst of 10 and then one per second, and counts the
-/// suppressed ones.
+/// Limits messages about the same topic, with a burst of 10 and then one per second. Also counts
+/// how many were suppressed.
 pub(crate) struct LogLimit(Mutex<State>);
 
 struct State {
@@ -30,7 +30,7 @@ impl Default for LogLimit {
 }
 
 impl LogLimit {
-    /// Returns whether another message may be logged now: `Some` with the number of messages
+    /// Returns `Some` if a message may be logged. Contains the number of messages that were
     /// suppressed since the last one.
     pub(crate) fn permit(&self) -> Option<u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,11 +1,10 @@
-//! The amount of memory this process may use: the limit of its container or the memory of the
-//! machine.
+//! Determines how much memory this process may use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the memory limit of the process in bytes: the smallest of the limits of its cgroups
-/// (version 2 or 1) and the memory of the machine. `None` on systems without procfs.
+/// Returns the memory limit in bytes. This is the lowest limit of all its cgroups (v1 or v2), or
+/// the memory of the machine if that's even less. Returns `None` if there's no procfs.
 pub(crate) fn find() -> Option<u64> {
     find_below(Path::new("/"))
 }
@@ -19,11 +18,11 @@ fn find_below(root: &Path) -> Option<u64> {
     limits.chain(machine).min()
 }
 
-/// Returns the limit files for one line of `/proc/self/cgroup`, from the process's own cgroup up to
-/// the root.
+/// Returns the files that may contain a limit, given a line of `/proc/self/cgroup`. They start at
+/// the cgroup of the process and go up to the root.
 ///
-/// In a container, the path is often the path on the host, while only the container's own cgroup is
-/// mounted, at the root. The root is therefore always included.
+/// The root is always included. This is because in a container, the path is often the one on the
+/// host, even though just the cgroup of the container is mounted.
 fn limit_files(line: &str) -> Vec<PathBuf> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
@@ -43,7 +42,7 @@ fn limit_files(line: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the total memory in `/proc/meminfo`, in bytes.
+/// Parses the total memory in `/proc/meminfo`. Returns it in bytes.
 fn total_memory(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -56,7 +55,7 @@ mod tests {
 
     const MEBIBYTE: u64 = 1024 * 1024;
 
-    /// Creates `files` in a temporary directory and checks the limit found below it.
+    /// Creates the given files in a temporary directory, and asserts which limit is found.
     #[track_caller]
     fn check(files: &[(&str, &str)], expected: Option<u64>) {
         let root = tempfile::tempdir().unwrap();

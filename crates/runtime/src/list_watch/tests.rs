@@ -187,7 +187,8 @@ fn names(requests: &[Sent]) -> Vec<&str> {
     requests.iter().map(|request| &*request.what).collect()
 }
 
-/// Returns the range of possible numbers of failures in this time, between maximum jitter and none.
+/// Returns how many failures are possible in the given time, from the maximum jitter to no jitter
+/// at all.
 fn possible_failures(time: Duration) -> std::ops::RangeInclusive<usize> {
     let count = |factor: f64| {
         let pauses = (0..).map(|n| (0.8 * 2_f64.powi(n)).min(30.0) * factor);
@@ -200,7 +201,7 @@ fn possible_failures(time: Duration) -> std::ops::RangeInclusive<usize> {
     count(2.0)..=count(1.0)
 }
 
-/// kube leaves the version out of lists in pages.
+/// kube omits the version if there are pages.
 #[tokio::test(start_paused = true)]
 async fn list_that_accepts_any_version_says_so() {
     let (requests, seen) = follow(
@@ -217,7 +218,7 @@ async fn list_that_accepts_any_version_says_so() {
 
 const TEN_MINUTES: Duration = Duration::from_secs(600);
 
-/// Checks that one back-off pause follows each cycle of requests.
+/// Asserts that there's a delay with backoff after each cycle of requests.
 async fn check_paced(name: &str, config: Config, cycle: &[&str], script: Script) {
     let (requests, _) = follow(config, TEN_MINUTES, script).await;
     for (request, expected) in requests.iter().zip(cycle.iter().cycle()) {
@@ -319,14 +320,14 @@ async fn repeated_failures_are_paced() {
 #[tokio::test(start_paused = true)]
 async fn initial_list_is_retried_at_least_every_ten_seconds() {
     let (requests, seen) = follow(Config::default(), TEN_MINUTES, |_| refusal(403, "Forbidden")).await;
-    // 60 pauses of ten seconds, plus the shorter ones at the start.
+    // 60 delays of ten seconds, and a few shorter ones at the start.
     assert!((60..=66).contains(&requests.len()), "{}", requests.len());
     assert!(
         seen.iter().any(|event| event.contains("refused with 403")),
         "{seen:?}"
     );
     let (requests, _) = follow(Config::default(), TEN_MINUTES, |sent| match &*sent.what {
-        // A page of a list that never completes.
+        // The first page of a list that never ends.
         "list" => Answer::Ends(
             200,
             json!({"apiVersion": "v1", "kind": "ConfigMapList", "metadata": {"continue": "more"}, "items": []}).to_string(),
@@ -349,7 +350,7 @@ async fn watch_that_ends_after_an_event_restarts_once_a_second() {
     assert!((60..=62).contains(&requests.len()), "{:?}", names(&requests));
 }
 
-/// Checks what follows a watch that ends in this way, if the next one works.
+/// Asserts what happens after a watch that ends in the given way, provided that the next one works.
 async fn check_recovery(name: &str, script: Script, expected: &[&str], most_seconds: u64) {
     let (requests, seen) = follow(Config::default(), Duration::from_secs(most_seconds + 60), script).await;
     assert_eq!(names(&requests), expected, "{name}");
@@ -366,7 +367,7 @@ async fn check_recovery(name: &str, script: Script, expected: &[&str], most_seco
 async fn next_request_depends_on_how_the_watch_ended() {
     const RELIST: &[&str] = &["list", "watch@1", "list", "watch@2"];
     const RESUME: &[&str] = &["list", "watch@1", "watch@1"];
-    /// Responds to the first watch with `first`, and to others with news.
+    /// Responds to the first watch with `first`, and to all others with an event.
     fn first_watch(sent: &Sent, first: Answer) -> Answer {
         match &*sent.what {
             "list" => list(&(sent.nth + 1).to_string()),
@@ -438,7 +439,7 @@ async fn next_request_depends_on_how_the_watch_ended() {
         2,
     )
     .await;
-    // The server ends the watch, or the client does if the server hangs.
+    // Either the server closes the watch, or the client does because the server hangs.
     check_recovery(
         "hangs",
         |sent| first_watch(sent, Answer::Open(String::new())),
@@ -504,8 +505,8 @@ async fn expired_continue_token_is_followed_by_a_list_without_pages() {
     );
 }
 
-/// Checks that a paginated list follows a streaming list with this outcome after `seconds`, and the
-/// reported reason.
+/// Asserts that a streaming list with this outcome is followed by a list with pages after
+/// `seconds`, and which error is reported.
 async fn check_fallback(script: Script, seconds: u64, message: &str) {
     let (requests, seen) = follow(streaming(), Duration::from_secs(60), script).await;
     assert_eq!(names(&requests), ["stream", "list", "watch@1"], "{message}");
@@ -536,7 +537,7 @@ async fn rejected_or_incomplete_streaming_list_falls_back_to_pages() {
     .await;
     check_fallback(|sent| other(sent, Answer::Ends(200, news())), 0, incomplete).await;
     check_fallback(|sent| other(sent, Answer::Open(news())), 30, incomplete).await;
-    // Bookmarks from a server that ignores the parameter.
+    // A server that doesn't know the parameter sends bookmarks.
     check_fallback(
         |sent| other(sent, Answer::Open(news() + &bookmark("5", false))),
         30,
@@ -566,7 +567,8 @@ async fn streaming_list_is_retried_if_the_server_fails() {
 #[tokio::test(start_paused = true)]
 async fn concurrent_lists_are_limited_but_paused_ones_do_not_count() {
     let second = Duration::from_secs(1);
-    // Half of the lists fail after a second and succeed at the next attempt; streaming lists hang.
+    // Half of the lists fail after a second, and succeed when they're retried. Streaming lists
+    // hang.
     let (client, requests) = new_client(move |sent| match &*sent.what {
         "stream" => Answer::Open(String::new()),
         "list" if sent.nth % 2 == 0 => Answer::Late(second, Box::new(refusal(500, "InternalError"))),
@@ -586,7 +588,7 @@ async fn concurrent_lists_are_limited_but_paused_ones_do_not_count() {
         followers.push(tokio::spawn(async move {
             let mut events = list_watch.into_stream();
             while !matches!(events.next().await, Some(Ok(Event::InitDone))) {}
-            // The watch continues without a list.
+            // There's no list, the watch continues.
             events.next().await
         }));
     }

@@ -1,4 +1,4 @@
-//! Changes the level and format of the log while the process runs.
+//! Changes the level and the format of the log at runtime.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -8,12 +8,13 @@ use super::lines::CurrentFormat;
 use super::{expand_level, parse_filter};
 use crate::args::LogFormat;
 
-/// Control of this process's log, if [`init_logging`](super::init_logging) has set it up.
+/// The control for the log of this process, provided that [`init_logging`](super::init_logging) has
+/// set it up.
 static CONTROL: OnceLock<LogControl> = OnceLock::new();
 
-/// Changes the log.
+/// Changes the level and the format of a log.
 pub(crate) struct LogControl {
-    /// The level or filter as the user specified it.
+    /// The level or filter that was specified by the user.
     level: Mutex<String>,
     reload: Box<dyn Fn(EnvFilter) -> Result<(), reload::Error> + Send + Sync>,
     format: CurrentFormat,
@@ -32,27 +33,28 @@ impl LogControl {
         }
     }
 
-    /// Makes this the control of the process's log.
+    /// Installs this as the control of the process.
     pub(super) fn install(self) {
-        // A second control would belong to a second subscriber, which cannot be installed.
+        // If there's another one, its subscriber couldn't be installed either.
         let _ = CONTROL.set(self);
     }
 
-    /// Returns the control of this process's log, or `None` if the operator installed its own
-    /// subscriber.
+    /// Returns the control of this process. If the operator has installed its own subscriber,
+    /// returns `None`.
     pub(crate) fn of_process() -> Option<&'static Self> {
         CONTROL.get()
     }
 
-    /// Returns the level or filter.
+    /// Returns the current level or filter.
     pub(crate) fn level(&self) -> String {
         self.level.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Sets a level or filter, like `--log-level`.
+    /// Sets the level or filter. Accepts the same values as `--log-level`.
     ///
     /// # Errors
-    /// Returns the problem and the expected values.
+    ///
+    /// Returns what's wrong with the value, and what was expected.
     pub(crate) fn set_level(&self, level: &str) -> Result<(), String> {
         let filter = parse_filter(&expand_level(level))?;
         let mut current = self.level.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,7 @@
-//! Log lines as text or JSON. The format can change while the process runs.
+//! Formats log lines as text or JSON, and allows switching between the two at any time.
 //!
-//! tracing-subscriber formats the fields of a span only once, when the span starts, and includes
-//! the result in all lines of the span. If the format has changed since the span started, its
-//! fields are converted when the next line needs them.
+//! tracing-subscriber formats the fields of a span once, when it's created, and reuses the result
+//! for all lines. So after the format has changed, we have to convert the fields of existing spans.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,14 +18,15 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::args::LogFormat;
 
-/// The current format, shared by all clones.
+/// The current format. Clones share the same state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CurrentFormat(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
     is_json: AtomicBool,
-    /// Whether the format has ever changed, so that spans may have fields in the other format.
+    /// Whether the format was ever changed. If so, there may be spans whose fields are in the other
+    /// format.
     has_changed: AtomicBool,
 }
 
@@ -54,7 +54,7 @@ impl CurrentFormat {
         }
     }
 
-    /// Converts the fields of a span to JSON, unless they already are.
+    /// Converts a span's fields to JSON if necessary.
     fn convert_to_json(&self, fields: &mut String) {
         if !self.0.has_changed.load(Ordering::Relaxed)
             || fields.is_empty()
@@ -66,7 +66,7 @@ impl CurrentFormat {
     }
 }
 
-/// Formats whole lines.
+/// Formats entire lines.
 pub(super) struct Lines {
     format: CurrentFormat,
     text: Format<Full>,
@@ -79,7 +79,8 @@ impl Lines {
         Self {
             format,
             text: Format::default(),
-            // The span list includes the reconcile span even within the operator's own spans.
+            // The operator may create its own spans within the one of the reconcile, so we need the
+            // full list.
             json: json.with_current_span(false).with_span_list(true),
         }
     }

@@ -1,4 +1,4 @@
-//! Logging to standard error, unless the operator has installed its own subscriber.
+//! Sets up logging to stderr, unless the operator has installed its own subscriber.
 
 mod control;
 mod lines;
@@ -18,13 +18,13 @@ use crate::error::ManagerError;
 pub(crate) use control::LogControl;
 use lines::{CurrentFormat, Lines, SpanFields};
 
-/// Installs a log subscriber configured by the arguments, and a panic hook that logs panics with
-/// it, unless a subscriber is already installed.
+/// Installs a subscriber, and a panic hook which logs panics. Does nothing if there's already a
+/// subscriber.
 ///
-/// `RUST_LOG` takes precedence over `--log-level` and is used unchanged. The flag accepts tracing's
-/// directives as well as zap's level names and numbers. A plain level excludes the debug output of
-/// network libraries and, up to `info`, kube's messages about failed requests, because the library
-/// reports those itself.
+/// If `RUST_LOG` is set, it's used as is and takes precedence over `--log-level`. The flag accepts
+/// directives of tracing, as well as the level names and numbers of zap. If it's just a level,
+/// debug messages of network libraries are excluded. Up to `info`, we also exclude kube's messages
+/// about failed requests, since we log those on our own.
 pub(crate) fn init_logging(args: &ManagerArgs) -> Result<(), ManagerError> {
     let (level, filter) = match std::env::var(EnvFilter::DEFAULT_ENV) {
         Ok(value) if !value.is_empty() => {
@@ -41,15 +41,15 @@ pub(crate) fn init_logging(args: &ManagerArgs) -> Result<(), ManagerError> {
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        // Log collectors should not see escape codes.
+        // No escape codes for log collectors, please.
         .with_ansi(std::io::stderr().is_terminal() && no_color_is_unset())
         .fmt_fields(SpanFields(format.clone()))
         .event_format(Lines::new(format.clone()))
         .with_filter_reloading();
     let control = LogControl::new(level, lines.reload_handle(), format);
     let installed = lines.finish().with(body_filter()).try_init();
-    // An error means that a subscriber is already installed. Keep it, and leave the panic hook
-    // alone.
+    // On error, somebody else has installed a subscriber. In this case we don't want to touch the
+    // panic hook.
     if installed.is_ok() {
         control.install();
         panics::log_panics();
@@ -57,12 +57,12 @@ pub(crate) fn init_logging(args: &ManagerArgs) -> Result<(), ManagerError> {
     Ok(())
 }
 
-/// Returns `true` if `NO_COLOR` is unset; see <https://no-color.org>.
+/// Returns `true` if `NO_COLOR` isn't set, see <https://no-color.org>.
 fn no_color_is_unset() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Returns the level or filter set by the flags.
+/// Returns the level or filter from the flags.
 fn level_of_flags(args: &ManagerArgs) -> &str {
     let given = args.log_level.as_deref().filter(|level| !level.is_empty());
     match (given, args.zap_devel) {
@@ -81,25 +81,25 @@ fn filter_from_flags(args: &ManagerArgs) -> Result<EnvFilter, ManagerError> {
     })
 }
 
-/// Target prefixes of network libraries, which log every packet.
+/// Network libraries that log every single packet. Prefixes of their targets.
 const NETWORK_TARGETS: [&str; 6] = ["h2", "hyper", "mio", "rustls", "tower", "want"];
 
-/// Targets for which kube logs failed requests and watches, once per attempt and without the
-/// causes.
+/// Targets of kube that log each attempt of a failed request or watch, without its causes.
 const KUBE_TARGETS: [&str; 2] = ["kube_client::client", "kube_runtime::watcher"];
-/// A target below those that reports something else: that a CA bundle cannot be reloaded.
+/// This one starts with the same prefix, but we need it: it warns that a CA bundle can't be
+/// reloaded.
 const KUBE_TLS: &str = "kube_client::client::tls";
 
-/// Returns a filter that always drops the messages in which kube quotes an entire undecodable
-/// response, for example a list of Secrets.
+/// Drops messages which quote an entire response that couldn't be decoded. That could be a list of
+/// Secrets, so there's no way to enable them.
 fn body_filter() -> FilterFn {
     filter_fn(|metadata: &Metadata<'_>| {
         !(metadata.target() == "kube_client::client" && *metadata.level() == Level::WARN)
     })
 }
 
-/// Returns tracing's directives for a level, which may be one of zap's. Levels above `info` exclude
-/// network libraries; all others exclude kube's requests.
+/// Converts a level (possibly one of zap's) to directives for tracing. Network libraries are
+/// excluded from levels above `info`, and requests of kube from all others.
 fn expand_level(level: &str) -> String {
     let level = match level {
         "panic" | "dpanic" | "fatal" => "error",
@@ -124,12 +124,13 @@ fn expand_level(level: &str) -> String {
 /// Parses a filter.
 ///
 /// # Errors
-/// Returns the problem and the expected values.
+///
+/// Returns what's wrong with the filter, and what was expected.
 fn parse_filter(filter: &str) -> Result<EnvFilter, String> {
     const EXPECTED: &str =
         "expected error, warn, info, debug, trace or off, or a filter such as `info,kube=debug`";
-    // tracing takes a single unknown word for the name of a crate, so a mistyped level would
-    // disable all logs.
+    // If it's a single word that isn't a level, tracing takes it for the name of a crate. With a
+    // typo in the level, nothing would be logged at all.
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if filter.chars().all(is_word) && filter.parse::<LevelFilter>().is_err() {
         return Err(format!("unknown level; {EXPECTED}"));
@@ -137,14 +138,14 @@ fn parse_filter(filter: &str) -> Result<EnvFilter, String> {
     EnvFilter::try_new(filter).map_err(|error| format!("{error}; {EXPECTED}"))
 }
 
-/// A log writer that buffers its output, for tests.
+/// Collects the log in memory. Only used in tests.
 #[cfg(test)]
 #[derive(Clone, Default)]
 pub(crate) struct LogBuffer(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
 
 #[cfg(test)]
 impl LogBuffer {
-    /// Buffers this thread's log at level `INFO`, until the guard is dropped.
+    /// Collects the log of this thread at level `INFO`, until the guard is dropped.
     pub(crate) fn start() -> (Self, tracing::subscriber::DefaultGuard) {
         let log = Self::default();
         let subscriber = tracing_subscriber::fmt()
@@ -155,7 +156,7 @@ impl LogBuffer {
         (log, tracing::subscriber::set_default(subscriber))
     }
 
-    /// Returns the argument for a subscriber's `with_writer`.
+    /// Returns the argument for `with_writer`.
     pub(crate) fn writers(&self) -> impl Fn() -> Self + Send + Sync + use<> {
         let buffer = self.clone();
         move || buffer.clone()
@@ -183,7 +184,7 @@ mod tests {
     use super::*;
     use crate::args::LogFormat;
 
-    /// Returns a subscriber that logs to a buffer, and its control.
+    /// Returns a subscriber that writes to a buffer, and its control.
     fn controlled(
         level: &str,
         format: LogFormat,
@@ -284,17 +285,17 @@ mod tests {
         }
     }
 
-    /// Returns the expected filter for a level above `info`.
+    /// Returns the filter that we expect for a level above `info`.
     fn quiet(level: &str) -> String {
         format!("rustls=info,tower=info,hyper=info,want=info,mio=info,h2=info,{level}")
     }
 
-    /// Returns the expected filter for a level up to `info`.
+    /// Returns the filter that we expect for a level up to `info`.
     fn without_kube(level: &str) -> String {
         format!("kube_client::client::tls={level},kube_runtime::watcher=off,kube_client::client=off,{level}")
     }
 
-    /// Checks which texts are logged at a level.
+    /// Asserts which messages are logged at the given level.
     fn check_events(level: &str, expected: &[(&str, bool)]) {
         let args = ManagerArgs {
             log_level: Some(level.to_owned()),
@@ -338,7 +339,7 @@ mod tests {
         check("info,rustls=debug", &["handshake", "alert"]);
     }
 
-    /// The library reports failed requests itself, once and with the causes.
+    /// We log failed requests on our own, just once and including the causes.
     #[test]
     fn kubes_messages_about_failed_requests_are_off_by_default() {
         let kube = ["failed with error", "watch list error"];

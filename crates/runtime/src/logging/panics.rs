@@ -1,7 +1,7 @@
-//! Logs panics as single lines.
+//! Logs panics as a single line.
 //!
-//! Rust prints a panic as several lines of plain text. A collector of JSON lines cannot parse
-//! these, and they do not name the object that was being reconciled.
+//! By default, Rust prints panics as multiple lines of plain text. If the log is JSON, collectors
+//! can't parse that. It also doesn't tell us which object was being reconciled.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::{PanicHookInfo, set_hook, take_hook};
@@ -10,14 +10,14 @@ use crate::text::{join_lines, panic_message};
 
 type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
 
-/// Logs each panic as one line at level `ERROR`, instead of Rust's own message.
+/// Logs each panic as a line of level `ERROR`, which replaces the default output.
 ///
-/// A hook that the operator has installed, such as a crash reporter, is called after logging the
-/// line. Rust's default hook is only called if the log filter drops the line, so that no panic is
-/// silent.
+/// If the operator has installed a hook (e.g. to report crashes), it's called after that. The
+/// default hook is only called if the line is dropped by the filter. This way, a panic never goes
+/// unnoticed.
 pub(super) fn log_panics() {
     let previous = take_hook();
-    // No hook is installed now, so this returns Rust's default hook.
+    // This returns the default hook, because we've just removed the installed one.
     let default = take_hook();
     let replaces = is_same_hook(&previous, &default);
     set_hook(Box::new(move |info| {
@@ -27,15 +27,13 @@ pub(super) fn log_panics() {
     }));
 }
 
-/// Returns `true` if both hooks are the same function. Captured state is not compared, as the
-/// default hook captures nothing.
+/// Returns `true` if both hooks are the same function. There's no need to compare captured state,
+/// since the default hook doesn't have any.
 fn is_same_hook(a: &Hook, b: &Hook) -> bool {
     std::ptr::eq(&raw const **a, &raw const **b)
 }
 
-/// Logs a panic unless the log filter drops it.
-///
-/// Returns `true` if it was logged.
+/// Logs a panic. Returns `false` if it was dropped by the filter.
 fn log_panic(info: &PanicHookInfo<'_>) -> bool {
     if !tracing::enabled!(tracing::Level::ERROR) {
         return false;
@@ -44,7 +42,7 @@ fn log_panic(info: &PanicHookInfo<'_>) -> bool {
     let location = info.location().map(tracing::field::display);
     let thread = std::thread::current();
     let thread = thread.name().unwrap_or("unnamed");
-    // Like Rust, only if RUST_BACKTRACE or RUST_LIB_BACKTRACE is set.
+    // Only captured if `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` is set.
     let backtrace = Backtrace::capture();
     let backtrace =
         (backtrace.status() == BacktraceStatus::Captured).then(|| join_lines(&backtrace.to_string()));

@@ -1,6 +1,7 @@
-//! What a manager runs: controllers, other clusters, tasks, webhooks, checks and handlers.
+//! Builder methods for everything that a manager runs: controllers, clusters, tasks, webhooks,
+//! checks and handlers.
 //!
-//! To add a check to `/healthz` or `/readyz` of every manager, see `probes.rs`.
+//! If you want to add a check to `/healthz` or `/readyz` of all managers, see `probes.rs`.
 
 use std::path::PathBuf;
 
@@ -18,13 +19,16 @@ use crate::task::Task;
 use crate::webhook::{self, AdmissionRequest, ManagedCertificate, Webhook};
 
 impl Manager {
-    /// Serves a handler at `path` of the metrics server, such as a profile or a dump of the operator's state.
+    /// Adds a handler to the metrics server, e.g. for a profile, or to dump the state of the
+    /// operator.
     ///
-    /// As for `/metrics`, clients are authenticated and must be allowed to use the path, with the
-    /// method in lower case as the verb (`get` on the non-resource URL `path`), unless
-    /// `--metrics-secure=false`. `path` must match exactly, start with `/`, and differ from
-    /// `/metrics` and the paths of `--enable-debug-endpoints`. Any method is accepted. The request
-    /// body is not read.
+    /// Access is restricted in the same way as for `/metrics`, unless `--metrics-secure=false` is
+    /// set. Clients have to authenticate, and must be authorized to access the non-resource URL
+    /// `path`. The verb is the method in lower case, e.g. `get`.
+    ///
+    /// `path` must start with `/`, and only exact matches are served. It has to be different from
+    /// `/metrics` and from all paths of `--enable-debug-endpoints`. The handler receives requests
+    /// with any method, but not their body.
     ///
     /// ```no_run
     /// # use rbuilder::Manager;
@@ -51,12 +55,14 @@ impl Manager {
         self
     }
 
-    /// Adds another cluster, and returns it for the state of a controller and for its watches.
+    /// Adds another cluster. You can store the returned handle in the state of a controller, and
+    /// use it for watches.
     ///
-    /// The manager's own cluster is the one with its lease and with the objects that its
-    /// controllers reconcile. The manager starts without waiting for other clusters, unless they
-    /// are [required](ClusterConfig::required), and continues when one is lost: its watches are
-    /// retried, and requests to it fail. Readiness checks ignore other clusters.
+    /// This is in addition to the manager's own cluster, which contains the lease and the objects
+    /// that its controllers reconcile. By default, the manager doesn't wait for additional clusters
+    /// at startup (but see [`required`](ClusterConfig::required)), and keeps running if one of them
+    /// is lost. In that case watches are retried, and requests fail. Additional clusters don't
+    /// affect readiness.
     ///
     /// ```no_run
     /// # use rbuilder::{ClusterConfig, Manager, ManagerArgs, Result};
@@ -68,7 +74,8 @@ impl Manager {
     /// ```
     ///
     /// # Panics
-    /// Panics outside of a tokio runtime.
+    ///
+    /// Panics if called from outside of a tokio runtime.
     pub fn cluster(&mut self, config: ClusterConfig) -> Cluster {
         let known = self.clusters.list();
         let cluster = self.clusters.add(config);
@@ -78,7 +85,8 @@ impl Manager {
         cluster
     }
 
-    /// Returns the other clusters, which can be added and removed while the manager runs.
+    /// Returns the set of additional clusters. Clusters can be added and removed while the manager
+    /// is running.
     pub fn clusters(&self) -> Clusters {
         self.clusters.clone()
     }
@@ -89,16 +97,19 @@ impl Manager {
         self
     }
 
-    /// Returns a recorder of Kubernetes events for [tasks](Task), webhooks and other code outside of a reconcile. Cheap to
-    /// clone.
+    /// Returns a recorder for Kubernetes events. Use it in [tasks](Task), in webhooks, and wherever
+    /// else there's no context. It's cheap to clone.
     ///
-    /// `name` is the reporter of the events and a label of `rbuilder_events_dropped_total`. Events
-    /// can be recorded at once. All replicas send their events, leader or not, from the start of
-    /// the manager until its servers have stopped; at shutdown, queued events get five seconds.
-    /// Call this after [`with_metrics`](Self::with_metrics).
+    /// `name` is the reporter of the events, and a label of the metric
+    /// `rbuilder_events_dropped_total`. You can record events immediately. They aren't sent until
+    /// the manager is started, but then on all replicas, whether they're the leader or not. On
+    /// shutdown, events are sent until the servers have stopped, with a limit of five seconds for
+    /// those in the queue. If you use [`with_metrics`](Self::with_metrics), call it before this
+    /// method.
     ///
-    /// A webhook is also called for dry runs, and another webhook may still reject the object. It
-    /// should therefore only record what it has decided, and nothing for a dry run.
+    /// Note that webhooks are also called for dry runs. Moreover, another webhook may still reject
+    /// the object. So a webhook should only record what it has decided itself, and nothing at all
+    /// if it's a dry run.
     ///
     /// ```no_run
     /// # use std::time::Duration;
@@ -128,18 +139,21 @@ impl Manager {
 
     /// Adds the webhooks of a kind.
     ///
-    /// They are served over HTTPS on `--webhook-port` with the certificate in `--webhook-cert-path`. The server starts
-    /// before the caches, because the API server may need a conversion to answer their lists. `--enable-webhooks=false`
-    /// disables it.
+    /// They're served over HTTPS on `--webhook-port`, using the certificate in
+    /// `--webhook-cert-path`. The server is started before the caches, because the API server may
+    /// have to convert objects in order to list them. You can disable it with
+    /// `--enable-webhooks=false`.
     pub fn webhook<K: Object + Serialize>(mut self, webhook: Webhook<K>) -> Self {
         webhook.add_to(&mut self.routes);
         self
     }
 
-    /// Adds an admission webhook that handles raw requests, for objects of any kind. `path` must start with `/`.
+    /// Adds an admission webhook for raw requests, which may be about objects of any kind. `path`
+    /// must start with `/`.
     ///
-    /// The response is kube's: [`AdmissionResponse::from`] the request allows it, `deny` denies it and `with_patch`
-    /// mutates the object.
+    /// The handler returns a response of kube. To allow the request, create it with
+    /// [`AdmissionResponse::from`]. To deny the request or to modify the object, call `deny` or
+    /// `with_patch` on that.
     pub fn raw_webhook<F, Fut>(mut self, path: impl Into<String>, handler: F) -> Self
     where
         F: Fn(AdmissionRequest) -> Fut + Send + Sync + 'static,
@@ -149,28 +163,29 @@ impl Manager {
         self
     }
 
-    /// Issues and rotates the webhook certificate in the manager and injects its CA bundle, so that
-    /// neither certificate files nor cert-manager are needed. Equivalent to
-    /// `--webhook-cert-service`.
+    /// Lets the manager issue and rotate the certificate of the webhook server, and inject its CA
+    /// bundle into the webhook configurations. With this, you need neither certificate files nor
+    /// cert-manager. Same as `--webhook-cert-service`.
     ///
-    /// `--webhook-cert-path` takes precedence, so that the same operator can be deployed either way
-    /// and run in the test environment.
+    /// If `--webhook-cert-path` is set, it takes precedence. This allows you to deploy the same
+    /// operator either way, and to run it in a test environment.
     pub fn webhook_certificate(mut self, certificate: ManagedCertificate) -> Self {
         self.webhook_certificate = Some(certificate);
         self
     }
 
-    /// Requires clients of the webhook server to present a certificate signed by a CA in this PEM file. The API server
-    /// must be [configured] to present one.
+    /// Requires clients of the webhook server to have a certificate that's signed by a CA in the
+    /// given PEM file. For this to work, you have to [configure] the API server to use a client
+    /// certificate.
     ///
-    /// [configured]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#authenticate-apiservers
+    /// [configure]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#authenticate-apiservers
     pub fn webhook_client_ca(mut self, path: impl Into<PathBuf>) -> Self {
         self.client_authorities = Some(path.into());
         self
     }
 
-    /// Adds a check to `/healthz`, the liveness probe. It must not depend on the cluster, or else
-    /// an outage restarts every pod.
+    /// Adds a check to the liveness probe `/healthz`. It shouldn't depend on the cluster.
+    /// Otherwise, all Pods would be restarted in an outage.
     pub fn healthz_check<F, E>(
         mut self,
         name: impl Into<String>,
@@ -184,13 +199,18 @@ impl Manager {
         self
     }
 
-    /// Adds a check to `/readyz`, the readiness probe.
+    /// Adds a check to the readiness probe `/readyz`.
     ///
-    /// Two checks are built in. `caches` fails until the caches are synced, and afterwards
-    /// according to [`cache_stale_after`](Self::cache_stale_after). `webhook`, present when
-    /// webhooks are served, fails while their server does not complete a TLS handshake. An operator
-    /// with conversion webhooks has no `caches` check: its caches may need a conversion to sync,
-    /// and the API server only reaches ready pods.
+    /// There are two built-in checks:
+    ///
+    /// - `caches` fails until all caches have synced, and after that depending on
+    ///   [`cache_stale_after`](Self::cache_stale_after).
+    /// - `webhook` fails if the webhook server can't complete a TLS handshake. It only exists if
+    ///   there are webhooks.
+    ///
+    /// If the operator has conversion webhooks, the check `caches` doesn't exist. This is because
+    /// the API server may need a conversion to list objects, and it only talks to Pods that are
+    /// ready.
     pub fn readyz_check<F, E>(
         mut self,
         name: impl Into<String>,
@@ -208,7 +228,8 @@ impl Manager {
 #[cfg(feature = "fake")]
 impl crate::fake::Webhooks for Manager {
     /// # Panics
-    /// Panics if two webhooks have the same path, or if a path or a conversion is not valid.
+    ///
+    /// Panics if two webhooks have the same path, or if a path or a conversion is invalid.
     #[track_caller]
     fn take_webhooks(&mut self) -> crate::fake::WebhookHandler {
         let routes = std::mem::take(&mut self.routes);

@@ -1,4 +1,4 @@
-//! Loads the cluster selected by `--kubeconfig` and `--context`.
+//! Loads the configuration according to `--kubeconfig` and `--context`.
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,13 @@ use crate::error::ManagerError;
 
 const NO_CURRENT_CONTEXT: &str = "the kubeconfig has no current context; choose one with --context";
 
-/// Loads the configuration of the cluster that the flags select, or else the environment. As in
-/// controller-runtime, an empty flag counts as unset.
+/// Loads the configuration of the cluster to use, either from the flags or from the environment.
+/// Like in controller-runtime, empty flags are treated as if they weren't set.
 ///
 /// # Errors
-/// Fails if a flag is set but its cluster is unusable: the operator must not continue with a
-/// different one.
+///
+/// Fails if a flag is set but can't be used. We must not fall back to a different cluster in this
+/// case.
 pub(super) async fn load_config(args: &ManagerArgs) -> Result<Config, ManagerError> {
     let path = args.kubeconfig.as_deref().filter(|path| *path != Path::new(""));
     let context = args.context.as_deref().filter(|name| !name.is_empty());
@@ -42,13 +43,13 @@ pub(super) async fn load_config(args: &ManagerArgs) -> Result<Config, ManagerErr
     Ok(config)
 }
 
-/// Loads the current context of the default kubeconfig. Returns `None` if it is unusable; in a pod
-/// there is none.
+/// Loads the current context of the default kubeconfig. Returns `None` if there isn't a usable one,
+/// which is normal within a Pod.
 async fn load_default_kubeconfig() -> Option<Config> {
     load_context(Kubeconfig::read().ok()?, None).await.ok()
 }
 
-/// Loads a context of a kubeconfig, by default the current one.
+/// Loads a context of the kubeconfig. Defaults to the current context.
 async fn load_context(mut kubeconfig: Kubeconfig, context: Option<&str>) -> Result<Config, KubeconfigError> {
     let options = KubeConfigOptions {
         context: context.map(str::to_owned),
@@ -58,16 +59,17 @@ async fn load_context(mut kubeconfig: Kubeconfig, context: Option<&str>) -> Resu
     ignore_environment(&mut kubeconfig);
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
     remove_marker(&mut config);
-    // Like `Config::infer`.
+    // `Config::infer` does this as well.
     config.apply_debug_overrides();
     config.root_cert_file = authority_file;
     Ok(config)
 }
 
-/// Returns the CA file of a cluster, if the kubeconfig names one. kube reads the file only once,
-/// unless the configuration refers to it in the way a pod's does: then kube re-reads it once a
-/// minute, for new connections. Recent versions of client-go do so every five minutes, both for
-/// pods and for kubeconfigs.
+/// Returns the path of the CA file, if there's one in the kubeconfig.
+///
+/// kube only reads the file once, except when the configuration has the same form as that of a Pod.
+/// It's then read again every minute, for new connections. For comparison, recent versions of
+/// client-go read it every five minutes in both cases.
 fn find_authority_file(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<PathBuf> {
     let name = context.or(kubeconfig.current_context.as_deref())?;
     let mut contexts = kubeconfig.contexts.iter();
@@ -75,7 +77,7 @@ fn find_authority_file(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option
     let mut clusters = kubeconfig.clusters.iter();
     let cluster = clusters.find(|cluster| cluster.name == context.cluster)?;
     let cluster = cluster.cluster.as_ref()?;
-    // Inline data takes precedence.
+    // The inline data takes precedence.
     match &cluster.certificate_authority_data {
         Some(_) => None,
         None => cluster.certificate_authority.as_ref().map(PathBuf::from),
@@ -105,7 +107,7 @@ fn explain(error: &KubeconfigError) -> String {
     }
 }
 
-/// Returns an error about `--kubeconfig`, or about `--context` if only that is set.
+/// Returns an error for `--kubeconfig`. If just `--context` is set, it's about that flag instead.
 fn new_flag_error(path: Option<&Path>, context: Option<&str>, reason: String) -> ManagerError {
     let (flag, value) = match path {
         Some(path) => ("kubeconfig", path.display().to_string()),
@@ -122,7 +124,8 @@ mod tests {
 
     use super::*;
 
-    /// Creates a directory with a kubeconfig that has the contexts `blue` (current) and `green`.
+    /// Creates a directory with a kubeconfig. It has two contexts: `blue`, which is the current
+    /// one, and `green`.
     fn new_kubeconfig(current: &str) -> (TempDir, String) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config");

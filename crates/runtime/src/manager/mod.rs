@@ -1,8 +1,8 @@
-//! The manager: configures the controllers, servers and tasks of one process and runs them.
+//! The manager, which runs the controllers, servers and tasks of a process.
 //!
-//! This module contains the configuration. [`components`] adds what the manager runs, and
-//! [`settings`] changes how. [`start`] checks the configuration and starts [`run`], which starts
-//! and stops the components.
+//! This module is about its configuration. The builder methods in [`components`] add things to be
+//! run, and those in [`settings`] configure how they're run. [`start`] validates everything and
+//! then hands over to [`run`], which starts and stops the components.
 
 mod components;
 mod kubeconfig;
@@ -41,15 +41,17 @@ use crate::webhook::{ManagedCertificate, Routes};
 
 use kubeconfig::load_config;
 
-/// Default time for running reconciles to finish after a shutdown request.
+/// By default, reconciles may take this long to finish on shutdown.
 const GRACE_PERIOD: Duration = Duration::from_secs(30);
-/// Default time without data after which a cache is stale. A watch receives a bookmark about every
-/// minute, is restarted after 95 s without any, and is then retried at least every 60 s.
+/// By default, a cache is considered stale if it hasn't received any data for this long.
+///
+/// Watches get a bookmark about once a minute. They're restarted if there wasn't any for 95 s, and
+/// after that, they're retried at least every 60 s.
 const CACHE_STALE_AFTER: Duration = Duration::from_secs(5 * 60);
-/// Default time for the caches to sync.
+/// By default, caches may take this long to sync.
 const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Runs controllers and everything they share, until the process is asked to stop.
+/// Runs controllers and everything they need until the process is asked to stop.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -68,23 +70,23 @@ const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(120);
 pub struct Manager {
     id: String,
     client: Client,
-    /// The client for leader election if there is no configuration. It has no custom layers.
+    /// Client for leader election if there's no configuration. It doesn't have any custom layers.
     election_client: Client,
-    /// Configuration for additional clients (leader election). `None` if the caller supplied a
+    /// Used to create another client for leader election. `None` if the manager was created from a
     /// client.
     config: Option<Config>,
     client_settings: ClientSettings,
-    /// Maximum number of connections per server.
+    /// Limit for the connections of each server.
     max_connections: usize,
-    /// Memory in bytes that all reviews together may hold; `None` for the default.
+    /// Memory limit for all webhook reviews together, in bytes. `None` means the default.
     webhook_memory: Option<usize>,
     args: ManagerArgs,
     controllers: Vec<Box<dyn AnyController>>,
     clusters: Clusters,
-    /// A name that two clusters have.
+    /// Set if the name of a cluster was used twice.
     duplicate_cluster: Option<String>,
     tasks: Vec<Task>,
-    /// Recorded events from outside of controllers, by the name of the recorder.
+    /// Events recorded outside of controllers, by name of the recorder.
     events: Vec<(String, WaitingEvents)>,
     routes: Routes,
     client_authorities: Option<PathBuf>,
@@ -96,7 +98,8 @@ pub struct Manager {
     grace: Duration,
     sync_timeout: Duration,
     lease: LeaseTimes,
-    /// The time until which this process leads or works on its shards; `None` without either.
+    /// Until when this process may act as the leader, or on its shards. `None` if neither is
+    /// enabled.
     fence: Option<Fence>,
     caches: CacheOptions,
     early_caches: EarlyCaches,
@@ -105,19 +108,23 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Creates a manager for the cluster of the kubeconfig or the pod's service account.
+    /// Creates a manager for the cluster that's specified by the kubeconfig or by the Pod's service
+    /// account.
     ///
-    /// With `--kubeconfig` or `--context`, only that kubeconfig or context is tried. Otherwise, the
-    /// cluster comes from the files in `KUBECONFIG`, from `~/.kube/config`, or from the pod's
-    /// service account.
+    /// If `--kubeconfig` or `--context` is set, we use exactly that. Otherwise, the files in
+    /// `KUBECONFIG`, `~/.kube/config` and the service account are tried in this order.
     ///
-    /// `id` names the leader election lease, and must be unique among the operators in a namespace.
-    /// With the feature `logging`, which is on by default, this installs a tracing subscriber that
-    /// logs to standard error as configured by `args`, unless one is already installed. It also
-    /// installs a panic hook that logs panics in the same format, and then calls the previous hook.
+    /// `id` is the name of the lease for leader election. It must be unique among the operators in
+    /// a namespace.
+    ///
+    /// With the feature `logging` (enabled by default), this also installs a tracing subscriber
+    /// that logs to stderr according to `args`, and a panic hook which logs panics in the same
+    /// format before it calls the previous hook. Neither is done if a subscriber is already
+    /// installed.
     ///
     /// # Errors
-    /// Fails if no cluster configuration is found, `--kubeconfig` or `--context` is unusable, or
+    ///
+    /// Fails if there's no configuration, if `--kubeconfig` or `--context` can't be used, or if
     /// `--log-level` or `RUST_LOG` is invalid.
     pub async fn new(id: impl Into<String>, args: ManagerArgs) -> Result<Self, Error> {
         #[cfg(feature = "logging")]
@@ -126,16 +133,19 @@ impl Manager {
         Self::with_config(id, config, args)
     }
 
-    /// Creates a manager for the cluster of this configuration, without setting up logging.
+    /// Creates a manager from an existing configuration. Doesn't set up logging.
     ///
-    /// As with [`new`](Self::new), leader election has its own thread, runtime and client. The
-    /// lease is therefore renewed in time even if a reconcile blocks its thread, and requests for
-    /// it are neither queued behind others nor retried. The thread uses the real clock, even if a
-    /// test pauses its runtime's clock. The timeouts and retries of `config` are replaced by those
-    /// of [`client`](Self::client).
+    /// Like with [`new`](Self::new), leader election has its own thread, runtime and client. As a
+    /// result, a reconcile that blocks its thread doesn't delay renewals of the lease, and requests
+    /// for it neither wait for other requests nor are they retried. Note that this thread uses the
+    /// real time, even if a test pauses the clock of its runtime.
+    ///
+    /// The timeouts and retries of `config` are ignored in favor of those described for
+    /// [`client`](Self::client).
     ///
     /// # Errors
-    /// Fails if no client can be created from the configuration.
+    ///
+    /// Fails if we can't create a client from the configuration.
     pub fn with_config(id: impl Into<String>, config: Config, args: ManagerArgs) -> Result<Self, Error> {
         let metrics = Metrics::new();
         let client_settings = ClientSettings::default();
@@ -152,18 +162,20 @@ impl Manager {
         })
     }
 
-    /// Creates a manager that uses this client, also for leader election, without setting up
-    /// logging. For tests, and for clients with custom layers.
+    /// Creates a manager from an existing client. Doesn't set up logging. This is intended for
+    /// tests, and for clients with custom layers.
     ///
-    /// Leader election is a task on the runtime on which the manager is started: a reconcile that
-    /// blocks all threads of the runtime for longer than the [renew deadline](Self::renew_deadline)
-    /// loses the lease.
+    /// The client is also used for leader election, which is just a task on the same runtime. If
+    /// your reconciles block all threads of the runtime for longer than the [renew
+    /// deadline](Self::renew_deadline), the lease is lost.
     ///
-    /// Requests are counted only if the client was built with
+    /// Requests don't show up in the metrics unless the client was built with
     /// [`Metrics::count_requests`](Metrics::count_requests).
     ///
     /// # Panics
-    /// With the feature `opentelemetry`, panics outside of a tokio runtime, like [`Client::new`].
+    ///
+    /// With the feature `opentelemetry`, panics if called from outside of a tokio runtime, just
+    /// like [`Client::new`].
     pub fn with_client(id: impl Into<String>, client: Client, args: ManagerArgs) -> Self {
         Self::assemble(id.into(), trace_requests(client, None), args)
     }
@@ -201,19 +213,22 @@ impl Manager {
         }
     }
 
-    /// Uses these metrics. Metrics registered with the manager's previous ones are not carried over.
+    /// Replaces the metrics of the manager. Metrics that you've registered with the previous ones
+    /// are lost.
     pub fn with_metrics(mut self, metrics: Metrics) -> Self {
         self.metrics = metrics;
         self
     }
 
-    /// Caches objects of kind `K`, and returns their cache for the state of a controller or webhook.
+    /// Returns a cache of the objects of kind `K`, which you can store in the state of a controller
+    /// or a webhook.
     ///
-    /// Reading this cache cannot fail, whereas [`Ctx::cached`](crate::Ctx::cached) returns an error
-    /// at run time if nothing caches the kind in this form. For a kind, whole objects are kept. For
-    /// a [`PartialObjectMeta`](kube::core::PartialObjectMeta) of it, only metadata is kept, as
-    /// [`owns`](crate::Controller::owns) does, and the compiler ensures that readers use nothing
-    /// else. The cache is empty until the manager has started; controllers start once it is synced.
+    /// Reading from it never fails. By contrast, [`Ctx::cached`](crate::Ctx::cached) returns an
+    /// error at runtime if the kind isn't cached in the same form. If `K` is a kind, objects are
+    /// cached as a whole. If it's a [`PartialObjectMeta`](kube::core::PartialObjectMeta), only
+    /// their metadata is cached, as in [`owns`](crate::Controller::owns), and the type ensures that
+    /// you can't access anything else. Caches are empty until the manager is started, and
+    /// controllers aren't started before all of them have synced.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -239,21 +254,19 @@ impl Manager {
         self.cached_selection(&Selection::all())
     }
 
-    /// Like [`cached`](Self::cached), for the selected objects.
+    /// Like [`cached`](Self::cached), but only caches the selected objects.
     pub fn cached_selection<K: Object>(&mut self, selection: &Selection) -> Cached<K> {
         Cached::new(self.early_caches.of(&Kind::of_type(), selection))
     }
 
-    /// Like [`cached`](Self::cached), for a kind known only at run time.
+    /// Like [`cached`](Self::cached), but for a kind that's only known at runtime.
     pub fn cached_dynamic(&mut self, kind: &DynamicKind) -> Cached<DynamicObject> {
         self.kinds.add(kind.clone());
         Cached::new(self.early_caches.of(&kind.into(), &Selection::all()))
     }
 
-    /// Returns a kind with its plural and scope, looking it up in the API server's discovery on
-    /// first use.
-    ///
-    /// The result is shared with [`Ctx::discover`](crate::Ctx::discover).
+    /// Looks up the plural name and the scope of a kind, using the discovery API. The result is
+    /// cached, and shared with [`Ctx::discover`](crate::Ctx::discover).
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -270,33 +283,39 @@ impl Manager {
     /// ```
     ///
     /// # Errors
-    /// Fails if the API server does not serve the kind, or does not respond. The error names the
-    /// kind.
+    ///
+    /// Fails if the kind isn't served, or if there's no response from the API server. The error
+    /// message includes the kind.
     pub async fn discover(&self, kind: &GroupVersionKind) -> Result<DynamicKind, Error> {
         self.kinds.find(&self.client, kind).await
     }
 
     /// Returns the manager's client.
     ///
-    /// It writes whether or not this process is the leader. In a reconcile function, use
-    /// [`Ctx::client`](crate::Ctx::client) instead; in a task of the leader, use
-    /// [`leader_client`](Self::leader_client).
+    /// This client isn't aware of leader election, and always permits writes. You should use
+    /// [`Ctx::client`](crate::Ctx::client) in a reconcile function, and
+    /// [`leader_client`](Self::leader_client) in tasks of the leader.
     ///
-    /// A request fails if no data arrives for 95 s, so that an API server that hangs does not block
-    /// reconciles forever; `log`, `exec`, `attach`, `portforward` and `proxy` have no timeout.
-    /// Requests that get a 429, 503 or 504 are retried up to six times within a minute, after the
-    /// time in `Retry-After` or a few seconds. A create or a JSON patch is not retried after a 504,
-    /// nor without `Retry-After`, because it may have been executed.
+    /// # Timeouts and retries
+    ///
+    /// Requests fail if no data is received for 95 s. This prevents an API server that hangs from
+    /// blocking reconciles forever. There's no timeout for `log`, `exec`, `attach`, `portforward`
+    /// and `proxy`.
+    ///
+    /// If the response is a 429, 503 or 504, the request is retried up to six times within a
+    /// minute. The delay is taken from `Retry-After`, or else it's a few seconds. Creates and JSON
+    /// patches aren't retried after a 504, or if there's no `Retry-After`, because they may have
+    /// been executed already.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// Returns a client for [tasks](Task) that run only in the leader, and for anything else that
+    /// Returns a client for [tasks](Task) that only run on the leader, and for anything else that
     /// must not write without the lease.
     ///
-    /// It is like [`client`](Self::client), except that with `--leader-elect` or `--shards` a write
-    /// fails while this process does not hold its lease, as with [`Ctx::client`](crate::Ctx::client). Reads
-    /// always pass.
+    /// It's like [`client`](Self::client), except for writes with `--leader-elect` or `--shards`.
+    /// They fail unless this process holds its lease, as with [`Ctx::client`](crate::Ctx::client).
+    /// Reads aren't affected.
     pub fn leader_client(&self) -> Client {
         match &self.fence {
             Some(fence) => fence_client(self.client(), fence),
@@ -304,13 +323,13 @@ impl Manager {
         }
     }
 
-    /// Returns the manager's metrics, to which the operator can add its own.
+    /// Returns the metrics of the manager. You can add your own metrics to it.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 }
 
-/// Returns the fence of a manager whose work requires a lease.
+/// Returns the fence, if a lease is required to do any work.
 fn new_fence(id: &str, args: &ManagerArgs) -> Option<Fence> {
     match args.shards {
         Some(_) => Some(Fence::of_shards(id)),

@@ -1,4 +1,4 @@
-//! Settings of a manager: timeouts, caches, its client and its servers.
+//! Builder methods for settings: timeouts, caches, the client and the servers.
 
 use std::time::Duration;
 
@@ -13,62 +13,63 @@ use crate::error::BoxError;
 use crate::shards::Sharding;
 
 impl Manager {
-    /// Sets how long running reconciles may take to finish after a shutdown request. Defaults to 30
-    /// s.
+    /// Sets how long reconciles may take to finish on shutdown. Defaults to 30 s.
     pub fn grace_period(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// Sets how long the caches may take to sync before the manager fails. Defaults to 2 min.
+    /// Sets how long the manager waits for its caches to sync before it fails. Defaults to 2 min.
     ///
-    /// Until then, a watch that fails, for example because of a missing CRD or permission, is
+    /// If a watch fails during that time, e.g. because of a missing CRD or permission, it's
     /// retried.
     pub fn cache_sync_timeout(mut self, timeout: Duration) -> Self {
         self.sync_timeout = timeout;
         self
     }
 
-    /// Sets how long other replicas wait after the last renewal before they take the lease. Defaults to 15 s; stored in
-    /// the lease in whole seconds.
+    /// Sets the lease duration. This is how long other replicas have to wait after the last renewal
+    /// before they may acquire the lease. Defaults to 15 s, and is rounded to whole seconds in the
+    /// lease.
     ///
-    /// This is how long there is no leader after a leader was killed. Must be longer than the
-    /// [renew deadline](Self::renew_deadline).
+    /// If the leader is killed, there's no leader for this amount of time. It must be longer than
+    /// the [renew deadline](Self::renew_deadline).
     pub fn lease_duration(mut self, duration: Duration) -> Self {
         self.lease.duration = duration;
         self
     }
 
-    /// Sets how long the leader retries renewing its lease before it stops with an error. Defaults to 10 s.
+    /// Sets the renew deadline. If the leader can't renew its lease for this long, it stops with an
+    /// error. Defaults to 10 s.
     ///
-    /// This is the longest outage of the API server that a leader survives. Must be longer than 1.2
-    /// times the [retry period](Self::retry_period).
+    /// The leader won't survive an outage of the API server that lasts longer than this. It must be
+    /// longer than 1.2 times the [retry period](Self::retry_period).
     pub fn renew_deadline(mut self, deadline: Duration) -> Self {
         self.lease.renew_deadline = deadline;
         self
     }
 
-    /// Sets the time between renewals by the leader, and between attempts of other replicas to
-    /// acquire the lease (which add a random part of up to 1.2 times the period). Defaults to 2 s.
+    /// Sets the interval between renewals by the leader, and between attempts of other replicas to
+    /// acquire the lease. Defaults to 2 s. The latter have a jitter of up to 1.2 times the period.
     pub fn retry_period(mut self, period: Duration) -> Self {
         self.lease.retry_period = period;
         self
     }
 
-    /// Lets all replicas work, each on its own part of the objects. Equivalent to `--shards`. Call it
-    /// before [`leader_client`](Self::leader_client).
+    /// Enables sharding, which means that all replicas work at the same time, each of them on its
+    /// own share of the objects. Same as `--shards`. If you use
+    /// [`leader_client`](Self::leader_client), call this method first.
     ///
-    /// The replicas divide the UIDs of all objects among them. A controller only caches and
-    /// reconciles the objects of this replica, and the children whose owners they are. When a
-    /// replica starts or stops, only its share moves: the previous owner first finishes the
-    /// reconciles that run, so no two replicas ever reconcile the same object. After a crash, others
-    /// take over once the [lease](Self::lease_duration) has expired.
+    /// Objects are assigned to replicas by UID. A controller only caches and reconciles the objects
+    /// of its replica, and the children that are owned by them. When a replica is started or
+    /// stopped, only its own share is reassigned. The previous owner finishes its reconciles first,
+    /// so an object is never reconciled by two replicas at once. After a crash, the other replicas
+    /// wait for the [lease](Self::lease_duration) to expire before they take over.
     ///
-    /// What needs all objects has all of them in each replica: [`Controller::reads`], caches of the
-    /// manager, kinds with a mapping function, and controllers [on every
-    /// replica](crate::Controller::on_every_replica). [Tasks](crate::Task) run in one replica.
-    ///
-    /// [`Controller::reads`]: crate::Controller::reads
+    /// Anything which requires all objects has all of them on each replica. This includes
+    /// [`Controller::reads`], caches of the manager, kinds with a mapping function, and controllers
+    /// that run [on every replica](crate::Controller::on_every_replica). [Tasks](crate::Task) only
+    /// run on one of the replicas.
     ///
     /// ```no_run
     /// # use rbuilder::{Manager, Sharding};
@@ -76,88 +77,98 @@ impl Manager {
     /// manager.sharded(Sharding::auto())
     /// # }
     /// ```
+    ///
+    /// [`Controller::reads`]: crate::Controller::reads
     pub fn sharded(mut self, sharding: Sharding) -> Self {
         self.args.shards = Some(sharding);
         self.fence = new_fence(&self.id, &self.args);
         self
     }
 
-    /// Sets how long a watch may receive no data from the API server (events or bookmarks) before
-    /// it counts as stale. Defaults to 5 min.
+    /// Sets how long a watch may go without receiving any data (events or bookmarks) until it's
+    /// considered stale. Defaults to 5 min. You shouldn't use less than 3 min, because that might
+    /// be exceeded when just a single connection is lost.
     ///
-    /// A stale watch is logged with its last error, and again once it receives data. The process
-    /// stays ready, because it can do the rest of its work. The `caches` check of `/readyz` only
-    /// fails for a watch that is [`required`](crate::Watch::required) or, in a process without
-    /// webhooks, while all watches are stale. A process with webhooks must stay ready because the
-    /// API server needs them as soon as it is back after an outage.
+    /// When a watch becomes stale, this is logged together with its last error, and there's another
+    /// message as soon as it receives data again. The process usually stays ready, because it can
+    /// still do the rest of its work. The check `caches` of `/readyz` fails in just two cases:
     ///
-    /// A time below 3 min could be reached by a single lost connection. With conversion webhooks,
-    /// there is no `caches` check; see [`readyz_check`](Self::readyz_check).
+    /// - A stale watch is [`required`](crate::Watch::required).
+    /// - All watches are stale, and there are no webhooks. With webhooks, the process has to stay
+    ///   ready since the API server needs them right after an outage.
+    ///
+    /// If there are conversion webhooks, the check doesn't exist at all, see
+    /// [`readyz_check`](Self::readyz_check).
     pub fn cache_stale_after(mut self, limit: Duration) -> Self {
         self.stale_after = limit;
         self
     }
 
-    /// Sets how much memory each controller may use to remember what it has applied, so that an
-    /// [apply](crate::Ctx::apply) that changes nothing is not sent. Defaults to 64 MiB. With zero,
-    /// every apply is sent.
+    /// Sets how much memory each controller may use to remember what it has applied. This is used
+    /// to skip an [apply](crate::Ctx::apply) that wouldn't change anything. Defaults to 64 MiB. Set
+    /// it to zero if you want every apply to be sent.
     ///
-    /// An object takes about 300 bytes. Unless whole objects of its kind are cached, it takes
-    /// another 100 to 300 bytes for the part of its JSON that differs from the first object of its
-    /// kind. When the memory is used up, the oldest applies are forgotten, and the next time they
-    /// are sent once more.
+    /// It takes about 300 bytes per object. If there's no cache with whole objects of the kind, it
+    /// takes another 100 to 300 bytes to store how the JSON of the object differs from the first
+    /// object of the same kind. When the limit is reached, the oldest applies are forgotten, so
+    /// they'll be sent again the next time.
     pub fn applied_memory(mut self, bytes: usize) -> Self {
         self.caches.applied_bytes = bytes;
         self
     }
 
-    /// Sets the page size when the caches list a kind. Defaults to 500 objects; zero lists all in
-    /// one response.
+    /// Sets the page size for listing objects. Defaults to 500. With zero, there's a single
+    /// response with all objects.
     ///
-    /// Has no effect with [`ListSemantic::Any`]: API servers answer such lists from memory, in one response.
+    /// Has no effect with [`ListSemantic::Any`], because API servers don't use pages when they
+    /// respond from memory.
     pub fn list_page_size(mut self, objects: u32) -> Self {
         self.caches.lists.page_size = (objects > 0).then_some(objects);
         self
     }
 
-    /// Sets how recent the lists of the caches must be. Defaults to the most recent state, which
-    /// the API server reads from etcd or confirms with it. [`ListSemantic::Any`] accepts what the
-    /// API server has in memory, which may be older than what another API server has already shown.
+    /// Sets how recent the lists of the caches must be. By default, this is the most recent state,
+    /// which the API server has to read from etcd or confirm with etcd. With [`ListSemantic::Any`],
+    /// it may respond from memory. The result may then be older than what another API server has
+    /// already returned.
     pub fn list_semantic(mut self, semantic: ListSemantic) -> Self {
         self.caches.lists.semantic = semantic;
         self
     }
 
-    /// Sets how the caches get their initial objects. Defaults to paginated lists.
-    /// [`StreamingList`](InitialListStrategy::StreamingList) receives them as watch events, which
-    /// takes less memory on the API server. It requires the API server's feature gate `WatchList`,
-    /// and an etcd that reports its progress on request (3.4.25, 3.5.8 or later). Without either,
-    /// the caches log the cause and fall back to paginated lists: immediately if the API server
-    /// rejects the request, and after 30 s without an object if the list does not complete.
+    /// Sets how caches get their initial objects. Defaults to lists with pages.
+    ///
+    /// With [`StreamingList`](InitialListStrategy::StreamingList), objects are sent as events of a
+    /// watch, which takes less memory on the API server. This requires the feature gate
+    /// `WatchList`, and a version of etcd that can be asked for progress notifications (3.4.25,
+    /// 3.5.8 or later). If one of these is missing, the caches log the reason and fall back to
+    /// lists with pages. This happens immediately if the API server rejects the request. If the
+    /// list just never completes, it happens after 30 s without receiving an object.
     pub fn initial_list_strategy(mut self, strategy: InitialListStrategy) -> Self {
         self.caches.lists.strategy = strategy;
         self
     }
 
-    /// Keeps `metadata.managedFields` of cached objects. By default, it is dropped, because it
-    /// often takes up more than half of an object.
+    /// Keeps `metadata.managedFields` of cached objects. They're dropped by default because they
+    /// often make up more than half of an object.
     pub fn keep_managed_fields(mut self) -> Self {
         self.caches.trim.managed_fields = false;
         self
     }
 
     /// Keeps the annotation `kubectl.kubernetes.io/last-applied-configuration` of cached objects.
-    /// By default, it is dropped, because it contains a copy of the object. A controller that
-    /// replaces whole objects read from a cache needs it: without the annotation, the replacement
-    /// would remove it, and `kubectl apply` would miss it.
+    /// It's dropped by default because it contains a copy of the object.
+    ///
+    /// You need this if a controller replaces entire objects that it has read from a cache. Without
+    /// it, the controller would remove the annotation, and `kubectl apply` depends on it.
     pub fn keep_last_applied(mut self) -> Self {
         self.caches.trim.last_applied = false;
         self
     }
 
-    /// Sets the name and version of the operator in the User-Agent, which appears in audit logs.
-    /// Defaults to the name of the executable and the version `unknown`. Does not affect clients
-    /// passed to [`with_client`](Self::with_client).
+    /// Sets the name and version of the operator for the `User-Agent` header, which appears in
+    /// audit logs. Defaults to the name of the executable and the version `unknown`. Has no effect
+    /// on clients that were passed to [`with_client`](Self::with_client).
     ///
     /// ```no_run
     /// # use rbuilder::Manager;
@@ -166,19 +177,19 @@ impl Manager {
     /// # }
     /// ```
     ///
-    /// The API server uses the name as the field manager of writes that specify none.
+    /// If a write doesn't specify a field manager, the API server uses this name.
     pub fn user_agent(self, name: impl AsRef<str>, version: impl AsRef<str>) -> Self {
         let product = format!("{}/{}", name.as_ref(), version.as_ref());
         self.client_settings.user_agent.set(&product);
         self
     }
 
-    /// Limits the requests of the manager's client to `per_second`, with bursts of up to `burst`,
-    /// or twice the rate if that is 0. Equivalent to `--kube-api-qps` and `--kube-api-burst`.
-    /// Unlimited by default, because API servers limit clients themselves. Does not affect clients
-    /// passed to [`with_client`](Self::with_client).
+    /// Limits the requests of the manager's client to `per_second`, with bursts of up to `burst`.
+    /// If `burst` is 0, it's twice the rate. Same as `--kube-api-qps` and `--kube-api-burst`.
     ///
-    /// Watches and leader election are not limited.
+    /// There's no limit by default, because API servers limit their clients anyway. Watches and
+    /// leader election are never limited, and neither are clients that were passed to
+    /// [`with_client`](Self::with_client).
     pub fn request_rate(self, per_second: u32, burst: u32) -> Self {
         let number = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);
         let flow_control = &self.client_settings.flow_control;
@@ -186,28 +197,31 @@ impl Manager {
         self
     }
 
-    /// Sets the maximum number of open connections for each of the servers for probes, metrics and
-    /// webhooks, at least one. Defaults to 512.
+    /// Sets the maximum number of connections for each of the servers (probes, metrics, webhooks).
+    /// Defaults to 512. The minimum is one.
     ///
-    /// When the limit is reached, a new connection replaces the one whose client has kept the
-    /// server waiting the longest, either idle or while sending a request or its body. If all
-    /// connections have requests being answered, the new one waits.
+    /// When there are too many connections, the server closes the one whose client has kept it
+    /// waiting for the longest time. This may be an idle connection, or one that's still sending a
+    /// request or its body. If a request is being processed on every connection, new connections
+    /// have to wait.
     pub fn max_connections(mut self, max: usize) -> Self {
         self.max_connections = max;
         self
     }
 
-    /// Sends the requests of the manager's client through a tower layer: to add headers, to record or to reject requests.
+    /// Adds a [`tower::Layer`] around the manager's client. You can use this to add headers, or to
+    /// record or reject requests.
     ///
-    /// All requests of controllers, caches, webhooks, events and tasks pass through it, but not
-    /// those of leader election. It is called once for each request, outside of the client's
-    /// traces, retries, rate limit, metrics and timeouts, and therefore before the User-Agent is
-    /// set. Writes without the lease are refused before they reach it. If there are several layers,
-    /// the last one added is called first.
+    /// All requests of controllers, caches, webhooks, events and tasks go through the layer, but
+    /// not those for leader election. It's the outermost layer, i.e. it's called once per request
+    /// and wraps traces, retries, rate limiting, metrics and timeouts. The `User-Agent` is also set
+    /// after that. The only thing that comes before it is the check for the lease. If you add more
+    /// than one layer, the last one is called first.
     ///
-    /// Clients that [`client`](Self::client) and [`leader_client`](Self::leader_client) returned
-    /// earlier do not have the layer. For layers inside of the retries, or for leader election,
-    /// build a client with kube's [`ClientBuilder`](kube::client::ClientBuilder) and pass it to
+    /// Clients that you've already got from [`client`](Self::client) or
+    /// [`leader_client`](Self::leader_client) aren't affected. If you need a layer within the
+    /// retries, or one for leader election, build your own client with kube's
+    /// [`ClientBuilder`](kube::client::ClientBuilder) and pass it to
     /// [`with_client`](Self::with_client).
     ///
     /// ```no_run
@@ -224,7 +238,9 @@ impl Manager {
     /// ```
     ///
     /// # Panics
-    /// Panics outside of a tokio runtime, like [`Client::new`](kube::Client::new).
+    ///
+    /// Panics if called from outside of a tokio runtime, just like
+    /// [`Client::new`](kube::Client::new).
     pub fn client_layer<L, B>(mut self, layer: L) -> Self
     where
         L: Layer<ClientService>,
@@ -237,12 +253,13 @@ impl Manager {
         self
     }
 
-    /// Sets how much memory in bytes the reviews of all webhooks together may hold. Defaults to
-    /// half of the memory limit of the container (its cgroup, or else the machine), up to 1 GiB.
+    /// Sets how much memory all webhook reviews together may use, in bytes. Defaults to half of the
+    /// memory limit of the container (or of the machine, if there is none), but at most 1 GiB.
     ///
-    /// A third is for bodies, and the rest for decoding and answering them. While the memory is in
-    /// use, reviews wait in order, and are rejected with status 503 after eight seconds. A review
-    /// that needs more than the total is rejected with status 413.
+    /// A third of this is used for request bodies, and the rest for decoding and processing them.
+    /// When no memory is left, reviews have to wait for their turn. They're rejected with status
+    /// 503 after eight seconds. If a single review needs more than the total, it's rejected with
+    /// status 413.
     pub fn webhook_memory(mut self, bytes: usize) -> Self {
         self.webhook_memory = Some(bytes);
         self

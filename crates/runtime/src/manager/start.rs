@@ -1,4 +1,4 @@
-//! Runs a manager until a signal arrives or a future resolves.
+//! Runs a manager until there's a signal or a future resolves.
 
 use std::time::Duration;
 
@@ -12,16 +12,18 @@ use crate::signals::Signals;
 use crate::webhook::Routes;
 
 impl Manager {
-    /// Runs until SIGTERM or SIGINT, then waits for running reconciles to finish.
+    /// Runs the manager until SIGTERM or SIGINT is received, then waits for reconciles to finish.
     ///
-    /// A second signal makes the process exit immediately with status 1. So does losing the lease,
-    /// after a second: by then, reconciles and tasks have been cancelled, this function has
-    /// returned the error, and `main` should have ended, unless something blocks its thread. The
-    /// process does not wait any longer, because the next leader may already be acting.
+    /// After a second signal, the process exits immediately with status 1. It also exits with
+    /// status 1 one second after it has lost its lease. By then, all reconciles and tasks have been
+    /// cancelled, this function has returned an error, and `main` should've returned as well,
+    /// unless something is blocking its thread. We can't wait any longer, because the next leader
+    /// may already be active.
     ///
-    /// Raises the soft limit on open files to the hard limit.
+    /// Also raises the soft limit for open files to the hard limit.
     ///
-    /// Starting consumes the manager: it cannot be started twice, and nothing can be added to it afterwards.
+    /// The manager is consumed by this. You can't start it twice, or add anything to it after it
+    /// was started:
     ///
     /// ```compile_fail,E0382
     /// # use rbuilder::{Manager, Result};
@@ -30,6 +32,7 @@ impl Manager {
     /// manager.start().await
     /// # }
     /// ```
+    ///
     /// ```compile_fail,E0382
     /// # use rbuilder::{Manager, Result, Task};
     /// # async fn run(manager: Manager, task: Task) -> Result<()> {
@@ -40,7 +43,9 @@ impl Manager {
     /// ```
     ///
     /// # Errors
-    /// See [`ManagerError`]. The caller should exit with a non-zero status.
+    ///
+    /// See [`ManagerError`]. If this returns an error, the process should exit with a non-zero
+    /// status.
     pub async fn start(self) -> Result<(), Error> {
         let mut signals = Signals::install()?;
         raise_limit();
@@ -60,14 +65,15 @@ impl Manager {
         }
     }
 
-    /// Runs until `stop` resolves, then waits for running reconciles to finish.
+    /// Runs the manager until `stop` resolves, then waits for reconciles to finish.
     ///
-    /// Unlike [`start`](Self::start), it never exits the process, which a test or another component
-    /// may share. When the lease is lost, it returns the error once all reconciles and tasks have
-    /// been cancelled. A task that blocks its thread cannot be cancelled and delays the return; its
-    /// writes are refused in the meantime.
+    /// In contrast to [`start`](Self::start), this never exits the process, which may be a test or
+    /// have other things to do. If the lease is lost, an error is returned after all reconciles and
+    /// tasks have been cancelled. This is delayed if a task blocks its thread, because it can't be
+    /// cancelled then. Its writes are rejected, though.
     ///
     /// # Errors
+    ///
     /// See [`ManagerError`].
     pub async fn start_until(self, stop: impl Future<Output = ()>) -> Result<(), Error> {
         self.run(stop, OnLoss::Return).await
@@ -104,7 +110,7 @@ impl Manager {
             () = stop => Ok(()),
         };
         let grace = match &ended {
-            // Another process may already be reconciling, so there is no grace period.
+            // Another process may have started to reconcile, so we can't wait.
             Err(ManagerError::LeaderElectionLost(_) | ManagerError::ShardsLost(_)) => Duration::ZERO,
             _ => grace,
         };

@@ -19,9 +19,9 @@ async fn reconcile(_: Arc<ConfigMap>, _: Ctx<()>) -> Result<Action, Error> {
     Ok(Action::await_change())
 }
 
-/// Returns a manager for a cluster that refuses connections, the address of the cluster, and the
-/// socket that reserves its port. A bound port that nobody listens on refuses connections, and no
-/// other process can take it.
+/// Returns a manager for a cluster that refuses connections, the address of the cluster, and a
+/// socket that reserves the port. The socket is bound but nobody listens on it, so no other process
+/// can grab the port.
 fn unreachable_manager() -> (Manager, String, TcpSocket) {
     let closed = TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -34,7 +34,7 @@ fn unreachable_manager() -> (Manager, String, TcpSocket) {
     (manager.controller(controller), address, closed)
 }
 
-/// Runs a manager until it fails. Returns its error and its log at level `INFO`.
+/// Runs a manager until it fails. Returns the error, and the log at level `INFO`.
 async fn run_until_failure(manager: Manager) -> (String, String) {
     let (log, _guard) = LogBuffer::start();
     let limit = Duration::from_secs(60);
@@ -60,8 +60,8 @@ async fn manager_outside_a_pod_fails_at_once_without_an_api_server() {
 async fn in_a_pod_caches_retry_and_the_cause_is_logged_once() {
     let (manager, address, _closed) = unreachable_manager();
     let manager = Manager {
-        // The startup check only applies to clients that the manager itself created on a
-        // development machine.
+        // The check at startup only applies to clients which were created by the manager, and not
+        // in a Pod.
         config: None,
         ..manager.cache_sync_timeout(Duration::from_secs(4))
     };
@@ -104,8 +104,8 @@ async fn metrics_handler_with_an_invalid_path_fails_the_start() {
     );
 }
 
-/// Responds to each request with an empty object, and records its method, path and header
-/// `x-layer`.
+/// Creates a client for a server that responds with an empty object. Records the method, the path
+/// and the header `x-layer` of each request.
 fn recording_client(requests: &Arc<Mutex<Vec<String>>>) -> Client {
     let requests = Arc::clone(requests);
     let service = tower::service_fn(move |request: http::Request<Body>| {
@@ -121,7 +121,7 @@ fn recording_client(requests: &Arc<Mutex<Vec<String>>>) -> Client {
     Client::new(service, "default")
 }
 
-/// Returns a layer that adds a value to the header `x-layer`.
+/// Returns a layer which appends a value to the header `x-layer`.
 fn mark(
     value: &'static str,
 ) -> MapRequestLayer<impl Fn(http::Request<Body>) -> http::Request<Body> + Clone + Send + 'static> {

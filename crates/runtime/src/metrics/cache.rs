@@ -1,4 +1,4 @@
-//! Metrics of caches, updated before each scrape.
+//! Metrics of caches, which are updated before each scrape.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,11 +8,11 @@ use super::registry::{Family, Registry};
 use crate::cache::CacheStats;
 use crate::object::Key;
 
-/// `cluster` is empty for the manager's own cluster. To Prometheus, an empty label is the same as
-/// an absent one.
+/// `cluster` is empty for the manager's own cluster. For Prometheus, that's the same as not having
+/// the label.
 const LABELS: [&str; 4] = ["kind", "content", "selection", "cluster"];
 
-/// The metric families for all caches, shared by all clones.
+/// Metric families of all caches. Clones share the same metrics.
 #[derive(Clone)]
 pub(super) struct Families {
     objects: Family<Gauge, 4>,
@@ -23,11 +23,11 @@ pub(super) struct Families {
     watch_errors: Family<Counter, 4>,
     foreign: Family<Counter, 4>,
     undecodable: Family<Gauge, 2>,
-    /// The label values that have been set so far.
+    /// All label values that have been used.
     known: Arc<Mutex<BTreeSet<Labels>>>,
 }
 
-/// The values of [`LABELS`].
+/// Values for [`LABELS`].
 type Labels = (String, &'static str, String, String);
 
 impl Families {
@@ -80,9 +80,9 @@ impl Families {
         }
     }
 
-    /// Sets all metrics. Caches with the same labels are added up, an object that is undecodable in
-    /// several caches of its kind counts once, and caches that no longer exist are set to zero
-    /// objects.
+    /// Updates all metrics. If several caches have the same labels, their values are added up. An
+    /// object that can't be decoded is counted once per kind, even if it's in more than one cache.
+    /// The number of objects is set to zero for caches that don't exist anymore.
     pub(super) fn set(&self, caches: Vec<CacheStats>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut totals: BTreeMap<Labels, Total> = known
@@ -110,7 +110,7 @@ impl Families {
             self.bytes.with(labels).set(total.bytes as f64);
             self.since_contact.with(labels).set(total.since_contact);
             self.own_writes.with(labels).set(total.own_writes as f64);
-            // Counters of a cache that no longer exists keep their values.
+            // If the cache doesn't exist anymore, its counters keep their values.
             if total.caches > 0 {
                 self.relists.with(labels).set(total.relists as f64);
                 self.watch_errors.with(labels).set(total.watch_errors as f64);

@@ -1,4 +1,4 @@
-//! Metrics of other clusters, updated before each scrape.
+//! Metrics of additional clusters, which are updated before each scrape.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::instruments::Gauge;
 use super::registry::{Family, Registry};
 
-/// The metric families for all other clusters, shared by all clones.
+/// Metric families of all additional clusters. Clones share the same metrics.
 #[derive(Clone)]
 pub(super) struct Families {
     connected: Family<Gauge, 1>,
-    /// The label values that have been set so far.
+    /// All label values that have been used.
     known: Arc<Mutex<BTreeSet<String>>>,
 }
 
@@ -27,7 +27,7 @@ impl Families {
         }
     }
 
-    /// Sets all metrics, and removes those of removed clusters.
+    /// Updates all metrics. Clusters that don't exist anymore are removed.
     pub(super) fn set(&self, clusters: Vec<(String, bool)>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, is_connected) in &clusters {

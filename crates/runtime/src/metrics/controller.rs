@@ -1,4 +1,4 @@
-//! Metrics of a controller: its reconciles, workers and queue.
+//! Metrics of controllers: reconciles, workers and queues.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,26 +9,26 @@ use tokio::time::Instant;
 use super::registry::{Family, Registry};
 use super::{Counter, Gauge, Histogram};
 
-/// Bucket bounds for reconcile times in seconds, the same as controller-runtime's.
+/// Buckets for reconcile times, in seconds. Same as in controller-runtime.
 const RECONCILE_BOUNDS: &[f64] = &[
     0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25,
     1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0,
     50.0, 60.0,
 ];
-/// Maximum number of priorities with their own series, as in controller-runtime. All others share a
-/// series.
+/// How many priorities get their own series. All others share one. Same as in controller-runtime.
 const MAX_PRIORITIES: usize = 25;
 const OTHER_PRIORITIES: &str = "exceeded_cardinality_limit";
 
-/// Returns bucket bounds for queue times in seconds: 10 ns and eleven further powers of ten. They
-/// are multiplied as in Go, because the rounding is visible in the labels.
+/// Returns the buckets for queue times, in seconds. They start at 10 ns and grow by a factor of
+/// ten. We have to multiply in the same way as Go does, since rounding errors are part of the
+/// label.
 fn queue_bounds() -> Vec<f64> {
     std::iter::successors(Some(10e-9), |bound| Some(bound * 10.0))
         .take(12)
         .collect()
 }
 
-/// The metric families for all controllers.
+/// Metric families of all controllers.
 pub(super) struct Families {
     reconciles: Family<Counter, 2>,
     errors: Family<Counter, 1>,
@@ -134,12 +134,12 @@ impl Families {
         }
     }
 
-    /// Returns the metrics of a controller, and creates all of its series.
+    /// Creates all series of a controller, and returns its metrics.
     pub(super) fn controller(&self, name: &str, workers: usize) -> ControllerMetrics {
-        // The number is small enough to convert exactly.
+        // The number of workers is small enough to be represented exactly.
         self.workers.with([name]).set(workers as f64);
         let result = |result| self.reconciles.with([name, result]);
-        // There is no requeue without a delay here, but dashboards expect the series.
+        // Our requeues always have a delay, but dashboards expect this series to exist.
         let _ = result("requeue");
         ControllerMetrics {
             success: result("success"),
@@ -154,7 +154,7 @@ impl Families {
         }
     }
 
-    /// Returns the metrics of a controller's queue, and creates all of its series.
+    /// Creates all series of a controller's queue, and returns its metrics.
     pub(super) fn queue(&self, name: &str) -> QueueMetrics {
         let labels = [name, name];
         let queue = QueueMetrics(Arc::new(Queue {
@@ -174,8 +174,8 @@ impl Families {
     }
 }
 
-/// The result of a reconcile. Each kind of failure counts as an error and also under its own
-/// metric.
+/// Result of a reconcile. All kinds of failures count as an error, and each of them has an
+/// additional metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReconcileResult {
     Success,
@@ -186,7 +186,7 @@ pub(crate) enum ReconcileResult {
     Timeout,
 }
 
-/// Metrics of a controller's reconciles, shared by all clones.
+/// Metrics of a controller. Clones share the same metrics.
 #[derive(Clone, Debug)]
 pub(crate) struct ControllerMetrics {
     success: Counter,
@@ -201,12 +201,13 @@ pub(crate) struct ControllerMetrics {
 }
 
 impl ControllerMetrics {
-    /// Counts a worker as active until the guard is dropped, even if its task is cancelled.
+    /// Counts a worker as active until the guard is dropped. This also works if its task is
+    /// cancelled.
     pub(crate) fn active(&self) -> ActiveGuard {
         ActiveGuard::new(&self.active)
     }
 
-    /// Counts a finished reconcile.
+    /// Counts a reconcile that has finished.
     pub(crate) fn reconciled(&self, result: ReconcileResult, took: Duration) {
         self.seconds.observe_duration(took);
         match result {
@@ -222,7 +223,7 @@ impl ControllerMetrics {
     }
 }
 
-/// Increments a gauge until it is dropped.
+/// Guard that decrements a gauge on drop.
 #[must_use]
 pub(crate) struct ActiveGuard(Gauge);
 
@@ -239,7 +240,7 @@ impl Drop for ActiveGuard {
     }
 }
 
-/// Metrics of a queue, shared by all clones.
+/// Metrics of a queue. Clones share the same metrics.
 #[derive(Clone, Debug)]
 pub(crate) struct QueueMetrics(Arc<Queue>);
 
@@ -247,7 +248,7 @@ pub(crate) struct QueueMetrics(Arc<Queue>);
 struct Queue {
     name: String,
     depth: Family<Gauge, 3>,
-    /// Depths by priority, for priorities with their own series.
+    /// Depth of the queue by priority, for priorities that have their own series.
     depths: Mutex<BTreeMap<i32, Gauge>>,
     adds: Counter,
     retries: Counter,
@@ -255,7 +256,7 @@ struct Queue {
     worked: Histogram,
     unfinished: Gauge,
     longest: Gauge,
-    /// The times at which keys in progress were taken, with the number of keys for each.
+    /// When the keys in progress were taken from the queue, and how many at each time.
     processing: Mutex<BTreeMap<Instant, u32>>,
 }
 
@@ -275,24 +276,24 @@ impl Queue {
 }
 
 impl QueueMetrics {
-    /// Records that a key became ready.
+    /// Called when a key becomes ready.
     pub(crate) fn added(&self, priority: i32) {
         self.0.adds.inc();
         self.0.depth(priority).add(1.0);
     }
 
-    /// Records that a ready key changed its priority.
+    /// Called when the priority of a ready key changes.
     pub(crate) fn moved(&self, from: i32, to: i32) {
         self.0.depth(from).add(-1.0);
         self.0.depth(to).add(1.0);
     }
 
-    /// Records that a key was added with a delay.
+    /// Called when a key is added with a delay.
     pub(crate) fn retried(&self) {
         self.0.retries.inc();
     }
 
-    /// Records that a worker took a key at the time `at` that had been ready since `added`.
+    /// Called when a worker takes a key at time `at`. The key has been ready since `added`.
     pub(crate) fn taken(&self, priority: i32, added: Instant, at: Instant) {
         self.0.depth(priority).add(-1.0);
         self.0
@@ -307,7 +308,7 @@ impl QueueMetrics {
             .or_default() += 1;
     }
 
-    /// Records that the worker that took a key at the time `at` has finished.
+    /// Called when a worker has finished. `at` is when it has taken the key.
     pub(crate) fn done(&self, at: Instant) {
         self.0.worked.observe_duration(at.elapsed());
         let mut processing = self.0.processing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -319,11 +320,11 @@ impl QueueMetrics {
         }
     }
 
-    /// Updates the gauges that depend on the current time.
+    /// Updates all gauges that depend on the current time.
     pub(super) fn refresh(&self) {
         let processing = self.0.processing.lock().unwrap_or_else(PoisonError::into_inner);
         let spent = |since: &Instant| since.elapsed().as_secs_f64();
-        // `sum` would return negative zero for an empty iterator.
+        // For an empty iterator, `sum` would return -0.
         let unfinished = processing
             .iter()
             .fold(0.0, |sum, (since, keys)| sum + spent(since) * f64::from(*keys));

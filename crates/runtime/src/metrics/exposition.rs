@@ -1,16 +1,17 @@
-//! Prometheus' text format, version 0.0.4.
+//! Version 0.0.4 of Prometheus' text format.
 //!
-//! The crate prometheus-client would only replace this module and the atomics. It writes
-//! OpenMetrics, in which each value of `le` differs from Go's (`1.0` and `1000000.0` instead of `1`
-//! and `1e+06`), so queries of buckets for controller-runtime would find nothing. It also accepts
-//! invalid and duplicate names, and appends `_total` to each counter and a full stop to each help.
+//! We've considered to use the crate prometheus-client, but it'd only replace this module and the
+//! atomics. It outputs OpenMetrics, where the values of `le` are formatted differently from Go
+//! (`1.0` and `1000000.0` instead of `1` and `1e+06`), so existing queries for buckets of
+//! controller-runtime wouldn't find anything. Besides, it doesn't check for invalid or duplicate
+//! names, and appends `_total` to all counters and a period to all descriptions.
 
 use std::fmt;
 
-/// The `Content-Type` of the text.
+/// `Content-Type` of the text format.
 pub(crate) const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The labels of a line, `{name="value",…}`, or nothing if there are none.
+/// Labels of a line, i.e. `{name="value",…}`, or nothing if there aren't any.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'a> {
     names: &'a [String],
@@ -27,7 +28,7 @@ impl<'a> Labels<'a> {
         }
     }
 
-    /// Appends a label.
+    /// Adds a label.
     pub(super) fn and(self, name: &'a str, value: &'a str) -> Self {
         Self {
             extra: Some((name, value)),
@@ -60,14 +61,15 @@ fn escape_value(value: &str) -> String {
     escape_help(value).replace('"', "\\\"")
 }
 
-/// Escapes a help text, which must not contain line breaks.
+/// Escapes a description, which must not contain line breaks.
 pub(super) fn escape_help(help: &str) -> String {
     help.replace('\\', "\\\\").replace('\n', "\\n")
 }
 
-/// Formats a number like Go's client: the shortest digits that parse to the same value, with an
-/// exponent from a million and below a ten-thousandth. The format matters because histogram bounds
-/// are labels, which queries compare as strings.
+/// Formats a number in the same way as the Go client. It uses the shortest representation that
+/// parses to the same value, and an exponent for numbers that are at least a million or less than a
+/// ten-thousandth. This is important because the bounds of histograms are used as labels, and
+/// queries compare those as strings.
 pub(super) fn format_number(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
@@ -86,13 +88,13 @@ pub(super) fn format_number(value: f64) -> String {
     }
 }
 
-/// Returns `true` if `name` is a valid name of a metric.
+/// Returns `true` if `name` can be used as the name of a metric.
 pub(super) fn is_metric_name(name: &str) -> bool {
     is_name(name, |c| matches!(c, 'a'..='z' | 'A'..='Z' | '_' | ':'))
 }
 
-/// Returns `true` if `name` is a valid label that is not reserved. Prometheus reserves names that
-/// start with two underscores, and histograms use `le`.
+/// Returns `true` if `name` can be used as a label. Names that start with two underscores are
+/// reserved by Prometheus, and `le` is used by histograms.
 pub(super) fn is_label_name(name: &str) -> bool {
     is_name(name, |c| matches!(c, 'a'..='z' | 'A'..='Z' | '_')) && !name.starts_with("__") && name != "le"
 }

@@ -1,9 +1,9 @@
-//! Metrics of other libraries, provided as text in Prometheus' format.
+//! Metrics of other libraries, which are provided in Prometheus' text format.
 //!
-//! Prometheus rejects an entire scrape if it contains a line that it cannot parse or a duplicate
-//! series. The text is therefore split into families, and those that would cause either problem are
-//! dropped. In the following example, `a_count` is a series of this library's histogram `a`. The
-//! gauge is dropped although no metric of this library is named `a_count`.
+//! Prometheus rejects an entire scrape if there's a line that it can't parse, or a series that
+//! occurs twice. Because of that, we split the text into families and drop those that would be a
+//! problem. In the following example, `a_count` is also a series of our histogram `a`. The gauge
+//! has to be dropped even though we don't have a metric named `a_count`.
 //!
 //! ```text
 //! # TYPE a_count gauge
@@ -16,25 +16,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::exposition::is_metric_name;
 
-/// Suffixes of the series names of histograms and summaries.
+/// Suffixes used for the series of histograms and summaries.
 pub(super) const SERIES_SUFFIXES: [&str; 3] = ["_bucket", "_sum", "_count"];
 
 type Collect = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// The functions that return metrics of other libraries.
+/// Callbacks which return the metrics of other libraries.
 #[derive(Default)]
 pub(super) struct ForeignMetrics {
     collectors: Mutex<Vec<Collect>>,
-    /// Names of metrics that were dropped with a warning.
+    /// Metrics that were dropped, and for which we've logged a warning.
     warned: Mutex<HashSet<String>>,
 }
 
-/// The lines of one metric.
+/// All lines of a metric.
 #[derive(Default)]
 struct ForeignFamily<'a> {
     name: &'a str,
     lines: Vec<&'a str>,
-    /// The names of the samples.
+    /// Names of the samples.
     series: HashSet<&'a str>,
     invalid_line: Option<&'a str>,
 }
@@ -45,9 +45,9 @@ impl ForeignMetrics {
         collectors.push(Arc::new(collect));
     }
 
-    /// Appends the families whose names and series are not in `taken`.
+    /// Appends all families which don't conflict with the names in `taken`.
     pub(super) fn write(&self, mut taken: HashSet<String>, text: &mut String) {
-        // Release the lock before calling them, because these are the operator's functions.
+        // Release the lock first, since these are callbacks of the operator.
         let collectors = self
             .collectors
             .lock()
@@ -80,7 +80,7 @@ impl ForeignMetrics {
     }
 }
 
-/// Splits a text into families. Drops comments other than `HELP` and `TYPE`.
+/// Splits a text into families. All comments except for `HELP` and `TYPE` are dropped.
 fn split_families(text: &str) -> Vec<ForeignFamily<'_>> {
     let mut families: Vec<ForeignFamily<'_>> = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -113,7 +113,7 @@ fn split_families(text: &str) -> Vec<ForeignFamily<'_>> {
     families
 }
 
-/// Returns the name of the metric that a comment describes.
+/// Returns the name of the metric that a comment is about.
 fn described_metric(comment: &str) -> Option<&str> {
     let mut words = comment.split_whitespace();
     let is_description = matches!(words.next(), Some("HELP" | "TYPE"));
@@ -125,8 +125,8 @@ fn sample_name(line: &str) -> &str {
     &line[..end.unwrap_or(line.len())]
 }
 
-/// Returns `true` if the text consists of optional labels, a value, and an optional timestamp in
-/// milliseconds.
+/// Returns `true` if this consists of labels (which are optional), a value, and an optional
+/// timestamp in milliseconds.
 fn is_sample_end(rest: &str) -> bool {
     let Some(values) = skip_labels(rest.trim_start()) else {
         return false;
@@ -136,7 +136,7 @@ fn is_sample_end(rest: &str) -> bool {
     has_value && words.next().is_none_or(|time| time.parse::<i64>().is_ok()) && words.next().is_none()
 }
 
-/// Returns the text after the labels, or `None` if they are not terminated.
+/// Returns the rest of the text after the labels. Returns `None` if they're not terminated.
 fn skip_labels(text: &str) -> Option<&str> {
     let Some(labels) = text.strip_prefix('{') else {
         return Some(text);
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
     use crate::logging::LogBuffer;
 
-    /// Returns the text appended by two scrapes, and the number of warnings.
+    /// Returns the text of two scrapes, and the number of warnings.
     fn collect(texts: &[&str]) -> (String, usize) {
         let foreign = ForeignMetrics::default();
         for text in texts {

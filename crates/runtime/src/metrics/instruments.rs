@@ -1,4 +1,4 @@
-//! Counters, gauges and histograms. Each is a cheap handle to atomics.
+//! Counters, gauges and histograms. All of them are handles to atomics, and cheap to clone.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -7,25 +7,26 @@ use std::time::Duration;
 
 use super::exposition::{Labels, format_number};
 
-/// A number that only increases, such as served requests.
+/// A number that never decreases, e.g. how many requests were served.
 #[derive(Clone, Debug)]
 pub struct Counter(Arc<Float>);
 
-/// A number that goes up and down, such as open connections.
+/// A number that can increase and decrease, e.g. how many connections are open.
 #[derive(Clone, Debug)]
 pub struct Gauge(Arc<Float>);
 
-/// The distribution of values, such as durations in seconds, in buckets.
+/// Counts values in buckets, e.g. durations in seconds.
 #[derive(Clone, Debug)]
 pub struct Histogram(Arc<Distribution>);
 
 impl Counter {
-    /// Adds one.
+    /// Increments the counter by one.
     pub fn inc(&self) {
         self.0.add(1.0);
     }
 
-    /// Adds `amount`. Negative numbers and NaN are ignored, because counters never decrease.
+    /// Increments the counter by `amount`. Negative numbers and NaN are ignored, since counters
+    /// must not decrease.
     pub fn add(&self, amount: f64) {
         if amount > 0.0 {
             self.0.add(amount);
@@ -37,19 +38,19 @@ impl Counter {
         self.0.get()
     }
 
-    /// Sets the value of a counter maintained elsewhere, such as in the kernel.
+    /// Sets a counter whose value is maintained elsewhere, e.g. by the kernel.
     pub(crate) fn set(&self, value: f64) {
         self.0.set(value);
     }
 }
 
 impl Gauge {
-    /// Sets the value.
+    /// Sets the gauge to `value`.
     pub fn set(&self, value: f64) {
         self.0.set(value);
     }
 
-    /// Adds `amount`, which may be negative.
+    /// Adds `amount`, which can be negative.
     pub fn add(&self, amount: f64) {
         self.0.add(amount);
     }
@@ -61,7 +62,7 @@ impl Gauge {
 }
 
 impl Histogram {
-    /// Records `value`. NaN is ignored.
+    /// Adds a value. NaN is ignored.
     pub fn observe(&self, value: f64) {
         if value.is_nan() {
             return;
@@ -72,12 +73,12 @@ impl Histogram {
         sum.add(value);
     }
 
-    /// Records a duration in seconds.
+    /// Adds a duration in seconds.
     pub fn observe_duration(&self, duration: Duration) {
         self.observe(duration.as_secs_f64());
     }
 
-    /// Returns the number of recorded values.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.0
             .counts
@@ -87,7 +88,6 @@ impl Histogram {
     }
 }
 
-/// An atomic `f64`.
 #[derive(Debug, Default)]
 struct Float(AtomicU64);
 
@@ -102,7 +102,7 @@ impl Float {
 
     fn add(&self, amount: f64) {
         let sum = |bits| Some((f64::from_bits(bits) + amount).to_bits());
-        // The closure always returns a value, so the update cannot fail.
+        // The closure never returns `None`, so this can't fail.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
     }
 }
@@ -110,12 +110,12 @@ impl Float {
 #[derive(Debug)]
 struct Distribution {
     bounds: Arc<[f64]>,
-    /// Number of values in each bucket. The last bucket is for values above all bounds.
+    /// Number of values per bucket. Everything that exceeds all bounds is in the last one.
     counts: Box<[AtomicU64]>,
     sum: Float,
 }
 
-/// Implemented by [`Counter`], [`Gauge`] and [`Histogram`]. Sealed.
+/// Implemented by [`Counter`], [`Gauge`] and [`Histogram`]. This trait is sealed.
 pub trait Instrument: Clone + Send + Sync + 'static + sealed::Sealed {}
 
 impl Instrument for Counter {}
@@ -126,12 +126,12 @@ pub(super) mod sealed {
     use super::*;
 
     pub trait Sealed {
-        /// The name of the type in the text format.
+        /// Name of the type in the text format.
         const TYPE: &'static str;
 
         fn new(bounds: &Arc<[f64]>) -> Self;
 
-        /// Writes the lines of one series.
+        /// Writes all lines of a series.
         fn write(&self, name: &str, labels: Labels<'_>, text: &mut String);
     }
 
@@ -171,8 +171,8 @@ pub(super) mod sealed {
             }))
         }
 
-        /// Writes the buckets, sum and count. The count is computed from the written buckets, so
-        /// that they are consistent even if values are recorded concurrently.
+        /// Writes buckets, sum and count. The count is the total of the buckets that were written.
+        /// This makes sure that they're consistent, even if values are added concurrently.
         fn write(&self, name: &str, labels: Labels<'_>, text: &mut String) {
             let Distribution { bounds, counts, sum } = &*self.0;
             let mut count = 0;

@@ -1,7 +1,7 @@
-//! Prometheus metrics, with the names that dashboards for controller-runtime expect.
+//! Prometheus metrics. They have the names which dashboards for controller-runtime expect.
 //!
-//! The library measures reconciles, workers, queues, leader election, certificates and the process.
-//! Operators add their own metrics to [`Manager::metrics`](crate::Manager::metrics):
+//! There are built-in metrics for reconciles, workers, queues, leader election, certificates and
+//! the process. You can add your own to [`Manager::metrics`](crate::Manager::metrics):
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -25,7 +25,8 @@
 //! ```
 //!
 //! # Built-in metrics
-//! Labels and buckets also match controller-runtime's.
+//!
+//! Labels and buckets are compatible with controller-runtime, too.
 //!
 //! | subject | names or prefixes |
 //! |---|---|
@@ -42,9 +43,9 @@
 //! | other clusters | `rbuilder_cluster_connected` |
 //! | stored objects that cannot be decoded | `rbuilder_undecodable_objects` |
 //!
-//! The metrics are served in Prometheus' text format 0.0.4 on `--metrics-bind-address`, over HTTPS to users whom
-//! Kubernetes allows to `get` the non-resource URL `/metrics`, or over plain HTTP to everyone with
-//! `--metrics-secure=false`.
+//! The metrics are served on `--metrics-bind-address`, in version 0.0.4 of Prometheus' text format.
+//! By default this uses HTTPS, and requires users to have the permission to `get` the non-resource
+//! URL `/metrics`. With `--metrics-secure=false`, it uses plain HTTP without any authorization.
 
 mod cache;
 mod cluster;
@@ -74,7 +75,7 @@ use crate::cache::CacheStats;
 use crate::shards::RingStatus;
 use registry::Registry;
 
-/// The metrics of a manager, shared by all clones.
+/// Metrics of a manager. Clones share the same metrics.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
 
@@ -92,11 +93,12 @@ struct Inner {
 }
 
 impl Metrics {
-    /// Creates metrics with those of the process. Controllers add theirs when they are added to a
-    /// manager.
+    /// Creates metrics for the process. Those of controllers are added when a controller is added
+    /// to a manager.
     ///
-    /// A [`Manager`](crate::Manager) creates its own; use this for tests, or for clients with
-    /// [counted requests](Self::count_requests).
+    /// There's usually no need to call this, because every [`Manager`](crate::Manager) creates its
+    /// own metrics. It's intended for tests, and for clients with [counted
+    /// requests](Self::count_requests).
     pub fn new() -> Self {
         let registry = Registry::default();
         process::register_process_metrics(&registry);
@@ -138,12 +140,13 @@ impl Metrics {
         }))
     }
 
-    /// Registers a family of counters, or returns the existing one of this name.
+    /// Registers a family of counters. If there already is one with this name, returns that.
     ///
-    /// By convention the name of a counter ends in `_total`.
+    /// By convention, the names of counters should end in `_total`.
     ///
     /// # Errors
-    /// Fails if the name or a label is invalid, or if a different metric with this name exists.
+    ///
+    /// Fails if the name or a label is invalid, or if the name is used by a different metric.
     pub fn counter<const N: usize>(
         &self,
         name: &str,
@@ -153,10 +156,11 @@ impl Metrics {
         self.0.registry.family(name, help, labels, &[])
     }
 
-    /// Registers a family of gauges, or returns the existing one of this name.
+    /// Registers a family of gauges. If there already is one with this name, returns that.
     ///
     /// # Errors
-    /// Fails like [`Metrics::counter`].
+    ///
+    /// Returns the same errors as [`Metrics::counter`].
     pub fn gauge<const N: usize>(
         &self,
         name: &str,
@@ -166,13 +170,15 @@ impl Metrics {
         self.0.registry.family(name, help, labels, &[])
     }
 
-    /// Registers a family of histograms, or returns the existing one of this name.
+    /// Registers a family of histograms. If there already is one with this name, returns that.
     ///
-    /// `bounds` are the inclusive upper bounds of the buckets, in the unit that the name ends in (such as `_seconds`). The
-    /// bucket with the bound `+Inf` is added automatically.
+    /// `bounds` are the inclusive upper bounds of the buckets. They should have the unit that's
+    /// part of the name, e.g. `_seconds`. There's always an additional bucket for `+Inf`.
     ///
     /// # Errors
-    /// Fails like [`Metrics::counter`], and if the bounds are not in increasing order.
+    ///
+    /// Returns the same errors as [`Metrics::counter`], and an error if the bounds aren't strictly
+    /// increasing.
     pub fn histogram<const N: usize>(
         &self,
         name: &str,
@@ -183,34 +189,35 @@ impl Metrics {
         self.0.registry.family(name, help, labels, bounds)
     }
 
-    /// Calls `update` before each scrape, to set gauges that are not updated continuously.
+    /// Registers a callback that's called before each scrape. You can use it to set gauges which
+    /// aren't updated all the time.
     ///
-    /// The scrape waits for it, so it must not block.
+    /// It shouldn't block because the scrape has to wait for it.
     pub fn before_scrape(&self, update: impl Fn() + Send + Sync + 'static) {
         self.0.registry.before_scrape(update);
     }
 
-    /// Appends the metrics of another library to each scrape. `collect` returns them in Prometheus'
-    /// text format 0.0.4.
+    /// Adds the metrics of another library to each scrape. `collect` returns them in version 0.0.4
+    /// of Prometheus' text format.
     ///
-    /// With the crate `prometheus`, for example, `collect` is `||
-    /// prometheus::TextEncoder::new().encode_to_string(&prometheus::gather()).unwrap_or_default()`.
-    /// The scrape waits for it, so it must not block.
+    /// For the crate `prometheus`, `collect` could be
+    /// `|| prometheus::TextEncoder::new().encode_to_string(&prometheus::gather()).unwrap_or_default()`.
+    /// It shouldn't block because the scrape has to wait for it.
     ///
-    /// A metric is dropped if this library or an earlier collector already has its name or the name
-    /// of one of its series, or if Prometheus could not parse it, because either would fail the
-    /// entire scrape. The first time, a warning is logged.
+    /// A metric is dropped if the name of the metric or of one of its series is already in use, or
+    /// if Prometheus couldn't parse it. Either would make the entire scrape fail. A warning is
+    /// logged the first time.
     pub fn collect_with(&self, collect: impl Fn() -> String + Send + Sync + 'static) {
         self.0.registry.foreign.add(collect);
     }
 
-    /// Returns all metrics in Prometheus' text format 0.0.4, ordered by name and followed by the
-    /// metrics of [other libraries](Self::collect_with).
+    /// Returns all metrics in version 0.0.4 of Prometheus' text format. They're sorted by name, and
+    /// followed by the metrics of [other libraries](Self::collect_with).
     pub fn text(&self) -> String {
         self.0.registry.text()
     }
 
-    /// Returns the metrics of a controller with this number of workers.
+    /// Returns the metrics of a controller.
     pub(crate) fn controller(&self, name: &str, workers: usize) -> ControllerMetrics {
         self.0.controllers.controller(name, workers)
     }
@@ -223,24 +230,25 @@ impl Metrics {
         queue
     }
 
-    /// Returns the gauge for a lease: 1 while this process holds it, otherwise 0.
+    /// Returns the gauge of a lease, which is 1 while this process holds it and 0 otherwise.
     pub(crate) fn leader(&self, lease: &str) -> Gauge {
         self.0.leader.with([lease])
     }
 
-    /// Returns the counter of a controller's dropped events.
+    /// Returns the counter for events that a controller has dropped.
     pub(crate) fn events_dropped(&self, controller: &str) -> Counter {
         self.0.events_dropped.with([controller])
     }
 
-    /// Measures the caches before each scrape.
+    /// Updates the metrics of caches before each scrape.
     pub(crate) fn measure_caches(&self, stats: impl Fn() -> Vec<CacheStats> + Send + Sync + 'static) {
-        // The metrics own the function, so capture only these families to avoid a reference cycle.
+        // The closure is stored in the metrics themselves, so only capture what's needed to avoid a
+        // reference cycle.
         let families = self.0.caches.clone();
         self.before_scrape(move || families.set(stats()));
     }
 
-    /// Measures the other clusters before each scrape.
+    /// Updates the metrics of additional clusters before each scrape.
     pub(crate) fn measure_clusters(
         &self,
         clusters: impl Fn() -> Vec<(String, bool)> + Send + Sync + 'static,
@@ -249,7 +257,7 @@ impl Metrics {
         self.before_scrape(move || families.set(clusters()));
     }
 
-    /// Measures the ranges of this replica before each scrape.
+    /// Updates the metrics of this replica's ranges before each scrape.
     pub(crate) fn measure_shards(&self, status: impl Fn() -> RingStatus + Send + Sync + 'static) {
         let families = shards::Families::register(&self.0.registry);
         self.before_scrape(move || families.set(&status()));

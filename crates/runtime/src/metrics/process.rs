@@ -1,18 +1,17 @@
-//! Metrics of the process (`process_*`, as in Prometheus' clients) and of the tokio runtime
+//! Metrics of the process (`process_*`, like in other Prometheus clients) and of the tokio runtime
 //! (`tokio_*`).
 //!
-//! The `process_*` metrics come from `/proc` and only exist on Linux.
+//! The former are read from `/proc`, so they only exist on Linux.
 
 use std::fs;
 
 use super::registry::Registry;
 use super::{Counter, Gauge};
 
-/// The unit in which Linux reports CPU and start times to user space. Constant, regardless of the
-/// kernel's own tick rate.
+/// Unit of CPU and start times in `/proc`. It doesn't depend on the tick rate of the kernel.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Registers the metrics, which are updated before each scrape.
+/// Registers all metrics. They're updated before each scrape.
 pub(super) fn register_process_metrics(registry: &Registry) {
     register_proc(registry);
     register_tokio(registry);
@@ -77,7 +76,7 @@ fn register_tokio(registry: &Registry) {
     });
 }
 
-/// Values read from `/proc`.
+/// Values in `/proc`.
 #[derive(Debug, PartialEq)]
 struct Reading {
     cpu_seconds: f64,
@@ -86,12 +85,12 @@ struct Reading {
     start_time: f64,
     threads: f64,
     open_files: f64,
-    /// Infinite if unlimited.
+    /// Infinity if there's no limit.
     max_files: f64,
 }
 
 impl Reading {
-    /// Reads the values. Returns `None` if `/proc` does not provide all of them.
+    /// Reads all values. Returns `None` if one of them isn't available.
     fn take() -> Option<Self> {
         let open_files = fs::read_dir("/proc/self/fd").ok()?.count();
         let text = |path| fs::read_to_string(path).ok();
@@ -100,16 +99,16 @@ impl Reading {
             &text("/proc/self/status")?,
             &text("/proc/self/limits")?,
             &text("/proc/stat")?,
-            // Minus the directory itself, which was open during the read.
+            // Don't count the directory itself, which was open while we were reading it.
             open_files.saturating_sub(1) as f64,
         )
     }
 
     fn parse(stat: &str, status: &str, limits: &str, system: &str, open_files: f64) -> Option<Self> {
-        // The second field is the name of the program in parentheses, which may itself contain
-        // spaces and parentheses.
+        // The second field is the name of the program in parentheses. It may contain spaces and
+        // parentheses on its own.
         let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
-        // `fields` starts with the third field of proc_pid_stat(5).
+        // `fields` starts at the third field that's described in proc_pid_stat(5).
         let ticks = |number: usize| fields.get(number - 3)?.parse::<f64>().ok();
         let boot = line_value(system, "btime ")?.parse::<f64>().ok()?;
         let kib = |name| {
@@ -138,7 +137,7 @@ impl Reading {
     }
 }
 
-/// Returns the rest of the line that starts with `start`.
+/// Returns the remainder of the line that starts with `start`.
 fn line_value<'t>(text: &'t str, start: &str) -> Option<&'t str> {
     text.lines()
         .find_map(|line| line.strip_prefix(start))

@@ -1,4 +1,4 @@
-//! Registers metric families and writes their text format.
+//! Registry of metric families, which also writes the text format.
 
 use std::any::Any;
 use std::collections::btree_map::Entry;
@@ -10,36 +10,37 @@ use super::exposition::{Labels, escape_help, is_label_name, is_metric_name};
 use super::foreign::{ForeignMetrics, SERIES_SUFFIXES};
 use super::instruments::Instrument;
 
-/// An error from registering a metric.
+/// Error of registering a metric.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetricError {
-    /// The name is not valid in Prometheus.
+    /// The name isn't valid in Prometheus.
     #[error("invalid metric name `{0}`: expected letters, digits, `_` and `:`, not starting with a digit")]
     Name(String),
 
-    /// The label is not valid in Prometheus, is reserved, or is listed twice.
+    /// The label isn't valid in Prometheus, is reserved, or occurs twice.
     #[error(
         "invalid label `{label}` of metric `{metric}`: expected letters, digits and `_`, not starting with a digit or \
          `__`; each label must be listed once, and `le` is reserved for histograms"
     )]
     Label {
-        /// The metric's name.
+        /// Name of the metric.
         metric: String,
-        /// The label's name.
+        /// Name of the label.
         label: String,
     },
 
-    /// The bounds of a histogram are not finite numbers in increasing order.
+    /// The bounds of a histogram must be finite and strictly increasing.
     #[error("invalid bounds of histogram `{0}`: expected finite numbers in increasing order")]
     Bounds(String),
 
-    /// A different metric with this name exists.
+    /// The name is in use by a different metric.
     #[error("metric `{0}` is already registered with another type, help, labels or bounds")]
     Taken(String),
 }
 
-/// The metrics with one name, which differ in the values of their `N` labels. Clones share them.
+/// All metrics with the same name, which have different values for `N` labels. Clones share the
+/// same metrics.
 ///
 /// ```
 /// # fn main() -> Result<(), rbuilder::metrics::MetricError> {
@@ -60,11 +61,12 @@ impl<M, const N: usize> Clone for Family<M, N> {
 }
 
 impl<M: Instrument, const N: usize> Family<M, N> {
-    /// Returns the metric with these label values, in the order of the labels, creating it with value zero.
+    /// Returns the metric with the given label values, which are in the same order as the labels.
+    /// If it doesn't exist, it's created with the value zero.
     ///
-    /// Keep the returned handle if the values do not change, to avoid the lookup. Each combination
-    /// of values stays in memory and in every scrape until it is [removed](Self::remove), so do not
-    /// use object names as labels.
+    /// If you use the same values all the time, keep the handle to avoid the lookup. Note that each
+    /// combination of values takes up memory, and is part of every scrape until it's
+    /// [removed](Self::remove). For this reason, you shouldn't use the names of objects as labels.
     pub fn with(&self, values: [&str; N]) -> M {
         let values = values.map(str::to_owned);
         if let Some(found) = read_lock(&self.0.series).get(&values) {
@@ -77,7 +79,8 @@ impl<M: Instrument, const N: usize> Family<M, N> {
             .clone()
     }
 
-    /// Removes the metric with these label values. Existing handles to it have no further effect.
+    /// Removes the metric with the given label values. Handles to it can still be used but have no
+    /// effect anymore.
     pub fn remove(&self, values: [&str; N]) {
         write_lock(&self.0.series).remove(&values.map(str::to_owned));
     }
@@ -89,7 +92,7 @@ struct FamilyData<M, const N: usize> {
     name: String,
     help: String,
     labels: [String; N],
-    /// The bucket bounds of a histogram; empty for other types.
+    /// Buckets of a histogram. Empty for all other types.
     bounds: Arc<[f64]>,
     series: RwLock<BTreeMap<[String; N], M>>,
 }
@@ -123,10 +126,11 @@ impl<M: Instrument, const N: usize> FamilyData<M, N> {
 trait AnyFamily: Send + Sync {
     fn write(&self, text: &mut String);
 
-    /// Returns the names of the family and of its series.
+    /// Returns the name of the family and of all its series.
     fn names(&self) -> Vec<String>;
 
-    /// Returns the start of the family's row in docs/metrics.md: name, type and labels.
+    /// Returns the first columns of the family's row in docs/metrics.md, i.e. name, type and
+    /// labels.
     #[cfg(test)]
     fn row(&self) -> String;
 
@@ -134,7 +138,7 @@ trait AnyFamily: Send + Sync {
 }
 
 impl<M: Instrument, const N: usize> AnyFamily for FamilyData<M, N> {
-    /// Writes the family. Omitted if it has no series, as in Go's client.
+    /// Writes the family. Like in Go's client, families without any series are omitted.
     fn write(&self, text: &mut String) {
         let series = read_lock(&self.series);
         if series.is_empty() {
@@ -143,7 +147,7 @@ impl<M: Instrument, const N: usize> AnyFamily for FamilyData<M, N> {
         let Self {
             name, help, labels, ..
         } = self;
-        // Writing to a string cannot fail.
+        // Writing to a `String` never fails.
         let _ = writeln!(
             text,
             "# HELP {name} {}\n# TYPE {name} {}",
@@ -178,7 +182,7 @@ impl<M: Instrument, const N: usize> AnyFamily for FamilyData<M, N> {
     }
 }
 
-/// All families, and the functions to call before a scrape.
+/// All families, and the callbacks to call before a scrape.
 #[derive(Default)]
 pub(super) struct Registry {
     families: Mutex<BTreeMap<String, Arc<dyn AnyFamily>>>,
@@ -187,7 +191,7 @@ pub(super) struct Registry {
 }
 
 impl Registry {
-    /// Registers a family, or returns the existing one with this name.
+    /// Registers a family. If there already is one with this name, returns that.
     pub(super) fn family<M: Instrument, const N: usize>(
         &self,
         name: &str,
@@ -216,7 +220,7 @@ impl Registry {
         }
     }
 
-    /// Registers a built-in family, whose description is known to be valid.
+    /// Registers a built-in family. Its description is only checked by a debug assertion.
     pub(super) fn own<M: Instrument, const N: usize>(
         &self,
         name: &str,
@@ -231,7 +235,7 @@ impl Registry {
         family
     }
 
-    /// Returns the rows of the families in docs/metrics.md, ordered by name.
+    /// Returns the rows of all families for docs/metrics.md, sorted by name.
     #[cfg(test)]
     pub(super) fn rows(&self) -> Vec<String> {
         let families = self.families.lock().unwrap_or_else(PoisonError::into_inner);
@@ -245,10 +249,10 @@ impl Registry {
             .push(Arc::new(update));
     }
 
-    /// Returns all families that have series, ordered by name, followed by those of other
-    /// libraries.
+    /// Returns all families that have any series, sorted by name. They're followed by the metrics
+    /// of other libraries.
     pub(super) fn text(&self) -> String {
-        // Release the lock before calling them, so that an update may register a missing metric.
+        // Release the lock first, because a callback may register another metric.
         let updates = self
             .before_scrape
             .lock()
@@ -256,7 +260,8 @@ impl Registry {
             .clone();
         updates.iter().for_each(|update| update());
         let mut text = String::new();
-        // Include names without series, so that a foreign metric does not come and go with them.
+        // This includes families without any series. Otherwise, whether a metric of another library
+        // is dropped could change between scrapes.
         let mut names = HashSet::new();
         for family in self
             .families
@@ -287,7 +292,7 @@ fn new_family<M, const N: usize>(
     }
 }
 
-// Nothing can panic while these locks are held, so even a poisoned map is consistent.
+// It's fine to ignore poisoning, since nothing can panic while these locks are held.
 
 fn read_lock<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)

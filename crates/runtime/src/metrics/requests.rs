@@ -13,16 +13,16 @@ use tower::{Layer, Service};
 use super::registry::{Family, Registry};
 use super::{Counter, Histogram, Metrics};
 
-/// client-go's code for a request without a response.
+/// client-go uses this instead of a status code if there's no response.
 const NO_RESPONSE: &str = "<error>";
 
-/// The same buckets as Kubernetes' own components.
+/// Same buckets as in the components of Kubernetes.
 const SECONDS: [f64; 12] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0];
 const BYTES: [f64; 11] = [
     64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0, 16777216.0,
 ];
 
-/// The metric families for all clients.
+/// Metric families of all clients.
 #[derive(Clone)]
 pub(super) struct Families {
     total: Family<Counter, 3>,
@@ -74,9 +74,10 @@ impl Histograms {
     }
 }
 
-/// A layer that counts the requests of a client; see [`Metrics::count_requests`].
+/// A [`tower::Layer`] that counts the requests of a client. See [`Metrics::count_requests`].
 ///
-/// A request that layers below this one retry, such as kube's own, is counted once with its last response.
+/// If requests are retried by a layer below this one (e.g. by kube itself), they're counted once,
+/// with the last response.
 #[derive(Clone)]
 pub struct CountRequests {
     families: Families,
@@ -92,12 +93,12 @@ impl std::fmt::Debug for CountRequests {
 }
 
 impl Metrics {
-    /// Returns a layer that counts a client's requests to the API server at this address in
-    /// `rest_client_requests_total`.
+    /// Returns a layer which counts the requests to the API server at the given address, in the
+    /// metric `rest_client_requests_total`.
     ///
     /// The clients of [`Manager::new`](crate::Manager::new) and
-    /// [`Manager::with_config`](crate::Manager::with_config) already have it. Add it to your own
-    /// client like this:
+    /// [`Manager::with_config`](crate::Manager::with_config) already have it. For your own client,
+    /// you can add it like this:
     ///
     /// ```no_run
     /// # use kube::{Config, client::ClientBuilder};
@@ -112,7 +113,7 @@ impl Metrics {
     /// # }
     /// ```
     pub fn count_requests(&self, server: &Uri) -> CountRequests {
-        // At this layer, the URI of a request only contains the path.
+        // In this layer, the URI of a request is just a path.
         let host = server.authority().map(ToString::to_string).unwrap_or_default();
         CountRequests {
             families: self.0.requests.clone(),
@@ -120,12 +121,12 @@ impl Metrics {
         }
     }
 
-    /// Also measures the latency and size of requests that are [counted](Self::count_requests) from
-    /// now on.
+    /// Enables metrics for the latency and the size of all requests that are
+    /// [counted](Self::count_requests) from now on.
     ///
-    /// Adds `rest_client_request_duration_seconds`, `rest_client_request_size_bytes` and
-    /// `rest_client_response_size_bytes`, by host and verb. They are off by default because they
-    /// add many series. Response sizes of watches are not measured.
+    /// These are `rest_client_request_duration_seconds`, `rest_client_request_size_bytes` and
+    /// `rest_client_response_size_bytes`, by host and verb. They're disabled by default because
+    /// they have lots of series. The size of the response isn't measured for watches.
     pub fn measure_requests(&self) {
         let histograms = &self.0.requests.histograms;
         histograms.get_or_init(|| Histograms::register(&self.0.registry));
@@ -143,7 +144,7 @@ impl<S> Layer<S> for CountRequests {
     }
 }
 
-/// A client service that counts requests.
+/// Client service that counts requests.
 #[derive(Clone, Debug)]
 pub struct Counted<S> {
     inner: S,
@@ -198,7 +199,7 @@ where
     }
 }
 
-/// Returns `true` for watch requests.
+/// Returns `true` if the request is a watch.
 pub(crate) fn is_watch(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     query
@@ -206,7 +207,7 @@ pub(crate) fn is_watch(uri: &Uri) -> bool {
         .any(|part| part == "watch=true" || part == "watch=1")
 }
 
-/// A response body that records its size when it is dropped.
+/// Response body that records its size on drop.
 #[derive(Debug)]
 pub struct Weighed<B> {
     body: B,
@@ -254,7 +255,8 @@ mod tests {
 
     use super::*;
 
-    /// Sends a request to a server that responds with this status, or fails for status 0.
+    /// Sends a request to a server which responds with the given status. If it's 0, the server
+    /// doesn't respond.
     async fn send(metrics: &Metrics, method: &str, path: &str, code: u16, body: &'static str) {
         let server = tower::service_fn(move |_: Request<Full<Bytes>>| async move {
             match code {

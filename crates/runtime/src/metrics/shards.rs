@@ -1,11 +1,11 @@
-//! Metrics of a sharded operator, updated before each scrape. An operator without shards has none of
-//! them.
+//! Metrics of a sharded operator, which are updated before each scrape. They don't exist if it's
+//! not sharded.
 
 use super::instruments::{Counter, Gauge};
 use super::registry::{Family, Registry};
 use crate::shards::RingStatus;
 
-/// The metric families of the ring.
+/// Metric families of the ring.
 pub(super) struct Families {
     owned: Family<Gauge, 1>,
     replicas: Family<Gauge, 0>,

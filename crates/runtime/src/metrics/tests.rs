@@ -4,7 +4,8 @@ use tokio::time::{Instant, advance};
 
 use super::*;
 
-/// Checks the text of a family. Ignores the metrics of the process, which differ in each run.
+/// Asserts the text of a family. The metrics of the process are ignored, since they're different
+/// every time.
 fn check(metrics: &Metrics, family: &str, expected: &str) {
     let about = |line: &&str| {
         let line = line
@@ -23,7 +24,7 @@ fn check(metrics: &Metrics, family: &str, expected: &str) {
     assert_eq!(found, expected.lines().map(str::trim).collect::<Vec<_>>());
 }
 
-/// Returns the rest of the lines that start with `start`.
+/// Returns the remainder of all lines that start with `start`.
 fn lines(metrics: &Metrics, start: &str) -> Vec<String> {
     metrics
         .text()
@@ -88,8 +89,8 @@ fn families_are_ordered_by_name() {
     assert!(names.is_sorted() && names.len() > 4, "{names:?}");
 }
 
-/// Compares name, type and labels of all metrics of a manager with one controller with
-/// controller-runtime's.
+/// Compares a manager that has a single controller with controller-runtime, by name, type and
+/// labels of all metrics.
 #[test]
 fn names_types_and_labels_match_controller_runtime_and_start_at_zero() {
     let metrics = Metrics::new();
@@ -220,7 +221,7 @@ fn each_result_of_a_reconcile_is_counted() {
             .map(|line| line.rsplit(' ').next().unwrap().to_owned());
         numbers.collect::<Vec<_>>().join(" ")
     };
-    // In this order: error, requeue, requeue_after, success; errors, panics, timeouts; times;
+    // From left to right: error, requeue, requeue_after, success; errors, panics, timeouts; times;
     // terminal errors.
     assert_eq!(counts(), "0 0 0 0 0 0 0 0 0");
     for (how, expected) in [
@@ -415,7 +416,7 @@ fn metrics_of_other_libraries_follow_unless_their_name_is_taken() {
     }
 }
 
-/// The command's tests check its dashboards and rules against the same page.
+/// Tests of the CLI compare dashboards and rules with the same page.
 #[cfg(target_os = "linux")] // where the process has its metrics
 #[test]
 fn guide_lists_every_metric() {

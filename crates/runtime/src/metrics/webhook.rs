@@ -1,4 +1,4 @@
-//! Metrics of webhooks, with controller-runtime's names.
+//! Metrics of webhooks. They have the same names as in controller-runtime.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::controller::ActiveGuard;
 use super::registry::{Family, Registry};
 use super::{Counter, Gauge, Histogram, Metrics};
 
-/// Prometheus' default buckets, which controller-runtime uses for webhooks.
+/// Prometheus' default buckets. controller-runtime uses them for webhooks.
 const LATENCIES: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 pub(super) struct Families {
@@ -67,7 +67,7 @@ impl Families {
     }
 }
 
-/// Metrics of the webhook at one path.
+/// Metrics of a webhook, which is identified by its path.
 #[derive(Clone)]
 pub(crate) struct WebhookMetrics {
     path: String,
@@ -78,8 +78,8 @@ pub(crate) struct WebhookMetrics {
     conversion_panics: Counter,
 }
 
-/// Results of ConversionReviews, whose HTTP status is 200 whether or not the objects could be
-/// converted.
+/// Counts ConversionReviews by result. We can't use the HTTP status for this, since it's always
+/// 200.
 #[derive(Clone)]
 pub(crate) struct ConversionMetrics {
     succeeded: Counter,
@@ -87,7 +87,7 @@ pub(crate) struct ConversionMetrics {
 }
 
 impl Metrics {
-    /// Returns the metrics of ConversionReviews, and creates the series of both results.
+    /// Creates the series for both results of a ConversionReview, and returns the metrics.
     pub(crate) fn conversions(&self) -> ConversionMetrics {
         let conversions = &self.0.webhooks.conversions;
         ConversionMetrics {
@@ -96,8 +96,8 @@ impl Metrics {
         }
     }
 
-    /// Returns the metrics of the webhook at this path, and creates the series for status 200 and
-    /// 500.
+    /// Creates the series for status 200 and status 500, and returns the metrics of the webhook at
+    /// `path`.
     pub(crate) fn webhook(&self, path: &str) -> WebhookMetrics {
         let families = &self.0.webhooks;
         for code in ["200", "500"] {

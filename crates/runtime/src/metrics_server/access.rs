@@ -1,8 +1,7 @@
-//! Authenticates and authorizes metrics requests with the API server's TokenReview and
-//! SubjectAccessReview.
+//! Authentication and authorization of metrics requests, using TokenReview and SubjectAccessReview.
 //!
-//! Responses are cached for as long as in controller-runtime, so most scrapes need no request to
-//! the API server.
+//! Responses of the API server are cached for the same time as in controller-runtime, so there's no
+//! request for most scrapes.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -18,26 +17,26 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use tokio::time::Instant;
 
-/// Timeout of both requests together.
+/// Timeout for both requests together.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const USER_TTL: Duration = Duration::from_secs(60);
 const ALLOWED_TTL: Duration = Duration::from_secs(300);
 const DENIED_TTL: Duration = Duration::from_secs(30);
-/// Maximum number of cached responses. Few clients scrape metrics; more would be an attempt to
-/// exhaust memory.
+/// Limit for cached responses. Only few clients scrape metrics. If there are any more, somebody is
+/// probably trying to exhaust the memory.
 const MAX_CACHED: usize = 1024;
 
-/// The decision on a request.
+/// Whether a request is permitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AccessDecision {
     Allowed,
-    /// The token is missing or unknown to the cluster.
+    /// There's no token, or it's not known to the cluster.
     Unauthenticated,
-    /// The user with this name is not authorized.
+    /// This user isn't authorized.
     Denied(String),
 }
 
-/// A request that cannot be decided.
+/// We couldn't find out whether a request is permitted.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AccessError {
     #[error("failed to create TokenReview (needs `create` on `tokenreviews`): {0}")]
@@ -48,12 +47,12 @@ pub(super) enum AccessError {
     Timeout,
 }
 
-/// Authenticates and authorizes requests, and caches the responses.
+/// Authenticates and authorizes requests. Caches the responses of the API server.
 pub(super) struct Access {
     client: Client,
-    /// Users by token. Invalid tokens are not cached, because their number is unlimited.
+    /// Users by token. We don't cache invalid tokens, since there's no limit to their number.
     users: TtlCache<String, UserInfo>,
-    /// Authorization decisions by user and request.
+    /// Authorization by user and request.
     allowed: TtlCache<String, bool>,
 }
 
@@ -66,7 +65,8 @@ impl Access {
         }
     }
 
-    /// Decides on a request with `verb` (the method in lower case) for the non-resource URL `path`.
+    /// Decides whether a request is permitted. `verb` is the method in lower case, and `path` is
+    /// the non-resource URL.
     pub(super) async fn check(
         &self,
         headers: &HeaderMap,
@@ -134,7 +134,7 @@ impl Access {
             uid,
             username,
         } = user;
-        // Contains everything that the response may depend on.
+        // Everything that may affect the response.
         let key = format!("{verb} {path} {username:?} {uid:?} {groups:?} {extra:?}");
         if let Some(allowed) = self.allowed.get(&key) {
             return Ok(allowed);
@@ -164,7 +164,7 @@ impl Access {
     }
 }
 
-/// Returns the token from the header `Authorization: Bearer …`.
+/// Extracts the token from `Authorization: Bearer …`.
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers
         .get(header::AUTHORIZATION)?
@@ -175,7 +175,7 @@ fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// A bounded cache whose entries expire.
+/// Cache with limited size, whose entries expire.
 struct TtlCache<K, V>(Mutex<HashMap<K, (V, Instant)>>);
 
 impl<K, V> Default for TtlCache<K, V> {
@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    /// An API server that knows two users, authorizes one of them, and records the requests.
+    /// A fake API server with two users, one of which is authorized. It records all requests.
     #[derive(Clone, Default)]
     struct Cluster {
         asked: Arc<Mutex<Vec<String>>>,
@@ -266,7 +266,7 @@ mod tests {
             Ok(Response::new(Body::from(review.to_string().into_bytes())))
         }
 
-        /// Returns the requests since the last call.
+        /// Returns all requests since the previous call.
         fn asked(&self) -> Vec<String> {
             std::mem::take(&mut self.asked.lock().unwrap())
         }
@@ -352,7 +352,7 @@ mod tests {
         }
     }
 
-    /// Returns the time since the first call, on the paused clock.
+    /// Returns the time since the first call, according to the paused clock.
     fn access_age(_: &Access) -> Duration {
         thread_local!(static START: Instant = Instant::now());
         START.with(Instant::elapsed)

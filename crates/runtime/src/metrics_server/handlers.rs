@@ -1,4 +1,4 @@
-//! User-supplied handlers on the metrics server.
+//! User-provided handlers on the metrics server.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,12 +18,13 @@ type Handler = Arc<dyn Fn(Request<()>) -> BoxFuture<'static, Reply> + Send + Syn
 #[derive(Clone, Default)]
 pub(crate) struct Handlers {
     by_path: BTreeMap<String, Handler>,
-    /// The first path that could not be added, and why.
+    /// The first path that couldn't be added, and the reason.
     error: Option<String>,
 }
 
 impl Handlers {
-    /// Adds a handler, or records why its path is invalid.
+    /// Adds a handler. If its path is invalid, this is reported by
+    /// [`first_error`](Self::first_error).
     pub(crate) fn add<F, Fut, B>(&mut self, path: String, handler: F)
     where
         F: Fn(Request<()>) -> Fut + Send + Sync + 'static,
@@ -51,7 +52,7 @@ impl Handlers {
         self.by_path.insert(path, Arc::new(reply));
     }
 
-    /// Returns the first error from adding a handler.
+    /// Returns the first error that occurred when adding a handler.
     pub(crate) fn first_error(&self) -> Option<&str> {
         self.error.as_deref()
     }

@@ -1,4 +1,4 @@
-//! The metrics server: serves [`Metrics`] to authorized clients.
+//! Server that provides [`Metrics`] to authorized clients.
 
 mod access;
 mod handlers;
@@ -24,36 +24,35 @@ use crate::tls::{CertificateError, Certificates, Files};
 
 const PATH: &str = "/metrics";
 
-/// An error from starting the metrics server.
+/// Error of starting the metrics server.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MetricsServerError {
-    /// The address cannot be bound.
+    /// The address can't be bound.
     #[error("--metrics-bind-address: {0}")]
     Bind(#[from] BindError),
-    /// The certificate cannot be used.
+    /// The certificate can't be used.
     #[error("--metrics-cert-path: {0}")]
     Certificate(#[from] CertificateError),
 }
 
-/// A metrics server that is listening; see [`serve`](Self::serve).
+/// A metrics server that's listening. Call [`serve`](Self::serve) to process requests.
 pub(crate) struct MetricsServer {
     server: Server,
     tls: Option<TlsAcceptor>,
-    /// Reloads the certificate. Never resolves.
+    /// Reloads the certificate. This future never resolves.
     watch: BoxFuture<'static, ()>,
     handler: MetricsHandler,
 }
 
-/// Handles requests.
 struct MetricsHandler {
     metrics: Metrics,
-    /// `None` if everyone may read the metrics.
+    /// `None` if everyone is permitted to read the metrics.
     access: Option<Access>,
     handlers: Handlers,
 }
 
 impl MetricsServer {
-    /// Binds to the address set by flags. Returns `None` if the server is disabled.
+    /// Binds to the address in the flags. Returns `None` if the server is disabled.
     pub(crate) async fn bind(
         args: &ManagerArgs,
         metrics: Metrics,
@@ -90,25 +89,24 @@ impl MetricsServer {
         }))
     }
 
-    /// Sets the maximum number of connections, at least one.
+    /// Sets the maximum number of connections. The minimum is one.
     pub(crate) fn with_max_connections(mut self, max: usize) -> Self {
         self.server = self.server.with_max_connections(max);
         self
     }
 
-    /// Serves these handlers in addition to the metrics, to clients that are authorized for their
-    /// paths.
+    /// Adds handlers. Clients need to be authorized for their paths.
     pub(crate) fn with_handlers(mut self, handlers: Handlers) -> Self {
         self.handler.handlers = handlers;
         self
     }
 
-    /// Returns the bound address.
+    /// Returns the address that the server is bound to.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.server.address()
     }
 
-    /// Serves requests until `shutdown` resolves, then waits for requests in flight.
+    /// Processes requests until `shutdown` resolves, then waits for pending requests.
     pub(crate) async fn serve(self, shutdown: impl Future<Output = ()>) {
         let Self {
             server,
@@ -131,7 +129,8 @@ impl MetricsServer {
     }
 }
 
-/// Returns the certificate set by flags, or else a self-signed one, and the task that reloads it.
+/// Returns the certificate in the flags, or a self-signed one if there is none. Also returns a
+/// future that reloads it.
 fn load_certificates(
     args: &ManagerArgs,
     metrics: &Metrics,
@@ -180,7 +179,7 @@ impl MetricsHandler {
         reply
     }
 
-    /// Returns the error response for a client that is not authorized, or `None` if it is.
+    /// Returns `None` if the client is authorized, and an error response otherwise.
     async fn check_access(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<Reply> {
         let verb = method.as_str().to_ascii_lowercase();
         match self.access.as_ref()?.check(headers, &verb, path).await {

@@ -1,5 +1,5 @@
-//! The lease that the work of a manager requires: for the leader, or for a replica's share of the
-//! objects.
+//! The lease that a manager needs to do its work. This is the lease of the leader or, with shards,
+//! the one of the replica.
 
 use super::{OnLoss, Run};
 use crate::error::ManagerError;
@@ -7,7 +7,7 @@ use crate::leader_election::{Election, Fence, Leadership, pod_namespace, start_w
 use crate::shards::{Membership, MembershipLost, RingConfig, Sharding, Shards};
 
 impl Run {
-    /// Resolves when this process has lost the lease that its work requires.
+    /// Waits until this process has lost its lease.
     pub(super) fn lease_lost(&self) -> impl Future<Output = ManagerError> + Send + use<> {
         let leadership = self.leadership.as_ref().map(Leadership::lost);
         let membership = self.membership.as_ref().map(Membership::lost);
@@ -20,13 +20,14 @@ impl Run {
         }
     }
 
-    /// Returns the namespace of the leases of this operator.
+    /// Returns the namespace in which the leases of this operator are stored.
     fn lease_namespace(&self) -> String {
         let namespace = self.args.leader_election_namespace.clone().or_else(pod_namespace);
         namespace.unwrap_or_else(|| self.client.default_namespace().to_owned())
     }
 
-    /// Lets the process exit if it has lost the lease and does not stop by itself.
+    /// Makes sure that the process exits after it has lost the lease, even if it doesn't stop on
+    /// its own.
     fn watch_lease(&self, fence: &Fence) -> Result<(), String> {
         match self.on_loss {
             OnLoss::Exit => {
@@ -36,7 +37,8 @@ impl Run {
         }
     }
 
-    /// Waits until this process may own ranges. It gets them later, and they fill its queues.
+    /// Waits until this process may own ranges. It's assigned some later on, which fills its
+    /// queues.
     pub(super) async fn join_ring(&mut self, fence: Fence, shards: Shards) -> Result<(), ManagerError> {
         let ring = RingConfig {
             id: self.id.clone(),
@@ -69,7 +71,7 @@ impl Run {
         }
     }
 
-    /// Waits until this process holds the lease. Caches and probes keep running in the meantime.
+    /// Waits until this process is the leader. Caches and probes are running in the meantime.
     pub(super) async fn become_leader(&mut self, fence: Fence) -> Result<(), ManagerError> {
         let namespace = self.lease_namespace();
         let election = Election::new(self.id.clone(), namespace, self.lease);

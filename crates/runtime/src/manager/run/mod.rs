@@ -1,15 +1,20 @@
-//! The running manager: starts its components in phases and stops them in reverse.
+//! Runs a manager. Its components are started in phases, and stopped in reverse order.
 //!
-//! On start, the phases are: health probes and metrics; webhooks; caches; controllers and tasks of
-//! every replica; leader election; all other controllers and tasks. Each phase waits for the
-//! previous one. Webhooks come before caches because the API server may need the conversion of this
-//! process to list the objects.
+//! Each phase waits for the previous one to complete:
 //!
-//! On stop, queues close and running reconciles have a grace period. Then watches end, and events
-//! of controllers are sent. The lease is released only if all work has finished. Finally servers
-//! stop, and the events of webhooks and tasks are sent.
+//! 1. Health probes and metrics.
+//! 2. Webhooks. They're started before the caches, because the API server may need a conversion by
+//!    this process to list the objects.
+//! 3. Caches.
+//! 4. Controllers and tasks that run on every replica.
+//! 5. Leader election.
+//! 6. All other controllers and tasks.
 //!
-//! If a component fails, everything stops with an error that names it.
+//! On shutdown, queues are closed and reconciles get a grace period to finish. After that, watches
+//! are stopped and the events of controllers are sent. The lease is only released if there's no
+//! work left. Finally the servers are stopped, and the events of webhooks and tasks are sent.
+//!
+//! If a component fails, everything is stopped with an error that contains its name.
 
 mod lease;
 
@@ -46,26 +51,27 @@ use crate::shutdown::{Shutdown, Stop, new_shutdown};
 use crate::task::Task;
 use crate::webhook::{self, ManagedCertificate, Routes};
 
-/// How long queued events may take to be sent during shutdown.
+/// Time limit for sending queued events on shutdown.
 const EVENTS_GRACE: Duration = Duration::from_secs(5);
-/// How long requests in flight may take to be answered during shutdown.
+/// Time limit for pending requests to the servers on shutdown.
 const SERVERS_GRACE: Duration = Duration::from_secs(5);
-/// The same after the lease was lost, when the process has only one second in total.
+/// Same, but after the lease was lost. The process has to exit within a second in that case.
 const SERVERS_GRACE_AFTER_LOSS: Duration = Duration::from_millis(300);
 
-/// What happens to a process that still runs a second after its lease was lost.
+/// What to do if the process is still running a second after it has lost its lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnLoss {
-    /// The process exits, no matter what blocks its threads.
+    /// Exit, no matter which threads are blocked.
     Exit,
-    /// Left to the caller, who shares the process with the manager.
+    /// Do nothing, because the process doesn't belong to the manager alone.
     Return,
 }
 
-/// The name of the metrics server in errors.
+/// Name of the metrics server in errors.
 pub(super) const METRICS: &str = "the metrics server";
 
-/// A running manager: the components that are yet to be started, and those that are running.
+/// A manager that's running. Contains the components that are running, and those that haven't been
+/// started yet.
 pub(super) struct Run {
     id: String,
     client: Client,
@@ -78,17 +84,17 @@ pub(super) struct Run {
     metrics: Metrics,
     metrics_handlers: Handlers,
     probes: Probes,
-    /// Set once the caches are synced. Read by the `caches` check of `/readyz`.
+    /// Set as soon as the caches have synced. This is what the check `caches` of `/readyz` uses.
     ready: Arc<AtomicBool>,
     routes: Option<Routes>,
     webhook_readiness: webhook::server::Readiness,
     client_authorities: Option<PathBuf>,
     webhook_certificate: Option<ManagedCertificate>,
-    /// `None` without leader election or shards.
+    /// `None` if neither leader election nor sharding is enabled.
     fence: Option<Fence>,
     on_loss: OnLoss,
     leadership: Option<Leadership>,
-    /// The ranges of this replica; `None` unless the operator is sharded.
+    /// Ranges assigned to this replica, or `None` if the operator isn't sharded.
     shards: Option<Shards>,
     membership: Option<Membership>,
     sync_timeout: Duration,
@@ -96,12 +102,12 @@ pub(super) struct Run {
     lease: LeaseTimes,
     caches: Caches,
     clusters: Clusters,
-    /// Controllers that have not been started yet.
+    /// Controllers which haven't been started yet.
     controllers: Vec<PreparedController>,
     tasks: Vec<Task>,
-    /// Recorded events from outside of controllers, by the name of the recorder.
+    /// Events recorded outside of controllers, by name of the recorder.
     recorded: Vec<(String, WaitingEvents)>,
-    /// The queues of started controllers.
+    /// Queues of the controllers that have been started.
     queues: Vec<Arc<Workqueue<Key>>>,
     stop_tasks: Stop,
     tasks_stopped: Shutdown,
@@ -113,19 +119,19 @@ pub(super) struct Run {
     phases: Phases,
 }
 
-/// The running tasks of each phase, in start order.
+/// Tasks of each phase, in the order in which they're started.
 struct Phases {
-    /// Event publishers of tasks and webhooks.
+    /// Event publishers for tasks and webhooks.
     recorders: Phase,
     servers: Phase,
-    /// Event publishers of controllers.
+    /// Event publishers for controllers.
     events: Phase,
     watches: Phase,
     /// Controllers and tasks.
     work: Phase,
-    /// Watches to run, sent by caches when they are created.
+    /// Watches that need to be run. Caches send them when they're created.
     to_watch: mpsc::UnboundedReceiver<NamedWatch>,
-    /// Parts of other clusters to run.
+    /// Parts of additional clusters that need to be run.
     cluster_parts: mpsc::UnboundedReceiver<ClusterPart>,
 }
 
@@ -145,8 +151,8 @@ impl Phases {
         }
     }
 
-    /// Resolves when any component exits, which none should do before shutdown. Until then, starts
-    /// the watches of new caches and the parts of other clusters.
+    /// Waits until any of the components exits, which isn't supposed to happen before shutdown. In
+    /// the meantime, runs the watches of new caches and the parts of additional clusters.
     async fn failed(&mut self) -> ManagerError {
         loop {
             tokio::select! {
@@ -170,7 +176,7 @@ impl Drop for Run {
     fn drop(&mut self) {
         self.caches.close();
         self.clusters.close();
-        // Also ends the watchdog if no elector was started.
+        // If no elector was started, this also stops the watchdog.
         if let Some(fence) = &self.fence {
             fence.close();
         }
@@ -223,7 +229,8 @@ impl Run {
             stale_after,
             run,
         });
-        // Only for the own cluster: controllers do not reconcile the objects of others.
+        // Sharding only applies to the manager's own cluster, since controllers don't reconcile
+        // objects in other clusters.
         let shards = args.shards.map(|_| Shards::new());
         caches.shards.clone_from(&shards);
         let (caches, to_watch) = Caches::new(client.clone(), args.namespaces(), caches);
@@ -255,12 +262,11 @@ impl Run {
         debug.set_servers_stopped(servers_stopped.clone());
         debug.add_queues(controllers.iter().map(PreparedController::debug_queue));
         let ready = Arc::new(AtomicBool::new(false));
-        // With conversion webhooks, there is no `caches` check because it would deadlock: to list
-        // objects stored in another version, the API server calls the conversion webhook, which it
-        // can only reach while this pod is ready.
+        // With conversion webhooks, the check `caches` would cause a deadlock. To list objects that
+        // are stored in a different version, the API server calls the conversion webhook, and
+        // that's only possible while this Pod is ready.
         if !routes.has_conversions() {
-            // When the API server comes back after an outage, it must reach the webhooks
-            // immediately.
+            // After an outage, the API server must be able to call our webhooks immediately.
             let any_counts = routes.is_empty();
             let (synced, find_unready) = (Arc::clone(&ready), caches.find_unready(stale_after, any_counts));
             probes.add_readyz("caches", move || {
@@ -322,7 +328,7 @@ impl Run {
         }
     }
 
-    /// Starts the phases in order, and returns when a component has failed.
+    /// Starts all phases, then waits until a component fails.
     pub(super) async fn run_until_failure(&mut self) -> ManagerError {
         match self.start_phases().await {
             Ok(()) => {}
@@ -356,10 +362,12 @@ impl Run {
         Ok(())
     }
 
-    /// Checks that the API server responds, unless this is a pod or the caller supplied a client.
-    /// On a development machine, a stopped cluster or a wrong kubeconfig should be reported
-    /// immediately. A pod may start before the network of its node is ready, so its caches retry
-    /// until their timeout instead.
+    /// Checks that the API server responds.
+    ///
+    /// On a developer's machine, we want to report it immediately if the cluster isn't running or
+    /// the kubeconfig is wrong. We don't do this in a Pod, which may be started before the network
+    /// of its node is ready. Its caches retry until their timeout. We also don't do it if the
+    /// manager was created from a client.
     async fn check_reachable(&mut self) -> Result<(), ManagerError> {
         if self.config.is_none() || pod_namespace().is_some() {
             return Ok(());
@@ -372,21 +380,21 @@ impl Run {
         }
     }
 
-    /// Starts sending the events of tasks and webhooks. This comes first because webhooks are
-    /// called before controllers run.
+    /// Starts to send events of tasks and webhooks. This is the first phase because webhooks are
+    /// called before controllers are started.
     fn start_recorders(&mut self) {
         for (name, waiting) in std::mem::take(&mut self.recorded) {
             let reporter = Reporter::from(name.as_str());
             let stopped = self.recorders_stopped.clone().requested();
             let publisher = waiting.publish(self.client.clone(), reporter, stopped).map(Ok);
-            // Finite, because the publisher exits early if the operator drops the recorder.
+            // It may exit at any time, namely when the operator drops the recorder.
             self.phases
                 .recorders
                 .spawn_finite(format!("event publisher of {name}"), publisher);
         }
     }
 
-    /// Starts the health probe and metrics servers, which run for the entire life of the process.
+    /// Starts the servers for health probes and metrics, which run until the process exits.
     async fn start_servers(&mut self) -> Result<(), ManagerError> {
         const PROBES: &str = "the health probe server";
         let address = &self.args.health_probe_bind_address;
@@ -422,8 +430,8 @@ impl Run {
         Ok(())
     }
 
-    /// Starts the webhook server. This precedes the caches, because the API server may call the
-    /// conversion webhook to list a kind with several versions.
+    /// Starts the webhook server. This has to happen before the caches are started, since the API
+    /// server may need a conversion in order to list a kind that has multiple versions.
     async fn start_webhooks(&mut self) -> Result<(), ManagerError> {
         let Some(routes) = self.routes.take() else {
             return Ok(());
@@ -455,7 +463,8 @@ impl Run {
         }
     }
 
-    /// Starts the watches and waits until all controllers have received the first list of each.
+    /// Starts all watches. Waits until the controllers have received the initial list of each of
+    /// them.
     async fn sync_caches(&mut self) -> Result<(), ManagerError> {
         self.caches.start();
         let report = self.caches.clone().report_stale(self.stale_after);
@@ -474,8 +483,7 @@ impl Run {
         }
     }
 
-    /// Returns the error for a cache or, failing that, a required cluster that did not sync in
-    /// time.
+    /// Returns an error for a cache that hasn't synced in time, or else for a required cluster.
     fn describe_unsynced(&self) -> ManagerError {
         let timeout = self.sync_timeout;
         match (self.caches.first_unsynced(), self.clusters.first_unsynced()) {
@@ -495,8 +503,7 @@ impl Run {
         }
     }
 
-    /// Starts controllers and tasks: only those that run in every replica, or all that have not
-    /// been started yet.
+    /// Starts either the controllers and tasks that run on every replica, or all that are left.
     fn start_work(&mut self, everywhere_only: bool) {
         let is_included = |everywhere: bool| everywhere || !everywhere_only;
         let controllers = self
@@ -535,7 +542,7 @@ impl Run {
         }
     }
 
-    /// Stops the phases in reverse order.
+    /// Stops all phases in reverse order.
     pub(super) async fn shut_down(&mut self, grace: Duration) -> Result<(), ManagerError> {
         let deadline = deadline_after(Instant::now(), grace);
         if let Some(membership) = &self.membership {
@@ -561,8 +568,8 @@ impl Run {
         let is_lost = self.fence.as_ref().is_some_and(Fence::is_lost);
         if let Some(leadership) = self.leadership.take() {
             self.metrics.leader(&self.id).set(0.0);
-            // A reconcile that did not finish may still have a request in flight, so the lease is
-            // left to expire.
+            // If a reconcile didn't finish, there may still be a request in flight. We must let the
+            // lease expire in this case.
             match drained {
                 _ if is_lost => leadership.finish_loss().await,
                 Ok(()) => leadership.release().await,
@@ -594,8 +601,8 @@ impl Run {
         drained
     }
 
-    /// Waits for controllers and tasks to finish. If the lease is lost in the meantime, cancels
-    /// them, because another process may start the same work.
+    /// Waits until controllers and tasks have finished. If we lose the lease while waiting, they're
+    /// cancelled, because another process may have started to do the same work.
     async fn drain_work(&mut self, deadline: Instant, grace: Duration) -> Result<(), ManagerError> {
         let lost = self.lease_lost();
         tokio::select! {
@@ -609,8 +616,8 @@ impl Run {
     }
 }
 
-/// Runs a task. With shards, waits until this replica owns the range of the tasks, which it then
-/// keeps until the task has ended.
+/// Runs a task. If the operator is sharded, waits for the range of the tasks to be assigned to this
+/// replica, and keeps it until the task has ended.
 async fn run_task(task: Task, shards: Option<Shards>, stopped: Shutdown) -> Result<(), Error> {
     let guard = match &shards {
         Some(shards) => {
