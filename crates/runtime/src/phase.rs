@@ -1,4 +1,4 @@
-//! Groups of asynchronous tasks that start and stop together.
+//! Groups of tasks that are started and stopped together.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -8,12 +8,12 @@ use tokio::time::Instant;
 
 use crate::error::{Error, ManagerError};
 
-/// The running tasks of one startup phase, by name. Dropping the phase cancels them.
+/// Tasks of a startup phase, by name. They're cancelled on drop.
 #[derive(Default)]
 pub(crate) struct Phase {
     tasks: JoinSet<Result<(), Error>>,
     names: HashMap<Id, String>,
-    /// Tasks that may exit at any time.
+    /// Tasks which may exit at any time.
     finite: HashSet<Id>,
 }
 
@@ -38,8 +38,8 @@ impl Phase {
         self.finite.insert(id);
     }
 
-    /// Resolves when a task fails, or exits before [`finish`](Self::finish) although it is not
-    /// finite. Pending while all run.
+    /// Waits until a task fails, or exits even though it's neither finite nor
+    /// [finishing](Self::finish).
     pub(crate) async fn failed(&mut self) -> ManagerError {
         loop {
             let Some(ended) = self.tasks.join_next_with_id().await else {
@@ -59,10 +59,13 @@ impl Phase {
         }
     }
 
-    /// Waits until `deadline` for tasks that were asked to stop, then cancels the remaining ones.
+    /// Waits until all tasks have exited, after they've been told to stop. The ones that are still
+    /// running at `deadline` are cancelled.
     ///
     /// # Errors
-    /// Returns the first failure of a task, or else the names of the cancelled tasks.
+    ///
+    /// Returns the error of the first task that fails. If there's none, returns the names of the
+    /// tasks that were cancelled.
     pub(crate) async fn finish(&mut self, deadline: Instant, grace: Duration) -> Result<(), ManagerError> {
         let mut first = Ok(());
         loop {
@@ -84,12 +87,13 @@ impl Phase {
         }
     }
 
-    /// Cancels the tasks and waits until they are dropped.
+    /// Cancels all tasks, and waits until they've been dropped.
     pub(crate) async fn abort(&mut self) {
         self.tasks.shutdown().await;
     }
 
-    /// Returns the failure of an exited task, or its name as `Err` if it exited without a failure.
+    /// Returns the error of a task that has exited. If it has exited without an error, returns its
+    /// name as `Err`.
     fn failure_of(
         &mut self,
         ended: Result<(Id, Result<(), Error>), JoinError>,
@@ -109,7 +113,7 @@ impl Phase {
         }
     }
 
-    /// Returns the names of the tasks that have not exited, separated by commas.
+    /// Returns the names of all tasks that are still running, separated by commas.
     fn running_names(&self) -> String {
         let mut names: Vec<&str> = self.names.values().map(String::as_str).collect();
         names.sort_unstable();

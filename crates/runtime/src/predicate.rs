@@ -1,9 +1,9 @@
-//! Predicates: filters on events before they are enqueued.
+//! Predicates, which filter events before they're added to a queue.
 //!
-//! A [`Predicate`] sees the object before and after a change. Pass it to
+//! A [`Predicate`] can access the object as it was before and after a change. You can pass it to
 //! [`Controller::filter`](crate::Controller::filter) for the controller's own kind, or to
-//! [`Watch::filter`](crate::Watch::filter) for a watched kind. An event that does not pass causes no reconcile; the cache
-//! is updated regardless.
+//! [`Watch::filter`](crate::Watch::filter) for the kind of a watch. If an event is filtered out,
+//! nothing is reconciled. The cache is still updated, though.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::ConfigMap;
@@ -23,7 +23,7 @@ use kube::core::{ObjectMeta, Selector, SelectorExt};
 use crate::cache::Change;
 use crate::object::Watchable;
 
-/// A filter on the events of a kind.
+/// Filters the events of a kind.
 pub struct Predicate<K>(Arc<Matches<K>>);
 
 type Matches<K> = dyn Fn(&Change<K>) -> bool + Send + Sync;
@@ -41,36 +41,36 @@ impl<K> std::fmt::Debug for Predicate<K> {
 }
 
 impl<K: Watchable> Predicate<K> {
-    /// Creates a predicate from a function. The function must not block: it delays all events of the kind. If it panics,
-    /// the event passes.
+    /// Creates a predicate from a function. It must not block because all events of the kind have
+    /// to wait for it. If it panics, the event isn't filtered out.
     pub fn new(matches: impl Fn(&Change<K>) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(matches))
     }
 
-    /// Passes events that pass both predicates.
+    /// Accepts events that are accepted by both predicates.
     pub fn and(self, other: Self) -> Self {
         Self::new(move |change| self.matches(change) && other.matches(change))
     }
 
-    /// Passes events that pass at least one of the predicates.
+    /// Accepts events that are accepted by at least one of the predicates.
     pub fn or(self, other: Self) -> Self {
         Self::new(move |change| self.matches(change) || other.matches(change))
     }
 
-    /// Passes events that do not pass this predicate.
+    /// Accepts events that aren't accepted by this predicate.
     #[allow(clippy::should_implement_trait)] // named like `and` and `or`
     pub fn not(self) -> Self {
         Self::new(move |change| !self.matches(change))
     }
 
-    /// Returns `true` if the event passes.
+    /// Returns `true` if the event is accepted.
     pub fn matches(&self, change: &Change<K>) -> bool {
         (self.0)(change)
     }
 }
 
-/// Passes creations, deletions, and updates for which `differ` returns `true`. An update that sets
-/// the deletion timestamp always passes, because finalizers wait for it.
+/// Accepts creations, deletions, and updates for which `differ` returns `true`. Also accepts all
+/// updates that set the deletion timestamp, since finalizers are waiting for those.
 fn metadata_changed<K: Watchable>(
     differ: impl Fn(&ObjectMeta, &ObjectMeta) -> bool + Send + Sync + 'static,
 ) -> Predicate<K> {
@@ -85,30 +85,34 @@ fn metadata_changed<K: Watchable>(
     })
 }
 
-/// Passes updates that change `metadata.generation`, which means the spec: for kinds with a status
-/// subresource, changes to the status or the metadata leave the generation alone. Creations,
-/// deletions and deletion requests always pass.
+/// Accepts updates that change `metadata.generation`. Creations, deletions and deletion requests
+/// are always accepted.
 ///
-/// A controller that also acts on labels or annotations adds `.or(labels_changed())`. Updates of kinds without a
-/// generation, such as ConfigMap, never pass.
+/// If a kind has a status subresource, the generation isn't affected by changes to the status or
+/// the metadata, so this is about changes to the spec. Note that some kinds don't have a
+/// generation, e.g. ConfigMap. Their updates are never accepted.
+///
+/// If your controller depends on labels or annotations as well, use `.or(labels_changed())`.
 pub fn generation_changed<K: Watchable>() -> Predicate<K> {
     metadata_changed(|old, new| old.generation != new.generation)
 }
 
-/// Passes updates that change labels. Creations, deletions and deletion requests always pass.
+/// Accepts updates that change labels. Creations, deletions and deletion requests are always
+/// accepted.
 pub fn labels_changed<K: Watchable>() -> Predicate<K> {
     metadata_changed(|old, new| old.labels != new.labels)
 }
 
-/// Passes updates that change annotations. Creations, deletions and deletion requests always pass.
+/// Accepts updates that change annotations. Creations, deletions and deletion requests are always
+/// accepted.
 pub fn annotations_changed<K: Watchable>() -> Predicate<K> {
     metadata_changed(|old, new| old.annotations != new.annotations)
 }
 
-/// Passes events of objects that match a label selector before or after the change.
+/// Accepts events if the labels of the object match the selector before or after the change.
 ///
-/// Objects that do not match are still watched and cached; to avoid that, use
-/// [`Selection::labels`](crate::Selection::labels).
+/// All other objects are still watched and cached. Use
+/// [`Selection::labels`](crate::Selection::labels) if you don't want that.
 pub fn labels_match<K: Watchable>(selector: Selector) -> Predicate<K> {
     let none = std::collections::BTreeMap::new();
     Predicate::new(move |change: &Change<K>| {

@@ -1,4 +1,5 @@
-//! Items called by the code that `derive(CrdSchema)` generates. Not public API: they change with the derive.
+//! Used by the code that `derive(CrdSchema)` generates. This isn't part of the public API, and may
+//! change together with the derive macro.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -10,26 +11,28 @@ use schemars::{JsonSchema, SchemaGenerator};
 pub use rbuilder_schema::private::{
     Held, Serialized, Site, Unserialized, is_option, json_schema, json_schema_with_defaults,
 };
-/// Re-exported so that the user's crate does not have to depend on it.
+/// Re-exported so that users don't need a dependency on it.
 pub use schemars;
 
-/// Returns the schema of a type used in a container.
+/// Returns the schema of a type that's used in a container.
 ///
 /// # Panics
-/// Panics if the `JsonSchema` of the type is not structural.
+///
+/// Panics if the `JsonSchema` implementation doesn't return a structural schema.
 pub fn slot<T: JsonSchema + ?Sized>() -> Slot {
     rbuilder_schema::private::slot_with::<T>(&|path| KUBERNETES.schema(path))
 }
 
-/// Returns the schema that a user-supplied function returns.
+/// Returns the schema from a user-provided function.
 ///
 /// # Panics
-/// Panics if that schema is not structural.
+///
+/// Panics if it isn't structural.
 pub fn slot_of(function: impl FnOnce(&mut SchemaGenerator) -> schemars::Schema) -> Slot {
     rbuilder_schema::private::slot_of(function, &|path| KUBERNETES.schema(path))
 }
 
-/// Replaces `k8s_openapi::ByteString`, which does not implement `JsonSchema`.
+/// Replacement for `k8s_openapi::ByteString`, which doesn't implement `JsonSchema`.
 pub struct Bytes;
 
 impl JsonSchema for Bytes {
@@ -42,11 +45,12 @@ impl JsonSchema for Bytes {
     }
 }
 
-/// A type `T`, and the same type `S` with [`Bytes`] in place of every type named `ByteString`.
+/// Finds the schema of `T`. `S` is the same type, but with all types named `ByteString` replaced by
+/// [`Bytes`].
 ///
-/// `(&Probe::<T, S>::new()).slot()` returns the schema of `T` if it has one, as a user-defined
-/// `ByteString` may. Otherwise it returns the schema of `S`, because method resolution tries
-/// [`Substituted`] last.
+/// `(&Probe::<T, S>::new()).slot()` returns the schema of `T` if there is one, since `ByteString`
+/// might be a type of the user. If there's none, it returns the schema of `S`. This works because
+/// [`Substituted`] is the last candidate in method resolution.
 pub struct Probe<T: ?Sized, S: ?Sized>(PhantomData<T>, PhantomData<S>);
 
 impl<T: ?Sized, S: ?Sized> Probe<T, S> {
@@ -56,7 +60,7 @@ impl<T: ?Sized, S: ?Sized> Probe<T, S> {
     }
 }
 
-/// Preferred by method resolution.
+/// Takes precedence in method resolution.
 pub trait AsWritten {
     fn slot(&self) -> Slot;
 }
@@ -67,7 +71,7 @@ impl<T: JsonSchema + ?Sized, S: ?Sized> AsWritten for Probe<T, S> {
     }
 }
 
-/// Used by method resolution when [`AsWritten`] does not apply.
+/// Used if [`AsWritten`] doesn't apply.
 pub trait Substituted {
     fn slot(&self) -> Slot;
 }

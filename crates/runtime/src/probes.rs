@@ -1,21 +1,22 @@
 //! Liveness and readiness probes for the kubelet.
 //!
-//! Paths, parameters and responses match controller-runtime's. `/healthz` and `/readyz` return 200
-//! `ok`, or 500 when a check fails; `?verbose` lists the checks, `?exclude=<name>` excludes one,
-//! and `/healthz/<name>` runs a single one.
+//! Paths, parameters and responses are the same as in controller-runtime. `/healthz` and `/readyz`
+//! return 200 `ok`, or 500 if any check fails. To list the checks, use `?verbose`. You can exclude
+//! a check with `?exclude=<name>`, or run just one of them with `/healthz/<name>`.
 //!
 //! # Adding a check
 //!
-//! 1. `manager/run/` adds the checks that every manager has, and `webhook/server/` implements
-//!    the check `webhook`. Users add theirs with `Manager::healthz_check` and `readyz_check`
-//!    (`manager/components.rs`), whose documentation lists the built-in ones.
-//! 2. Test it: `tests/controllers/{reconciling,cache_health}.rs` for caches,
-//!    `tests/webhook_certificates/main.rs` and `tests/webhooks/permissions.rs` for webhooks,
-//!    `tests/process.rs` and `tests/guarantees/starting.rs` for starting. A guarantee is a row in
-//!    the header of `tests/guarantees/main.rs`.
-//! 3. Describe it in docs/operations.md, docs/webhooks.md, docs/controllers.md or
-//!    docs/from-kubebuilder.md. Only a new path or port concerns the scaffold:
-//!    `templates/files/init/config/manager/manager.yaml.tera`.
+//! 1. Checks of all managers are added in `manager/run/`, and the check `webhook` is implemented in
+//!    `webhook/server/`. Users can add checks with `Manager::healthz_check` and `readyz_check` (in
+//!    `manager/components.rs`). Update their docs if you add a built-in check.
+//! 2. Test it in `tests/controllers/{reconciling,cache_health}.rs` (caches),
+//!    `tests/webhook_certificates/main.rs` and `tests/webhooks/permissions.rs` (webhooks), or
+//!    `tests/process.rs` and `tests/guarantees/starting.rs` (startup). If it's a guarantee, add a
+//!    row to the header of `tests/guarantees/main.rs`.
+//! 3. Document it in docs/operations.md, docs/webhooks.md, docs/controllers.md or
+//!    docs/from-kubebuilder.md. The scaffold in
+//!    `templates/files/init/config/manager/manager.yaml.tera` is only affected by new paths or
+//!    ports.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -27,10 +28,10 @@ use http::{Method, StatusCode};
 use crate::error::BoxError;
 use crate::server::{Reply, Server, text_reply};
 
-/// A boxed check; its error is logged.
+/// A check. If it fails, its error is logged.
 type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), BoxError>> + Send + Sync>;
 
-/// The named checks of `/healthz` (liveness) and `/readyz` (readiness).
+/// All checks of `/healthz` (liveness) and `/readyz` (readiness).
 #[derive(Clone)]
 pub(crate) struct Probes {
     endpoints: [Endpoint; 2],
@@ -54,7 +55,8 @@ impl Default for Probes {
 }
 
 impl Probes {
-    /// Adds a check to `/healthz`. It must not depend on the cluster, or an outage restarts every pod.
+    /// Adds a check to `/healthz`. It must not depend on the cluster. Otherwise, all Pods would be
+    /// restarted in an outage.
     pub(crate) fn add_healthz<F, E>(
         &mut self,
         name: impl Into<String>,
@@ -78,7 +80,7 @@ impl Probes {
         self.endpoints[1].add(name.into(), check);
     }
 
-    /// Serves probes until `shutdown` resolves.
+    /// Serves the probes until `shutdown` resolves.
     pub(crate) async fn serve(self, server: Server, shutdown: impl Future<Output = ()>) {
         let probes = Arc::new(self);
         let handler = move |request: http::Request<_>| {
@@ -124,7 +126,7 @@ impl Endpoint {
         self.checks.push((name, Arc::new(check)));
     }
 
-    /// Returns the checks, or `ping`, which always passes, if there are none.
+    /// Returns all checks. If there are none, returns a check named `ping` that never fails.
     fn checks(&self) -> Vec<(String, Check)> {
         if self.checks.is_empty() {
             let ping: Check = Arc::new(|| future::ready(Ok(())).boxed());
@@ -158,7 +160,7 @@ impl Endpoint {
                     format!("[-]{name} failed: reason withheld")
                 }
             };
-            // Writing to a string cannot fail.
+            // Writing to a `String` never fails.
             let _ = writeln!(report, "{line}");
         }
         excluded.retain(|name| checks.iter().all(|(known, _)| known != name));
@@ -208,8 +210,8 @@ impl Endpoint {
     }
 }
 
-/// Returns the values of a query parameter. Names of checks contain nothing that needs
-/// percent-decoding.
+/// Returns the values of a query parameter. We don't have to decode anything, because the names of
+/// checks only consist of characters that don't need it.
 fn query_values<'q>(query: &'q str, name: &'static str) -> impl Iterator<Item = &'q str> {
     query.split('&').filter_map(move |pair| {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -224,7 +226,8 @@ mod tests {
     use super::*;
     use crate::server;
 
-    /// `/healthz` has no checks; `/readyz` has `caches`, which passes, and `webhook`, which fails.
+    /// Returns probes without any checks for `/healthz`. `/readyz` has two: `caches` succeeds, and
+    /// `webhook` fails.
     fn probes() -> Probes {
         let mut probes = Probes::default();
         probes.add_readyz("caches", || async { Ok::<_, String>(()) });

@@ -1,11 +1,13 @@
-//! Random numbers for identities and jitter. Not suitable for secrets.
+//! Random numbers for identities and jitter. Don't use these for secrets.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
-/// Returns a random number. The standard library seeds hashers from the operating system's random
-/// numbers and gives each a different seed, which is sufficient here. In a simulation, the seed of
-/// the history determines the numbers.
+/// Returns a random number.
+///
+/// The standard library seeds its hashers from the operating system, and every hasher gets a
+/// different seed, which is good enough for us. In a simulation, the numbers are determined by the
+/// seed of the history.
 pub(crate) fn random_u64() -> u64 {
     #[cfg(feature = "simulation")]
     if let Some(number) = rbuilder_simulation::random() {
@@ -14,7 +16,7 @@ pub(crate) fn random_u64() -> u64 {
     RandomState::new().hash_one(0)
 }
 
-/// Returns a random number from 0 to 1.
+/// Returns a random number between 0 and 1.
 pub(crate) fn random_share() -> f64 {
     random_u64() as f64 / u64::MAX as f64
 }

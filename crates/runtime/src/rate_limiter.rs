@@ -1,8 +1,8 @@
-//! Delays before failed objects are reconciled again.
+//! Rate limiters, which determine the delay before a failed object is reconciled again.
 //!
-//! A controller uses [exponential back-off](ExponentialBackoff) for each object, unless
-//! [`Controller::rate_limiter`](crate::Controller::rate_limiter) sets another [`RateLimiter`]. The
-//! trait and the limiters mirror client-go's `workqueue` package:
+//! By default, a controller uses [exponential backoff](ExponentialBackoff) per object. You can use
+//! another [`RateLimiter`] with [`Controller::rate_limiter`](crate::Controller::rate_limiter). The
+//! trait and its implementations are modeled after client-go's `workqueue` package:
 //!
 //! | client-go | here |
 //! |---|---|
@@ -12,8 +12,9 @@
 //! | `TypedMaxOfRateLimiter` | [`MaxOf`] |
 //!
 //! # Example
-//! client-go's default limiter: exponential back-off for each object, and at most ten retries per
-//! second across all objects after a burst of a hundred.
+//!
+//! This is the default limiter of client-go. It combines exponential backoff per object with an
+//! overall limit of ten retries per second, after a burst of a hundred.
 //!
 //! ```no_run
 //! # use std::sync::Arc;
@@ -43,25 +44,26 @@ use crate::hash::HashMap;
 use crate::object::{Key, Kind, Watchable};
 use crate::token_bucket;
 
-/// The longest delay of a [`TokenBucket`], equal to controller-runtime's longest back-off.
+/// Longest delay of a [`TokenBucket`]. This is the same as the longest backoff in
+/// controller-runtime.
 const LONGEST_QUEUE: Duration = Duration::from_secs(1000);
 
-/// Decides how long a failed object waits until it is reconciled again.
+/// Determines how long to wait before a failed object is reconciled again.
 ///
-/// A controller calls it from several workers, without holding its own locks. The methods must not
-/// block. If a method panics, the controller logs the panic and falls back to the delay of the
-/// default back-off.
+/// The methods are called from several workers of a controller, which don't hold any locks. They
+/// must not block. If a method panics, the panic is logged, and the default backoff is used
+/// instead.
 pub trait RateLimiter<T>: Send + Sync + 'static {
-    /// Counts a failure of `key`, and returns the delay until the next attempt.
+    /// Counts a failure of `key`. Returns the delay until the next attempt.
     ///
-    /// A controller clamps the delay to between 1 ms and one day.
+    /// Controllers clamp this to the range from 1 ms to one day.
     fn when(&self, key: &T) -> Duration;
 
-    /// Forgets the failures of `key`, because it has succeeded or failed with a
+    /// Forgets all failures of `key`. Called when it has succeeded, or failed with a
     /// [terminal](crate::Error::terminal) error.
     fn forget(&self, key: &T);
 
-    /// Returns the number of failures of `key` since it was last forgotten, as shown by
+    /// Returns how many times `key` has failed since it was last forgotten. This is shown in
     /// `/debug/queues`.
     fn num_requeues(&self, key: &T) -> u32;
 }
@@ -88,10 +90,10 @@ pub struct ExponentialBackoff<T> {
 }
 
 impl<T: Hash + Eq> ExponentialBackoff<T> {
-    /// Creates a back-off of `min` after the first failure, doubling up to `max`.
+    /// Creates a backoff that starts with `min` and doubles with each failure, up to `max`.
     ///
-    /// Any durations are valid. A delay is never shorter than 1 ms and never longer than `max`,
-    /// even if `min` is.
+    /// Any durations are accepted. Delays are at least 1 ms, and never exceed `max` even if `min`
+    /// does.
     pub fn new(min: Duration, max: Duration) -> Self {
         Self {
             backoff: Backoff { min, max },
@@ -105,7 +107,7 @@ impl<T: Hash + Eq> ExponentialBackoff<T> {
 }
 
 impl<T: Hash + Eq> Default for ExponentialBackoff<T> {
-    /// Returns the [default back-off of controllers](crate::Controller::backoff).
+    /// Same as the [default of controllers](crate::Controller::backoff).
     fn default() -> Self {
         let Backoff { min, max } = Backoff::default();
         Self::new(min, max)
@@ -133,10 +135,10 @@ impl<T: Clone + Hash + Eq + Send + 'static> RateLimiter<T> for ExponentialBackof
     }
 }
 
-/// A limit on the rate of all retries, regardless of the key: a token bucket.
+/// Limits the overall rate of retries with a token bucket, independently of the key.
 ///
-/// It does not back off by itself: a single failing object is retried at the full rate. Combine it
-/// with [`ExponentialBackoff`] using [`MaxOf`].
+/// Note that this doesn't back off. If there's just one object that fails, it's retried at the full
+/// rate. You probably want to combine it with [`ExponentialBackoff`], using [`MaxOf`].
 #[derive(Debug)]
 pub struct TokenBucket {
     rate: f64,
@@ -145,11 +147,11 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// Creates a bucket for `rate` retries per second, after a burst of `burst` (at least one).
+    /// Creates a limit of `rate` retries per second, with bursts of up to `burst` (at least one).
     ///
-    /// A rate that is not a positive number means no limit. A retry never waits longer than 1000 s.
-    /// After a great many failures, or with a very low rate, objects are therefore retried faster
-    /// than `rate` rather than never.
+    /// There's no limit if the rate isn't a positive number. Retries never have to wait longer than
+    /// 1000 s. If there are too many failures or if the rate is very low, they're therefore faster
+    /// than `rate`, rather than not being retried at all.
     pub fn new(rate: f64, burst: u32) -> Self {
         let burst = f64::from(burst.max(1));
         Self {
@@ -169,22 +171,22 @@ impl<T> RateLimiter<T> for TokenBucket {
         bucket.fill(self.rate, self.burst, Instant::now());
         let most_in_advance = self.rate * LONGEST_QUEUE.as_secs_f64();
         bucket.tokens = (bucket.tokens - 1.0).max(-most_in_advance);
-        // The wait is zero, or NaN if the rate is infinite.
+        // The wait is NaN if the rate is infinite, and zero if there's a token left.
         let wait = Duration::try_from_secs_f64(-bucket.tokens / self.rate).unwrap_or_default();
         wait.min(LONGEST_QUEUE)
     }
 
-    /// Does nothing: the bucket does not track keys.
+    /// Does nothing, since the bucket isn't aware of keys.
     fn forget(&self, _: &T) {}
 
-    /// Returns zero: the bucket does not track keys.
+    /// Returns zero, since the bucket isn't aware of keys.
     fn num_requeues(&self, _: &T) -> u32 {
         0
     }
 }
 
-/// A combination of two limiters that uses the longer delay. Both count each failure. Nest it to
-/// combine more than two.
+/// Combines two rate limiters by using the longer delay. Each failure is counted by both of them.
+/// You can nest this to combine more than two.
 #[derive(Debug)]
 pub struct MaxOf<A, B> {
     first: A,
@@ -192,7 +194,7 @@ pub struct MaxOf<A, B> {
 }
 
 impl<A, B> MaxOf<A, B> {
-    /// Combines two limiters.
+    /// Combines two rate limiters.
     pub fn new(first: A, second: B) -> Self {
         Self { first, second }
     }
@@ -213,7 +215,7 @@ impl<T, A: RateLimiter<T>, B: RateLimiter<T>> RateLimiter<T> for MaxOf<A, B> {
     }
 }
 
-/// Adapts a limiter of object references to the keys of a queue.
+/// Adapts a rate limiter for object references to the keys of a queue.
 pub(crate) struct ByReference<K: Watchable> {
     pub(crate) kind: Kind<K>,
     pub(crate) limiter: Box<dyn RateLimiter<ObjectRef<K>>>,

@@ -1,4 +1,4 @@
-//! Requests to reconcile an object, with a priority and a delay.
+//! Requests to reconcile an object. They have a priority and may be delayed.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use kube::runtime::reflector::ObjectRef;
 use crate::object::{Key, Kind, Watchable};
 use crate::queue::{LOW, Priority, Workqueue};
 
-/// A request to reconcile an object, for a [`Trigger`](crate::trigger::Trigger) or a
+/// A request to reconcile an object, for use with a [`Trigger`](crate::trigger::Trigger) or a
 /// [mapping function](crate::Watch::mapped_changes).
 ///
-/// A request converted from a plain [`ObjectRef`] is due at once and has the priority of its
-/// source.
+/// You can also use a plain [`ObjectRef`]. It's converted to a request without a delay, which has
+/// the priority of its source.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -29,7 +29,7 @@ pub struct Request<K: Watchable> {
 }
 
 impl<K: Watchable> Request<K> {
-    /// Creates a request that is due at once.
+    /// Creates a request without a delay.
     pub fn new(object: ObjectRef<K>) -> Self {
         Self {
             object,
@@ -41,30 +41,33 @@ impl<K: Watchable> Request<K> {
     /// Sets the priority. The default is 0 for changes and triggers, and -100 for the initial list
     /// and resyncs.
     ///
-    /// A higher priority is reconciled first. One second of waiting counts as one point of
-    /// priority, so that no object waits forever. A retry keeps the priority of its request. If an
-    /// object is requested several times before it is reconciled, the highest priority wins. The
-    /// metric `workqueue_depth` has a series for each of the first 25 priorities.
+    /// Objects with a higher priority are reconciled first. To make sure that no object has to wait
+    /// forever, each second of waiting counts as one point of priority. Retries have the same
+    /// priority as their request. If an object is requested multiple times before it's reconciled,
+    /// the highest priority counts. There's a series of the metric `workqueue_depth` for each of
+    /// the first 25 priorities.
     #[must_use]
     pub fn priority(mut self, priority: i32) -> Self {
         self.priority = Some(priority);
         self
     }
 
-    /// Sets the priority to -100, like a resync, for work that may wait behind changes.
+    /// Sets the priority to -100, which is the same as for resyncs. Use this for work that's less
+    /// important than changes.
     #[must_use]
     pub fn low_priority(self) -> Self {
         self.priority(LOW)
     }
 
-    /// Makes the request due after `delay`. An earlier request for the same object replaces it.
+    /// Delays the request. If the same object is requested for an earlier time, that time is used
+    /// instead.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 
-    /// Returns the object to reconcile.
+    /// Returns a reference to the object.
     pub fn object(&self) -> &ObjectRef<K> {
         &self.object
     }
@@ -97,7 +100,7 @@ impl KeyRequest {
         queue.add_after(self.key, self.delay, self.priority.unwrap_or(default_priority));
     }
 
-    /// Merges requests for the same key, keeping the earliest time and the highest priority.
+    /// Merges requests for the same key. The earliest time and the highest priority win.
     pub(crate) fn deduplicate(requests: &mut Vec<Self>, default_priority: Priority) {
         if requests.len() < 2 {
             return;

@@ -1,4 +1,5 @@
-//! Abstracts over objects whose kind is known at compile time or only at run time.
+//! Abstraction over objects whose kind is known at compile time, and those whose kind is only known
+//! at runtime.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::ResourceExt;
@@ -10,29 +11,30 @@ use serde_json::Value;
 use self::source::{KindSource, StatusSource};
 use super::{DynamicKind, Kind, Object, Watchable};
 
-/// An object that a [`Ctx`](crate::Ctx) writes, owns or records events about: every [`Object`] that
-/// can be serialized, and kube's [`DynamicObject`], whose kind is only known at run time.
+/// An object that a [`Ctx`](crate::Ctx) can write, own, or record events about. This is the case
+/// for every [`Object`] which implements `Serialize`, and for kube's [`DynamicObject`].
 ///
-/// A `DynamicObject` must have its API version and kind in `types`. Objects from caches, responses
-/// and [`DynamicKind::object`] do. Plural and scope come from the [`DynamicKind`] passed to a
-/// controller or watch, or else from a single lookup in the API server's discovery.
+/// A `DynamicObject` must have its API version and kind in `types`. They're set for objects in
+/// caches and in responses, and for those created with [`DynamicKind::object`]. If the kind was
+/// passed to a controller or a watch as a [`DynamicKind`], we know its plural name and scope from
+/// there. Otherwise, they're looked up once using the discovery API.
 ///
-/// Implemented automatically for every suitable type.
+/// There's no need to implement this yourself, because there's a blanket implementation.
 pub trait AnyObject: Watchable + Serialize {
-    /// Returns the kind, if the type determines it.
+    /// Returns the kind if it's determined by the type.
     #[doc(hidden)]
     fn type_kind() -> Option<AnyKind<Self>>;
 
-    /// Returns `kind` as the kind of objects of this type.
+    /// Converts `kind` to the kind of this type.
     #[doc(hidden)]
     fn run_time_kind(kind: &DynamicKind) -> AnyKind<Self>;
 
-    /// Returns API version and kind, or `None` for a dynamic object that lacks them.
+    /// Returns the API version and kind. This is `None` if they're missing on a dynamic object.
     #[doc(hidden)]
     fn type_meta(&self) -> Option<TypeMeta>;
 }
 
-/// A kind. Public only because a sealed trait names it.
+/// A kind. It's only public because it's used in a sealed trait.
 #[doc(hidden)]
 pub struct AnyKind<K: kube::Resource>(pub(crate) Kind<K>);
 
@@ -53,16 +55,16 @@ where
     }
 }
 
-/// An object with a status for [`Ctx::apply_status`](crate::Ctx::apply_status): every [`Object`]
-/// that has a status, such as those of `derive(CustomResource)` with `status = "…"`, and
-/// [`DynamicObject`], whose status is JSON.
+/// An object whose status can be set with [`Ctx::apply_status`](crate::Ctx::apply_status). This is
+/// the case for every [`Object`] that has a status (e.g. with `derive(CustomResource)` and
+/// `status = "…"`), and for [`DynamicObject`], whose status is JSON.
 ///
-/// Implemented automatically for every suitable type.
+/// There's no need to implement this yourself, because there's a blanket implementation.
 pub trait WithStatus: AnyObject {
-    /// The type of the status.
+    /// Type of the status.
     type Status: Serialize;
 
-    /// Returns the status as JSON, or `None` if there is none.
+    /// Returns the status as JSON, or `None` if it isn't set.
     #[doc(hidden)]
     fn status_json(&self) -> Result<Option<Value>, serde_json::Error>;
 }
@@ -78,11 +80,12 @@ where
     }
 }
 
-/// Where the kind and the status of an object come from: its type, or the object itself.
+/// Determines whether the kind and the status come from the type or from the object.
 ///
-/// The traits are implemented for the `DynamicType` of kube's `Resource`, which is `()` for types
-/// that determine their kind. Implementing them for every `Object` and for `DynamicObject` would
-/// overlap: Rust cannot see that `DynamicObject` has a different `DynamicType`.
+/// These traits are implemented for the `DynamicType` of a [`Resource`](kube::Resource), which is
+/// `()` if the kind is determined by the type. We can't just implement them for each `Object` and
+/// for `DynamicObject`. Rust doesn't know that the `DynamicType` of the latter is a different one,
+/// and would complain about overlapping implementations.
 mod source {
     use super::*;
 
@@ -145,7 +148,7 @@ mod source {
     }
 }
 
-/// Returns kind, namespace and name for messages, such as `Deployment default/web`.
+/// Returns kind, namespace and name for messages, e.g. `Deployment default/web`.
 pub(crate) fn describe_object<K: AnyObject>(object: &K) -> String {
     let kind = object
         .type_meta()
@@ -156,10 +159,11 @@ pub(crate) fn describe_object<K: AnyObject>(object: &K) -> String {
     }
 }
 
-/// Returns a reference for events about an object. It is the same for all versions of the object.
+/// Returns a reference to an object for use in events. It doesn't depend on the version of the
+/// object.
 ///
-/// kube's recorder compares references, so a different resource version would start a new series of
-/// events.
+/// References are compared by kube's recorder, which would start a new series of events if the
+/// resource version was different.
 pub(crate) fn event_reference<K: AnyObject>(object: &K) -> ObjectReference {
     let (api_version, kind) = object
         .type_meta()
@@ -176,8 +180,8 @@ pub(crate) fn event_reference<K: AnyObject>(object: &K) -> ObjectReference {
     }
 }
 
-/// Returns the body of a server-side apply: the object with its `apiVersion` and `kind`, and
-/// without `managedFields`.
+/// Returns the body for a server-side apply. `apiVersion` and `kind` are added, and `managedFields`
+/// are removed.
 pub(crate) fn to_apply_body<K: AnyObject + Serialize>(
     object: &K,
     kind: &Kind<K>,
@@ -186,7 +190,7 @@ pub(crate) fn to_apply_body<K: AnyObject + Serialize>(
     body["apiVersion"] = K::api_version(&kind.dynamic).into();
     body["kind"] = K::kind(&kind.dynamic).into();
     if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
-        // The server rejects an apply that contains `managedFields`.
+        // Applies that contain `managedFields` are rejected by the server.
         metadata.remove("managedFields");
     }
     Ok(body)

@@ -1,10 +1,10 @@
-//! Objects that are decoded one at a time, so that an undecodable object breaks neither its list
-//! nor its watch.
+//! Decodes objects one by one, so that an undecodable object doesn't break the list or watch that
+//! it's part of.
 //!
-//! kube decodes a page of a list, or an event, as a whole. A single stored object that lacks a
-//! field required by a newer release of the operator would make all objects of its kind unreadable.
-//! [`Decoded`] first extracts the JSON text of one object and then decodes that, so a failure only
-//! affects this object.
+//! kube decodes an entire page of a list (or an entire event) at once. If a newer version of the
+//! operator requires a field that's missing from a single stored object, it would not be able to
+//! read any objects of that kind. [`Decoded`] extracts the JSON of each object first and decodes it
+//! separately, so an error only affects that object.
 
 use std::fmt;
 
@@ -16,13 +16,14 @@ use serde_json::value::RawValue;
 
 use super::Trimmed;
 
-/// Maximum length in bytes of the cause in an [`Undecodable`], which may quote a value of any size.
+/// Maximum length of the cause in an [`Undecodable`], in bytes. Causes may quote values, which can
+/// be arbitrarily long.
 const MAX_CAUSE: usize = 300;
 
-/// A stored object that cannot be decoded into its Rust type: its metadata and the reason.
+/// An object that couldn't be decoded into its Rust type. Contains its metadata and the reason.
 ///
-/// Its `Display` writes the reason, such as `.spec.every: invalid value: string "5 minutes",
-/// expected …`.
+/// The `Display` implementation formats the reason, e.g.
+/// `.spec.every: invalid value: string "5 minutes", expected …`.
 #[derive(Clone, Debug)]
 pub struct Undecodable {
     metadata: ObjectMeta,
@@ -31,24 +32,25 @@ pub struct Undecodable {
 }
 
 impl Undecodable {
-    /// Returns the metadata of the object, except for parts that caches drop.
+    /// Returns the metadata of the object. Some of it may be missing, since caches don't keep all
+    /// parts.
     pub fn metadata(&self) -> &ObjectMeta {
         &self.metadata
     }
 
-    /// Returns the path of the undecodable field, such as `.spec.every`. For a missing field, this
-    /// is the path of the object that lacks it.
+    /// Returns the path of the field that couldn't be decoded, e.g. `.spec.every`. If a field is
+    /// missing, this is the path of the object that it should've been in.
     pub fn field(&self) -> &str {
         &self.field
     }
 
-    /// Returns the cause, such as ``missing field `size` ``. May quote the value of the field,
+    /// Returns the cause, e.g. ``missing field `size` ``. It may quote the value of the field,
     /// except for Secrets.
     pub fn cause(&self) -> &str {
         &self.cause
     }
 
-    /// Returns `true` if the other object fails for the same reason.
+    /// Returns `true` if both objects couldn't be decoded for the same reason.
     pub(crate) fn has_reason_of(&self, other: &Self) -> bool {
         (&self.field, &self.cause) == (&other.field, &other.cause)
     }
@@ -57,7 +59,7 @@ impl Undecodable {
         &mut self.metadata
     }
 
-    /// Replaces the cause, because it may quote a value and values of this kind are confidential.
+    /// Removes the cause because it may contain a confidential value.
     pub(crate) fn redact(&mut self) {
         "the value does not match the Rust type".clone_into(&mut self.cause);
     }
@@ -69,15 +71,15 @@ impl fmt::Display for Undecodable {
     }
 }
 
-/// An individually decoded object of a list or watch.
+/// An object from a list or a watch, which is decoded on its own.
 #[derive(Clone, Debug)]
 pub(crate) enum Decoded<O> {
     Object {
         object: O,
-        /// Size of its JSON text.
+        /// Length of the JSON in bytes.
         bytes: usize,
     },
-    // Boxed because it is rare, and larger than many objects.
+    // Boxed because it's rare, and larger than many objects are.
     Undecodable(Box<Undecodable>),
 }
 
@@ -96,7 +98,8 @@ impl<O> Decoded<Trimmed<O>> {
 
 impl<'de, O: DeserializeOwned> Deserialize<'de> for Decoded<O> {
     /// # Errors
-    /// Fails if the input is not JSON.
+    ///
+    /// Fails if the input isn't valid JSON.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(RawOrBuffered(deserializer))?;
         Ok(Self::of_text(text.get()))
@@ -104,7 +107,7 @@ impl<'de, O: DeserializeOwned> Deserialize<'de> for Decoded<O> {
 }
 
 impl<O: DeserializeOwned> Decoded<O> {
-    /// Decodes the JSON text of an object.
+    /// Decodes the JSON of an object.
     pub(super) fn of_text(text: &str) -> Self {
         match serde_json::from_str(text) {
             Ok(object) => Self::Object {
@@ -116,22 +119,23 @@ impl<O: DeserializeOwned> Decoded<O> {
     }
 }
 
-/// A field that does not match the Rust type of its object. `Display` writes `.spec.every: invalid
-/// value: …`.
+/// Error about a field that doesn't match the Rust type. Formatted as
+/// `.spec.every: invalid value: …`.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{field}: {cause}")]
 pub(crate) struct FieldError {
-    /// Path of the field, such as `.spec.every`. For a missing field, the path of the object that
-    /// lacks it.
+    /// Path of the field, e.g. `.spec.every`. If a field is missing, this is the path of the object
+    /// that it should've been in.
     pub(crate) field: String,
-    /// What was found and what was expected.
+    /// What was found, and what was expected instead.
     pub(crate) cause: String,
 }
 
 /// Decodes an object from a JSON value.
 ///
 /// # Errors
-/// Returns the field that cannot be decoded.
+///
+/// Returns the field that couldn't be decoded.
 pub(crate) fn decode_value<O: DeserializeOwned>(value: &serde_json::Value) -> Result<O, FieldError> {
     O::deserialize(value).or_else(|_| {
         let decoded = serde_path_to_error::deserialize(value);
@@ -142,8 +146,8 @@ pub(crate) fn decode_value<O: DeserializeOwned>(value: &serde_json::Value) -> Re
     })
 }
 
-/// Decodes the object again while tracking field paths, which would be too slow for every object of
-/// a list.
+/// Decodes an object once more, but keeps track of the path this time. It'd be too slow to always
+/// do that.
 fn explain_failure<O: DeserializeOwned>(text: &str) -> Undecodable {
     let mut reader = serde_json::Deserializer::from_str(text);
     let (field, cause) = match serde_path_to_error::deserialize::<_, O>(&mut reader) {
@@ -157,7 +161,7 @@ fn explain_failure<O: DeserializeOwned>(text: &str) -> Undecodable {
     }
 }
 
-/// Returns the path with a leading dot, as in Kubernetes' field paths.
+/// Returns the path in the format of Kubernetes, i.e. with a leading dot.
 fn describe_path(path: &serde_path_to_error::Path) -> String {
     match path.to_string() {
         path if path == "?" || path == "." => ".".to_owned(),
@@ -166,8 +170,8 @@ fn describe_path(path: &serde_path_to_error::Path) -> String {
     }
 }
 
-/// Returns the message without the position in the text, which is not shown, and truncated to
-/// [`MAX_CAUSE`].
+/// Returns the error message without the position in the input, since we don't show that. Truncated
+/// to [`MAX_CAUSE`] bytes.
 fn describe_cause(error: &serde_json::Error) -> String {
     let mut cause = error.to_string();
     if let Some(position) = cause.rfind(" at line ") {
@@ -181,7 +185,7 @@ fn describe_cause(error: &serde_json::Error) -> String {
     cause
 }
 
-/// Returns the metadata of an object. If that does not decode either, returns only what identifies
+/// Decodes the metadata of an object. If that fails as well, only returns what's needed to identify
 /// the object.
 pub(super) fn read_metadata(text: &str) -> ObjectMeta {
     if let Ok(Trimmed(object)) = serde_json::from_str::<Trimmed<PartialObjectMeta>>(text) {
@@ -198,7 +202,7 @@ pub(super) fn read_metadata(text: &str) -> ObjectMeta {
     }
 }
 
-/// The same resource as the object itself.
+/// Same resource as the object.
 impl<O: Resource> Resource for Decoded<O> {
     forward_resource!(O);
 
@@ -217,11 +221,11 @@ impl<O: Resource> Resource for Decoded<O> {
     }
 }
 
-/// A deserializer for [`RawValue`] that also accepts values buffered by serde. By itself,
-/// [`RawValue`] can only read text from serde_json.
+/// Deserializes a [`RawValue`], and also works if serde has buffered the value. Normally, a
+/// [`RawValue`] can only be read directly from serde_json.
 ///
-/// An event is buffered if its `type` follows its `object`. kube-apiserver writes `type` first, but
-/// other servers and tests sort the keys.
+/// An event is buffered if its `object` comes before its `type`. kube-apiserver sends `type` first,
+/// but other servers (and tests) may sort the keys.
 pub(super) struct RawOrBuffered<T>(pub(super) T);
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for RawOrBuffered<D> {
@@ -246,7 +250,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for RawOrBuffered<D> {
     }
 }
 
-/// The visitor of a [`RawValue`], and the name under which it requests the text.
+/// Visitor for a [`RawValue`], together with the magic name that it uses to ask for the raw text.
 struct RawVisitor<V> {
     name: &'static str,
     visitor: V,
@@ -259,13 +263,13 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for RawVisitor<V> {
         self.visitor.expecting(f)
     }
 
-    /// Takes the text from serde_json.
+    /// Gets the raw text from serde_json.
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
         self.visitor.visit_map(map)
     }
 
-    /// Prints a buffered value in the same form in which serde_json provides the text: a map with
-    /// the name as its only key.
+    /// Serializes the buffered value, and presents it the same way as serde_json does: as a map
+    /// whose only key is the magic name.
     fn visit_newtype_struct<D: Deserializer<'de>>(self, buffered: D) -> Result<V::Value, D::Error> {
         let value = serde_json::Value::deserialize(buffered)?;
         let entry = std::iter::once((self.name, value.to_string()));

@@ -1,8 +1,8 @@
-//! Objects whose identity has been read, but nothing else.
+//! Objects of which only the identity has been read.
 //!
-//! A replica of a sharded operator may receive the objects of all replicas. [`Lazy`] keeps the JSON
-//! text of an object until its UID shows whether it belongs to the replica, so objects of others are
-//! never decoded.
+//! A replica of a sharded operator may receive objects of all other replicas. [`Lazy`] keeps the
+//! JSON of an object until we know from its UID whether it's one of ours. The others are never
+//! decoded.
 
 use std::marker::PhantomData;
 
@@ -13,16 +13,16 @@ use serde_json::value::RawValue;
 
 use super::decoded::{Decoded, RawOrBuffered, read_metadata};
 
-/// An object of type `O` that is not decoded yet.
+/// An object of type `O` that hasn't been decoded yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Lazy<O> {
-    /// Only the fields of [`Identity`].
+    /// Just the fields in [`Identity`].
     identity: ObjectMeta,
     text: Box<RawValue>,
     kind: PhantomData<fn(O)>,
 }
 
-/// The part of the metadata that says whose an object is.
+/// Subset of the metadata, by which we decide whether an object is ours.
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Identity {
@@ -39,13 +39,13 @@ struct Identified {
 }
 
 impl<O> Lazy<O> {
-    /// Returns name, namespace, UID, resource version and owners of the object, and no other
-    /// metadata.
+    /// Returns the name, namespace, UID, resource version and owner references of the object. All
+    /// other fields are empty.
     pub(crate) fn identity(&self) -> &ObjectMeta {
         &self.identity
     }
 
-    /// Decodes the object as an `F`, which is `O` or a wrapper around it.
+    /// Decodes the object. `F` is either `O` or a wrapper around it.
     pub(crate) fn decode<F: DeserializeOwned>(&self) -> Decoded<F> {
         Decoded::of_text(self.text.get())
     }
@@ -53,7 +53,8 @@ impl<O> Lazy<O> {
 
 impl<'de, O> Deserialize<'de> for Lazy<O> {
     /// # Errors
-    /// Fails if the input is not JSON.
+    ///
+    /// Fails if the input isn't valid JSON.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(RawOrBuffered(deserializer))?;
         let identity = match serde_json::from_str::<Identified>(text.get()) {
@@ -75,7 +76,7 @@ impl<'de, O> Deserialize<'de> for Lazy<O> {
     }
 }
 
-/// The same resource as the object itself.
+/// Same resource as the object.
 impl<O: Resource> Resource for Lazy<O> {
     forward_resource!(O);
 

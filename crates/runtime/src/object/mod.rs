@@ -1,4 +1,4 @@
-//! Traits for types that can be reconciled, watched and applied, and descriptions of their kinds.
+//! Traits for types that can be reconciled, watched or applied, and descriptions of kinds.
 
 use std::fmt::{self, Debug};
 use std::hash::Hash;
@@ -15,8 +15,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::Error;
 
-/// Implements the part of `Resource` that identifies the resource, for a wrapper around an object
-/// of type `$object`.
+/// Implements the methods of `Resource` that identify the resource, by delegating to `$object`.
 macro_rules! forward_resource {
     ($object:ident) => {
         type DynamicType = $object::DynamicType;
@@ -60,9 +59,10 @@ pub(crate) use decoded::{Decoded, FieldError, decode_value};
 pub(crate) use lazy::Lazy;
 pub(crate) use trimmed::{LAST_APPLIED, Trimmed};
 
-/// A Kubernetes type known at compile time, such as those of `derive(CustomResource)` and k8s-openapi.
+/// A Kubernetes type that's known at compile time. This includes types which use
+/// `derive(CustomResource)`, and those in k8s-openapi.
 ///
-/// Implemented automatically for every suitable type.
+/// There's no need to implement this yourself, because there's a blanket implementation.
 pub trait Object:
     Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
 {
@@ -73,10 +73,10 @@ impl<K> Object for K where
 {
 }
 
-/// A type that can be watched: every [`Object`], its metadata ([`PartialObjectMeta`]), and kube's
-/// [`DynamicObject`], whose kind is only known at run time.
+/// A type that can be watched. This can be an [`Object`], just the metadata of one
+/// ([`PartialObjectMeta`]), or kube's [`DynamicObject`] for kinds which are only known at runtime.
 ///
-/// Implemented automatically for every suitable type.
+/// There's no need to implement this yourself, because there's a blanket implementation.
 pub trait Watchable:
     Resource<DynamicType: Clone + Eq + Hash + Debug + Send + Sync>
     + Clone
@@ -99,7 +99,7 @@ impl<K> Watchable for K where
 {
 }
 
-/// A kind that is only known at run time, for [`DynamicObject`]s.
+/// A kind that's only known at runtime. Its objects are [`DynamicObject`]s.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DynamicKind {
     resource: ApiResource,
@@ -123,14 +123,15 @@ impl DynamicKind {
         }
     }
 
-    /// Looks up a kind with its plural and scope in the API server's discovery.
+    /// Looks up a kind using the discovery API, including its plural name and scope.
     ///
-    /// Each call is a request. [`Ctx::discover`](crate::Ctx::discover) and
-    /// [`Manager::discover`](crate::Manager::discover) remember the kind.
+    /// Note that every call is a request to the API server. [`Ctx::discover`](crate::Ctx::discover)
+    /// and [`Manager::discover`](crate::Manager::discover) cache the result.
     ///
     /// # Errors
-    /// Fails if the API server does not serve the kind, or does not respond. The error names the
-    /// kind.
+    ///
+    /// Fails if the kind isn't served, or if there's no response from the API server. The error
+    /// message includes the kind.
     pub async fn discover(client: &Client, kind: &GroupVersionKind) -> Result<Self, Error> {
         let found = discovery::pinned_kind(client, kind).await;
         let (resource, capabilities) = found.map_err(|source| DiscoveryError::new(kind, source))?;
@@ -140,17 +141,17 @@ impl DynamicKind {
         })
     }
 
-    /// Returns the group, version, kind and plural.
+    /// Returns the group, version, kind and plural name.
     pub fn resource(&self) -> &ApiResource {
         &self.resource
     }
 
-    /// Returns `true` if objects of the kind are namespaced.
+    /// Returns `true` if the kind is namespaced.
     pub fn is_namespaced(&self) -> bool {
         self.namespaced
     }
 
-    /// Creates an object of the kind, without namespace and contents.
+    /// Creates an object of this kind. It has no namespace and no contents yet.
     ///
     /// ```
     /// # use kube::api::{ApiResource, DynamicObject, TypeMeta};
@@ -173,7 +174,7 @@ impl DynamicKind {
     }
 }
 
-/// A kind that could not be looked up.
+/// Error of looking up a kind.
 #[derive(Debug, thiserror::Error)]
 enum DiscoveryError {
     #[error("the API server does not serve kind `{kind}` in {api_version}; is its CRD installed?")]
@@ -215,10 +216,11 @@ impl DiscoveryError {
     }
 }
 
-/// Creates the API for a kind with objects of type `O`, in one namespace or in all.
+/// Creates the API for objects of type `O`, either in a single namespace or in all.
 type MakeApi<K, O> = fn(Client, &<K as Resource>::DynamicType, Option<&str>) -> Api<O>;
 
-/// A kind with everything needed to watch it, known from its type or at run time.
+/// A kind, and everything we need in order to watch it. This may come from a type, or may only be
+/// known at runtime.
 pub(crate) struct Kind<K: Resource> {
     pub(crate) dynamic: K::DynamicType,
     pub(crate) namespaced: bool,
@@ -226,9 +228,10 @@ pub(crate) struct Kind<K: Resource> {
     watched_api: MakeApi<K, Decoded<K>>,
     trimmed_api: MakeApi<K, Decoded<Trimmed<K>>>,
     lazy_api: MakeApi<K, Lazy<K>>,
-    /// Sets API version and kind of an object that lacks them, unless its type determines them.
+    /// Sets the API version and kind of an object if they're missing. Does nothing if they're
+    /// determined by the type.
     set_types: fn(&mut K, &K::DynamicType),
-    /// Returns the kind if it is only known at run time.
+    /// Returns the kind if it's only known at runtime.
     to_dynamic: fn(&K::DynamicType, bool) -> Option<DynamicKind>,
 }
 
@@ -267,7 +270,7 @@ impl From<&DynamicKind> for Kind<DynamicObject> {
             trimmed_api: dynamic_api,
             lazy_api: dynamic_api,
             set_types: |object, resource| {
-                // The API server omits both in lists of built-in kinds.
+                // Both are omitted by the API server when it lists built-in kinds.
                 object.types.get_or_insert_with(|| TypeMeta {
                     api_version: resource.api_version.clone(),
                     kind: resource.kind.clone(),
@@ -293,7 +296,7 @@ impl From<&DynamicKind> for Kind<PartialObjectMeta<DynamicObject>> {
     }
 }
 
-// The signature must match `Kind::to_dynamic`.
+// This has to have the same signature as `Kind::to_dynamic`.
 #[allow(clippy::unnecessary_wraps)]
 fn to_dynamic_kind(resource: &ApiResource, namespaced: bool) -> Option<DynamicKind> {
     Some(DynamicKind {
@@ -313,47 +316,48 @@ where
 }
 
 impl<K: Watchable> Kind<K> {
-    /// Returns the API for the kind, in one namespace or in all.
+    /// Returns the API for this kind, either in a single namespace or in all.
     pub(crate) fn api(&self, client: Client, namespace: Option<&str>) -> Api<K> {
         (self.api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
 
-    /// Like [`api`](Self::api), for objects that are decoded one at a time.
+    /// Like [`api`](Self::api), but objects are decoded one by one.
     pub(crate) fn watched_api(&self, client: Client, namespace: Option<&str>) -> Api<Decoded<K>> {
         (self.watched_api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
 
-    /// Like [`watched_api`](Self::watched_api), for objects without the metadata that caches drop.
+    /// Like [`watched_api`](Self::watched_api), but drops the metadata that caches don't keep.
     pub(crate) fn trimmed_api(&self, client: Client, namespace: Option<&str>) -> Api<Decoded<Trimmed<K>>> {
         (self.trimmed_api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
 
-    /// Like [`watched_api`](Self::watched_api), for objects that are decoded later.
+    /// Like [`watched_api`](Self::watched_api), but objects aren't decoded until later.
     pub(crate) fn lazy_api(&self, client: Client, namespace: Option<&str>) -> Api<Lazy<K>> {
         (self.lazy_api)(client, &self.dynamic, namespace.filter(|_| self.namespaced))
     }
 
-    /// Sets API version and kind of an object that lacks them, unless its type determines them.
+    /// Sets the API version and kind of an object if they're missing. Does nothing if they're
+    /// determined by the type.
     pub(crate) fn set_types(&self, object: &mut K) {
         (self.set_types)(object, &self.dynamic);
     }
 
-    /// Returns the kind if it is only known at run time.
+    /// Returns the kind if it's only known at runtime.
     pub(crate) fn to_dynamic(&self) -> Option<DynamicKind> {
         (self.to_dynamic)(&self.dynamic, self.namespaced)
     }
 
-    /// Returns the name of the kind, such as `Deployment`.
+    /// Returns the name of the kind, e.g. `Deployment`.
     pub(crate) fn name(&self) -> String {
         K::kind(&self.dynamic).into_owned()
     }
 
-    /// Returns kind and API version for messages, such as `Deployment (apps/v1)`.
+    /// Returns the kind and API version for messages, e.g. `Deployment (apps/v1)`.
     pub(crate) fn describe(&self) -> String {
         format!("{} ({})", self.name(), K::api_version(&self.dynamic))
     }
 
-    /// Returns the resource for messages, such as `deployments.apps`.
+    /// Returns the resource for messages, e.g. `deployments.apps`.
     pub(crate) fn describe_resource(&self) -> String {
         match K::group(&self.dynamic) {
             group if group.is_empty() => K::plural(&self.dynamic).into_owned(),
@@ -361,7 +365,7 @@ impl<K: Watchable> Kind<K> {
         }
     }
 
-    /// Returns kind and group for metrics, such as `Deployment.apps`.
+    /// Returns the kind and group for metrics, e.g. `Deployment.apps`.
     pub(crate) fn group_kind(&self) -> String {
         match K::group(&self.dynamic) {
             group if group.is_empty() => self.name(),
@@ -369,13 +373,12 @@ impl<K: Watchable> Kind<K> {
         }
     }
 
-    /// Returns `true` if values of this kind must not be logged.
+    /// Returns `true` if objects of this kind contain values which must not be logged.
     pub(crate) fn is_confidential(&self) -> bool {
         self.name() == "Secret" && K::group(&self.dynamic).is_empty()
     }
 
-    /// Returns the key of an object of this kind. The namespace is ignored if the kind is
-    /// cluster-scoped.
+    /// Returns the key of an object. For cluster-scoped kinds, the namespace is ignored.
     pub(crate) fn key(&self, namespace: Option<&str>, name: &str) -> Key {
         Key {
             namespace: namespace.filter(|_| self.namespaced).map(Into::into),
@@ -383,12 +386,12 @@ impl<K: Watchable> Kind<K> {
         }
     }
 
-    /// Returns the key of a referenced object of this kind.
+    /// Returns the key of the object that `reference` points to.
     pub(crate) fn key_of(&self, reference: &ObjectRef<K>) -> Key {
         self.key(reference.namespace.as_deref(), &reference.name)
     }
 
-    /// Returns a reference for events about an object of this kind with this metadata.
+    /// Returns a reference to an object for use in events.
     pub(crate) fn object_reference(&self, meta: &ObjectMeta) -> ObjectReference {
         ObjectReference {
             api_version: Some(K::api_version(&self.dynamic).into_owned()),
@@ -396,12 +399,12 @@ impl<K: Watchable> Kind<K> {
             name: meta.name.clone(),
             namespace: meta.namespace.clone(),
             uid: meta.uid.clone(),
-            // No resource version, as in `event_reference`.
+            // The resource version is omitted, see `event_reference`.
             ..ObjectReference::default()
         }
     }
 
-    /// Returns a reference to the object of this kind with this key.
+    /// Returns a reference to the object with the given key.
     pub(crate) fn reference(&self, key: &Key) -> ObjectRef<K> {
         let reference = ObjectRef::new_with(&key.name, self.dynamic.clone());
         match &key.namespace {
@@ -411,15 +414,15 @@ impl<K: Watchable> Kind<K> {
     }
 }
 
-/// The scope of a kind: namespaced or cluster-scoped. Sealed.
+/// Scope of a kind, i.e. namespaced or cluster-scoped. This trait is sealed.
 pub trait Scope: sealed::Sealed + Send + Sync + 'static {
-    /// Whether objects of this scope have a namespace.
+    /// Whether objects have a namespace.
     const NAMESPACED: bool;
 
-    /// Returns the API for a kind of this scope in one namespace, or in all when `namespace` is
-    /// `None`.
+    /// Returns the API for a kind with this scope. If `namespace` is `None`, it's for all
+    /// namespaces.
     ///
-    /// Cluster-scoped kinds ignore the namespace.
+    /// For cluster-scoped kinds, the namespace is ignored.
     fn api<K>(client: Client, namespace: Option<&str>) -> Api<K>
     where
         K: Resource<DynamicType = (), Scope = Self>;
@@ -456,7 +459,7 @@ mod sealed {
     impl Sealed for kube::core::ClusterResourceScope {}
 }
 
-/// Namespace and name, which identify an object within its kind.
+/// Namespace and name of an object, which identify it among the objects of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) namespace: Option<Box<str>>,

@@ -1,10 +1,10 @@
-//! Deserializes objects without the metadata that caches drop.
+//! Deserializes objects without the metadata that caches don't keep.
 //!
-//! `metadata.managedFields` and kubectl's copy of the object are often more than half of what the
-//! API server sends. Deserializing them only to drop them takes most of the time and all of the
-//! peak memory of an initial list. [`Trimmed`] therefore skips them in the JSON text: it inserts a
-//! deserializer between serde_json and the object's own code that hides certain keys of certain
-//! maps.
+//! `metadata.managedFields` and the copy of the object that kubectl adds often make up more than
+//! half of what the API server sends. If we deserialized them just to drop them, this would take
+//! most of the time and all of the peak memory of an initial list. [`Trimmed`] skips them while
+//! parsing the JSON. This is done by a deserializer that sits between serde_json and the
+//! deserialization code of the object, and hides some of the keys.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,18 +14,19 @@ use kube::core::ObjectMeta;
 use serde::de::value::{BorrowedStrDeserializer, StringDeserializer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// The annotation in which `kubectl apply` (without `--server-side`) stores a copy of the object.
+/// Annotation in which `kubectl apply` stores a copy of the object (unless `--server-side` is
+/// used).
 pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// How to treat a key and its value.
+/// What to do with a key and its value.
 enum Rule {
-    /// Skip key and value.
+    /// Skip both.
     Skip,
-    /// Apply these rules within the value.
+    /// Apply these rules to the value.
     Within(Rules),
 }
 
-/// Rules by key. Keys without a rule are read unchanged.
+/// Rules by key. A key without a rule isn't modified.
 type Rules = &'static [(&'static str, Rule)];
 
 static METADATA: Rules = &[
@@ -35,7 +36,7 @@ static METADATA: Rules = &[
 
 static OBJECT: Rules = &[("metadata", Rule::Within(METADATA))];
 
-/// An object without managed fields and kubectl's last-applied annotation.
+/// An object without managed fields and without the last-applied annotation of kubectl.
 #[derive(Clone, Debug)]
 pub(crate) struct Trimmed<K>(pub(crate) K);
 
@@ -45,7 +46,7 @@ impl<'de, K: Deserialize<'de>> Deserialize<'de> for Trimmed<K> {
     }
 }
 
-/// The same resource as the object itself.
+/// Same resource as the object.
 impl<K: Resource> Resource for Trimmed<K> {
     forward_resource!(K);
 
@@ -58,7 +59,7 @@ impl<K: Resource> Resource for Trimmed<K> {
     }
 }
 
-/// A deserializer, visitor or seed that applies rules to maps.
+/// Wraps a deserializer, visitor or seed, and applies rules to maps.
 struct Filtered<T> {
     inner: T,
     rules: Rules,
@@ -191,11 +192,11 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Filtered<V> {
     }
 }
 
-/// Access to the entries of a map that no rule skips.
+/// Iterates over the entries of a map that aren't skipped.
 struct FilteredMap<A> {
     inner: A,
     rules: Rules,
-    /// The rules for the next value.
+    /// Rules for the value that comes next.
     within: Option<Rules>,
 }
 
@@ -242,7 +243,7 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Filtered<S> {
     }
 }
 
-/// A key, borrowed from the text unless it contains escapes.
+/// A key. It's borrowed from the input unless it contains an escape sequence.
 struct Name<'de>(Cow<'de, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {
@@ -285,7 +286,7 @@ mod tests {
 
     use super::*;
 
-    /// An object as the API server sends it.
+    /// An object, as it's sent by the API server.
     fn full() -> Value {
         json!({
             "apiVersion": "apps/v1",
@@ -305,7 +306,7 @@ mod tests {
         })
     }
 
-    /// The same object without the skipped fields.
+    /// The same object without the fields that are skipped.
     fn trimmed() -> Value {
         let mut object = full();
         object["metadata"]

@@ -1,29 +1,32 @@
-//! The workqueue of a controller: a queue of object keys with deduplication, delays, priorities and
-//! back-off.
+//! Workqueue of a controller, with deduplication, delays, priorities and backoff.
 //!
-//! - A key is in the queue at most once, no matter how often it is added, and two workers never
-//!   process it at the same time. A key added while a worker processes it becomes ready again when
-//!   that worker is done.
-//! - Keys come out in the order in which they were added, higher [`Priority`] first. Waiting makes
-//!   up for a low priority: one second of waiting equals one point of priority.
-//! - A key that is added again while it is processed, such as for a retry, should keep its
-//!   [priority](Workqueue::taken_priority): failures of an initial list must not overtake changes.
-//! - Failures of a key back off exponentially and independently of other keys, by default like
-//!   [`Backoff`], or as decided by a [`RateLimiter`].
+//! - A key is in the queue at most once, no matter how often it's added. It's never processed by
+//!   two workers at once. If it's added while a worker is processing it, it becomes ready again
+//!   after that worker is done.
+//! - Keys with a higher [`Priority`] come first. Other than that, the order is preserved. A low
+//!   priority is made up for by waiting: one second corresponds to one point of priority.
+//! - If a key is added again while it's being processed (e.g. for a retry), it should keep its
+//!   [priority](Workqueue::taken_priority). Otherwise, failures of an initial list would overtake
+//!   changes.
+//! - Failures of a key cause exponential backoff, independently of all other keys. By default this
+//!   is done by [`Backoff`], but it can be replaced by a [`RateLimiter`].
 //!
-//! The queue knows nothing about Kubernetes and uses tokio's clock, which tests can pause. Its data
-//! structures share each key, and after a burst it releases the memory.
+//! The queue doesn't know anything about Kubernetes. It uses tokio's clock, so it can be tested
+//! with a paused clock. Keys are shared between its data structures, and memory is released after a
+//! burst.
 //!
 //! # Example: deduplication
-//! Ten Pods of the ReplicaSet `web` change while a worker processes `web`. The key is in state
-//! `Processing`, so each `add` only sets its `again`, and `done` makes it ready once. Adding it to
-//! the ready keys instead would be simpler, but a second worker could then reconcile `web` at the
-//! same time.
+//!
+//! Ten Pods of the ReplicaSet `web` change while a worker is processing `web`. The key is in the
+//! state `Processing`, so each `add` just sets its flag `again`, and `done` makes it ready once.
+//! It'd be simpler to add it to the ready keys right away, but then a second worker could start to
+//! reconcile `web` at the same time.
 //!
 //! # Example: priorities and ageing
+//!
 //! At startup, 5000 objects of the initial list are added with priority [`LOW`] (-100) at second 0.
-//! Changes arrive with priority [`NORMAL`] (0). A key's [`Rank`] is the time at which it was added
-//! minus its priority in seconds, and the smallest rank is next:
+//! Changes arrive with priority [`NORMAL`] (0). The [`Rank`] of a key is when it was added minus
+//! its priority in seconds. The key with the smallest rank comes first:
 //!
 //! | key | added at | priority | rank |
 //! |---|---|---|---|
@@ -31,11 +34,13 @@
 //! | `changed`, changed at startup | 3 s | 0 | 3 s |
 //! | `later`, changed much later | 101 s | 0 | 101 s |
 //!
-//! `changed` overtakes the initial list, and `listed` comes before `later`: an object waits at most
-//! 100 s behind a steady stream of changes. With strict priorities, it could wait forever. Ageing
-//! by periodically raising the priority of waiting keys would need a timer and a pass over the
-//! queue. Here, the rank never changes, because all keys age at the same rate, so a sorted map is
-//! enough.
+//! `changed` overtakes the initial list, but `listed` comes before `later`. A steady stream of
+//! changes can thus delay an object by 100 s at most. If priorities were strict, it might have to
+//! wait forever.
+//!
+//! Another way to implement ageing would be to periodically increase the priority of all waiting
+//! keys. This requires a timer, and a pass over the entire queue. Because all of our keys age at
+//! the same rate, their ranks never change, and we can just use a sorted map.
 
 mod snapshot;
 
@@ -56,31 +61,31 @@ use crate::rate_limiter::RateLimiter;
 
 pub(crate) use snapshot::{QueueSnapshot, QueuedKey, Stage};
 
-/// Maps with at most this capacity are not shrunk.
+/// Maps with a capacity up to this aren't shrunk.
 const MIN_CAPACITY: usize = 1024;
 
-/// Minimum and maximum delay accepted from a rate limiter. With a shorter delay, failures would be
-/// retried in a busy loop; with a longer one, they might as well not be retried.
+/// Bounds for the delays of a rate limiter. If they were shorter, we'd retry in a busy loop. If
+/// they were longer, we might as well not retry at all.
 const LIMITER_DELAYS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(24 * 60 * 60));
 
-/// The priority of a key. Higher comes first.
+/// Priority of a key. Larger numbers come first.
 pub(crate) type Priority = i32;
 /// Priority of changes.
 pub(crate) const NORMAL: Priority = 0;
-/// Priority of the objects in an initial list or a resync, which have not necessarily changed.
+/// Priority of objects from an initial list or a resync, which haven't necessarily changed.
 pub(crate) const LOW: Priority = -100;
 
-/// A queue of keys with deduplication, delays, priorities and back-off; see the module documentation.
+/// A queue of keys, see the module documentation.
 pub(crate) struct Workqueue<T> {
     state: Mutex<State<T>>,
-    /// Wakes one waiting worker, which wakes the next one if there is more to do.
+    /// Wakes up a worker. If there's more work to do, this worker wakes up the next one.
     changed: Notify,
-    /// Wakes all waiters of [`Workqueue::closed`].
+    /// Wakes up everyone waiting in [`Workqueue::closed`].
     closing: Notify,
-    /// The time at which ranks start.
+    /// Reference point for ranks.
     epoch: Instant,
     backoff: Backoff,
-    /// Decides on delays after failures instead of `backoff`.
+    /// If set, determines the delays instead of `backoff`.
     limiter: Option<Box<dyn RateLimiter<T>>>,
 }
 
@@ -89,21 +94,22 @@ struct State<T> {
     waiting: BTreeMap<(Instant, u64), Arc<T>>,
     keys: HashMap<Arc<T>, KeyState>,
     failures: HashMap<Arc<T>, u32>,
-    /// Sequence number of the next key, which orders keys added in the same millisecond.
+    /// Sequence number for the next key. It's used as a tie-breaker for keys that are added in the
+    /// same millisecond.
     next_seq: u64,
     closed: bool,
     metrics: QueueMetrics,
 }
 
-/// The order of ready keys, smallest first: the time at which the key was added minus its priority
-/// in seconds.
+/// Determines the order of ready keys: when the key was added, minus its priority in seconds. The
+/// smallest rank comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     due_ms: i64,
     seq: u64,
 }
 
-/// The position of a ready key in the queue, and its time and priority for metrics.
+/// Position of a ready key, plus the time and the priority for metrics.
 #[derive(Clone, Copy, Debug)]
 struct ReadyKey {
     rank: Rank,
@@ -135,13 +141,13 @@ enum KeyState {
     },
     Processing {
         since: Instant,
-        /// The priority with which the key was taken.
+        /// The priority that the key had when it was taken.
         priority: Priority,
         again: Option<AddRequest>,
     },
 }
 
-/// A request to add a key now or later.
+/// A request to add a key, either immediately or later.
 #[derive(Clone, Copy, Debug)]
 enum AddRequest {
     Now(Priority),
@@ -149,7 +155,7 @@ enum AddRequest {
 }
 
 impl AddRequest {
-    /// Combines two requests for the same key, keeping the earlier time and the higher priority.
+    /// Merges two requests for the same key. The earlier time and the higher priority win.
     fn merge(self, other: Self) -> Self {
         match (self, other) {
             (Self::At(a, p), Self::At(b, q)) => Self::At(a.min(b), p.max(q)),
@@ -183,7 +189,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         Self { backoff, ..self }
     }
 
-    /// Sets a limiter that decides on the delays after failures.
+    /// Sets a rate limiter, which determines the delays after failures.
     pub(crate) fn with_rate_limiter(self, limiter: Box<dyn RateLimiter<T>>) -> Self {
         Self {
             limiter: Some(limiter),
@@ -191,12 +197,13 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Adds `key`, ready now.
+    /// Adds a key that's immediately ready.
     pub(crate) fn add(&self, key: T, priority: Priority) {
         self.schedule(key, AddRequest::Now(priority));
     }
 
-    /// Adds `key`, ready after `delay` unless it already becomes ready earlier.
+    /// Adds a key that becomes ready after `delay`. If it's going to be ready before that, the
+    /// delay has no effect.
     pub(crate) fn add_after(&self, key: T, delay: Duration, priority: Priority) {
         let request = if delay.is_zero() {
             AddRequest::Now(priority)
@@ -207,7 +214,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         self.schedule(key, request);
     }
 
-    /// Counts a failure of `key`, and adds it after the resulting delay. Returns the delay.
+    /// Counts a failure of the key and adds it with backoff. Returns the delay.
     pub(crate) fn add_failed(&self, key: T, priority: Priority) -> Duration {
         let (least, most) = LIMITER_DELAYS;
         let limited = self.ask_limiter(|limiter| limiter.when(&key));
@@ -217,10 +224,11 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         delay
     }
 
-    /// Makes all keys ready whose last attempt failed, at low priority, because what they were
-    /// missing may be available again. A key in progress becomes ready once more, because it may
-    /// already have failed. The next failure of a key has the same delay that it would have had
-    /// anyway.
+    /// Makes all keys ready whose last attempt has failed, with low priority. Called when something
+    /// becomes available that they may have been waiting for.
+    ///
+    /// This includes keys that are being processed, because they may already have failed. The
+    /// backoff isn't affected by this.
     pub(crate) fn retry_failed(&self) {
         let mut state = self.lock();
         let failed: Vec<Arc<T>> = state.failures.keys().cloned().collect();
@@ -231,7 +239,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         self.changed.notify_one();
     }
 
-    /// Counts a failure of `key` and returns the back-off.
+    /// Counts a failure of the key. Returns the delay.
     fn count_failure(&self, key: &T) -> Duration {
         let mut state = self.lock();
         let shared = state.share(key);
@@ -241,8 +249,8 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         delay
     }
 
-    /// Returns the priority with which `key` was taken, for adding it again. [`NORMAL`] if nobody
-    /// processes it.
+    /// Returns the priority that the key had when it was taken, so it can be used for adding it
+    /// again. Returns [`NORMAL`] if the key isn't being processed.
     pub(crate) fn taken_priority(&self, key: &T) -> Priority {
         match self.lock().keys.get(key) {
             Some(KeyState::Processing { priority, .. }) => *priority,
@@ -250,10 +258,10 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Calls the rate limiter without holding the lock, because it is the operator's code.
+    /// Calls the rate limiter. It's provided by the user, so we must not hold the lock.
     ///
-    /// Returns `None` if there is no limiter or if it panicked; the key must be retried in any
-    /// case.
+    /// Returns `None` if there's no limiter, or if it has panicked. The key has to be retried in
+    /// both cases.
     fn ask_limiter<A>(&self, ask: impl FnOnce(&dyn RateLimiter<T>) -> A) -> Option<A> {
         let limiter = self.limiter.as_deref()?;
         let answer = catch_unwind(AssertUnwindSafe(|| ask(limiter)));
@@ -262,7 +270,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
             .ok()
     }
 
-    /// Resets the back-off of `key`.
+    /// Resets the backoff of the key.
     pub(crate) fn forget(&self, key: &T) {
         self.ask_limiter(|limiter| limiter.forget(key));
         let mut state = self.lock();
@@ -270,8 +278,8 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         shrink(&mut state.failures);
     }
 
-    /// Waits for the next ready key, which the caller processes until [`Workqueue::done`]. Returns
-    /// `None` once the queue is closed.
+    /// Waits for a key that's ready. The caller has to call [`Workqueue::done`] after processing
+    /// it. Returns `None` when the queue is closed.
     pub(crate) async fn next(&self) -> Option<T> {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
@@ -279,7 +287,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
             let due = {
                 let mut state = self.lock();
                 if state.closed {
-                    // Wake the next waiting worker, which does the same.
+                    // Wake up another worker, which may in turn wake up the next one.
                     self.changed.notify_one();
                     return None;
                 }
@@ -304,7 +312,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Marks `key` as processed. It becomes ready again if it was added in the meantime.
+    /// Marks the key as processed. If it's been added in the meantime, it becomes ready again.
     pub(crate) fn done(&self, key: &T) {
         let mut state = self.lock();
         let Some(KeyState::Processing { since, again, .. }) = state.keys.get(key).copied() else {
@@ -321,14 +329,14 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Closes the queue, so that it hands out no more keys.
+    /// Closes the queue. No more keys are returned after this.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_one();
         self.closing.notify_waiters();
     }
 
-    /// Resolves when the queue is closed.
+    /// Waits until the queue is closed.
     pub(crate) async fn closed(&self) {
         loop {
             let mut closing = std::pin::pin!(self.closing.notified());
@@ -340,7 +348,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Counts delayed keys that became ready while all workers were busy.
+    /// Counts delayed keys which have become ready while all workers were busy.
     pub(crate) fn refresh_metrics(&self) {
         self.lock().promote_due(self.epoch, Instant::now());
     }
@@ -355,8 +363,8 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
 
     fn schedule(&self, key: T, request: AddRequest) {
         let mut state = self.lock();
-        // Promote first, so that the rank of a delayed key that is due depends on when it became
-        // due, not on this request.
+        // Do this first. If there's a delayed key that's due, its rank must depend on when it
+        // became due, and not on this request.
         state.promote_due(self.epoch, Instant::now());
         let key = state.share_owned(key);
         state.schedule(key, request, self.epoch);
@@ -365,18 +373,18 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // Nothing can panic while the lock is held, so even a poisoned state is consistent.
+        // It's fine to ignore poisoning, since nothing can panic while the lock is held.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T: Clone + Eq + Hash> State<T> {
-    /// Returns the shared key equal to this one, or a new shared key.
+    /// Returns the shared version of a key. If there's none, makes this key the shared version.
     fn share_owned(&self, key: T) -> Arc<T> {
         self.find(&key).unwrap_or_else(|| Arc::new(key))
     }
 
-    /// Like [`share_owned`](Self::share_owned), but copies a new key.
+    /// Like [`share_owned`](Self::share_owned), but only clones the key if it has to.
     fn share(&self, key: &T) -> Arc<T> {
         self.find(key).unwrap_or_else(|| Arc::new(key.clone()))
     }
@@ -445,7 +453,7 @@ impl<T: Clone + Eq + Hash> State<T> {
         self.keys.insert(key, KeyState::Ready(ready));
     }
 
-    /// Makes delayed keys ready that are due, ranked by when they became due.
+    /// Makes delayed keys ready that are due. Their rank depends on when they became due.
     fn promote_due(&mut self, epoch: Instant, now: Instant) {
         while let Some(entry) = self.waiting.first_entry() {
             let (at, seq) = *entry.key();
@@ -480,8 +488,8 @@ impl<T: Clone + Eq + Hash> State<T> {
     }
 }
 
-/// Shrinks a map that is three quarters empty to twice its length, so that the cost of moving the
-/// entries is spread over many removals.
+/// If a map is less than a quarter full, shrinks it to twice its length. This way, moving the
+/// entries doesn't happen too often.
 fn shrink<K: Eq + Hash, V>(map: &mut HashMap<K, V>) {
     if map.capacity() > MIN_CAPACITY && map.len() < map.capacity() / 4 {
         map.shrink_to((map.len() * 2).max(MIN_CAPACITY / 2));

@@ -1,4 +1,4 @@
-//! Compares the queue with a simple model, a list that is searched linearly, in random sequences of
+//! Compares the queue to a simple model (a list with linear search), using random sequences of
 //! operations.
 
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use crate::metrics::Metrics;
 
 type Key = u8;
 
-/// An operation on a queue.
+/// An operation.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Add(Key, Priority),
@@ -18,7 +18,7 @@ enum Step {
     Forget(Key),
     /// A worker takes a key.
     Take,
-    /// The worker that has been processing its key for longest finishes.
+    /// A worker finishes, namely the one that started first.
     Done,
     Wait(u64),
 }
@@ -39,26 +39,26 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..80)
 }
 
-/// A requested key: when it is due, and its priority.
+/// When a requested key is due, and its priority.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Request {
-    /// In milliseconds since the start.
+    /// Milliseconds since the start.
     at: u64,
     priority: Priority,
-    /// Sequence number of the request.
+    /// Sequence number.
     order: u64,
 }
 
-/// A request for a key in progress: its time, if delayed, and its priority.
+/// Request for a key that's being processed. Contains the time (if it's delayed) and the priority.
 type AgainRequest = (Option<u64>, Priority);
 
-/// The expected state of the queue.
+/// What we expect the queue to contain.
 #[derive(Default)]
 struct Model {
     now: u64,
     order: u64,
     requests: Vec<(Key, Request)>,
-    /// Keys in progress, with the request made in the meantime.
+    /// Keys that are being processed, and whether they've been requested again.
     taken: Vec<(Key, Option<AgainRequest>)>,
     failures: Vec<(Key, u32)>,
 }
@@ -84,7 +84,7 @@ impl Model {
         if let Some(index) = self.requests.iter().position(|(other, _)| *other == key) {
             let (_, before) = self.requests[index];
             if before.at <= self.now {
-                // The key is already ready. Only a better rank matters, and it keeps its order
+                // The key is ready already. We only care about a better rank, and keep the order
                 // among equal ranks.
                 if at <= self.now && rank(request) < rank(before) {
                     self.requests[index].1 = Request {
@@ -120,7 +120,7 @@ impl Model {
         Some(key)
     }
 
-    /// Counts a failure and returns the back-off.
+    /// Counts a failure. Returns the delay.
     fn failed(&mut self, key: Key) -> Duration {
         let before = self.failures.iter().position(|(failed, _)| *failed == key);
         let before = before.map_or(0, |index| self.failures.remove(index).1);
@@ -130,12 +130,12 @@ impl Model {
     }
 }
 
-/// Returns the rank of a request in milliseconds. The smallest comes first.
+/// Returns the rank of a request in milliseconds. The smallest one comes first.
 fn rank(request: Request) -> i64 {
     i64::try_from(request.at).unwrap() - i64::from(request.priority) * 1000
 }
 
-/// Returns the next key if one is ready now.
+/// Returns a key if there's one ready, without waiting.
 async fn poll(queue: &Workqueue<Key>) -> Option<Key> {
     let next = tokio::time::timeout(Duration::ZERO, queue.next()).await;
     next.ok().flatten()
@@ -168,7 +168,7 @@ async fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
             }
             Step::Take => {
                 let found = poll(&queue).await;
-                // The paused clock advances while `poll` waits for a key that is not ready.
+                // If there's no key ready, `poll` advances the paused clock.
                 model.now = ms(start.elapsed());
                 prop_assert_eq!(found, model.take());
             }
@@ -194,8 +194,8 @@ proptest! {
         runtime.block_on(check(steps))?;
     }
 
-    /// No matter how many new keys are added, a key waits at most one second per point of missing
-    /// priority.
+    /// A key waits at most a second per missing point of priority, even if there are always new
+    /// ones.
     #[test]
     fn low_priority_key_is_not_starved(priority in -100..0_i32, every_ms in 1..900_u64) {
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,4 +1,4 @@
-//! Snapshots of a queue, for finding out what is stuck.
+//! Snapshots of a queue, which help to find out what's stuck.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -7,40 +7,39 @@ use tokio::time::Instant;
 
 use super::{KeyState, NORMAL, Priority, Workqueue};
 
-/// The contents of a queue.
+/// Contents of a queue.
 #[derive(Debug)]
 pub(crate) struct QueueSnapshot<T> {
     pub(crate) in_progress: usize,
     pub(crate) ready: usize,
     pub(crate) delayed: usize,
-    /// Keys in progress, then ready keys in order, then delayed keys by time, up to the requested
-    /// number.
+    /// Keys that are being processed, followed by ready keys in order, and then by delayed keys
+    /// sorted by time. There may be more, since the number is limited.
     pub(crate) keys: Vec<QueuedKey<T>>,
 }
 
-/// A key in a queue.
 #[derive(Debug)]
 pub(crate) struct QueuedKey<T> {
     pub(crate) key: T,
     pub(crate) stage: Stage,
     pub(crate) priority: Priority,
-    /// Number of consecutive failures according to the rate limiter.
+    /// Number of consecutive failures, according to the rate limiter.
     pub(crate) failures: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// A worker has been processing the key for this long. `again` means that the key was added in
+    /// A worker has been processing the key for this long. If `again` is set, it's been added in
     /// the meantime.
     InProgress { since: Duration, again: bool },
     /// The key has been waiting for a worker for this long.
     Ready { since: Duration },
-    /// The key becomes ready after this time.
+    /// The key is going to be ready after this time.
     Delayed { until: Duration },
 }
 
 impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
-    /// Returns the contents of the queue, with up to `limit` keys.
+    /// Returns the contents of the queue. The number of keys is limited to `limit`.
     pub(crate) fn snapshot(&self, limit: usize) -> QueueSnapshot<T> {
         let mut snapshot = self.collect(limit);
         for queued in &mut snapshot.keys {
@@ -49,8 +48,8 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         snapshot
     }
 
-    /// Collects keys without their failures, because the rate limiter is the operator's code and
-    /// called without the lock.
+    /// Collects the keys, but not their failures. The rate limiter is provided by the user, so it
+    /// must be called without holding the lock.
     fn collect(&self, limit: usize) -> QueueSnapshot<T> {
         let mut state = self.lock();
         let now = Instant::now();
@@ -104,7 +103,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Returns the number of consecutive failures of `key` according to the rate limiter.
+    /// Returns the number of consecutive failures of a key, according to the rate limiter.
     fn failures(&self, key: &T) -> u32 {
         let limited = self.ask_limiter(|limiter| limiter.num_requeues(key));
         limited.unwrap_or_else(|| self.lock().failures.get(key).copied().unwrap_or_default())

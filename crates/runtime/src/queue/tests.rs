@@ -1,4 +1,4 @@
-//! Order, delays, back-off and memory of the queue.
+//! Tests of order, delays, backoff and memory.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn queue() -> Workqueue<&'static str> {
     Workqueue::new(Metrics::new().queue("test"))
 }
 
-/// Returns the next key if one is ready now.
+/// Returns a key if there's one ready, without waiting.
 async fn poll(queue: &Workqueue<&'static str>) -> Option<&'static str> {
     tokio::time::timeout(Duration::ZERO, queue.next())
         .await
@@ -185,7 +185,8 @@ async fn back_off_doubles_from_min_to_max() {
     check(Duration::MAX, Duration::MAX, [Duration::MAX; 4]);
 }
 
-/// A limiter that returns a fixed delay, or panics if it has none, and counts calls of `forget`.
+/// Rate limiter with a fixed delay. If it's `None`, the limiter panics. Also counts calls of
+/// `forget`.
 #[derive(Clone, Default)]
 struct Fixed(Option<Duration>, Arc<Mutex<u32>>);
 
@@ -323,7 +324,7 @@ async fn many_workers_never_share_a_key_and_lose_none() {
     }
 }
 
-/// A key that counts its copies.
+/// A key that counts its clones.
 #[derive(Clone)]
 struct Counted(u32, #[expect(dead_code)] Arc<()>);
 

@@ -1,4 +1,4 @@
-//! A request body that tells the connection's timer while the handler waits for it.
+//! Request body that informs the timer of its connection while a handler is waiting for it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
 use super::client_timer::{AwaitedBody, ClientTimer, Connection};
 
-/// The body of a request to a [`Server`](super::Server).
+/// Body of a request to a [`Server`](super::Server).
 pub(crate) struct RequestBody {
     source: Source,
     timer: Arc<ClientTimer>,
-    /// Set while the handler waits for the client. A handler that does not read the body never
-    /// waits.
+    /// Set while the handler is waiting for the client. If it doesn't read the body, it's never
+    /// set.
     awaited: Option<AwaitedBody>,
 }
 
-/// Where a body comes from.
+/// Source of a body.
 enum Source {
     Connection(Incoming),
-    /// A request in this process.
+    /// A request that was made by this process.
     #[cfg(feature = "fake")]
     Process(Full<Bytes>),
 }
@@ -36,7 +36,7 @@ impl RequestBody {
         }
     }
 
-    /// Returns the body of a request that does not come over a connection.
+    /// Creates the body of a request that doesn't belong to any connection.
     #[cfg(feature = "fake")]
     pub(crate) fn in_process(body: Vec<u8>) -> Self {
         Self {

@@ -1,11 +1,12 @@
-//! Tracks how long the client of a connection has been idle or sending, which decides which
-//! connection a new one replaces.
+//! Keeps track of how long the client of a connection has been idle or sending. This determines
+//! which connection is replaced by a new one.
 //!
-//! # Example: a body that arrives slowly
-//! A client sends a head at 0 s and one byte of its body at 1 s. From 0 s on, the server waits for
-//! this client, just as for an idle one, so the connection may be replaced. The byte at 1 s changes
-//! nothing: the wait still started at 0 s. Once the body is complete, the client waits for the
-//! server, and the connection cannot be replaced.
+//! # Example: a slow body
+//!
+//! A client sends the head of a request at 0 s, and the first byte of the body at 1 s. Starting at
+//! 0 s, we're waiting for the client, just as if the connection was idle, so it may be replaced.
+//! The byte at 1 s doesn't change that: we've been waiting since 0 s. As soon as the body is
+//! complete, it's the client that's waiting for us, and the connection can't be replaced anymore.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,26 +14,27 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// Timeout for the head of a request, from its first byte or the start of the connection. Same as
-/// in controller-runtime.
+/// Timeout for the head of a request. Starts with its first byte, or when the connection is opened.
+/// Same as in controller-runtime.
 pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
-/// Timeout between two requests, as in controller-runtime. At least as long as the idle timeout of
-/// the API server's client, so that it never sends a request on a connection that is about to be
-/// closed.
+/// Timeout between two requests. Same as in controller-runtime.
+///
+/// This is at least as long as the idle timeout of the API server's client. So the API server never
+/// sends a request on a connection that we're about to close.
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// How long a client may take to receive a response before its connection may be replaced. Most
-/// responses fit into the system's buffers, and a client that waits for a larger one receives it
-/// immediately.
+/// How long a client may take to receive a response before its connection can be replaced. Most
+/// responses fit into the buffers of the operating system. If not, a client that's waiting for its
+/// response reads it right away.
 pub(super) const RECEIVE_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The state of a client from which the server has no complete request.
+/// State of a client. In each of these, we don't have a complete request to process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ClientState {
     /// Between two requests.
     Idle,
     /// Receiving a response over HTTP/1.1.
     Receiving,
-    /// Sending the head of a request, or performing a TLS handshake.
+    /// Sending the head of a request, or doing a TLS handshake.
     SendingHead,
 }
 
@@ -45,27 +47,28 @@ impl ClientState {
     }
 }
 
-/// Measures how long the client of a connection takes, not counting the time spent on responses.
+/// Measures how long we've been waiting for the client of a connection. The time we take ourselves
+/// doesn't count.
 pub(super) struct ClientTimer {
     progress: Mutex<Progress>,
     changed: Notify,
     closed: Notify,
-    /// Notified when the connection may be replaced. Shared with the server.
+    /// Shared with the server. Notified when the connection can be replaced.
     replaceable: Arc<Notify>,
 }
 
 struct Progress {
-    /// Number of requests that a handler is processing.
+    /// Number of requests which are being processed by a handler.
     answering: usize,
-    /// Number of requests whose handler waits for the body.
+    /// Number of requests whose handler is waiting for the body.
     awaiting_body: usize,
     state: ClientState,
-    /// Start of `state`. For a request that is being received or answered, the start of its head,
-    /// shifted by the time that the server has taken since.
+    /// When `state` was entered. During a request, this is when its head started, plus the time
+    /// that we've taken since then.
     since: Instant,
-    /// Since when the server has been processing a request.
+    /// Set while we're processing a request.
     working_since: Option<Instant>,
-    /// Whether the client has presented a certificate.
+    /// Whether the client has a certificate.
     is_authenticated: bool,
 }
 
@@ -78,15 +81,15 @@ impl Progress {
         self.answering + self.awaiting_body > 0
     }
 
-    /// Returns since when the client has kept the server waiting, or `None` while a request is
-    /// being answered.
+    /// Returns since when we've been waiting for the client. Returns `None` if a request is being
+    /// processed.
     fn kept_waiting_since(&self) -> Option<Instant> {
         (self.answering == 0).then_some(self.since)
     }
 }
 
 impl ClientTimer {
-    /// Creates the timer for a new connection.
+    /// Creates the timer of a new connection.
     pub(super) fn new(replaceable: Arc<Notify>) -> Self {
         Self {
             progress: Mutex::new(Progress {
@@ -103,9 +106,9 @@ impl ClientTimer {
         }
     }
 
-    /// Returns the rank of the connection for replacement by a new one: whether the client has
-    /// presented a certificate, and since when it has kept the server waiting. The lowest rank is
-    /// replaced first. `None` while a request is being answered.
+    /// Returns how suitable this connection is for being replaced, with the lowest value going
+    /// first. It consists of whether the client has a certificate, and since when we've been
+    /// waiting for it. Returns `None` if a request is being processed.
     pub(super) fn replaceable_since(&self) -> Option<(bool, Instant)> {
         let progress = self.progress();
         let since = progress.kept_waiting_since()?;
@@ -119,7 +122,7 @@ impl ClientTimer {
         self.closed.notify_one();
     }
 
-    /// Resolves when the connection should be closed immediately.
+    /// Waits until the connection should be closed immediately.
     pub(super) async fn closed(&self) {
         self.closed.notified().await;
     }
@@ -129,12 +132,12 @@ impl ClientTimer {
         self.changed.notify_one();
     }
 
-    /// Records that the client has presented a certificate of the configured CA.
+    /// Called when the client has presented a certificate of the configured CA.
     pub(super) fn set_authenticated(&self) {
         self.progress().is_authenticated = true;
     }
 
-    /// Records that bytes have arrived.
+    /// Called when bytes are received.
     pub(super) fn record_bytes(&self) {
         let mut progress = self.progress();
         if !progress.has_requests() && progress.state == ClientState::Idle {
@@ -144,7 +147,7 @@ impl ClientTimer {
         }
     }
 
-    /// Records that everything written has been sent.
+    /// Called when everything we've written has been sent.
     pub(super) fn record_flush(&self) {
         let mut progress = self.progress();
         if !progress.has_requests() && progress.state == ClientState::Receiving {
@@ -155,8 +158,8 @@ impl ClientTimer {
         }
     }
 
-    /// Records the start of a request. Its handler limits the time for its body. When the returned
-    /// guard is dropped, the client enters the state `next`.
+    /// Called at the start of a request. It's up to the handler to limit the time for the body.
+    /// When the guard is dropped, the state changes to `next`.
     pub(super) fn begin_request(self: &Arc<Self>, next: ClientState) -> OpenRequest {
         let mut progress = self.progress();
         progress.answering += 1;
@@ -169,7 +172,7 @@ impl ClientTimer {
         }
     }
 
-    /// Records that the handler of a request is waiting for the body, until the guard is dropped.
+    /// Called when the handler starts to wait for the body. This ends when the guard is dropped.
     pub(super) fn await_body(self: &Arc<Self>) -> AwaitedBody {
         let mut progress = self.progress();
         progress.answering -= 1;
@@ -182,7 +185,7 @@ impl ClientTimer {
         AwaitedBody(Arc::clone(self))
     }
 
-    /// Resolves when the timeout of the client's state has expired.
+    /// Waits until the timeout of the current state has expired.
     pub(super) async fn expired(&self) {
         loop {
             let deadline = {
@@ -208,10 +211,10 @@ async fn sleep_until_deadline(deadline: Option<Instant>) {
     }
 }
 
-/// A request that is being received or answered.
+/// A request that's being received or processed.
 pub(super) struct OpenRequest {
     timer: Arc<ClientTimer>,
-    /// The state to enter afterwards.
+    /// State after this request.
     next: ClientState,
 }
 
@@ -238,7 +241,7 @@ impl Drop for AwaitedBody {
     }
 }
 
-/// A handle to the connection of a request, for tracking how long its client takes.
+/// Handle to the connection of a request. It tells how long we've been waiting for the client.
 #[derive(Clone)]
 pub(crate) struct Connection(Arc<ClientTimer>);
 
@@ -247,13 +250,13 @@ impl Connection {
         Self(Arc::clone(timer))
     }
 
-    /// Returns since when the client has kept the server waiting, by not sending the rest of a body
-    /// or not receiving a response. `None` while the server processes a request.
+    /// Returns since when we've been waiting for the client to send the rest of the body, or to
+    /// receive the response. Returns `None` if we're processing a request.
     pub(crate) fn kept_waiting_since(&self) -> Option<Instant> {
         self.0.progress().kept_waiting_since()
     }
 
-    /// Closes the connection immediately, without a response.
+    /// Closes the connection immediately, without sending a response.
     pub(crate) fn close(&self) {
         self.0.close();
     }

@@ -1,4 +1,4 @@
-//! A single connection, from the TLS handshake until it is closed.
+//! A single connection, from the TLS handshake to its end.
 
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -25,14 +25,15 @@ use super::client_timer::{ClientState, ClientTimer};
 use super::{Reply, text_reply};
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time to close a connection gracefully after a timeout.
+/// How long to wait for a graceful close after a timeout.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Maximum size of a request head, and of the buffer of each connection. With hyper's default of
-/// 400 KiB, all connections of a server together could exceed the memory of a container.
+/// Maximum size of a request's head, which is also the buffer size per connection. hyper's default
+/// is 400 KiB. With that, the connections of a server might exceed the memory limit of a container.
 const BUFFER: usize = 64 * 1024;
 
-/// Serves the requests of a connection until the client closes it, a timeout passes, or `stopped` changes.
+/// Processes the requests of a connection until it's closed by the client, a timeout expires, or
+/// `stopped` changes.
 pub(super) async fn serve_connection<H, F>(
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
@@ -81,7 +82,8 @@ where
     Ok(serve_http1(stream, handler, timer, stopped).await?)
 }
 
-/// Serves HTTP/1.1. hyper responds with 431 to a head that exceeds the buffer or 100 headers.
+/// Serves HTTP/1.1. If a head exceeds the buffer or has more than 100 headers, hyper responds with
+/// 431.
 async fn serve_http1<I, H, F>(
     io: I,
     handler: Arc<H>,
@@ -99,13 +101,13 @@ where
     };
     let service = service_fn(|request| answer(&*handler, request, &timer, ClientState::Receiving));
     let mut builder = http1::Builder::new();
-    // Disabled, because hyper counts the idle time before a request towards its header timeout.
+    // For hyper's own timeout, the time before a request counts as well. So we don't use it.
     builder.timer(TokioTimer::new()).header_read_timeout(None);
     builder.max_buf_size(BUFFER);
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(io), service));
     tokio::select! {
         ended = connection.as_mut() => return ended,
-        // The channel carries no values; it closes when the server stops.
+        // No values are sent on this channel. It's closed when the server stops.
         _ = stopped.changed() => {
             connection.as_mut().graceful_shutdown();
             return connection.await;
@@ -115,7 +117,7 @@ where
     timeout(CLOSE_TIMEOUT, connection).await.unwrap_or(Ok(()))
 }
 
-/// Serves HTTP/2. hyper and h2 limit streams that a client opens and immediately resets.
+/// Serves HTTP/2. Streams that are opened and immediately reset are limited by hyper and h2.
 #[cfg(feature = "http2")]
 async fn serve_http2<I, H, F>(
     io: I,
@@ -138,7 +140,7 @@ where
     });
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder.timer(TokioTimer::new());
-    // Bytes that a client may send before the handler reads them. hyper's default is 1 MiB.
+    // How much a client may send before the handler reads it, in bytes. hyper's default is 1 MiB.
     let window = u32::try_from(BUFFER).ok();
     builder
         .initial_stream_window_size(window)
@@ -171,8 +173,8 @@ where
     }
     let path = request.uri().path().to_owned();
     let request = request.map(|body| RequestBody::new(body, Arc::clone(timer)));
-    // Unwind safe, because no handler in this crate leaves shared state inconsistent at an await
-    // point or a panic.
+    // This is unwind safe, because none of our handlers leaves shared state inconsistent at an
+    // await point or when it panics.
     let reply = AssertUnwindSafe(async { handler(request).await })
         .catch_unwind()
         .await;
@@ -182,9 +184,9 @@ where
     }))
 }
 
-/// Checks that a request names its host as HTTP requires (RFC 9112, section 3.2), like Go's server:
-/// exactly once in HTTP/1.1, and at most once in other versions. Otherwise, a proxy and the server
-/// could see different hosts.
+/// Checks the `Host` of a request (RFC 9112, section 3.2). Like in Go's server, there has to be
+/// exactly one in HTTP/1.1, and at most one in other versions. Otherwise, a proxy could see a
+/// different host than we do.
 fn check_host<B>(request: &Request<B>) -> Result<(), &'static str> {
     match request.headers().get_all(HOST).iter().count() {
         0 if request.version() == Version::HTTP_11 => Err("missing required Host header\n"),
@@ -193,7 +195,7 @@ fn check_host<B>(request: &Request<B>) -> Result<(), &'static str> {
     }
 }
 
-/// A connection that reports arriving bytes to its timer.
+/// Wraps a connection to inform its timer when bytes are received.
 struct TimedIo<I> {
     io: I,
     timer: Arc<ClientTimer>,

@@ -1,17 +1,19 @@
-//! The open connections of a server, limited in number.
+//! All open connections of a server. Their number is limited.
 //!
 //! # Example: more clients than connections
-//! The limit is 3. Connection `a` is answering a request, `b` has been idle for 20 s, and `c` has
-//! been sending the body of a request for 5 s. A new connection replaces `b`, and the next one
-//! replaces `c`. While `a` and the two new ones are being answered, further ones wait.
 //!
-//! The newest connection is the last to be replaced, so a client that sends its request immediately
-//! gets a response, whatever the others do: with a limit of 512 and 17 new connections per second,
-//! it has 30 s.
+//! Let's say the limit is 3. Connection `a` is processing a request, `b` has been idle for 20 s,
+//! and `c` has been sending the body of a request for 5 s. If there's a new connection, it replaces
+//! `b`, and the next one replaces `c`. While `a` and the two new ones are being processed, all
+//! others have to wait.
 //!
-//! Rejecting new connections instead would be simpler. But a client that opens 512 connections and
-//! sends nothing would then lock out the kubelet until they time out, and the pod would be
-//! restarted.
+//! Since the newest connection is the last one to be replaced, a client that sends its request
+//! right away always gets a response, no matter what the others do. For example, with a limit of
+//! 512 and 17 new connections per second, it has 30 s to do so.
+//!
+//! It'd be simpler to reject new connections. However, a client could then open 512 connections
+//! without sending anything. Until they time out, the kubelet wouldn't be able to connect, so the
+//! Pod would be restarted.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,15 +25,14 @@ use tokio::time::{Instant, sleep};
 
 use super::client_timer::{ClientTimer, RECEIVE_PATIENCE};
 
-/// Minimum time between warnings that the limit was reached.
+/// Minimum interval between warnings about the limit.
 const WARN_PERIOD: Duration = Duration::from_secs(60);
 
-/// The open connections of a server.
 pub(super) struct Connections {
     tasks: JoinSet<()>,
     open: HashMap<Id, (AbortHandle, Arc<ClientTimer>)>,
     limit: usize,
-    /// Notified when a connection may be replaced.
+    /// Notified when a connection can be replaced.
     replaceable: Arc<Notify>,
     warned: Option<Instant>,
 }
@@ -51,13 +52,13 @@ impl Connections {
         self.open.len()
     }
 
-    /// Returns `true` unless the limit is reached and all connections are answering a request.
+    /// Returns `false` if the limit is reached and all connections are processing requests.
     pub(super) fn has_capacity(&self) -> bool {
         self.len() < self.limit || self.longest_waiting().is_some()
     }
 
-    /// Runs a connection. If the limit is reached, it replaces the one whose client has kept the
-    /// server waiting the longest.
+    /// Adds a connection. If the limit is reached, it replaces the connection whose client we've
+    /// been waiting for the longest.
     pub(super) fn open<F>(&mut self, serve: impl FnOnce(Arc<ClientTimer>) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -70,7 +71,7 @@ impl Connections {
         self.open.insert(task.id(), (task, timer));
     }
 
-    /// Waits until a connection has ended or may be replaced.
+    /// Waits until a connection has ended or can be replaced.
     pub(super) async fn changed(&mut self) {
         let is_full = self.len() >= self.limit;
         tokio::select! {
@@ -79,8 +80,8 @@ impl Connections {
                 self.open.remove(&id);
             }
             () = self.replaceable.notified(), if is_full => {}
-            // If a client does not receive its response, the connection becomes replaceable just by
-            // the passage of time.
+            // If a client doesn't receive its response, nobody notifies us when its connection can
+            // be replaced.
             () = sleep(RECEIVE_PATIENCE), if is_full => {}
             else => std::future::pending().await,
         }
@@ -98,7 +99,7 @@ impl Connections {
         let Some((task, _)) = self.longest_waiting().and_then(|id| self.open.remove(&id)) else {
             return;
         };
-        // Abort instead of shutting down gracefully, which a client could delay.
+        // Don't shut it down gracefully, since the client could delay that.
         task.abort();
         let now = Instant::now();
         if self.warned.is_none_or(|warned| now >= warned + WARN_PERIOD) {

@@ -1,5 +1,5 @@
-//! HTTP servers for `probes`, `metrics` and `webhook`: binding, graceful shutdown, and limits for
-//! slow clients.
+//! HTTP servers for `probes`, `metrics` and `webhook`. They support graceful shutdown, and protect
+//! themselves from slow clients.
 
 mod body;
 mod client_timer;
@@ -23,20 +23,20 @@ pub(crate) use body::RequestBody;
 pub(crate) use client_timer::Connection;
 use connections::Connections;
 
-/// The response of a handler, with a complete body.
+/// Response of a handler, with a complete body.
 pub(crate) type Reply = Response<Full<Bytes>>;
 
-/// Default maximum number of connections of a server. Far more than the kubelet, Prometheus and a
-/// few API servers open, and half of the file descriptors that a process usually has. Each
-/// connection takes about 50 KiB.
+/// Default limit for the connections of a server. That's much more than the kubelet, Prometheus and
+/// a few API servers need, and half the number of file descriptors that processes usually have. A
+/// connection takes about 50 KiB of memory.
 pub(crate) const MAX_CONNECTIONS: usize = 512;
-/// How long requests in flight may take to finish during shutdown.
+/// How long pending requests may take on shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// Pause after a failed accept. It usually fails for lack of file descriptors, so this allows some
-/// to be closed first.
+/// How long to wait after an error of `accept`. In most cases we've run out of file descriptors, so
+/// give others the chance to close some.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// An error from binding a server.
+/// Error of binding a server.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BindError {
     #[error(
@@ -51,8 +51,8 @@ pub(crate) enum BindError {
     },
 }
 
-/// A bound server. Binding is separate from serving, so that a port in use is reported before
-/// anything starts.
+/// A server that's been bound. This is a separate step from serving requests, because we want to
+/// know whether a port is in use before we start anything.
 #[derive(Debug)]
 pub(crate) struct Server {
     listener: TcpListener,
@@ -60,8 +60,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Binds to an address in Go's format. `:8081` binds to all interfaces, IPv4 and IPv6. `0` or
-    /// an empty string disables the server (`None`).
+    /// Binds to an address in Go's format. `:8081` stands for all interfaces, both IPv4 and IPv6.
+    /// If it's empty or `0`, the server is disabled and this returns `None`.
     pub(crate) async fn bind(address: &str) -> Result<Option<Self>, BindError> {
         if matches!(address, "" | "0") {
             return Ok(None);
@@ -78,27 +78,28 @@ impl Server {
         }))
     }
 
-    /// Sets the maximum number of connections, at least one.
+    /// Sets the maximum number of connections. The minimum is one.
     pub(crate) fn with_max_connections(mut self, max: usize) -> Self {
         self.max_connections = max.max(1);
         self
     }
 
-    /// Returns the bound address, with the port that the system chose for `:0`.
+    /// Returns the address that the server is bound to. If the port was 0, it contains the actual
+    /// port.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves requests until `shutdown` resolves, then waits for requests in flight. Serves HTTPS
-    /// if `tls` is set.
+    /// Serves requests until `shutdown` resolves, then waits for pending requests. If `tls` is set,
+    /// this uses HTTPS.
     ///
-    /// When the limit of connections is reached, a new one replaces the one whose client the server
-    /// has been waiting for the longest: idle between two requests, or sending a request (including
-    /// its body) or a TLS handshake. Clients that have presented a certificate are replaced last.
-    /// While all requests are being answered, new connections wait.
+    /// When there are too many connections, a new one replaces the one whose client we've been
+    /// waiting for the longest. It may be idle between two requests, sending a request or its body,
+    /// or doing a TLS handshake. Clients with a certificate are replaced last. If all connections
+    /// are processing requests, the new one has to wait.
     ///
-    /// A panic in `handler` is logged and answered with status 500. The server and the connection
-    /// continue.
+    /// If `handler` panics, this is logged and the response is a 500. The connection and the server
+    /// aren't affected.
     pub(crate) async fn serve<H, F>(
         self,
         tls: Option<TlsAcceptor>,
@@ -111,7 +112,7 @@ impl Server {
         let handler = Arc::new(handler);
         let (stop, stopped) = watch::channel(());
         let mut connections = Connections::new(self.max_connections);
-        // An accepted connection that waits until it may be served.
+        // An accepted connection that can't be served yet.
         let mut waiting = None;
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
@@ -156,7 +157,7 @@ impl Server {
     }
 }
 
-/// Returns a plain-text response with content sniffing disabled.
+/// Returns a plain text response that doesn't allow content sniffing.
 pub(crate) fn text_reply(status: StatusCode, body: impl Into<Bytes>) -> Reply {
     let mut reply = Response::new(Full::new(body.into()));
     *reply.status_mut() = status;
@@ -172,7 +173,7 @@ pub(crate) fn text_reply(status: StatusCode, body: impl Into<Bytes>) -> Reply {
     reply
 }
 
-/// Parses an address into host and port. No host means all interfaces.
+/// Splits an address into host and port. If there's no host, it's for all interfaces.
 fn parse_address(address: &str) -> Option<(Option<&str>, u16)> {
     let (host, port) = address.rsplit_once(':')?;
     let port = port.parse().ok()?;
@@ -189,7 +190,7 @@ fn parse_address(address: &str) -> Option<(Option<&str>, u16)> {
 async fn listen(host: Option<&str>, port: u16) -> io::Result<TcpListener> {
     match host {
         Some(host) => TcpListener::bind((host, port)).await,
-        // `[::]` also accepts IPv4, except on machines without IPv6.
+        // This accepts IPv4 as well, unless the machine doesn't support IPv6.
         None => match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
             Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
                 TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await

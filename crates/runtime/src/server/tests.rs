@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 
-/// Sends `GET path` on a new connection and returns the entire response.
+/// Opens a connection, sends `GET path`, and returns the complete response.
 pub(crate) async fn http_get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", address.port())).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
@@ -102,7 +102,7 @@ async fn stopping_server_finishes_requests_in_flight_and_accepts_no_more() {
     };
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(server.serve(None, handler, stopped.map(drop)));
-    // An idle connection must not delay the shutdown.
+    // Shutting down must not wait for idle connections.
     let _idle = TcpStream::connect(address).await.unwrap();
     let request = tokio::spawn(async move { http_get(address, "/").await });
     has_begun.await.unwrap();
@@ -154,7 +154,7 @@ mod limits {
     use crate::server::client_timer::{HEADER_TIMEOUT, IDLE_TIMEOUT};
     use tokio::time::Instant;
 
-    /// Returns a client of a server that uses the test's paused clock, which advances when all
+    /// Connects to a server that uses the paused clock of the test. The clock advances whenever all
     /// tasks are idle.
     async fn client() -> TcpStream {
         let server = Server::bind("127.0.0.1:0").await.unwrap().unwrap();
@@ -163,7 +163,7 @@ mod limits {
         TcpStream::connect(address).await.unwrap()
     }
 
-    /// Returns how long it takes until the server closes the connection.
+    /// Measures how long it takes until the server closes the connection.
     async fn closed_after(stream: &mut TcpStream) -> Duration {
         let started = Instant::now();
         let mut rest = Vec::new();
@@ -241,7 +241,7 @@ mod limits {
         ] {
             let mut stream = client().await;
             let head = format!("GET / HTTP/1.1\r\nHost: test\r\n{fields}\r\n");
-            // The server may have closed the connection before reading everything.
+            // This fails if the server has already closed the connection.
             let _ = stream.write_all(head.as_bytes()).await;
             let mut answer = Vec::new();
             let _ = stream.read_to_end(&mut answer).await;
@@ -261,11 +261,11 @@ mod connections {
 
     use super::*;
 
-    /// How long to wait for something that must not happen.
+    /// How long we wait to make sure that something doesn't happen.
     const WHILE: Duration = Duration::from_millis(300);
     const SOON: Duration = Duration::from_secs(20);
 
-    /// A server with at most three connections, whose responses to `/slow` wait for a permit.
+    /// A server with a limit of three connections. Responses to `/slow` need a permit.
     struct Limited {
         address: SocketAddr,
         answering: Arc<AtomicUsize>,
@@ -299,7 +299,7 @@ mod connections {
             limited
         }
 
-        /// Opens a connection and sends a request on it.
+        /// Opens a connection and sends a request.
         async fn send(&self, path: &str) -> TcpStream {
             let mut stream = TcpStream::connect(self.address).await.unwrap();
             let head = format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n");
@@ -307,7 +307,7 @@ mod connections {
             stream
         }
 
-        /// Opens a connection that is idle after a request.
+        /// Opens a connection that's idle after its first request.
         async fn idle(&self) -> TcpStream {
             let mut stream = self.send("/").await;
             read_answer(&mut stream).await;
@@ -377,14 +377,14 @@ mod connections {
         server.permits.add_permits(1);
         read_answer(&mut waiting).await;
         server.permits.add_permits(2);
-        // Each gets its entire response, including the one that was then closed for the waiting
-        // connection.
+        // All of them get their entire response, even the one that was closed after that because
+        // another connection was waiting.
         for stream in &mut slow {
             read_answer(stream).await;
         }
     }
 
-    /// Sends a head that announces a body, and the first bytes of the body.
+    /// Sends the head of a request and the start of its body.
     async fn begin_body(server: &Limited, bytes: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
         let head = b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 100\r\n\r\n";
@@ -398,11 +398,11 @@ mod connections {
         let mut slow = server.send("/slow").await;
         server.wait_for_answering(1).await;
         let mut trickling = begin_body(&server, b"").await;
-        // The server measures from when it receives each connection.
+        // The time starts when the server receives a connection.
         sleep(WHILE).await;
         let silent = begin_body(&server, b"{").await;
         sleep(WHILE).await;
-        // Further bytes do not restart the measurement.
+        // If there are more bytes, the time still counts.
         trickling.write_all(b"{").await.unwrap();
         let mut first = server.idle().await;
         assert_closed(trickling).await;
@@ -499,7 +499,7 @@ mod http2 {
     use crate::tls::Certificates;
     use crate::tls::tests::{connector_of, current_certificate};
 
-    /// Several requests on one connection, followed by a graceful shutdown.
+    /// Sends several requests on the same connection, then shuts down gracefully.
     #[tokio::test]
     async fn http2_server_answers_requests_and_stops_gracefully() {
         let certificates = Certificates::self_signed().unwrap();

@@ -1,28 +1,28 @@
-//! Which member of the ring should own which range.
+//! Determines which member of the ring should own which range.
 //!
-//! The assignment depends on the members and on who owns the ranges now. Every member has the same
-//! number of ranges, give or take one. A member keeps what it owns up to its share, so when one of N
-//! members leaves, only its own ranges move, and when one joins, only its new share moves.
+//! This depends on the members and on the current owners. The number of ranges per member differs
+//! by one at most. Members keep their ranges as long as they don't exceed their share. So if a
+//! member leaves, only its own ranges are moved, and if a member joins, only its new share is.
 //!
-//! Hashing the members onto the ring would need no knowledge of the present owners, but it has to
-//! choose: with one point for each member, shares differ by a factor of ten or more; with a hundred
-//! points, each member has a hundred arcs, and the API server repeats the whole selector in every
-//! response. Here, ranges are given up at the ends of arcs and go to the owner of the adjacent arc if
-//! that has room, so that arcs stay few.
+//! We could hash the members onto the ring instead, which doesn't require the current owners. But
+//! if there's just one point per member, the shares can differ by a factor of ten or more. With a
+//! hundred points, each member has a hundred arcs, and the API server repeats the selector in every
+//! response. To keep the number of arcs low, we take ranges from the ends of arcs, and prefer to
+//! give them to the owner of the adjacent arc.
 //!
-//! The owner of [`TASKS`] keeps that range until it leaves the ring, because the tasks that run with
-//! the range cannot be started twice in one process.
+//! [`TASKS`] is an exception. Its owner keeps that range until it leaves the ring, because the same
+//! tasks can't be started twice in a process.
 
 use super::space::RangeSet;
 
-/// The range whose owner runs the tasks that must not run twice.
+/// The owner of this range runs the tasks of which there must only be one.
 pub(crate) const TASKS: u32 = 0;
 
-/// Returns for each range the index of the member that should own it. `owners` has the present
-/// owners; `None` is a range without an owner, or with one that is not a member. `given` are ranges
-/// that their owner is already giving up.
+/// Returns the index of the member that should own each of the ranges.
 ///
-/// Returns `None` if there are no members.
+/// `owners` contains the current owners. It's `None` if there's no owner, or if the owner isn't a
+/// member. `given` are ranges which are already being given up. Returns `None` if there are no
+/// members.
 pub(crate) fn assign(owners: &[Option<usize>], members: usize, given: &RangeSet) -> Option<Vec<usize>> {
     if members == 0 {
         return None;
@@ -42,13 +42,13 @@ pub(crate) fn assign(owners: &[Option<usize>], members: usize, given: &RangeSet)
 
 struct Assignment {
     owners: Vec<Option<usize>>,
-    /// How many ranges each member may still take. Negative: how many it must give.
+    /// How many more ranges each member should have. This is negative if it has too many.
     room: Vec<i64>,
 }
 
 impl Assignment {
-    /// Returns the room of each member. Those with the most ranges have one more than the others if
-    /// the ranges cannot be divided evenly.
+    /// Returns how many more ranges each member should have. If ranges can't be distributed evenly,
+    /// the members that have the most right now are the ones to get an extra range.
     fn rooms(&self, members: usize) -> Vec<i64> {
         let mut counts = vec![0_usize; members];
         self.owners.iter().flatten().for_each(|owner| counts[*owner] += 1);
@@ -70,9 +70,9 @@ impl Assignment {
         rooms
     }
 
-    /// Takes `surplus` ranges from a member: first those that it is giving up already, then whole
-    /// arcs, then the end of an arc that is next to a range without an owner, or with an owner that
-    /// has room.
+    /// Takes `surplus` ranges from a member. We start with the ones that it's giving up anyway,
+    /// followed by entire arcs. If that's not enough, we take the end of an arc, preferably where
+    /// the adjacent range has no owner, or an owner that should have more.
     fn give(&mut self, member: usize, surplus: usize, given: &RangeSet) {
         let mut left = surplus;
         for range in given.iter().map(|range| range as usize) {
@@ -101,7 +101,7 @@ impl Assignment {
         range != TASKS as usize && self.owners.get(range) == Some(&Some(member))
     }
 
-    /// Returns the arcs that a member may give.
+    /// Returns the arcs that can be taken from a member.
     fn arcs_of(&self, member: usize) -> Vec<(usize, usize)> {
         let mut arcs: Vec<(usize, usize)> = Vec::new();
         for range in (0..self.owners.len()).filter(|range| self.may_give(*range, member)) {
@@ -113,7 +113,7 @@ impl Assignment {
         arcs
     }
 
-    /// Returns `left` ranges at one end of an arc. All arcs are longer than that.
+    /// Returns `left` ranges at one of the ends of an arc. All arcs are longer than that.
     fn end_to_give(&self, arcs: &[(usize, usize)], left: usize) -> Option<(usize, usize)> {
         let is_open = |range: Option<&Option<usize>>| match range {
             Some(Some(owner)) => self.room[*owner] > 0,
@@ -134,8 +134,8 @@ impl Assignment {
         longest.map(|(_, end)| (end - left, *end))
     }
 
-    /// Gives the ranges without an owner to the members that have room: to the neighbours of each
-    /// run, then to the member with the most room.
+    /// Assigns ranges without an owner. The neighbours of a run come first, then the members with
+    /// the most room.
     fn take(&mut self) {
         while let Some(first) = self.owners.iter().position(Option::is_none) {
             let run = self.owners[first..].iter().take_while(|owner| owner.is_none());
@@ -159,7 +159,7 @@ impl Assignment {
         }
     }
 
-    /// Gives the first ranges of a run to a member, as far as it has room, and returns how many.
+    /// Assigns ranges at the start of a run to a member, until it has enough. Returns how many.
     fn fill(&mut self, owner: usize, run: std::ops::Range<usize>) -> usize {
         let taken = usize::try_from(self.room[owner]).unwrap_or(0).min(run.len());
         for range in run.take(taken) {
@@ -180,7 +180,7 @@ mod tests {
 
     const RANGES: usize = 256;
 
-    /// A ring whose ranges move at once. Members have numbers.
+    /// A ring in which ranges are moved immediately. Members are identified by a number.
     #[derive(Clone, Debug)]
     struct Model {
         owners: Vec<Option<u32>>,
@@ -197,7 +197,7 @@ mod tests {
             model
         }
 
-        /// Moves all ranges to where they belong. Returns how many had another owner.
+        /// Moves all ranges to their new owner. Returns how many had a different owner before.
         fn settle(&mut self) -> usize {
             let index = |owner: &Option<u32>| {
                 owner.and_then(|owner| self.members.iter().position(|member| *member == owner))
@@ -293,7 +293,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-        /// After any history, shares are even, joins and leaves move the least, and arcs are few.
+        /// For all histories, shares are even, there are few arcs, and members that join or leave
+        /// cause as few moves as possible.
         #[test]
         fn history_of_joins_and_leaves_keeps_the_ring_even(
             steps in prop::collection::vec((any::<bool>(), any::<prop::sample::Index>()), 1..60),

@@ -1,32 +1,31 @@
-//! The claims of a ring: which replica owns which range, as stored in a `Lease`.
+//! Claims, which say which replica owns which range. They're stored in a `Lease`.
 
 use serde::{Deserialize, Serialize};
 
 use super::space::{RANGES, RangeSet};
 
-/// A claim to a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
-    /// The identity of the owner.
+    /// Identity of the owner.
     pub(crate) holder: String,
-    /// The generation of the claims in which the owner acquired the range. It grows with each
-    /// owner, and no two owners of a range have the same.
+    /// Generation of the claims in which this owner has acquired the range. It increases with each
+    /// owner, so it's unique among the owners of a range.
     pub(crate) epoch: u64,
 }
 
-/// Who owns which range.
+/// Owners of all ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Claims {
-    /// How often the claims have been changed.
+    /// How often the claims have been modified.
     pub(crate) generation: u64,
-    /// Identifies the creation of claims that have just been created or restored, so that none may
-    /// be acquired yet.
+    /// Set if the claims have just been created or restored. Nobody may acquire anything until
+    /// they're no longer fresh. The value identifies the creation.
     pub(crate) fresh: Option<String>,
-    /// The claim to each range; `None` for a range without an owner.
+    /// Claims by range. `None` if the range has no owner.
     pub(crate) ranges: Vec<Option<Claim>>,
 }
 
-/// The claims as JSON. Adjacent ranges with equal claims are one entry.
+/// JSON representation of claims. Adjacent ranges with the same claim are merged.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
@@ -47,7 +46,7 @@ struct Arc {
 }
 
 impl Claims {
-    /// Returns the claims to a space that nobody owns a part of.
+    /// Returns claims in which no range has an owner.
     pub(crate) fn none(ranges: u32) -> Self {
         Self {
             generation: 0,
@@ -58,7 +57,7 @@ impl Claims {
 
     /// Returns the number of ranges.
     pub(crate) fn space(&self) -> u32 {
-        // Parsed claims have at most 1024 ranges.
+        // Claims that we've parsed don't have more than 1024 ranges.
         self.ranges.len() as u32
     }
 
@@ -75,24 +74,24 @@ impl Claims {
         RangeSet::of(self.space(), |range| self.holder(range) == Some(holder))
     }
 
-    /// Returns the identities of all owners, in order.
+    /// Returns the identities of all owners in sorted order.
     pub(crate) fn holders(&self) -> Vec<String> {
         let holders = self.ranges.iter().flatten().map(|claim| claim.holder.clone());
         let holders: std::collections::BTreeSet<String> = holders.collect();
         holders.into_iter().collect()
     }
 
-    /// Returns the ranges without an owner.
+    /// Returns the ranges that don't have an owner.
     pub(crate) fn free(&self) -> RangeSet {
         RangeSet::of(self.space(), |range| self.holder(range).is_none())
     }
 
-    /// Returns `true` if nobody owns a range.
+    /// Returns `true` if no range has an owner.
     pub(crate) fn are_free(&self) -> bool {
         self.ranges.iter().all(Option::is_none)
     }
 
-    /// Returns the text that is stored.
+    /// Returns the representation to be stored.
     pub(crate) fn to_text(&self) -> String {
         let mut claims: Vec<Arc> = Vec::new();
         for (range, claim) in (0..).zip(&self.ranges) {
@@ -117,14 +116,15 @@ impl Claims {
             fresh: self.fresh.clone(),
             claims,
         };
-        // Cannot fail: the text has neither maps nor floats.
+        // This can't fail, because there are neither maps nor floats.
         serde_json::to_string(&text).unwrap_or_default()
     }
 
-    /// Parses the stored text.
+    /// Parses the stored representation.
     ///
     /// # Errors
-    /// Returns what is wrong with it. Somebody has edited it, because this module wrote it.
+    ///
+    /// Returns what's wrong. Since it was written by this module, somebody must have modified it.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text: Text = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if !RANGES.contains(&text.ranges) {
@@ -211,7 +211,8 @@ mod tests {
         assert!(Claims::parse("").is_err());
     }
 
-    /// The text is an annotation, and all annotations of an object together may have 256 KiB.
+    /// It's stored in an annotation, and there's a limit of 256 KiB for all annotations of an
+    /// object.
     #[test]
     fn largest_text_fits_into_an_annotation() {
         let holder = "x".repeat(63 + 33);

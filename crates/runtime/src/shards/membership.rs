@@ -1,8 +1,8 @@
-//! The membership of this process in the ring: its Lease, and the claims at the API server.
+//! Membership of this process in the ring, i.e. its Lease and the claims on the API server.
 //!
-//! A round renews the Lease of this replica, reads all Leases of the ring, and changes the claims if
-//! the [`Ring`] decides so. The fence moves only after a round that has also read the claims: a
-//! replica that can renew but not read would not notice that it has lost a range.
+//! In each round, we renew the Lease of this replica, read all Leases of the ring, and modify the
+//! claims if [`Ring`] says so. The fence is only extended if the claims could be read as well.
+//! Otherwise, a replica that can write but not read wouldn't notice that it has lost a range.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,33 +30,33 @@ use crate::random::random_share;
 
 /// Field manager of the Leases.
 const FIELD_MANAGER: &str = "rbuilder-shards";
-/// Label of all Leases of a ring. Its value is the id of the manager.
+/// Label on all Leases of a ring, with the ID of the manager as its value.
 const RING_LABEL: &str = "rbuilder.dev/shards";
-/// Annotation with the claims.
+/// Annotation that contains the claims.
 const CLAIMS: &str = "rbuilder.dev/shard-claims";
-/// Annotation of a replica that is about to stop.
+/// Annotation on the Lease of a replica that's about to stop.
 const LEAVING: &str = "rbuilder.dev/shards-leaving";
-/// Longest value of a label.
+/// Maximum length of a label's value.
 const LABEL_LENGTH: usize = 63;
-/// How often a round writes the claims if other replicas write them at the same time.
+/// How often a round tries to write the claims if others write them concurrently.
 const WRITE_ATTEMPTS: usize = 5;
-/// How long to wait for more ranges to become idle before they are given up together.
+/// How long to wait for other ranges to become idle, so that we can give them up together.
 const IDLE_PAUSE: Duration = Duration::from_millis(20);
-/// Random addition to the period, as a factor, so that replicas do not write at the same time.
+/// Jitter, relative to the period. Prevents replicas from writing at the same time.
 const JITTER: f64 = 0.1;
 
-/// The ring that a replica joins.
+/// The ring to join.
 #[derive(Clone, Debug)]
 pub(crate) struct RingConfig {
-    /// The id of the manager, the same in all replicas.
+    /// ID of the manager. All replicas use the same one.
     pub(crate) id: String,
     pub(crate) namespace: String,
-    /// Number of ranges if this replica creates the claims.
+    /// Number of ranges, in case this replica has to create the claims.
     pub(crate) ranges: u32,
     pub(crate) times: LeaseTimes,
 }
 
-/// Why this process may no longer work on its ranges.
+/// Why this process must not work on its ranges anymore.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MembershipLost {
     #[error("another replica has taken a range of this one")]
@@ -67,13 +67,13 @@ pub(crate) enum MembershipLost {
     RenewalStopped,
 }
 
-/// An order to the background of a membership.
+/// Order for the background task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Order {
     Join,
-    /// Take no more ranges, and give up those that are idle.
+    /// Don't acquire any more ranges, and give up the idle ones.
     Leave,
-    /// All work has ended: give up the rest and delete the Lease.
+    /// Give up all remaining ranges and delete the Lease. There's no work left.
     Finish,
 }
 
@@ -83,15 +83,16 @@ impl From<RenewalStopped> for MembershipLost {
     }
 }
 
-/// The membership of this process.
+/// Membership of this process.
 pub(crate) struct Membership(LeaseHandle<Order, MembershipLost>);
 
 impl Membership {
-    /// Joins on a thread with its own runtime and client, for the reasons for which leader election
-    /// does.
+    /// Joins the ring on a thread with its own runtime and client. The reasons are the same as for
+    /// leader election.
     ///
     /// # Errors
-    /// Fails if the thread, its runtime or the client cannot be created.
+    ///
+    /// Fails if the thread, its runtime or the client can't be created.
     pub(crate) async fn start_on_thread(
         ring: RingConfig,
         config: Config,
@@ -110,42 +111,44 @@ impl Membership {
         Ok(Self(handle))
     }
 
-    /// Joins as a task on the caller's runtime, with the caller's client.
+    /// Joins the ring as a task on the current runtime, using the given client.
     pub(crate) fn start_as_task(ring: RingConfig, client: Client, fence: Fence, shards: Shards) -> Self {
         let (mut handle, background) = LeaseHandle::new(&fence, Order::Join);
         handle.spawn(run(background, Member::new(ring, client, fence, shards)));
         Self(handle)
     }
 
-    /// Waits until this process is a member of the ring, for as long as it takes. It may not own a
-    /// range yet.
+    /// Waits until this process is a member of the ring, which doesn't mean that it owns any
+    /// ranges. There's no timeout.
     ///
     /// # Errors
-    /// Fails if the background ends before that.
+    ///
+    /// Fails if the background task exits before that.
     pub(crate) async fn joined(&self) -> Result<(), MembershipLost> {
         self.0.held().await
     }
 
-    /// Resolves when this process must stop working on its ranges at once, but never because it
+    /// Waits until this process must stop working on its ranges immediately. Never returns if we've
     /// left the ring.
     pub(crate) fn lost(&self) -> impl Future<Output = MembershipLost> + Send + use<> {
         self.0.lost(Duration::ZERO)
     }
 
-    /// Tells the other replicas that this one is about to stop, and gives up its ranges one by one,
-    /// each after its last key.
+    /// Announces that this replica is about to stop, and gives up each range as soon as none of its
+    /// keys are being processed.
     pub(crate) fn begin_to_leave(&self) {
         self.0.order(Order::Leave);
     }
 
-    /// Gives up all ranges and deletes the Lease. Call this once nothing works on a range any more.
+    /// Gives up all ranges and deletes the Lease. Only call this when nothing is working on a range
+    /// anymore.
     pub(crate) async fn leave(self) {
         self.0.order(Order::Finish);
         self.0.ended().await;
     }
 }
 
-/// Renews the Lease of a replica until it is lost or the order to finish arrives.
+/// Keeps renewing the Lease of this replica until it's lost or we're told to finish.
 async fn run(background: Background<Order, MembershipLost>, mut member: Member) {
     let Background { mut orders, state } = background;
     let _closed = LoseOnDrop(member.fence.clone());
@@ -171,7 +174,7 @@ async fn run(background: Background<Order, MembershipLost>, mut member: Member) 
         tokio::select! {
             () = sleep(scale(member.times().retry_period, 1.0 + JITTER * random_share())) => {}
             () = member.shards.became_idle() => sleep(IDLE_PAUSE).await,
-            // An error means that the `Membership` was dropped.
+            // It's an error if the `Membership` was dropped.
             changed = orders.changed() => if changed.is_err() {
                 return;
             },
@@ -191,33 +194,33 @@ async fn run(background: Background<Order, MembershipLost>, mut member: Member) 
     }
 }
 
-/// Returns the timeout of one request. A round has three, and two rounds must fit into the renew
-/// deadline.
+/// Returns the timeout per request. There are three requests per round, and two rounds have to fit
+/// into the renew deadline.
 fn request_timeout(times: &LeaseTimes) -> Duration {
     (times.renew_deadline / 4).max(Duration::from_secs(1))
 }
 
-/// The result of a round.
+/// Result of a round.
 enum Round {
     Done,
-    /// It is tried again.
+    /// It's going to be tried again.
     Failed,
     Lost(MembershipLost),
 }
 
-/// A replica with its requests.
+/// A replica and its requests.
 struct Member {
     config: RingConfig,
     identity: String,
-    /// Name of the Lease of this replica.
+    /// Name of this replica's Lease.
     lease: String,
     leases: Api<Lease>,
     ring: Ring,
     fence: Fence,
     shards: Shards,
-    /// The start of the clock.
+    /// Reference point for the clock.
     epoch: Instant,
-    /// The Lease with the claims as last read.
+    /// The Lease with the claims, as it was last read.
     claims: Option<Lease>,
     renewals: i32,
     exists: bool,
@@ -261,13 +264,13 @@ impl Member {
         self.epoch.elapsed()
     }
 
-    /// Returns `true` if this replica has no claim.
+    /// Returns `true` if this replica doesn't have any claims.
     fn holds_nothing(&self) -> bool {
         let claims = self.ring.claims();
         claims.is_none_or(|claims| claims.held_by(&self.identity).is_empty())
     }
 
-    /// Runs a round within the time for which the Lease is valid.
+    /// Runs a round, with a timeout so that it doesn't take longer than the Lease is valid.
     async fn timed_round(&mut self) -> Round {
         let deadline = self.times().renew_deadline;
         let left = self.fence.time_left().unwrap_or(deadline);
@@ -315,7 +318,7 @@ impl Member {
             let Some(write) = self.ring.next_write(self.clock(), |range| shards.is_idle(range)) else {
                 break;
             };
-            // The ranges that are about to be given up count as given up.
+            // Ranges that we're about to give up don't belong to us anymore.
             self.publish();
             if self.write(write).await {
                 self.publish();
@@ -326,7 +329,7 @@ impl Member {
         Ok(Round::Done)
     }
 
-    /// Tells workers and caches which ranges belong to this replica.
+    /// Informs workers and caches about the ranges of this replica.
     fn publish(&mut self) {
         let (serving, owned) = (self.ring.serving(), self.ring.owned());
         let before = Arc::clone(&self.shards.owned().borrow());
@@ -375,7 +378,8 @@ impl Member {
         let spec = LeaseSpec {
             holder_identity: Some(self.identity.clone()),
             lease_duration_seconds: i32::try_from(self.times().duration.as_secs().max(1)).ok(),
-            // Makes each renewal differ from the previous one, whatever the wall clock does.
+            // This makes each renewal different from the one before, even if the wall clock doesn't
+            // advance.
             lease_transitions: Some(self.renewals),
             renew_time: Some(now),
             ..LeaseSpec::default()
@@ -407,7 +411,7 @@ impl Member {
                 .insert(LEAVING.to_owned(), "true".to_owned());
         }
         match self.request(self.leases.create(&post_params(), &lease)).await {
-            // An earlier attempt whose response was lost.
+            // We've lost the response to an earlier attempt.
             Err(error) if error.is_already_exists() => {}
             created => drop(created?),
         }
@@ -427,13 +431,13 @@ impl Member {
         }
     }
 
-    /// Returns the name of the Lease with the claims.
+    /// Returns the name of the Lease that contains the claims.
     fn claims_name(&self) -> String {
         format!("{}-shards", self.config.id)
     }
 
-    /// Reads all Leases of the ring. The list must show the most recent state, so it names no
-    /// resource version.
+    /// Reads all Leases of the ring. There's no resource version, because we need the most recent
+    /// state.
     async fn read(&mut self) -> Result<(), RequestError> {
         let sent = self.clock();
         let label = format!("{RING_LABEL}={}", label_value(&self.config.id));
@@ -464,7 +468,7 @@ impl Member {
         Ok(())
     }
 
-    /// Writes the claims. Returns `true` if they were stored.
+    /// Writes the claims. Returns `true` if they've been stored.
     async fn write(&mut self, write: ClaimsWrite) -> bool {
         let name = self.claims_name();
         let text = write.claims.to_text();
@@ -500,7 +504,7 @@ impl Member {
         is_stored
     }
 
-    /// Deletes the Leases of replicas that have crashed, whose ranges are free again.
+    /// Deletes the Leases of crashed replicas, after their ranges have been freed.
     async fn delete_departed(&self) {
         for departed in self.ring.departed() {
             tracing::info!(
@@ -527,7 +531,7 @@ impl Member {
         }
     }
 
-    /// Deletes a Lease if it is still as it was read.
+    /// Deletes a Lease, unless it's been modified since we've read it.
     async fn delete(&self, lease: &Lease) -> Result<(), RequestError> {
         let params = DeleteParams::default().preconditions(Preconditions {
             resource_version: lease.resource_version(),
@@ -553,7 +557,8 @@ fn post_params() -> PostParams {
     }
 }
 
-/// Returns the value of the label for the id of a manager, which may be longer than a label.
+/// Returns the value of the label. An ID may be longer than a label, so we can't always use it as
+/// is.
 fn label_value(id: &str) -> String {
     match id.len() <= LABEL_LENGTH {
         true => id.to_owned(),
@@ -569,7 +574,8 @@ fn to_heartbeat(lease: &Lease, default: Duration) -> Option<Heartbeat> {
     let renewed = spec.renew_time.as_ref().map(|MicroTime(time)| time.to_string());
     Some(Heartbeat {
         identity: spec.holder_identity.clone()?,
-        // Not the resource version: a changed label does not mean that the replica is alive.
+        // We can't use the resource version for this. If just a label has changed, the replica
+        // isn't necessarily alive.
         version: format!(
             "{}/{}",
             spec.lease_transitions.unwrap_or(0),

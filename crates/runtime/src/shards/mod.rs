@@ -1,8 +1,9 @@
-//! Shards: several replicas share the objects of all controllers, and no two of them work on the
-//! same object.
+//! Sharding, which distributes the objects of all controllers over several replicas. No two of them
+//! ever work on the same object.
 //!
-//! The 64-bit hashes of the objects' UIDs are cut into equal ranges, 256 by default. Each replica
-//! owns some of them, and its caches, queues and workers only see the objects in these ranges.
+//! The UID of an object is hashed to 64 bits. The space of all hashes is split into equal ranges
+//! (256 by default), each of which is owned by a replica. Caches, queues and workers only get to
+//! see the objects in their replica's ranges.
 //!
 //! | module | responsibility |
 //! |---|---|
@@ -15,10 +16,11 @@
 //! | this one | what workers and caches of this process may do |
 //!
 //! # Leases, and what they cost
-//! Each replica has a Lease of its own, which it renews every retry period (2 s). All claims are in
-//! one further Lease, as an annotation, which is written when ranges change their owner and at no
-//! other time. Each round of a replica is one write of its Lease and one list of all Leases of the
-//! ring. At the API server, with 256 ranges:
+//!
+//! Each replica has its own Lease, and renews it once per retry period (2 s). All claims are stored
+//! in an annotation of another Lease. It's only written when the owner of a range changes. In each
+//! round, a replica writes its own Lease and lists all Leases of the ring. With 256 ranges, this
+//! adds up to the following load on the API server:
 //!
 //! | | 3 replicas | 100 replicas |
 //! |---|---|---|
@@ -26,31 +28,35 @@
 //! | objects listed a second while nothing moves | 6 | 5,050 |
 //! | writes when a replica joins or leaves | at most 4 | at most 4 or 5 |
 //!
-//! A hundred replicas therefore cost what 500 nodes cost, because kubelets renew a Lease every 10 s.
-//! The alternatives cost more:
+//! To put this into perspective, 100 replicas cause the same load as 500 nodes, since kubelets
+//! renew a Lease every 10 s. We've considered some alternatives, but all of them cost more:
 //!
-//! - A Lease for each range, renewed by its owner, takes 128 writes a second, no matter whether there
-//!   are 2 replicas or 100.
-//! - An object for each range without renewals takes one write for each range that moves (128 when
-//!   the second replica joins), and each replica has to list or watch 256 objects more.
-//! - Renewals in the object of the claims would make all replicas contend for one object. It would
-//!   be written 50 times a second, and each write would send all claims to all replicas.
-//! - Claims in the Lease of their owner need no further object, but two owners could claim a range at
-//!   the same time. With one object, the API server refuses the second write.
+//! - One Lease per range, which is renewed by its owner. This takes 128 writes per second, no
+//!   matter if there are 2 replicas or 100.
+//! - One object per range, without renewals. This takes a write for each range that's moved (128
+//!   when the second replica joins), and each replica has to list or watch 256 more objects.
+//! - Renewals in the object with the claims. All replicas would contend for the same object.
+//!   There'd be 50 writes per second, and each of them would send all claims to all replicas.
+//! - Claims in the Lease of their owner. We wouldn't need another object, but two replicas might
+//!   claim a range at the same time. With a single object, the API server rejects one of them.
 //!
-//! Reads must show the most recent state, for the reason in [`ring`]. Polling is enough: a watch would
-//! receive as many objects, and every renewal at once.
+//! All reads have to return the most recent state (see [`ring`]). It's sufficient to poll. A watch
+//! would receive just as many objects, because it gets every single renewal.
 //!
 //! # How a range moves
-//! 1. A replica whose share has become smaller stops taking new keys of some ranges
-//!    ([`Shards::set_serving`]) and waits until its last key of a range is done ([`Shards::is_idle`]).
-//! 2. It removes its claim.
-//! 3. Another replica whose share has room claims the range. Its caches list the objects of the range,
-//!    first the children, then the objects themselves, whose initial events enqueue them.
 //!
-//! While a reconcile runs, its range cannot move, because the range is not idle. The writes of the
-//! reconcile therefore only have to check that the Lease of the replica is still valid, which the
-//! [fence](crate::leader_election) does for each of them.
+//! 1. If the share of a replica has become smaller, it stops taking new keys of some ranges
+//!    ([`Shards::set_serving`]), and waits until none of their keys are being processed
+//!    ([`Shards::is_idle`]).
+//! 2. It removes its claim.
+//! 3. Another replica, whose share has become larger, claims the range. Its caches list the objects
+//!    of the range. Children come first, followed by the objects themselves, whose initial events
+//!    add them to the queue.
+//!
+//! The range of an object can't move while it's being reconciled, because the range isn't idle
+//! then. So we don't have to check for that when the reconcile writes anything. We only have to
+//! make sure that the Lease of the replica is still valid, and the [fence](crate::leader_election)
+//! does this for every write.
 
 pub(crate) mod assignment;
 mod claims;
@@ -77,21 +83,22 @@ pub(crate) use scope::{Division, Scope};
 pub(crate) use space::RangeSet;
 use space::{DEFAULT_RANGES, RANGES, range_of};
 
-/// Whether and how finely the replicas of an operator share its objects; see
-/// [`Manager::sharded`](crate::Manager::sharded).
+/// Number of shards for [`Manager::sharded`](crate::Manager::sharded).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharding(u32);
 
 impl Sharding {
-    /// Cuts the space of objects into 256 ranges.
+    /// Splits the objects into 256 ranges.
     pub fn auto() -> Self {
         Self(DEFAULT_RANGES)
     }
 
-    /// Cuts the space of objects into this many ranges. Replicas beyond that number get no objects.
+    /// Splits the objects into this many ranges. If there are more replicas than ranges, some of
+    /// them don't get any objects.
     ///
     /// # Errors
-    /// Fails unless the number is between 1 and 1024.
+    ///
+    /// Fails if the number isn't between 1 and 1024.
     pub fn ranges(ranges: u32) -> Result<Self, InvalidSharding> {
         match RANGES.contains(&ranges) {
             true => Ok(Self(ranges)),
@@ -104,7 +111,7 @@ impl Sharding {
     }
 }
 
-/// A number of ranges that cannot be used.
+/// Error of [`Sharding::ranges`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected `auto` or a number of ranges from 1 to 1024, found `{0}`")]
 pub struct InvalidSharding(String);
@@ -127,57 +134,57 @@ impl fmt::Display for Sharding {
     }
 }
 
-/// The ranges of this process, shared by all clones: by the membership, which changes them, by
-/// workers and by caches.
+/// The ranges of this process. Clones share the same state. It's modified by the membership, and
+/// read by workers and caches.
 #[derive(Clone)]
 pub(crate) struct Shards(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    /// The ranges whose objects the caches hold.
+    /// Ranges whose objects are in the caches.
     owned: watch::Sender<Arc<RangeSet>>,
-    /// The ranges whose objects each cache of children has listed.
+    /// For each cache of children, the ranges whose objects it has listed.
     covered: watch::Sender<BTreeMap<u64, RangeSet>>,
     next_child: AtomicU64,
-    /// Notified when a draining range becomes idle.
+    /// Notified when a range that's draining becomes idle.
     idle: Notify,
     status: Mutex<RingStatus>,
 }
 
 struct State {
-    /// The ranges whose keys workers may take.
+    /// Ranges of which workers may take keys.
     serving: RangeSet,
-    /// Number of keys in progress by range.
+    /// How many keys of each range are being processed.
     running: Vec<usize>,
 }
 
-/// The state of the ring for metrics and debug endpoints.
+/// State of the ring for metrics and debug endpoints.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RingStatus {
     pub(crate) identity: String,
-    /// The number of ranges; zero before the claims were read.
+    /// Total number of ranges. Zero until the claims have been read.
     pub(crate) ranges: u32,
     pub(crate) generation: u64,
-    /// All live replicas that share the ranges.
+    /// All live replicas.
     pub(crate) replicas: Vec<String>,
-    /// The owners of ranges: arcs, identity, number of ranges.
+    /// Owners of ranges. Contains their arcs, identity, and number of ranges.
     pub(crate) owners: Vec<(String, String, u32)>,
-    /// The ranges that this replica works on, and those that it is giving up.
+    /// How many ranges this replica is working on, and how many of them it's about to give up.
     pub(crate) serving: u32,
     pub(crate) draining: u32,
-    /// The ranges without an owner, and for how long the oldest has had none.
+    /// How many ranges have no owner, and for how long (of the oldest one).
     pub(crate) unowned: u32,
     pub(crate) unowned_for: Duration,
-    /// How many ranges this replica has acquired and given up.
+    /// How many ranges this replica has acquired and given up so far.
     pub(crate) acquired: u64,
     pub(crate) released: u64,
 }
 
-/// Whether a key may be processed.
+/// Whether a key can be processed.
 pub(crate) enum Entry {
-    /// It may, as long as the guard exists.
+    /// It can be processed as long as the guard exists.
     Entered(KeyGuard),
-    /// Its range is about to move to another replica, or not: ask again later.
+    /// Its range may be about to move to another replica. Try again later.
     Draining,
     /// Its range belongs to another replica.
     Elsewhere,
@@ -191,7 +198,7 @@ pub(crate) struct KeyGuard {
 }
 
 impl Shards {
-    /// Creates the ranges of a process that owns none yet.
+    /// Creates the state of a process that doesn't own any ranges.
     pub(crate) fn new() -> Self {
         let none = RangeSet::empty(0);
         Self(Arc::new(Shared {
@@ -207,17 +214,18 @@ impl Shards {
         }))
     }
 
-    /// Sets the ranges whose keys workers may take.
+    /// Sets the ranges of which workers may take keys.
     pub(crate) fn set_serving(&self, serving: RangeSet) {
         let mut state = self.lock();
         if state.serving.space() != serving.space() {
-            // Nobody owns a range when the space is cut anew, so no key is in progress.
+            // If the number of ranges has changed, nobody owns any of them, so there can't be keys
+            // that are being processed.
             state.running = vec![0; serving.space() as usize];
         }
         state.serving = serving;
     }
 
-    /// Sets the ranges whose objects the caches hold.
+    /// Sets the ranges whose objects should be in the caches.
     pub(crate) fn set_owned(&self, owned: RangeSet) {
         self.0.owned.send_if_modified(|before| {
             let is_changed = **before != owned;
@@ -228,18 +236,19 @@ impl Shards {
         });
     }
 
-    /// Returns the ranges whose objects the caches hold, and their changes.
+    /// Returns the ranges whose objects should be in the caches. The receiver is notified when they
+    /// change.
     pub(crate) fn owned(&self) -> watch::Receiver<Arc<RangeSet>> {
         self.0.owned.subscribe()
     }
 
-    /// Returns `true` if this replica owns the range of a hash.
+    /// Returns `true` if the range of this hash is owned by this replica.
     pub(crate) fn owns_hash(&self, hash: u64) -> bool {
         let owned = self.0.owned.borrow();
         owned.space() > 0 && owned.contains_hash(hash)
     }
 
-    /// Returns `true` if no key of a range is in progress.
+    /// Returns `true` if none of the range's keys are being processed.
     pub(crate) fn is_idle(&self, range: u32) -> bool {
         self.lock()
             .running
@@ -247,12 +256,12 @@ impl Shards {
             .is_none_or(|running| *running == 0)
     }
 
-    /// Resolves when a draining range has become idle.
+    /// Waits until a range that's draining has become idle.
     pub(crate) async fn became_idle(&self) {
         self.0.idle.notified().await;
     }
 
-    /// Begins to process a key of the object with this hash.
+    /// Starts to process a key, given the hash of its object.
     pub(crate) fn enter(&self, hash: u64) -> Entry {
         let mut state = self.lock();
         let ranges = state.serving.space();
@@ -275,7 +284,7 @@ impl Shards {
         }
     }
 
-    /// Waits until this replica owns the range of the tasks, and keeps it.
+    /// Waits until the range of the tasks is owned by this replica, and keeps it.
     pub(crate) async fn enter_tasks(&self) -> KeyGuard {
         let mut owned = self.owned();
         loop {
@@ -292,13 +301,12 @@ impl Shards {
                     };
                 }
             }
-            // This handle owns the sender, so the wait cannot fail.
+            // This can't fail: `self` owns the sender.
             let _ = owned.changed().await;
         }
     }
 
-    /// Registers a cache of children, whose lists the caches of their owners wait for. Returns its
-    /// number.
+    /// Registers a cache of children, and returns its number. Caches of owners wait for its lists.
     pub(crate) fn add_child(&self) -> u64 {
         let child = self.0.next_child.fetch_add(1, Ordering::Relaxed);
         let none = RangeSet::empty(0);
@@ -308,23 +316,23 @@ impl Shards {
         child
     }
 
-    /// Records the ranges whose objects a cache of children has listed.
+    /// Sets the ranges whose objects have been listed by a cache of children.
     pub(crate) fn note_covered(&self, child: u64, ranges: RangeSet) {
         self.0
             .covered
             .send_modify(|covered| drop(covered.insert(child, ranges)));
     }
 
-    /// Unregisters a cache of children that has ended.
+    /// Removes a cache of children that doesn't exist anymore.
     pub(crate) fn remove_child(&self, child: u64) {
         self.0.covered.send_modify(|covered| drop(covered.remove(&child)));
     }
 
-    /// Waits until all caches of children have listed the objects of these ranges.
+    /// Waits until the objects of the given ranges have been listed by all caches of children.
     pub(crate) async fn children_listed(&self, ranges: &RangeSet) {
         let is_listed = |covered: &RangeSet| ranges.without(covered).is_empty();
         let mut covered = self.0.covered.subscribe();
-        // This handle owns the sender, so the wait cannot fail.
+        // This can't fail: `self` owns the sender.
         let _ = covered.wait_for(|covered| covered.values().all(is_listed)).await;
     }
 
@@ -353,7 +361,7 @@ impl fmt::Debug for Shards {
 }
 
 impl KeyGuard {
-    /// Returns `true` if the guard keeps the range of this hash.
+    /// Returns `true` if this keeps the range of the given hash.
     pub(crate) fn keeps(&self, hash: u64) -> bool {
         range_of(hash, self.ranges) == self.range
     }
@@ -387,7 +395,7 @@ mod tests {
         shards
     }
 
-    /// Returns a hash in this range of four.
+    /// Returns a hash in the given range, out of four.
     fn in_range(range: u64) -> u64 {
         range << 62
     }

@@ -1,30 +1,33 @@
-//! The decisions of one replica: which ranges it may work on, which it gives up, and how it changes
-//! the claims.
+//! Decisions of a replica: which ranges to work on, which ones to give up, and how to modify the
+//! claims.
 //!
-//! [`Ring`] is a state machine without I/O. Its inputs are what the replica has read from the API
-//! server, how its own writes ended, and its own monotonic clock. A test can run any number of rings
-//! against a model of the API server, in any order, with requests that get lost or arrive late.
+//! [`Ring`] is a state machine that doesn't do any I/O. Its inputs are what was read from the API
+//! server, the results of writes, and a monotonic clock. As a consequence, tests can run any number
+//! of rings against a model of the API server in an arbitrary order, with requests that get lost or
+//! are delayed.
 //!
 //! # Why no two replicas work on one range
-//! 1. The claims are one object, and each write carries the resource version that was read. So the
-//!    claims are always one consistent table, with one owner for each range.
-//! 2. A replica works on a range only if the claims that it last read name it, and while its own
-//!    Lease is valid by its own clock: for the renew deadline after its last successful renewal was
-//!    sent.
-//! 3. Others remove the claim of a replica only if its Lease has not changed for the lease duration,
-//!    which is longer than the renew deadline. They count from when they had read the last change to
-//!    when they sent the read that showed no other. Reads must be consistent: a stale one could hide
-//!    a renewal.
-//! 4. A replica gives up a range only after its last key of the range is done, and from before it
-//!    sends that write. If it does not learn how the write ended, the range stays given up until the
-//!    claims have changed, because the write may still arrive as long as they have not.
 //!
-//! If somebody deletes the claims, a replica that remembers them restores them, and one that does not
-//! waits for a lease duration first. Ranges may have been acquired after the claims that are
-//! restored, and a write that restores claims may arrive late. So for a lease duration, nobody begins
-//! to work on ranges of [fresh](Claims::fresh) claims. In that time, every other replica either reads
-//! that it has [lost](Ring::has_lost) a range, or loses its Lease because it reads nothing. Either way
-//! it stops.
+//! 1. The claims are a single object, and all writes contain the resource version that was read. So
+//!    they're always consistent, and each range has one owner.
+//! 2. A replica only works on a range if it owned the range the last time that it read the claims,
+//!    and as long as its own Lease is valid according to its own clock. That's until the renew
+//!    deadline after the last successful renewal was sent.
+//! 3. The claims of a replica are only removed by others if its Lease hasn't changed for the lease
+//!    duration, which is longer than the renew deadline. They measure this from when they've
+//!    received the last change until they've sent the request which shows that there wasn't another
+//!    one. All reads have to be consistent. If one of them was stale, it might not show a renewal.
+//! 4. A replica doesn't give up a range until none of its keys are being processed, and doesn't
+//!    take new ones from before it sends this write. If it doesn't get a result, the range stays
+//!    given up until the claims have changed. Until then, the write might still arrive.
+//!
+//! If somebody deletes the claims, they're restored by a replica that remembers them. A replica
+//! which doesn't remember them waits for the lease duration first. More ranges may have been
+//! acquired after the claims that are being restored, and the write which restores them might
+//! arrive late. Because of that, nobody starts to work on ranges of [fresh](Claims::fresh) claims
+//! until the lease duration is over. By then, each of the other replicas has either read that it
+//! has [lost](Ring::has_lost) a range, or has lost its Lease because it couldn't read anything. It
+//! stops in both cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -38,114 +41,114 @@ pub(crate) mod model;
 #[cfg(test)]
 mod tests;
 
-/// How long the last keys of a range may take before its replica continues to work on the range.
+/// How long we wait for the last keys of a range before we continue to work on it.
 const DRAIN_LIMIT: Duration = Duration::from_secs(30);
-/// How long the replica then waits before it tries again to give up the range.
+/// How long we wait after that before we try to give it up again.
 const DRAIN_PAUSE: Duration = Duration::from_secs(60);
 
-/// The time on the clock of one replica, since an arbitrary start.
+/// Time on a replica's clock, since an arbitrary point.
 pub(crate) type Clock = Duration;
 
-/// The Lease of a replica, as read.
+/// The Lease of a replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heartbeat {
     pub(crate) identity: String,
-    /// Differs after each renewal.
+    /// Changes with each renewal.
     pub(crate) version: String,
-    /// How long after a renewal the replica may hold its claims.
+    /// How long the replica may hold its claims after a renewal.
     pub(crate) duration: Duration,
-    /// Whether the replica is about to stop and takes no ranges.
+    /// Whether the replica is about to stop, which means that it doesn't acquire any ranges.
     pub(crate) leaving: bool,
 }
 
-/// What one consistent read of the API server has returned.
+/// Result of a consistent read from the API server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Observed {
-    /// The claims and their resource version.
+    /// Claims and their resource version.
     pub(crate) claims: Option<(Claims, String)>,
     pub(crate) replicas: Vec<Heartbeat>,
 }
 
-/// How a write of the claims ended.
+/// Result of writing the claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WriteResult {
-    /// The API server has stored the claims, with this resource version.
+    /// The claims were stored and have this resource version.
     Stored(String),
-    /// The API server may have stored the claims, or may still do so: there was no response, or it
-    /// was a conflict, which a client that repeats its request also gets from its own first attempt.
+    /// We don't know whether the claims have been stored, or whether they're still going to be.
+    /// Either there was no response, or it was a conflict. Note that a client which retries a
+    /// request may get a conflict from its own first attempt.
     Unknown,
 }
 
-/// A change of the claims to send.
+/// A modification of the claims which has to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClaimsWrite {
     pub(crate) claims: Claims,
-    /// The resource version that the write requires; `None` to create the claims.
+    /// Resource version for the request, or `None` to create the claims.
     pub(crate) base: Option<String>,
 }
 
-/// The state of a range in one replica.
+/// State of a range, as far as this replica is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RangeState {
-    /// Not owned by this replica, or not any more.
+    /// Not owned by this replica (anymore).
     Elsewhere,
-    /// This replica works on the range. It gives the range up no earlier than `not_before`.
+    /// We're working on this range, and won't give it up before `not_before`.
     Owned { not_before: Clock },
-    /// Owned, but no new key is taken.
+    /// We own this range, but don't take any new keys.
     Draining { since: Clock },
-    /// This replica has sent a write that gives up the range, and has not learned that it was
-    /// stored.
+    /// We've sent a write that gives up this range, but don't know whether it was stored.
     Releasing,
 }
 
-/// What a replica knows of another one.
+/// What we know about another replica.
 #[derive(Clone, Debug)]
 struct Seen {
     version: String,
-    /// When the response with this version arrived.
+    /// When we've received this version.
     since: Clock,
     duration: Duration,
     leaving: bool,
-    /// Whether the last read contained its Lease.
+    /// Whether its Lease was in the last read.
     present: bool,
 }
 
-/// One replica's view of the ring.
+/// The ring from the point of view of a single replica.
 #[derive(Debug)]
 pub(crate) struct Ring {
     identity: String,
-    /// Number of ranges if this replica creates the claims.
+    /// Number of ranges, in case this replica has to create the claims.
     ranges: u32,
-    /// The lease duration. Also applies to replicas that are known by a claim only.
+    /// Lease duration. This is also used for replicas of which we only know a claim.
     duration: Duration,
-    /// How long ranges without an owner wait for other replicas that are about to join.
+    /// How long we don't acquire ranges, to give other replicas the chance to join.
     settle: Duration,
     seen: BTreeMap<String, Seen>,
-    /// The claims as last read or written, with their resource version. Without one, they have to
-    /// be created.
+    /// The claims as they were last read or written, and their resource version. If there's none,
+    /// they have to be created.
     claims: Option<(Claims, Option<String>)>,
     states: Vec<RangeState>,
-    /// Since when this replica has known each range to have no owner.
+    /// For each range, since when we know that it has no owner.
     free_since: Vec<Option<Clock>>,
-    /// The resource version on which a write with an unknown result was based.
+    /// If we don't know the result of a write, the resource version that it was based on.
     unknown: Option<Option<String>>,
-    /// The creation that makes the claims fresh, and when it was first seen.
+    /// If the claims are fresh, identifies their creation, and contains when we've first seen it.
     fresh: Option<(String, Clock)>,
-    /// How often this replica has tried to create the claims.
+    /// How often we've tried to create the claims.
     creations: u32,
     leaving: bool,
-    /// Whether a range was taken from this replica.
+    /// Whether we've lost a range.
     lost: bool,
-    /// When another replica was seen for the first time, most recently.
+    /// When we've last seen a new replica.
     last_join: Clock,
-    /// When this replica first read the ring.
+    /// When we've first read the ring.
     started: Option<Clock>,
     /// When the last read was sent.
     read: Clock,
 }
 
 impl Ring {
-    /// Creates the view of a replica that has read nothing yet.
+    /// Creates the state of a replica that hasn't read anything yet.
     pub(crate) fn new(identity: String, ranges: u32, duration: Duration, settle: Duration) -> Self {
         Self {
             identity,
@@ -167,7 +170,7 @@ impl Ring {
         }
     }
 
-    /// Makes this replica take no more ranges and give up all that it has.
+    /// Stops acquiring ranges, and gives up all that we have.
     pub(crate) fn leave(&mut self) {
         self.leaving = true;
     }
@@ -176,29 +179,29 @@ impl Ring {
         self.leaving
     }
 
-    /// Returns how long a range has had no owner, as far as this replica knows.
+    /// Returns how long there's been a range without an owner, as far as we know.
     pub(crate) fn unowned_for(&self, now: Clock) -> Duration {
         let since = self.free_since.iter().flatten().min();
         since.map_or(Duration::ZERO, |since| now.saturating_sub(*since))
     }
 
-    /// Returns `true` once a range was taken from this replica without its consent. Then it must stop
-    /// at once: its keys of the range may still be running.
+    /// Returns `true` after a range was taken away from this replica. It has to stop immediately,
+    /// since it may be processing keys of this range.
     pub(crate) fn has_lost(&self) -> bool {
         self.lost
     }
 
-    /// Returns the claims as last read or written.
+    /// Returns the claims as they were last read or written.
     pub(crate) fn claims(&self) -> Option<&Claims> {
         self.claims.as_ref().map(|(claims, _)| claims)
     }
 
-    /// Returns the ranges whose keys workers may take.
+    /// Returns the ranges of which workers may take keys.
     pub(crate) fn serving(&self) -> RangeSet {
         self.in_state(|state| matches!(state, RangeState::Owned { .. }))
     }
 
-    /// Returns the ranges that this replica owns, including ranges that it is draining.
+    /// Returns all ranges that we own, including those that are draining.
     pub(crate) fn owned(&self) -> RangeSet {
         self.in_state(|state| matches!(state, RangeState::Owned { .. } | RangeState::Draining { .. }))
     }
@@ -209,7 +212,7 @@ impl Ring {
         })
     }
 
-    /// Returns the identities of the replicas that share the ranges.
+    /// Returns the identities of all replicas which share the ranges.
     pub(crate) fn members(&self) -> Vec<String> {
         let others = self.seen.iter().filter(|(identity, seen)| {
             **identity != self.identity && seen.present && !seen.leaving && !self.has_expired(seen)
@@ -222,7 +225,7 @@ impl Ring {
         members
     }
 
-    /// Returns the identities of replicas whose Lease has expired and that hold no claim any more.
+    /// Returns the identities of replicas that have neither a valid Lease nor a claim.
     pub(crate) fn departed(&self) -> Vec<String> {
         let holds = |identity: &str| {
             self.claims()
@@ -238,7 +241,7 @@ impl Ring {
         self.read.saturating_sub(seen.since) >= seen.duration
     }
 
-    /// Takes in a consistent read that was sent and answered at these times.
+    /// Updates the state with a consistent read, which was sent and received at the given times.
     pub(crate) fn observe(&mut self, sent: Clock, received: Clock, observed: Observed) {
         self.started.get_or_insert(received);
         self.read = sent;
@@ -258,7 +261,7 @@ impl Ring {
         }
         match observed.claims {
             Some((claims, version)) => self.observe_claims(received, claims, Some(version)),
-            // The write that creates the claims restores those that this replica remembers.
+            // If we remember the claims, we'll restore them when we create them again.
             None => self.claims.iter_mut().for_each(|(_, version)| *version = None),
         }
         self.forget_replicas();
