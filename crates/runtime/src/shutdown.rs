@@ -1,15 +1,14 @@
-//! Shutdown signals: one [`Stop`] notifies any number of [`Shutdown`]s.
+//! Shutdown signals. A [`Stop`] notifies any number of [`Shutdown`]s.
 
 use tokio::sync::watch;
 
-/// Requests shutdown; dropping it does the same.
+/// Requests a shutdown. Dropping it has the same effect.
 pub(crate) struct Stop(watch::Sender<bool>);
 
-/// A shutdown signal, received by a [`Task`](crate::Task). Clones resolve together.
+/// Receives a shutdown signal, see [`Task`](crate::Task). All clones are notified.
 #[derive(Clone, Debug)]
 pub struct Shutdown(watch::Receiver<bool>);
 
-/// Creates a shutdown signal.
 pub(crate) fn new_shutdown() -> (Stop, Shutdown) {
     let (sender, receiver) = watch::channel(false);
     (Stop(sender), Shutdown(receiver))
@@ -22,9 +21,9 @@ impl Stop {
 }
 
 impl Shutdown {
-    /// Resolves when shutdown is requested.
+    /// Waits until a shutdown is requested.
     pub async fn requested(mut self) {
-        // An error means that the `Stop` was dropped, which also requests shutdown.
+        // If this fails, the `Stop` was dropped, which is a request as well.
         let _ = self.0.wait_for(|stop| *stop).await;
     }
 }

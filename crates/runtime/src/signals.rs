@@ -1,8 +1,8 @@
-//! Termination signals of the process.
+//! Termination signals.
 
 use std::io;
 
-/// Handlers of SIGTERM and SIGINT. Signals are queued from the moment of creation.
+/// Handles SIGTERM and SIGINT. Signals aren't missed from the time of creation on.
 pub(crate) struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
@@ -20,7 +20,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next signal and returns its name.
+    /// Waits for a signal and returns its name.
     pub(crate) async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
@@ -35,10 +35,10 @@ impl Signals {
         Ok(Self {})
     }
 
-    /// Waits for the next signal and returns its name.
+    /// Waits for a signal and returns its name.
     pub(crate) async fn next(&mut self) -> &'static str {
         if tokio::signal::ctrl_c().await.is_err() {
-            // Without a handler, there is nothing to wait for.
+            // There's nothing to wait for without a handler.
             std::future::pending::<()>().await;
         }
         "Ctrl-C"

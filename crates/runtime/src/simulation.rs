@@ -1,4 +1,5 @@
-//! Simulates an operator under faults: finds the histories in which it goes wrong.
+//! Simulation testing of operators. Injects faults in order to find the histories in which an
+//! operator misbehaves.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -19,7 +20,7 @@
 //! Simulation::new(register).declare(&map).histories(100).check();
 //! ```
 //!
-//! See `docs/simulation.md` for what a simulation finds, and how to read its reports.
+//! See `docs/simulation.md` for what you can find with it, and how to read the reports.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -37,7 +38,7 @@ impl Operator for Manager {
         let mut args = ManagerArgs::for_tests();
         args.watch_namespace = settings.namespace.clone().unwrap_or_default();
         args.leader_elect = settings.elects_leader;
-        // Not the namespace of the pod in which the test runs.
+        // Otherwise, the manager would use the namespace of the Pod that runs the test.
         args.leader_election_namespace = Some(client.default_namespace().to_owned());
         Self::with_client("simulated", client, args)
     }

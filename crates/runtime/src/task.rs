@@ -1,4 +1,5 @@
-//! Background tasks that share the manager's start, shutdown and leader election: pollers, servers, clean-up jobs.
+//! Background tasks that are started and stopped together with the manager, and take part in leader
+//! election. For example, this can be a server or a job that cleans up regularly.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -6,18 +7,20 @@ use futures::future::BoxFuture;
 use crate::error::{BoxError, Error};
 use crate::shutdown::Shutdown;
 
-/// The function of a task.
+/// Function of a task.
 type Work = Box<dyn FnOnce(Shutdown) -> BoxFuture<'static, Result<(), Error>> + Send>;
 
-/// A background task that a [`Manager`](crate::Manager) runs next to its controllers, like
-/// controller-runtime's `Runnable`.
+/// A background task that's run by a [`Manager`](crate::Manager), in addition to its controllers.
+/// It's like a `Runnable` in controller-runtime.
 ///
-/// It starts once the caches are synced and this process is the leader (or leader election is off).
-/// It is asked to stop together with the controllers, with the same grace period. A task may finish
-/// early; one that fails or panics stops the manager with an error that names it.
+/// Tasks are started after all caches have synced, and (unless leader election is disabled) after
+/// this process has become the leader. On shutdown, they're told to stop at the same time as the
+/// controllers, and have the same grace period. It's fine for a task to finish early. If it fails
+/// or panics, the manager is stopped with an error that contains its name.
 ///
-/// To write to the cluster, use [`Manager::leader_client`](crate::Manager::leader_client), which
-/// refuses writes once the lease is lost.
+/// If your task writes to the cluster, use
+/// [`Manager::leader_client`](crate::Manager::leader_client). It rejects writes after the lease was
+/// lost.
 ///
 /// ```no_run
 /// # use std::time::Duration;
@@ -44,7 +47,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Creates a task. `name` appears in logs and errors; `work` receives the shutdown signal.
+    /// Creates a task. Its name is used in logs and errors. `work` is passed a shutdown signal.
     pub fn new<F, Fut, E>(name: impl Into<String>, work: F) -> Self
     where
         F: FnOnce(Shutdown) -> Fut + Send + 'static,
@@ -62,7 +65,8 @@ impl Task {
         }
     }
 
-    /// Runs the task in every replica, leader or not, once the caches are synced.
+    /// Runs the task on all replicas, regardless of who the leader is, as soon as the caches have
+    /// synced.
     pub fn on_every_replica(mut self) -> Self {
         self.everywhere = true;
         self
@@ -76,8 +80,8 @@ impl Task {
         self.everywhere
     }
 
-    /// Runs the task until it fails or shutdown is requested. A task that finishes early stays pending until then,
-    /// because the manager treats a component that exits as a failure.
+    /// Runs the task until it fails, or until a shutdown is requested. If it finishes before that,
+    /// this keeps waiting, since the manager treats it as an error when a component exits.
     pub(crate) fn run(self, shutdown: Shutdown) -> BoxFuture<'static, Result<(), Error>> {
         let working = (self.work)(shutdown.clone());
         async move {

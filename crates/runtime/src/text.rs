@@ -1,15 +1,14 @@
-//! Text helpers for log lines.
+//! Helpers for text in log messages.
 
 use std::any::Any;
 
-/// Joins the lines of `text` with spaces, because log collectors treat each line as a separate
-/// record.
+/// Replaces line breaks with spaces, because log collectors treat each line as a separate message.
 pub(crate) fn join_lines(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the message of a panic, whose payload is a `&str` or a `String`.
+/// Returns the message of a panic, whose payload is either a `&str` or a `String`.
 pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -1,18 +1,18 @@
-//! Token buckets, which limit a rate but allow bursts.
+//! Token buckets. They limit a rate, but allow bursts.
 
 use tokio::time::Instant;
 
-/// A token bucket, as of its last update.
+/// State of a token bucket at the last update.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TokenBucket {
-    /// Negative when tokens were taken in advance.
+    /// Negative if tokens have been taken in advance.
     pub(crate) tokens: f64,
-    /// When `tokens` was last updated.
+    /// Time of the last update.
     at: Instant,
 }
 
 impl TokenBucket {
-    /// Creates a full bucket of `burst` tokens.
+    /// Creates a bucket that's full.
     pub(crate) fn full(burst: f64, now: Instant) -> Self {
         Self {
             tokens: burst,
@@ -20,7 +20,7 @@ impl TokenBucket {
         }
     }
 
-    /// Adds the tokens accrued since the last call, at `rate` per second, up to `burst`.
+    /// Adds `rate` tokens for each second since the last call, up to a total of `burst`.
     pub(crate) fn fill(&mut self, rate: f64, burst: f64, now: Instant) {
         let elapsed = now.saturating_duration_since(self.at).as_secs_f64();
         self.tokens = (self.tokens + elapsed * rate).min(burst);

@@ -1,4 +1,4 @@
-//! Reconcile requests from outside the cluster, for objects that have not changed.
+//! Triggers reconciles from outside of the cluster, for objects which haven't changed.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,15 +9,15 @@ use tokio::sync::mpsc;
 use crate::object::Watchable;
 use crate::request::Request;
 
-/// Capacity of a channel; senders wait while it is full.
+/// Capacity of a channel. Senders have to wait if it's full.
 const CAPACITY: usize = 1024;
 
-/// Creates a channel through which other parts of a program enqueue objects for a controller.
+/// Creates a channel that other parts of your program can use to enqueue objects for a controller.
 ///
-/// Pass the [`Triggers`] to [`Controller::triggers`](crate::Controller::triggers), and the
-/// [`Trigger`] or clones of it to the source of events: an HTTP server, a poller, another
-/// controller's state. Send an [`ObjectRef`](crate::ObjectRef), or a [`Request`] with a priority
-/// and a delay.
+/// Pass the [`Triggers`] to [`Controller::triggers`](crate::Controller::triggers). The [`Trigger`],
+/// which can be cloned, is for the source of events, e.g. an HTTP server or the state of another
+/// controller. You can send an [`ObjectRef`](crate::ObjectRef), or a [`Request`] if you want to set
+/// a priority and a delay.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -38,7 +38,7 @@ pub fn channel<K: Watchable>() -> (Trigger<K>, Triggers<K>) {
     (Trigger { sender }, Triggers { receiver })
 }
 
-/// Enqueues objects for a controller.
+/// Enqueues objects for a controller. This is the sending end of a [`channel`].
 #[derive(Debug)]
 pub struct Trigger<K: Watchable> {
     sender: mpsc::Sender<Request<K>>,
@@ -53,15 +53,16 @@ impl<K: Watchable> Clone for Trigger<K> {
 }
 
 impl<K: Watchable> Trigger<K> {
-    /// Requests a reconcile of an object; waits while 1024 requests are pending.
+    /// Requests a reconcile. Waits if there are 1024 pending requests.
     ///
-    /// When the controller has stopped, or never started, the request is dropped. The delay of a request starts when the
-    /// controller receives it.
+    /// A delay starts when the controller receives the request. If the controller has stopped or
+    /// was never started, the request is dropped.
     pub async fn send(&self, request: impl Into<Request<K>>) {
         let _ = self.sender.send(request.into()).await;
     }
 
-    /// Requests a reconcile of an object unless 1024 requests are pending. Returns `false` when the request was dropped.
+    /// Requests a reconcile without waiting. If there are 1024 pending requests, the request is
+    /// dropped and this returns `false`.
     pub fn try_send(&self, request: impl Into<Request<K>>) -> bool {
         self.sender.try_send(request.into()).is_ok()
     }

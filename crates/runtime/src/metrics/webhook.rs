@@ -78,8 +78,7 @@ pub(crate) struct WebhookMetrics {
     conversion_panics: Counter,
 }
 
-/// Counts ConversionReviews by result. We can't use the HTTP status for this, since it's always
-/// 200.
+/// Counts ConversionReviews by result. The HTTP status is of no use for this, since it's always 200.
 #[derive(Clone)]
 pub(crate) struct ConversionMetrics {
     succeeded: Counter,

@@ -82,8 +82,8 @@ where
     Ok(serve_http1(stream, handler, timer, stopped).await?)
 }
 
-/// Serves HTTP/1.1. If a head exceeds the buffer or has more than 100 headers, hyper responds with
-/// 431.
+/// Serves HTTP/1.1. The response of hyper is a 431 if a head exceeds the buffer, or if it has more
+/// than 100 headers.
 async fn serve_http1<I, H, F>(
     io: I,
     handler: Arc<H>,

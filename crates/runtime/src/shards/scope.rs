@@ -1,4 +1,4 @@
-//! Which objects of a kind a replica holds.
+//! Determines which objects of a kind are held by a replica.
 //!
 //! | objects | decided by | what the API server can select |
 //! |---|---|---|
@@ -11,31 +11,33 @@ use kube::core::ObjectMeta;
 
 use super::space::{RangeSet, hash, range_of};
 
-/// The label of an owned object with its owner's shard.
+/// Label on owned objects, which contains the shard of the owner.
 const OWNER_SHARD: &str = "rbuilder.dev/owner-shard";
 
-/// The first bits of a hash are the value of the label. The number is independent of the number of
-/// ranges, so that objects do not have to be labelled again when that changes.
+/// The value of the label is the start of a hash, with this many bits. It doesn't depend on the
+/// number of ranges. Otherwise we'd have to update the labels of all objects when that's changed.
 const LABEL_BITS: u32 = 8;
 
-/// What decides which replica of a sharded operator works on an object; see
+/// Determines the replica which works on an object, if the operator is sharded. See
 /// [`Controller::shard_by`](crate::Controller::shard_by).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ShardBy {
-    /// The UID of the object. Objects are divided evenly.
+    /// Use the UID of the object. The number of objects is about the same for all replicas.
     #[default]
     Uid,
-    /// The namespace of the object. All objects of a namespace have the same replica.
+    /// Use the namespace of the object. Objects in the same namespace are handled by the same
+    /// replica.
     ///
-    /// The API server's hash (FNV-1a) hardly depends on the last three characters of a name, so
-    /// `team-00` to `team-99` have the same replica too. Use this for names that differ earlier, such as
-    /// `payments` and `search`, or `team-00-prod` and `team-01-prod`.
+    /// Note that in the hash of the API server (FNV-1a), the last three characters of a name hardly
+    /// make a difference. For example, the namespaces `team-00` to `team-99` are all handled by the
+    /// same replica. It works better if names differ earlier, e.g. `payments` and `search`, or
+    /// `team-00-prod` and `team-01-prod`.
     Namespace,
 }
 
 impl ShardBy {
-    /// Returns the hash that decides to which range an object belongs.
+    /// Returns the hash that determines the range of an object.
     pub(crate) fn hash_of(self, meta: &ObjectMeta) -> u64 {
         let text = match self {
             Self::Uid => &meta.uid,
@@ -44,7 +46,7 @@ impl ShardBy {
         hash(text.as_deref().unwrap_or_default())
     }
 
-    /// Returns the name of the field in a `shardSelector`.
+    /// Returns the name of the field for use in a `shardSelector`.
     fn field(self) -> &'static str {
         match self {
             Self::Uid => "object.metadata.uid",
@@ -53,16 +55,16 @@ impl ShardBy {
     }
 }
 
-/// How a controller divides its objects among the replicas.
+/// How the objects of a controller are distributed over the replicas.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Division {
     pub(crate) by: ShardBy,
-    /// Whether owned objects get a label with the shard of their owner.
+    /// Whether to add a label with the shard of the owner to owned objects.
     pub(crate) labels_owned: bool,
 }
 
 impl Division {
-    /// Returns the scope of the caches of owned objects.
+    /// Returns the scope for the caches of owned objects.
     pub(crate) fn owned_scope(self) -> Scope {
         Scope::Owned(match (self.by, self.labels_owned) {
             (ShardBy::Namespace, _) => OwnedBy::Namespace,
@@ -71,7 +73,7 @@ impl Division {
         })
     }
 
-    /// Labels an object with the shard of its owner, if the controller does that.
+    /// Adds a label with the shard of the owner, if this is enabled.
     pub(crate) fn label(self, owner: &str, meta: &mut ObjectMeta) {
         if self.owned_scope() == Scope::Owned(OwnedBy::Label) {
             let labels = meta.labels.get_or_insert_default();
@@ -80,31 +82,31 @@ impl Division {
     }
 }
 
-/// Which part of a kind's objects a cache of a sharded operator holds.
+/// Which objects a cache holds if the operator is sharded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Scope {
-    /// All objects, in every replica.
+    /// All objects.
     #[default]
     Everywhere,
-    /// The objects in the ranges of this replica.
+    /// Objects in the ranges of this replica.
     Own(ShardBy),
-    /// The objects whose owners are in the ranges of this replica.
+    /// Objects with an owner in the ranges of this replica.
     Owned(OwnedBy),
 }
 
-/// How a replica finds the objects that its objects own.
+/// How to find the objects that are owned by our objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum OwnedBy {
-    /// By their owner references.
+    /// By owner reference.
     Reference,
-    /// By their owner references, among those with a label of this replica.
+    /// By owner reference, but only those with a label for this replica.
     Label,
-    /// By their namespace.
+    /// By namespace.
     Namespace,
 }
 
 impl Scope {
-    /// All scopes, the largest first.
+    /// All scopes, starting with the largest.
     pub(crate) const ALL: [Self; 6] = [
         Self::Everywhere,
         Self::Own(ShardBy::Uid),
@@ -114,8 +116,9 @@ impl Scope {
         Self::Owned(OwnedBy::Namespace),
     ];
 
-    /// Returns `true` if an object with this metadata is in the scope of these ranges. Only looks at
-    /// name, namespace, UID and owners: the API server has selected the labels.
+    /// Returns `true` if an object with this metadata is in scope, given the ranges. This only
+    /// depends on its name, namespace, UID and owners, because labels are selected by the API
+    /// server.
     pub(crate) fn contains(self, ranges: &RangeSet, meta: &ObjectMeta) -> bool {
         match self {
             Self::Everywhere => true,
@@ -128,13 +131,13 @@ impl Scope {
         }
     }
 
-    /// Returns `true` if the API server would send an object with these labels.
+    /// Returns `true` if the API server would send us an object with these labels.
     pub(crate) fn selects_labels(self, meta: &ObjectMeta) -> bool {
         let mut labels = meta.labels.iter().flatten();
         self != Self::Owned(OwnedBy::Label) || labels.any(|(label, _)| label == OWNER_SHARD)
     }
 
-    /// Returns the field by which the API server can select the objects in scope, if there is one.
+    /// Returns the field that the API server can use to select objects in scope, if there's one.
     fn field(self) -> Option<&'static str> {
         match self {
             Self::Everywhere | Self::Owned(OwnedBy::Reference | OwnedBy::Label) => None,
@@ -143,18 +146,19 @@ impl Scope {
         }
     }
 
-    /// Returns `true` if an API server with the feature only sends the objects in scope.
+    /// Returns `true` if only objects in scope are sent by an API server that supports shard
+    /// selectors.
     pub(crate) fn has_shard_selector(self) -> bool {
         self.field().is_some()
     }
 
-    /// Returns the `shardSelector` with which the API server returns the objects in scope.
+    /// Returns the `shardSelector` for the objects in scope.
     pub(crate) fn shard_selector(self, ranges: &RangeSet) -> Option<String> {
         self.field().map(|field| ranges.selector(field))
     }
 
-    /// Returns the label selector for the objects in scope, and for a few more: the label has the
-    /// first bits of a hash only.
+    /// Returns a label selector for the objects in scope. It's also going to match some others,
+    /// since the label only contains the start of a hash.
     pub(crate) fn label_selector(self, ranges: &RangeSet) -> Option<String> {
         if self != Self::Owned(OwnedBy::Label) {
             return None;
@@ -166,18 +170,18 @@ impl Scope {
         })
     }
 
-    /// Returns `true` for the objects that the controller's own objects own.
+    /// Returns `true` if this is about objects owned by the controller's own objects.
     pub(crate) fn is_owned(self) -> bool {
         matches!(self, Self::Owned(_))
     }
 
-    /// Returns `true` if an object can move to another range, because its owner can change.
+    /// Returns `true` if an object can move to another range. This happens when its owner changes.
     pub(crate) fn can_move(self) -> bool {
         matches!(self, Self::Owned(OwnedBy::Reference | OwnedBy::Label))
     }
 }
 
-/// Returns the first bits of a hash.
+/// Returns the start of a hash.
 fn bucket_of(hash: u64) -> u64 {
     hash >> (u64::BITS - LABEL_BITS)
 }
@@ -186,7 +190,7 @@ fn bucket_name(bucket: u64) -> String {
     format!("{bucket:02x}")
 }
 
-/// Returns the first bits of all hashes in these ranges.
+/// Returns the starts of all hashes in the given ranges.
 fn buckets_of(ranges: &RangeSet) -> impl Iterator<Item = u64> {
     let width = 1 << (u64::BITS - LABEL_BITS);
     (0..1 << LABEL_BITS).filter(move |bucket| {
@@ -202,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the range of 1024 that contains the hash of a text.
+    /// Returns a set of the range that contains the hash of `text`, out of 1024.
     fn range_with(text: &str) -> RangeSet {
         let own = range_of(hash(text), 1024);
         RangeSet::of(1024, |range| range == own)

@@ -1,51 +1,51 @@
-//! The hash space, its ranges, and sets of ranges.
+//! The space of hashes, its ranges, and sets of ranges.
 //!
-//! The hash is FNV-1a with 64 bits, because that is what the API server computes for
-//! `shardSelector`. Both must agree on every object: the API server decides what a replica receives,
-//! and the replica decides what it keeps.
+//! We use 64-bit FNV-1a because that's what the API server computes for `shardSelector`. The
+//! results must always be the same. The API server decides what's sent to a replica, and the
+//! replica decides what to keep.
 
 use std::fmt;
 
-/// The smallest and the largest number of ranges.
+/// Minimum and maximum number of ranges.
 pub(crate) const RANGES: std::ops::RangeInclusive<u32> = 1..=1024;
 
-/// The number of ranges unless it is set.
+/// Default number of ranges.
 ///
-/// Replicas own whole ranges, so with 256 of them, ten replicas own 25 or 26 each, which differ by
-/// 4 %, and a hundred replicas own two or three.
+/// Replicas own entire ranges. With 256 of them, ten replicas own either 25 or 26 each, which is a
+/// difference of 4%. A hundred replicas own two or three.
 pub(crate) const DEFAULT_RANGES: u32 = 256;
 
-/// The end of the hash space.
+/// End of the hash space.
 const SPACE_END: u128 = 1 << 64;
 
-/// Returns the hash of a UID or namespace.
+/// Computes the hash of a UID or namespace.
 pub(crate) fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// Returns the range of a hash if the space is cut into `ranges` equal parts.
+/// Returns the range of a hash if there are `ranges` ranges of the same size.
 pub(crate) fn range_of(hash: u64, ranges: u32) -> u32 {
-    // Less than `ranges`, because the hash is less than the end of the space.
+    // The result is less than `ranges` since the hash is less than the end of the space.
     ((u128::from(hash) * u128::from(ranges)) >> 64) as u32
 }
 
-/// Returns the first hash of a range.
+/// Returns the first hash in a range.
 fn start_of(range: u32, ranges: u32) -> u128 {
     (u128::from(range) * SPACE_END).div_ceil(u128::from(ranges))
 }
 
-/// A set of ranges of a space that is cut into a number of equal ranges.
+/// A set of ranges.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct RangeSet {
     ranges: u32,
-    /// One bit for each range.
+    /// One bit per range.
     bits: Vec<u64>,
 }
 
 impl RangeSet {
-    /// Returns an empty set of a space with `ranges` ranges.
+    /// Creates an empty set. The space consists of `ranges` ranges.
     pub(crate) fn empty(ranges: u32) -> Self {
         let words = ranges.div_ceil(u64::BITS);
         Self {
@@ -54,7 +54,7 @@ impl RangeSet {
         }
     }
 
-    /// Returns the set of the ranges for which `is_in` returns `true`.
+    /// Creates a set of all ranges for which `is_in` returns `true`.
     pub(crate) fn of(ranges: u32, is_in: impl Fn(u32) -> bool) -> Self {
         let mut set = Self::empty(ranges);
         (0..ranges)
@@ -63,7 +63,7 @@ impl RangeSet {
         set
     }
 
-    /// Returns the number of ranges of the whole space.
+    /// Returns the total number of ranges in the space.
     pub(crate) fn space(&self) -> u32 {
         self.ranges
     }
@@ -77,7 +77,7 @@ impl RangeSet {
         word.is_some_and(|word| word & (1 << (range % u64::BITS)) != 0)
     }
 
-    /// Returns `true` if the range of this hash is in the set.
+    /// Returns `true` if the set contains the range of the hash.
     pub(crate) fn contains_hash(&self, hash: u64) -> bool {
         self.contains(range_of(hash, self.ranges))
     }
@@ -94,8 +94,8 @@ impl RangeSet {
         (0..self.ranges).filter(|range| self.contains(*range))
     }
 
-    /// Returns the ranges of this set that are not in `other`, which may be of another space: then
-    /// all ranges remain.
+    /// Returns the ranges that are in this set but not in `other`. If that's from a different
+    /// space, returns all ranges in this set.
     pub(crate) fn without(&self, other: &Self) -> Self {
         let is_same_space = self.ranges == other.ranges;
         Self::of(self.ranges, |range| {
@@ -103,13 +103,13 @@ impl RangeSet {
         })
     }
 
-    /// Returns the ranges that are in this set or in `other`, which must be of the same space.
+    /// Returns the ranges that are in either set. Both sets must be from the same space.
     pub(crate) fn union(&self, other: &Self) -> Self {
         debug_assert_eq!(self.ranges, other.ranges);
         Self::of(self.ranges, |range| self.contains(range) || other.contains(range))
     }
 
-    /// Returns the runs of adjacent ranges, as first range and end.
+    /// Returns the runs of adjacent ranges. The second number is exclusive.
     pub(crate) fn arcs(&self) -> Vec<(u32, u32)> {
         let mut arcs: Vec<(u32, u32)> = Vec::new();
         for range in self.iter() {
@@ -121,9 +121,9 @@ impl RangeSet {
         arcs
     }
 
-    /// Returns the `shardSelector` that selects the objects whose `field` is in the set.
+    /// Returns a `shardSelector` for objects whose `field` is in this set.
     ///
-    /// Bounds have 16 digits, except for the end of the space.
+    /// Bounds are padded to 16 digits, except for the end of the space.
     pub(crate) fn selector(&self, field: &str) -> String {
         let parts = self.arcs().into_iter().map(|(first, end)| {
             let (start, end) = (start_of(first, self.ranges), start_of(end, self.ranges));
@@ -134,7 +134,7 @@ impl RangeSet {
 }
 
 impl fmt::Display for RangeSet {
-    /// Writes the arcs, such as `0-15,32`.
+    /// Formats the arcs, e.g. `0-15,32`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (first, end)) in self.arcs().into_iter().enumerate() {
             if index > 0 {
@@ -161,7 +161,7 @@ mod tests {
 
     const UID: &str = "object.metadata.uid";
 
-    /// docs/scaling.md warns of dividing such namespaces.
+    /// This is why docs/scaling.md advises against such names.
     #[test]
     fn names_that_only_differ_at_their_end_share_ranges() {
         let ranges = |names: Vec<String>| {
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn hash_is_fnv_1a() {
-        // The test vectors of the authors of FNV.
+        // Test vectors by the authors of FNV.
         assert_eq!(hash(""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(hash("a"), 0xaf63_dc4c_8601_ec8c);
         assert_eq!(hash("foobar"), 0x8594_4171_f739_67e8);

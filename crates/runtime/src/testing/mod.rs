@@ -1,4 +1,4 @@
-//! Helpers for an operator's own tests, behind the feature `testing`.
+//! Helpers for testing your operator. Requires the feature `testing`.
 //!
 //! | to | call |
 //! |---|---|
@@ -13,11 +13,12 @@
 //! | deploy the operator to a cluster and check it there | [`DeployedOperator`] |
 //! | generate objects that match a kind's schema | [`RandomObjects`] |
 //!
-//! `rbuilder::fake` is an API server inside the test process, `rbuilder::envtest` a real one.
+//! For an API server, use either `rbuilder::fake`, which runs within the test process, or
+//! `rbuilder::envtest`, which is a real one.
 //!
-//! [`run`] needs a `Manager`, and [`RoundTrip`] a webhook's converter, so they are part of this
-//! crate. Everything else is re-exported from the crate `rbuilder-testing`, which does not depend
-//! on this one.
+//! [`run`] and [`RoundTrip`] are part of this crate because they depend on `Manager` and on the
+//! converter of webhooks. All others are re-exported from the crate `rbuilder-testing`, which
+//! doesn't depend on this one.
 
 mod round_trip;
 mod running;

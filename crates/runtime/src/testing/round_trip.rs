@@ -1,4 +1,4 @@
-//! Round trips of random objects through the conversions of a webhook.
+//! Tests webhook conversions by round trips of random objects.
 
 use std::fmt::{Display, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,12 +11,13 @@ use super::{Counterexample, RandomObjects};
 use crate::object::Object;
 use crate::webhook::{AnyConverter, Converter};
 
-/// Default number of objects per direction.
+/// Default number of objects for each direction.
 const CASES: u32 = 256;
-/// Maximum number of differences in a message.
+/// Maximum number of differences to include in a message.
 const SHOWN: usize = 10;
 
-/// Asserts that the conversions between a hub and a spoke lose no data: [`RoundTrip`] with its defaults.
+/// Asserts that no data is lost by the conversions between a hub and a spoke. This is a shorthand
+/// for [`RoundTrip`] with its defaults.
 ///
 /// ```no_run
 /// # use rbuilder::testing::assert_round_trip;
@@ -51,6 +52,7 @@ const SHOWN: usize = 10;
 /// ```
 ///
 /// # Panics
+///
 /// See [`RoundTrip::assert`].
 #[track_caller]
 pub fn assert_round_trip<K, V>()
@@ -61,18 +63,19 @@ where
     RoundTrip::<K, V>::new().assert();
 }
 
-/// Tests the conversions between a hub `K` and a spoke `V`: a client that reads an object in the
-/// other version and writes it back must change nothing.
+/// Tests the conversions between a hub `K` and a spoke `V`. If a client reads an object in the
+/// other version and writes it back unmodified, nothing should change.
 ///
-/// Random objects that fit the schemas are converted from the hub to the spoke and back, and from
-/// the spoke to the hub and back, like the [webhook](crate::Webhook::spoke) does. In between,
-/// defaults are set as the API server does when the object is written. The seed is fixed, so
-/// failures are reproducible.
+/// This generates random objects which conform to the schemas. They're converted from the hub to
+/// the spoke and back, and vice versa, in the same way as by the [webhook](crate::Webhook::spoke).
+/// In between, defaults are set as they'd be by the API server when an object is written. There's a
+/// fixed seed, so failures are reproducible.
 ///
-/// If a conversion loses data on purpose, declare it with [`normalize_hub`](Self::normalize_hub)
-/// and [`normalize_spoke`](Self::normalize_spoke). If it rejects objects that a CEL rule or a
-/// validator also rejects, skip them with [`hub_when`](Self::hub_when) and
-/// [`spoke_when`](Self::spoke_when), or supply valid values.
+/// Some conversions have to lose data. You can declare this with
+/// [`normalize_hub`](Self::normalize_hub) and [`normalize_spoke`](Self::normalize_spoke). If they
+/// reject objects that would also be rejected by a CEL rule or a validator, either skip those with
+/// [`hub_when`](Self::hub_when) and [`spoke_when`](Self::spoke_when), or specify which values to
+/// use.
 ///
 /// ```no_run
 /// # use rbuilder::CrdSchema;
@@ -119,7 +122,7 @@ pub struct RoundTrip<K: Object, V: Object> {
 type Normalize<K> = Box<dyn Fn(&mut K)>;
 type When<K> = Box<dyn Fn(&K) -> bool>;
 
-/// One version and its random objects.
+/// A version, and how to generate its objects.
 struct Side<K> {
     objects: RandomObjects,
     version: String,
@@ -142,7 +145,7 @@ impl<K: Object + Serialize + CustomResourceExt> Side<K> {
         K::deserialize(object).map_err(|error| error.to_string())
     }
 
-    /// Applies the user's normalization to the object.
+    /// Applies the normalization of the user.
     fn normal(&self, object: &Value) -> Result<Value, String> {
         let mut object = self.read(object)?;
         if let Some(normalize) = &self.normalize {
@@ -167,10 +170,12 @@ where
     K: Object + Serialize + CustomResourceExt + TryFrom<V, Error: Display>,
     V: Object + Serialize + CustomResourceExt + TryFrom<K, Error: Display>,
 {
-    /// Creates a test that uses all objects that fit the schemas and allows no data loss.
+    /// Creates a test with all objects that conform to the schemas. No data may be lost.
     ///
     /// # Panics
-    /// Panics if a type has no schema, or if the two types are not versions of the same kind.
+    ///
+    /// Panics if one of the types doesn't have a schema, or if they aren't versions of the same
+    /// kind.
     #[track_caller]
     pub fn new() -> Self {
         let mut converter = Converter::new();
@@ -186,52 +191,54 @@ where
         }
     }
 
-    /// Sets the number of objects per direction. Defaults to 256.
+    /// Sets the number of objects for each direction. Defaults to 256.
     pub fn cases(mut self, cases: u32) -> Self {
         self.cases = cases;
         self
     }
 
-    /// Sets the seed of the objects. Defaults to 0.
+    /// Sets the seed. Defaults to 0.
     pub fn seed(mut self, seed: u64) -> Self {
         self.hub.objects = self.hub.objects.seed(seed);
         self.spoke.objects = self.spoke.objects.seed(seed);
         self
     }
 
-    /// Uses only these values for a field of the hub; see [`RandomObjects::values`].
+    /// Sets the values to be used for a field of the hub. See [`RandomObjects::values`].
     pub fn hub_values<T: Into<Value>>(mut self, path: &str, values: impl IntoIterator<Item = T>) -> Self {
         self.hub.objects = self.hub.objects.values(path, values);
         self
     }
 
-    /// Uses only these values for a field of the spoke; see [`RandomObjects::values`].
+    /// Sets the values to be used for a field of the spoke. See [`RandomObjects::values`].
     pub fn spoke_values<T: Into<Value>>(mut self, path: &str, values: impl IntoIterator<Item = T>) -> Self {
         self.spoke.objects = self.spoke.objects.values(path, values);
         self
     }
 
-    /// Skips hubs for which `when` returns `false`, such as those that a validator rejects.
+    /// Skips hubs for which `when` returns `false`. Use this for objects that would be rejected by
+    /// a validator.
     pub fn hub_when(mut self, when: impl Fn(&K) -> bool + 'static) -> Self {
         self.hub.when = Some(Box::new(when));
         self
     }
 
-    /// Skips spokes for which `when` returns `false`, such as those that a validator rejects.
+    /// Skips spokes for which `when` returns `false`. Use this for objects that would be rejected
+    /// by a validator.
     pub fn spoke_when(mut self, when: impl Fn(&V) -> bool + 'static) -> Self {
         self.spoke.when = Some(Box::new(when));
         self
     }
 
-    /// Normalizes hubs before they are compared: converts equivalent ones to one form, and clears
-    /// what may be lost.
+    /// Sets a function that normalizes hubs before they're compared. It should convert equivalent
+    /// values to the same form, and remove what may be lost.
     pub fn normalize_hub(mut self, normalize: impl Fn(&mut K) + 'static) -> Self {
         self.hub.normalize = Some(Box::new(normalize));
         self
     }
 
-    /// Normalizes spokes before they are compared: converts equivalent ones to one form, and clears
-    /// what may be lost.
+    /// Sets a function that normalizes spokes before they're compared. It should convert equivalent
+    /// values to the same form, and remove what may be lost.
     pub fn normalize_spoke(mut self, normalize: impl Fn(&mut V) + 'static) -> Self {
         self.spoke.normalize = Some(Box::new(normalize));
         self
@@ -239,9 +246,13 @@ where
 
     /// Runs the test.
     ///
-    /// Panics if an object changes on the way, is rejected, or becomes one that the other version's
-    /// schema rejects. The message contains the simplest such object that was found, and the
-    /// differences. Also panics if no object fits the schema.
+    /// # Panics
+    ///
+    /// Panics if an object is modified or rejected by a conversion, or if the result is rejected by
+    /// the schema of the other version. The message contains the simplest object that was found,
+    /// and the differences.
+    ///
+    /// Also panics if we can't generate any objects that conform to the schema.
     #[track_caller]
     pub fn assert(&self) {
         if let Err(report) = self.run() {
@@ -277,7 +288,7 @@ where
         Ok(())
     }
 
-    /// Converts one object there and back. Returns `false` if it is skipped.
+    /// Converts an object there and back. Returns `false` if it was skipped.
     fn trip<A, B>(&self, object: &Value, from: &Side<A>, to: &Side<B>) -> Result<bool, Failure>
     where
         A: Object + Serialize + CustomResourceExt,
@@ -329,7 +340,7 @@ fn report(found: &Counterexample<Failure>, from: &str, to: &str) -> String {
     }
     let (object, failure) = (&found.object, &found.failure);
     let mut said = format!("an object is not preserved from {from} to {to} and back: {failure}\n");
-    // Neither writing to a string nor printing JSON can fail.
+    // Neither formatting JSON nor writing to a `String` can fail.
     let _ = write!(said, "the simplest such object:\n{object:#}");
     if let Failure::Differs { there, .. } = failure {
         let _ = write!(said, "\nwhich becomes:\n{there:#}");
@@ -337,23 +348,23 @@ fn report(found: &Counterexample<Failure>, from: &str, to: &str) -> String {
     said
 }
 
-/// Why an object is not preserved.
+/// Reasons why an object isn't preserved.
 enum Failure {
-    /// The type cannot deserialize an object that the schema accepts.
+    /// The schema accepts the object, but it can't be deserialized.
     Unread(String),
-    /// A conversion returns an error or panics.
+    /// A conversion returned an error or panicked.
     Refused {
         from: String,
         to: String,
         reason: String,
     },
-    /// The schema of the other version rejects the converted object.
+    /// The converted object is rejected by the schema of the other version.
     Unfit {
         version: String,
         reason: String,
         object: Value,
     },
-    /// The object has changed.
+    /// The object was modified.
     Differs { there: Value, differences: Vec<String> },
 }
 
@@ -388,7 +399,7 @@ impl Display for Failure {
     }
 }
 
-/// Collects the differences between two values, one line each.
+/// Collects the differences between two values as lines.
 fn compare(path: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
     match (before, after) {
         (Value::Object(left), Value::Object(right)) => {

@@ -1,4 +1,4 @@
-//! Runs a manager next to a test.
+//! Runs a manager in the background of a test.
 
 use std::fmt;
 use std::thread;
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::manager::Manager;
 use crate::shutdown::{Stop, new_shutdown};
 
-/// Starts the manager in the background, on the test's own runtime.
+/// Starts the manager in the background, using the runtime of the test.
 ///
 /// ```no_run
 /// # async fn test(manager: rbuilder::Manager) {
@@ -21,7 +21,8 @@ use crate::shutdown::{Stop, new_shutdown};
 /// ```
 ///
 /// # Panics
-/// Panics outside of a tokio runtime.
+///
+/// Panics if called from outside of a tokio runtime.
 pub fn run(manager: Manager) -> Running {
     let (stop, asked) = new_shutdown();
     let ended = tokio::spawn(manager.start_until(asked.requested()));
@@ -31,19 +32,21 @@ pub fn run(manager: Manager) -> Running {
     }
 }
 
-/// A manager started by [`run`]. Dropping it stops the manager and discards its result.
+/// A manager that was started with [`run`]. When this is dropped, the manager is stopped and its
+/// result is ignored.
 #[must_use = "dropping it stops the manager"]
 pub struct Running {
     stop: Stop,
-    /// `None` once `stop` waits for it.
+    /// Taken by `stop`.
     ended: Option<JoinHandle<Result<(), Error>>>,
 }
 
 impl Running {
-    /// Stops the manager like SIGTERM, and waits until it has ended.
+    /// Stops the manager in the same way as SIGTERM, and waits until it has exited.
     ///
     /// # Panics
-    /// Panics if the manager ends with an error, or has already ended.
+    ///
+    /// Panics if the manager returns an error, or has exited before this was called.
     #[track_caller]
     pub fn stop(mut self) -> impl Future<Output = ()> {
         self.stop.now();
@@ -58,7 +61,7 @@ impl Running {
         }
     }
 
-    /// Returns `true` if the manager has ended by itself.
+    /// Returns `true` if the manager has exited on its own.
     pub fn has_ended(&self) -> bool {
         self.ended.as_ref().is_none_or(JoinHandle::is_finished)
     }
@@ -67,8 +70,8 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.stop.now();
-        // A test that waits for an ended manager fails with a timeout, so print the cause along
-        // with it.
+        // If a test waits for a manager that has exited, it's going to time out. Print the cause to
+        // make this easier to debug.
         if thread::panicking()
             && let Some(ended) = self.ended.take().filter(JoinHandle::is_finished)
             && let Some(Ok(Err(error))) = ended.now_or_never()

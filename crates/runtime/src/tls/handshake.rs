@@ -1,4 +1,4 @@
-//! TLS handshakes with this process's own server, for its readiness check.
+//! TLS handshakes with a server in the same process, which are used to check whether it's ready.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -14,15 +14,16 @@ use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, Signature
 
 use super::Certificates;
 
-/// Timeout of a handshake, as in controller-runtime.
+/// Timeout for a handshake. Same as in controller-runtime.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Completes a TLS handshake with the server on this address, and checks that it presents the
-/// current certificate.
+/// Connects to the server, and checks that it completes a TLS handshake with the current
+/// certificate.
 ///
 /// # Errors
-/// Returns the reason if the handshake does not complete within ten seconds or the server presents
-/// a different certificate.
+///
+/// Returns the reason if the handshake isn't completed within ten seconds, or if the server uses a
+/// different certificate.
 pub(crate) async fn check_handshake(
     address: SocketAddr,
     certificates: &Arc<Certificates>,
@@ -32,7 +33,7 @@ pub(crate) async fn check_handshake(
 }
 
 async fn connect(address: SocketAddr, certificates: &Arc<Certificates>) -> Result<(), String> {
-    // A server bound to all interfaces is reached through the loopback addresses.
+    // If the server is bound to all interfaces, use the loopback address.
     let own: &[SocketAddr] = if address.ip().is_unspecified() {
         let port = address.port();
         &[
@@ -63,8 +64,8 @@ async fn connect(address: SocketAddr, certificates: &Arc<Certificates>) -> Resul
         .map_err(|error| format!("no TLS handshake on {address}: {error}"))
 }
 
-/// Only accepts the server's current certificate. Checking names and validity is up to real
-/// clients.
+/// Accepts the current certificate and nothing else. We don't check its name and validity, since
+/// that's the business of real clients.
 #[derive(Debug)]
 struct OnlyCurrent {
     certificates: Arc<Certificates>,

@@ -1,5 +1,5 @@
-//! Issues keys and certificates (ECDSA P-256, X.509 version 3) using rcgen, and reads the validity
-//! of certificates.
+//! Issues keys and certificates (X.509 v3 with ECDSA P-256) using rcgen, and parses the validity of
+//! certificates.
 
 use std::time::Duration;
 
@@ -11,16 +11,17 @@ use rcgen::{
 use yasna::tags::TAG_UTCTIME;
 use yasna::{ASN1Result, BERReader, BERReaderSeq, Tag};
 
-/// A CA that signs server certificates, with its key.
+/// CA that signs server certificates. Includes its key.
 pub(super) type Issuer = CertifiedIssuer<'static, KeyPair>;
 
-/// Start and end of a certificate's validity.
+/// Start and end of a validity period.
 pub(super) type Validity = (Timestamp, Timestamp);
 
-/// Issues a self-signed CA certificate. The CA may sign server certificates but no other CAs.
+/// Issues a self-signed CA certificate. The CA can sign certificates for servers, but not for other
+/// CAs.
 ///
-/// Its name contains a hash of its key and is therefore unique: two CAs that are trusted at the
-/// same time must not be confused.
+/// Its name includes a hash of the key to make it unique. When two CAs are trusted at the same
+/// time, clients must not mix them up.
 pub(super) fn issue_authority(name: &str, validity: Validity) -> Result<Issuer, Error> {
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::default();
@@ -32,8 +33,8 @@ pub(super) fn issue_authority(name: &str, validity: Validity) -> Result<Issuer, 
     CertifiedIssuer::self_signed(params, key)
 }
 
-/// Issues a certificate for a server with these host names and IP addresses, signed by `issuer`, or
-/// else self-signed.
+/// Issues a certificate for a server with the given host names and IP addresses. It's signed by
+/// `issuer`, or self-signed if that's `None`.
 pub(super) fn issue_server_certificate(
     name: &str,
     hosts: &[String],
@@ -52,7 +53,7 @@ pub(super) fn issue_server_certificate(
 }
 
 fn set_subject(params: &mut CertificateParams, name: &str, (from, until): Validity) {
-    // rcgen uses the times of another crate; certificates use whole seconds since 1970.
+    // rcgen uses a different crate for timestamps. The resolution in a certificate is a second.
     let time = |time: Timestamp| {
         let seconds = u64::try_from(time.as_second()).unwrap_or_default();
         date_time_ymd(1970, 1, 1) + Duration::from_secs(seconds)
@@ -61,7 +62,7 @@ fn set_subject(params: &mut CertificateParams, name: &str, (from, until): Validi
     (params.not_before, params.not_after) = (time(from), time(until));
 }
 
-/// Reads the validity of a certificate in DER. Returns `None` if it is not a certificate.
+/// Parses the validity of a certificate in DER. Returns `None` if it isn't a certificate.
 pub(super) fn read_validity(certificate: &[u8]) -> Option<Validity> {
     let validity = yasna::parse_der(certificate, |reader| {
         reader.read_sequence(|certificate| {
@@ -69,7 +70,7 @@ pub(super) fn read_validity(certificate: &[u8]) -> Option<Validity> {
                 content.read_optional(|version| {
                     version.read_tagged(Tag::context(0), |reader| reader.read_u8())
                 })?;
-                // Serial number, algorithm, issuer.
+                // Skip the serial number, the algorithm, and the issuer.
                 for _ in 0..3 {
                     content.next().read_der()?;
                 }
@@ -90,7 +91,8 @@ pub(super) fn read_validity(certificate: &[u8]) -> Option<Validity> {
     ))
 }
 
-/// Returns seconds since 1970. RFC 5280 §4.1.2.5: UTCTime until 2049, GeneralizedTime from 2050 on.
+/// Returns a Unix timestamp. Times are encoded as UTCTime until 2049, and as GeneralizedTime from
+/// 2050 on (RFC 5280, section 4.1.2.5).
 fn read_time(reader: BERReader<'_, '_>) -> ASN1Result<i64> {
     if reader.lookahead_tag()? == TAG_UTCTIME {
         Ok(reader.read_utctime()?.datetime().unix_timestamp())
@@ -125,7 +127,7 @@ mod tests {
     fn each_authority_has_a_unique_name() {
         let validity = (Timestamp::UNIX_EPOCH, Timestamp::MAX);
         let [one, two] = [(); 2].map(|()| issue_authority("authority", validity).unwrap());
-        // rcgen writes the subject verbatim into the certificate.
+        // The subject appears verbatim in the certificate.
         let count = |certificate: &[u8]| {
             certificate
                 .windows(10)

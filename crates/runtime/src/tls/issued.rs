@@ -1,8 +1,8 @@
-//! Certificates issued for a server whose clients receive the CA separately: a certificate, its
-//! key, and the CA certificate.
+//! Certificates for servers whose clients get the CA in some other way. They come with a key and
+//! the certificate of the CA.
 //!
-//! Each certificate has its own CA, whose key is dropped after signing. Nothing else can be signed
-//! with it, so trusting the CA for longer than needed is harmless.
+//! For each certificate, we create a new CA and drop its key right after signing. Since nothing
+//! else can be signed with it, it's harmless to trust the CA for longer than necessary.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,33 +19,33 @@ use tokio_rustls::rustls::sign::CertifiedKey;
 
 use super::issue::{Validity, issue_authority, issue_server_certificate, read_validity};
 
-/// How far to backdate the validity, for clients whose clocks are slow.
+/// How far to backdate certificates, for the sake of clients with a slow clock.
 const BACKDATED: SignedDuration = SignedDuration::from_mins(5);
 
 /// A certificate with its key and its CA.
 #[derive(Debug)]
 pub(crate) struct Issued {
-    /// In PEM.
+    /// PEM-encoded.
     pub(crate) certificate: String,
-    /// In PEM, PKCS #8.
+    /// PEM-encoded PKCS #8.
     pub(crate) key: String,
     pub(crate) authority: Authority,
     pub(crate) pair: Arc<CertifiedKey>,
-    /// Start and end of the certificate's validity.
+    /// Validity of the certificate.
     pub(crate) valid: Validity,
 }
 
-/// The certificate of a CA.
+/// Certificate of a CA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Authority {
     certificate: CertificateDer<'static>,
-    /// End of the validity.
+    /// End of its validity.
     pub(crate) expires: Timestamp,
 }
 
 impl Issued {
-    /// Issues a certificate for a server with these names, signed by a new CA. Both expire after
-    /// `lifetime`.
+    /// Issues a certificate for a server with the given names. It's signed by a new CA, and both of
+    /// them are valid for `lifetime`.
     pub(crate) fn new(names: &[String], lifetime: Duration, now: Timestamp) -> Result<Self, String> {
         let lifetime = SignedDuration::try_from(lifetime).unwrap_or(SignedDuration::MAX);
         let until = now.checked_add(lifetime).unwrap_or(Timestamp::MAX);
@@ -62,10 +62,11 @@ impl Issued {
         Self::read(&certificate.pem(), &key.serialize_pem(), authority)
     }
 
-    /// Parses a stored certificate and its key, both in PEM.
+    /// Parses a certificate and its key from PEM.
     ///
     /// # Errors
-    /// Fails if one of them is malformed or they do not belong together.
+    ///
+    /// Fails if either is malformed, or if the key doesn't match the certificate.
     pub(crate) fn read(certificate: &str, key: &str, authority: Authority) -> Result<Self, String> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect();
         let chain = chain.map_err(|error| format!("the certificate is not PEM: {error}"))?;
@@ -84,10 +85,12 @@ impl Issued {
         })
     }
 
-    /// Verifies the certificate for a server name like a client that trusts the CA.
+    /// Verifies the certificate in the same way as a client that connects to the given server name
+    /// and trusts the CA.
     ///
     /// # Errors
-    /// Returns the reason for which the client would reject it.
+    ///
+    /// Returns the reason why the client would reject it.
     pub(crate) fn verify(&self, name: &str, now: Timestamp) -> Result<(), String> {
         let mut roots = RootCertStore::empty();
         let added = roots.add(self.authority.certificate.clone());
@@ -108,7 +111,7 @@ impl Issued {
         verified.map(drop).map_err(|error| error.to_string())
     }
 
-    /// Returns when to replace the certificate: after two thirds of its lifetime.
+    /// Returns when the certificate should be replaced, which is after two thirds of its lifetime.
     pub(crate) fn due(&self) -> Timestamp {
         let until = self.valid.1;
         until - until.duration_since(self.made()) / 3
@@ -131,14 +134,14 @@ impl Authority {
         Some(Self { certificate, expires })
     }
 
-    /// Parses the certificates in a PEM text in order, skipping everything else.
+    /// Parses all certificates in a PEM file. Everything else is ignored.
     pub(crate) fn read_all(text: &str) -> Vec<Self> {
         CertificateDer::pem_slice_iter(text.as_bytes())
             .filter_map(|certificate| Self::new(certificate.ok()?))
             .collect()
     }
 
-    /// Returns the certificate in PEM.
+    /// Returns the certificate as PEM.
     pub(crate) fn pem(&self) -> String {
         encode_certificate(&self.certificate)
     }
@@ -200,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_said() {
+    fn rejects_invalid_keys_and_certificates() {
         let now = Timestamp::now();
         let (made, other) = (issued(60, now), issued(60, now));
         let check = |certificate: &str, key: &str, expected: &str| {

@@ -1,7 +1,8 @@
-//! Certificates of an operator's servers, and their TLS configuration.
+//! Certificates and TLS configuration of an operator's servers.
 //!
-//! A certificate either comes from files, which are reloaded when they change, or is issued here:
-//! self-signed, or signed by its own CA ([`issued`]). The module `server` implements HTTP on top.
+//! Certificates can be loaded from files, which are reloaded when they change. They can also be
+//! issued in this module, either self-signed or signed by a dedicated CA (see [`issued`]). HTTP is
+//! implemented on top of this in the module `server`.
 
 mod handshake;
 mod issue;
@@ -27,11 +28,11 @@ use crate::metrics::Metrics;
 pub(crate) use handshake::check_handshake;
 use issue::issue_server_certificate;
 
-/// Interval between reads of the files. The kubelet updates a mounted Secret up to a minute late,
-/// so watching the file system would gain little.
+/// How often to check the files. There's no point in watching the file system, since it takes the
+/// kubelet up to a minute to update a mounted Secret.
 const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// An error from loading or issuing a certificate.
+/// Error of loading or issuing a certificate.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CertificateError {
     #[error("cannot read {}: {source}", path.display())]
@@ -61,9 +62,9 @@ pub(crate) enum CertificateError {
 /// Paths of a certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Files {
-    /// The certificate with its intermediate certificates, in PEM.
+    /// The certificate and its intermediate certificates in PEM.
     pub(crate) certificate: PathBuf,
-    /// The private key, in PEM.
+    /// The private key in PEM.
     pub(crate) key: PathBuf,
 }
 
@@ -111,25 +112,25 @@ impl Files {
     }
 }
 
-/// The contents of the files when they were last read.
+/// Contents of the files as they were last read.
 #[derive(PartialEq, Eq)]
 struct Contents {
     certificate: Vec<u8>,
     key: Vec<u8>,
 }
 
-/// The certificate for new connections. It can be replaced while connections are open.
+/// Certificate for new connections. It can be replaced while there are open connections.
 #[derive(Debug)]
 pub(crate) struct Certificates {
     current: RwLock<Arc<CertifiedKey>>,
 }
 
 impl Certificates {
-    /// Issues a self-signed certificate for `localhost`. Connections are encrypted, but clients
-    /// cannot verify the server.
+    /// Issues a self-signed certificate for `localhost`. This encrypts connections, but clients
+    /// can't verify the server.
     ///
-    /// Each process issues its own and keeps it in memory, so it does not expire (until
-    /// 9999-12-30).
+    /// Every process issues its own certificate, and doesn't store it anywhere. So it's fine that
+    /// it doesn't expire (before 9999-12-30).
     pub(crate) fn self_signed() -> Result<Arc<Self>, CertificateError> {
         let forever = (Timestamp::UNIX_EPOCH, Timestamp::MAX);
         let hosts = ["localhost".to_owned()];
@@ -144,9 +145,11 @@ impl Certificates {
         Ok(Self::new(Arc::new(pair)))
     }
 
-    /// Loads the certificate in these files. The returned future never resolves: it reloads the
-    /// files when they change, for new connections. Unusable files are logged and counted, and the
-    /// current certificate is kept.
+    /// Loads a certificate from files.
+    ///
+    /// The future that's returned never resolves. It reloads the files when they change, and uses
+    /// the new certificate for new connections. If they can't be used, the error is logged and
+    /// counted, and we keep using the current certificate.
     pub(crate) fn from_files(
         files: Files,
         metrics: Metrics,
@@ -170,20 +173,21 @@ impl Certificates {
         })
     }
 
-    /// Replaces the certificate. Open connections keep the previous one.
+    /// Replaces the certificate. This doesn't affect open connections.
     pub(crate) fn replace(&self, pair: Arc<CertifiedKey>) {
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = pair;
     }
 
-    /// Returns the certificate for new connections.
+    /// Returns the certificate that's used for new connections.
     pub(crate) fn current(&self) -> Arc<CertifiedKey> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns an acceptor for TLS 1.2 and 1.3 with this certificate. ALPN offers HTTP/1.1 and,
-    /// with `http2`, HTTP/2 first.
+    /// Returns an acceptor for TLS 1.2 and 1.3 that uses this certificate. ALPN is used to offer
+    /// HTTP/1.1 and, if `http2` is set, HTTP/2 (which is preferred).
     ///
-    /// If `client_authorities` is set, clients need a certificate signed by a CA in this file.
+    /// If `client_authorities` is set, clients must present a certificate that's signed by a CA in
+    /// this file.
     pub(crate) fn acceptor(
         self: &Arc<Self>,
         client_authorities: Option<&Path>,
@@ -206,8 +210,8 @@ impl Certificates {
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
 
-    /// Reloads the files when they change. Compares their contents rather than modification times,
-    /// because the files of a mounted Secret are symlinks with times of their own.
+    /// Reloads the files when they change. We compare the contents and not the modification times:
+    /// in a mounted Secret, the files are symlinks, which have times of their own.
     async fn watch(&self, files: &Files, mut known: Contents, metrics: &Metrics) {
         loop {
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -228,8 +232,8 @@ impl Certificates {
                     tracing::info!(certificate = %files.certificate.display(), "reloaded certificate");
                 }
                 Ok((_, None)) => {}
-                // Files that are not symlinks change one after the other. The next read will find
-                // both changed.
+                // If the files aren't symlinks, they can't be replaced at the same time. We'll see
+                // a matching pair at the next read.
                 Err(error) => {
                     tracing::error!(%error, "failed to reload certificate, keeping the current one")
                 }

@@ -1,10 +1,12 @@
-//! Traces, with the feature `opentelemetry`: a span for each reconcile and each webhook review,
-//! with child spans for the requests to the API server.
+//! OpenTelemetry traces. Requires the feature `opentelemetry`.
 //!
-//! Spans go to the tracer provider that the operator installs and are independent of `tracing`
-//! spans: log filters do not affect them, and they work along with the operator's own subscriber.
-//! Without a provider nothing is recorded, and without the feature this module consists of a few
-//! empty functions.
+//! There's a span for each reconcile and for each review by a webhook. Requests to the API server
+//! are child spans of these.
+//!
+//! Spans are passed to the tracer provider that the operator has installed. They have nothing to do
+//! with the spans of `tracing`. Hence log filters don't affect them, and they work with any
+//! subscriber that the operator might be using. Nothing is recorded if there's no provider. If the
+//! feature is disabled, this module is just a few empty functions.
 
 #[cfg(not(feature = "opentelemetry"))]
 mod off;
@@ -20,7 +22,7 @@ pub(crate) use off::{Trace, trace_requests};
 #[cfg(feature = "opentelemetry")]
 pub(crate) use on::{Trace, trace_requests};
 
-/// The reconcile that a span describes.
+/// The reconcile that a span is about.
 #[cfg_attr(
     not(feature = "opentelemetry"),
     expect(dead_code, reason = "there are no spans")

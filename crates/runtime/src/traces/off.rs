@@ -1,11 +1,11 @@
-//! No-op traces.
+//! Stubs for builds without traces.
 
 use http::{HeaderMap, StatusCode, Uri};
 use kube::Client;
 
 use super::Reconcile;
 
-/// A span that is not recorded.
+/// Placeholder for a span.
 pub(crate) struct Trace;
 
 impl Trace {
@@ -30,7 +30,7 @@ impl Trace {
     pub(crate) fn end_review(self, _: StatusCode) {}
 }
 
-/// Returns the client unchanged.
+/// Returns the client as is.
 pub(crate) fn trace_requests(client: Client, _: Option<&Uri>) -> Client {
     client
 }

@@ -1,4 +1,4 @@
-//! Spans recorded with OpenTelemetry's API, named according to its [semantic
+//! Records spans with the OpenTelemetry API. Names and attributes follow the [semantic
 //! conventions](https://opentelemetry.io/docs/specs/semconv/http/http-spans/) for HTTP.
 
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
@@ -14,19 +14,19 @@ use super::url_template::url_template;
 use crate::client::wrap_client;
 use crate::error::describe_causes;
 
-/// Name of the tracer, which tells a backend where the spans come from.
+/// Name of the tracer. Backends use it to show where a span comes from.
 const TRACER: &str = "rbuilder";
 
-/// The span of a reconcile or review. `None` without a tracer provider. Dropping it ends the span.
+/// Span of a reconcile or a review, which ends on drop. `None` if there's no tracer provider.
 pub(crate) struct Trace(Option<Context>);
 
 impl Trace {
-    /// Starts the span of a reconcile, and with it a new trace.
+    /// Starts a new trace, with a span for a reconcile.
     pub(crate) fn of_reconcile(reconcile: &Reconcile<'_>) -> Self {
         let name = format!("reconcile {}", reconcile.controller);
         let builder = SpanBuilder::from_name(name).with_kind(SpanKind::Internal);
         let mut span = global::tracer(TRACER).build_with_context(builder, &Context::new());
-        // Each attribute is an allocation, which an operator without a provider should not pay for.
+        // Attributes have to be allocated. Avoid that if there's no provider.
         if !span.span_context().is_valid() {
             return Self(None);
         }
@@ -36,8 +36,8 @@ impl Trace {
         Self(Some(Context::new().with_span(span)))
     }
 
-    /// Starts the span of a review, as part of the API server's trace if its request belongs to
-    /// one.
+    /// Starts a span for a review. If the request belongs to a trace of the API server, the span is
+    /// part of it.
     pub(crate) fn of_review(headers: &HeaderMap, path: &str) -> Self {
         let attributes = vec![
             KeyValue::new("http.request.method", "POST"),
@@ -57,19 +57,19 @@ impl Trace {
         )))
     }
 
-    /// Returns the trace ID in hex, or `None` without a tracer provider.
+    /// Returns the trace ID in hex, or `None` if there's no tracer provider.
     pub(crate) fn id(&self) -> Option<String> {
         let span = self.0.as_ref()?.span();
         let span = span.span_context();
         span.is_valid().then(|| span.trace_id().to_string())
     }
 
-    /// Makes the requests and spans of `future` children of this span.
+    /// Makes requests and spans of `future` children of this span.
     pub(crate) fn follow<F: Future>(&self, future: F) -> WithContext<F> {
         future.with_context(self.0.clone().unwrap_or_default())
     }
 
-    /// Ends the span of a reconcile with its result, and with the error if it failed.
+    /// Ends the span of a reconcile. Adds its result, and the error if it failed.
     pub(crate) fn end_reconcile(self, result: &'static str, error: impl FnOnce() -> Option<String>) {
         let Some(context) = self.0 else {
             return;
@@ -105,7 +105,7 @@ fn attributes_of_reconcile(reconcile: &Reconcile<'_>) -> Vec<KeyValue> {
     attributes
 }
 
-/// Starts a child span of `parent`.
+/// Starts a child of `parent`.
 fn start(parent: &Context, name: String, kind: SpanKind, attributes: Vec<KeyValue>) -> Context {
     let builder = SpanBuilder::from_name(name)
         .with_kind(kind)
@@ -123,15 +123,15 @@ fn set_status(context: &Context, status: StatusCode, is_error: bool) {
     }
 }
 
-/// Returns a client whose requests have a span if they are part of one, such as a reconcile's.
-/// Background requests, such as watches, have none.
+/// Wraps a client such that requests get a span if they belong to one, e.g. to a reconcile. There
+/// are no spans for requests in the background, such as watches.
 pub(crate) fn trace_requests(client: Client, server: Option<&Uri>) -> Client {
     let server = server.cloned();
     wrap_client(client, move |client, mut request| {
         let server = server.clone();
         async move {
-            // Read the context when the caller polls, because the client calls this function from
-            // its own task.
+            // This has to be read when the caller polls, because the client calls the function from
+            // another task.
             let parent = Context::current();
             if !parent.span().span_context().is_valid() {
                 return Ok(client.send(request).await?);

@@ -1,8 +1,8 @@
-//! The headers of [W3C Trace Context](https://www.w3.org/TR/trace-context/), which identify the
-//! trace that a request belongs to.
+//! Headers that identify the trace of a request, according to [W3C Trace
+//! Context](https://www.w3.org/TR/trace-context/).
 //!
-//! Implemented here rather than with the propagator that a process can install, so that traces
-//! cross process boundaries without one.
+//! OpenTelemetry has a propagator for this, but the operator would have to install it. We implement
+//! this ourselves, so that traces always work across processes.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
@@ -10,7 +10,7 @@ use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState}
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// Adds headers that make a request part of the span.
+/// Adds headers which make a request part of a span.
 pub(super) fn write_headers(headers: &mut HeaderMap, span: &SpanContext) {
     let flags = span.trace_flags() & TraceFlags::SAMPLED;
     let parent = format!("00-{}-{}-{flags:02x}", span.trace_id(), span.span_id());
@@ -25,7 +25,7 @@ pub(super) fn write_headers(headers: &mut HeaderMap, span: &SpanContext) {
     }
 }
 
-/// Returns the span that a request is part of.
+/// Returns the span that a request belongs to.
 pub(super) fn read_headers(headers: &HeaderMap) -> Option<SpanContext> {
     let mut parents = headers.get_all(TRACEPARENT).iter();
     let parent = parents.next()?.to_str().ok()?.trim();
@@ -42,7 +42,7 @@ pub(super) fn read_headers(headers: &HeaderMap) -> Option<SpanContext> {
         && is_hex(span_id, 16)
         && is_hex(flags, 2)
         && version != "ff"
-        // Later versions may add parts.
+        // Future versions may add more parts.
         && (more.is_empty() || version != "00");
     if !is_valid {
         return None;
@@ -58,7 +58,7 @@ pub(super) fn read_headers(headers: &HeaderMap) -> Option<SpanContext> {
     span.is_valid().then_some(span)
 }
 
-/// Returns the trace state. Malformed state is ignored.
+/// Parses the trace state. It's ignored if it's malformed.
 fn read_state(headers: &HeaderMap) -> TraceState {
     let values = headers.get_all(TRACESTATE).iter();
     let values: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
@@ -86,7 +86,7 @@ mod tests {
         let mut after = HeaderMap::new();
         write_headers(&mut after, &span);
         assert_eq!(after, before);
-        // Only the known flag is propagated.
+        // Unknown flags aren't propagated.
         let span = read_headers(&headers(&PARENT.replace("-01", "-ff"), "")).unwrap();
         let mut after = HeaderMap::new();
         write_headers(&mut after, &span);

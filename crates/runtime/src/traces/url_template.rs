@@ -1,8 +1,9 @@
-//! Paths of the Kubernetes API without object names, so that all spans for the same kind of request
+//! Templates for paths of the Kubernetes API. With these, all spans for the same kind of request
 //! have the same name.
 
-/// Returns the path with names replaced by `{namespace}` and `{name}`, such as
-/// `/api/v1/namespaces/{namespace}/pods/{name}/status`. Other paths are returned unchanged.
+/// Replaces names in a path with `{namespace}` and `{name}`, e.g.
+/// `/api/v1/namespaces/{namespace}/pods/{name}/status`. Paths which aren't part of the API are
+/// returned as is.
 pub(super) fn url_template(path: &str) -> String {
     let mut segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     let resource = match segments.first() {
@@ -10,7 +11,7 @@ pub(super) fn url_template(path: &str) -> String {
         Some(&"apis") => 3,
         _ => return path.to_owned(),
     };
-    // In `/namespaces/a/status`, `a` is the object.
+    // In `/namespaces/a/status`, the namespace `a` is the object itself.
     let is_namespaced = matches!(
         segments.get(resource..),
         Some(["namespaces", _, below, ..]) if !matches!(*below, "status" | "finalize")

@@ -1,4 +1,4 @@
-//! AdmissionReviews: decodes requests into typed objects and encodes responses.
+//! Decodes the objects in AdmissionReviews, and encodes responses.
 
 use std::sync::Arc;
 
@@ -23,27 +23,27 @@ use crate::object::{FieldError, Object, decode_value};
 pub(super) type Defaulter<K> =
     Box<dyn Fn(K, Arc<AdmissionRequest>) -> BoxFuture<'static, Result<K, Denied>> + Send + Sync>;
 
-/// A boxed validating function, called with the new and the old object.
+/// A boxed validating function. Its arguments are the new and the old object.
 pub(super) type Validator<K> = Box<
     dyn Fn(Arc<K>, Option<Arc<K>>, Arc<AdmissionRequest>) -> BoxFuture<'static, Result<Warnings, Denied>>
         + Send
         + Sync,
 >;
 
-/// A boxed function that handles raw requests.
+/// A boxed function for raw requests.
 pub(crate) type RawHandler =
     Box<dyn Fn(AdmissionRequest) -> BoxFuture<'static, AdmissionResponse> + Send + Sync>;
 
-/// Supported versions of AdmissionReview. Both have the same fields.
+/// Supported versions of AdmissionReview. Their fields are the same.
 const API_VERSIONS: [&str; 2] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
 
-/// Memory to decode a review, as a multiple of its estimated size: the parsed JSON and the typed
-/// objects.
+/// How much memory it takes to decode a review, relative to its estimated size. This is for the
+/// JSON and the typed objects.
 const DECODED: usize = 2;
-/// Memory to default an object: also the JSON serialized from the type before and after the change.
+/// Same, if defaults are set as well. There's also the serialized object before and after that.
 const DEFAULTED: usize = 4;
 
-/// A decoded AdmissionReview, with its objects separated from the request.
+/// A decoded AdmissionReview. The objects have been taken out of the request.
 struct Review {
     api_version: String,
     request: Arc<AdmissionRequest>,
@@ -82,7 +82,7 @@ impl Review {
         })
     }
 
-    /// Serializes the response.
+    /// Serializes a response.
     fn respond(&self, decision: Decision) -> Vec<u8> {
         let request = &self.request;
         let mut response = json!({ "uid": request.uid, "allowed": true });
@@ -105,12 +105,11 @@ impl Review {
         }
         let review =
             json!({ "apiVersion": self.api_version, "kind": "AdmissionReview", "response": response });
-        // JSON values always serialize.
+        // Serializing a JSON value never fails.
         serde_json::to_vec(&review).unwrap_or_default()
     }
 
-    /// Returns the name of the object, or an empty string if the API server has not generated one
-    /// yet.
+    /// Returns the name of the object. It's empty if the name hasn't been generated yet.
     fn name(&self) -> &str {
         let objects = self.object.iter().chain(&self.old_object);
         let mut names = objects.filter_map(|object| object["metadata"]["name"].as_str());
@@ -131,7 +130,7 @@ enum Decision {
 enum Old<K> {
     Absent,
     Decoded(Arc<K>),
-    /// The stored object does not match the Rust type.
+    /// The stored object doesn't match the Rust type.
     Undecodable(FieldError),
 }
 
@@ -145,34 +144,33 @@ impl<K: Object> Old<K> {
     }
 }
 
-/// An object in a request that cannot be passed to a webhook function.
+/// An object that can't be passed to the functions of a webhook.
 struct Unreadable {
-    /// Why the object does not match the Rust type, in the version in which the user wrote it.
+    /// Why it doesn't match the Rust type. This is about the version in which it was written.
     error: FieldError,
 }
 
 /// Decodes the new object of a request.
 fn decode_new<K: Object>(object: &Value) -> Result<K, Unreadable> {
     let decoded = decode_value(object);
-    // An object that was not converted belongs to another version, even if it happens to decode as
-    // this one.
+    // If an object wasn't converted, it belongs to a different version, even if it can be decoded.
     match Mark::of(object) {
         Some(Mark { error, .. }) => Err(Unreadable { error }),
         None => decoded.map_err(|error| Unreadable { error }),
     }
 }
 
-/// Returns the warning for a request that is allowed although the stored object does not match the
+/// Returns a warning for requests which are allowed even though the stored object doesn't match the
 /// Rust type.
 ///
-/// Denying the request would make the object immortal: users could not delete it, remove its
-/// finalizers or repair it.
+/// If we denied them, users wouldn't be able to delete or repair the object, or to remove its
+/// finalizers.
 fn warn_undecodable<K: Object>(error: &FieldError, consequence: &str) -> String {
     let kind = K::kind(&());
     format!("the stored {kind} cannot be decoded, {consequence}: {error}")
 }
 
-/// Returns `true` if two objects are equal apart from metadata and status.
+/// Returns `true` if two objects are equal except for their metadata and status.
 fn have_same_content(new: &Value, old: &Value) -> bool {
     let content = |object: &Value| {
         let mut fields = object.as_object().cloned().unwrap_or_default();
@@ -182,8 +180,9 @@ fn have_same_content(new: &Value, old: &Value) -> bool {
     content(new) == content(old)
 }
 
-/// Returns a warning if the update of an undecodable object should be allowed: the stored object is
-/// undecodable too, and only metadata or status change, for example when a finalizer is removed.
+/// If an update of an undecodable object should be allowed, returns a warning. That's the case if
+/// the stored object can't be decoded either, and if nothing but metadata and status is modified,
+/// e.g. to remove a finalizer.
 fn allow_undecodable<K: Object>(review: &Review, error: &FieldError) -> Option<Warnings> {
     let (new, old) = (review.object.as_ref()?, review.old_object.as_ref()?);
     let is_stored = matches!(Old::<K>::decode(Some(old)), Old::Undecodable(_));
@@ -196,7 +195,7 @@ fn allow_undecodable<K: Object>(review: &Review, error: &FieldError) -> Option<W
     })
 }
 
-/// Reserves the memory to answer a review, `copies` times its estimated size, and then decodes it.
+/// Reserves memory for a review, which is `copies` times its estimated size, and decodes it.
 async fn read_review(received: &Received, copies: usize) -> Result<(Review, Reservation), Rejection> {
     let work = received
         .reserve(copies * estimate_decoded(&received.body))
@@ -204,7 +203,7 @@ async fn read_review(received: &Received, copies: usize) -> Result<(Review, Rese
     Ok((Review::parse(&received.body)?, work))
 }
 
-/// Returns an endpoint that calls a defaulting function.
+/// Returns an endpoint for a defaulting function.
 pub(super) fn defaulting_endpoint<K: Object + Serialize>(defaulter: Defaulter<K>) -> Endpoint {
     let defaulter = Arc::new(defaulter);
     Box::new(move |received| {
@@ -232,8 +231,8 @@ async fn default<K: Object + Serialize>(
     let failed = |error: serde_json::Error| Denied::with_status(500, "InternalError", error.to_string());
     let typed: K = match decode_new(object) {
         Ok(typed) => typed,
-        // The API server validates next and reports all invalid fields. A denial here would report
-        // only one and hide the others.
+        // The API server is going to validate the object next, and reports all invalid fields. If
+        // we denied it, users would only see one of them.
         Err(Unreadable { error }) => {
             let kind = K::kind(&());
             let warning = format!("defaults are not set, the {kind} cannot be decoded: {error}");
@@ -250,7 +249,7 @@ async fn default<K: Object + Serialize>(
     })
 }
 
-/// Returns an endpoint that calls a validating function.
+/// Returns an endpoint for a validating function.
 pub(super) fn validating_endpoint<K: Object>(validator: Validator<K>) -> Endpoint {
     let validator = Arc::new(validator);
     Box::new(move |received| {
@@ -259,7 +258,7 @@ pub(super) fn validating_endpoint<K: Object>(validator: Validator<K>) -> Endpoin
             let (review, work) = read_review(&received, DECODED).await?;
             let result = match review.request.operation {
                 Operation::Delete => validate_deletion(&*validator, &review).await,
-                // The object of a CONNECT request, such as PodExecOptions, is of a different kind.
+                // For CONNECT requests, the object is of a different kind such as PodExecOptions.
                 Operation::Connect => Ok(Warnings::new()),
                 _ => validate(&*validator, &review).await,
             };
@@ -270,9 +269,9 @@ pub(super) fn validating_endpoint<K: Object>(validator: Validator<K>) -> Endpoin
     })
 }
 
-/// Validates a deletion. Its request carries only the old object, which the validator receives as
-/// both arguments. The first argument is therefore always present, and a missing old object always
-/// means a creation.
+/// Validates a deletion. Since the request only contains the old object, it's passed for both
+/// arguments. This way, the first argument always exists, and if there's no old object, it's a
+/// creation.
 async fn validate_deletion<K: Object>(validator: &Validator<K>, review: &Review) -> Result<Warnings, Denied> {
     match Old::decode(review.old_object.as_ref()) {
         Old::Absent => Ok(Warnings::new()),
@@ -284,8 +283,8 @@ async fn validate_deletion<K: Object>(validator: &Validator<K>, review: &Review)
     }
 }
 
-/// Validates a creation or update. If an update repairs an undecodable object, the validator gets
-/// no old object.
+/// Validates a creation or update. If an undecodable object is repaired, the validator doesn't get
+/// an old object.
 async fn validate<K: Object>(validator: &Validator<K>, review: &Review) -> Result<Warnings, Denied> {
     let Some(object) = &review.object else {
         return Ok(Warnings::new());
@@ -310,7 +309,7 @@ async fn validate<K: Object>(validator: &Validator<K>, review: &Review) -> Resul
     Ok(warnings)
 }
 
-/// Returns an endpoint that calls a function with raw requests.
+/// Returns an endpoint for a function that handles raw requests.
 pub(super) fn raw_endpoint(handler: RawHandler) -> Endpoint {
     let handler = Arc::new(handler);
     Box::new(move |received| {

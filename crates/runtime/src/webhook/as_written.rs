@@ -1,24 +1,24 @@
-//! Restores the user's notation of values that a conversion does not change.
+//! Preserves the notation of values which aren't affected by a conversion.
 //!
-//! A type can accept several notations of a value but serializes only one. Suppose `{"every":
-//! "24h", "on": "a"}` decodes into a type with a duration. The conversion copies the duration into
-//! the other version, which serializes as `{"every": "86400s", "on": "b"}`. `kubectl diff` would
-//! report a difference forever, and clients that apply the object again would conflict with
-//! themselves.
+//! There may be several notations for the same value, but it's always serialized in the same way.
+//! For example, let's say `{"every": "24h", "on": "a"}` is decoded to a type that contains a
+//! duration. The duration is copied to the other version, which is serialized as
+//! `{"every": "86400s", "on": "b"}`. From then on, there's always a difference in `kubectl diff`,
+//! and clients that apply the object again get a conflict with themselves.
 //!
-//! To find the values that were only copied, compare the converted object with the original as its
-//! own type serializes it, `{"every": "86400s", "on": "a"}`. `every` is equal in both, so it
-//! becomes `24h` again.
+//! To find out which values were just copied, we compare the converted object with how the original
+//! is serialized by its own type. This is `{"every": "86400s", "on": "a"}`. The value of `every` is
+//! the same, so we can change it back to `24h`.
 
 use serde_json::Value;
 
-/// Restores the scalars of `written` wherever the converted object equals `serialized`, which is
-/// the original as its own type serializes it. Values that moved to another field or list index are
-/// not restored.
+/// Restores the scalars of `written`, wherever the converted object is the same as `serialized`,
+/// i.e. the original as it's serialized by its own type. This doesn't work for values which have
+/// moved to another field or to another index of a list.
 ///
-/// `serialize` decodes and serializes an object with the type of the converted object. That type
-/// may read the original notation as a different value or reject it, and then the converted value
-/// stays.
+/// `serialize` decodes an object to the type of the converted object, and serializes it again. If
+/// that type rejects the original notation or reads it as a different value, we keep the converted
+/// one.
 pub(super) fn keep_as_written(
     converted: Value,
     written: &Value,
@@ -55,7 +55,7 @@ pub(super) fn keep_as_written(
     kept
 }
 
-/// Calls a function for each path at which all three values have a string or number.
+/// Calls a function for all paths where each of the three objects has a string or a number.
 fn for_each_scalar(
     value: &mut Value,
     one: &Value,
@@ -89,8 +89,8 @@ mod tests {
 
     use super::*;
 
-    /// Checks the result for a type that normalizes `24h` and `1.0` like the other types, except
-    /// under `text`.
+    /// Asserts the result. Except for `text`, the type normalizes `24h` and `1.0` in the same way
+    /// as all others.
     #[track_caller]
     fn check(written: Value, serialized: Value, converted: Value, expected: Value) {
         let serialize = |object: &Value| {
@@ -147,7 +147,7 @@ mod tests {
             shorter.clone(),
             shorter,
         );
-        // A field that the type adds.
+        // Added by the type.
         check(
             json!({}),
             json!({"on": "a"}),

@@ -1,4 +1,4 @@
-//! Conversion of objects between versions of a kind, through the hub version.
+//! Converts objects between the versions of a kind. All conversions go through the hub version.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -10,13 +10,13 @@ use serde_json::Value;
 use super::as_written::keep_as_written;
 use crate::object::{FieldError, Object, decode_value};
 
-/// Why an object cannot be converted.
+/// Reasons why an object can't be converted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unconvertible {
-    /// The object does not match the Rust type of its version.
+    /// The object doesn't match the Rust type of its version.
     #[error("{0}")]
     Undecodable(FieldError),
-    /// The version is unknown, or the conversion failed.
+    /// Either the version isn't known, or the conversion has failed.
     #[error("{0}")]
     Failed(String),
 }
@@ -27,23 +27,23 @@ impl From<String> for Unconvertible {
     }
 }
 
-/// Converts objects of a spoke version to the hub and back.
+/// Converts between a spoke version and the hub.
 struct Spoke<K> {
     to_hub: ToHub<K>,
     from_hub: Box<dyn Fn(K) -> Result<Value, String> + Send + Sync>,
     serialize: SerializeAgain,
 }
 
-/// Decodes an object into the hub, and also returns the object as its own type serializes it.
+/// Converts an object to the hub. Also returns how it's serialized by its own type.
 type ToHub<K> = Box<dyn Fn(&Value) -> Result<(K, Value), Unconvertible> + Send + Sync>;
 
-/// Decodes an object and serializes it again with the same type.
+/// Decodes an object, and serializes it again.
 type SerializeAgain = Box<dyn Fn(&Value) -> Result<Value, String> + Send + Sync>;
 
-/// The hub `K` and its spokes, by API version.
+/// The hub `K` and all spokes by API version.
 pub(crate) struct Converter<K> {
     spokes: BTreeMap<String, Spoke<K>>,
-    /// Configuration errors.
+    /// Errors in the configuration.
     errors: Vec<String>,
 }
 
@@ -113,7 +113,7 @@ fn encode<V: Object + Serialize>(object: &V) -> Result<Value, String> {
 
 /// A converter with its kind erased.
 pub(crate) trait AnyConverter: Send + Sync {
-    /// Returns group and kind.
+    /// Returns the group and the kind.
     fn kind(&self) -> (String, String);
     /// Returns the name of the CRD.
     fn crd_name(&self) -> String;
@@ -157,8 +157,8 @@ impl<K: Object + Serialize> AnyConverter for Converter<K> {
     }
 }
 
-/// Restores the original metadata except for labels and annotations. The API server rejects
-/// conversions that change any other metadata.
+/// Restores all metadata except for labels and annotations. If a conversion changes anything else,
+/// it's rejected by the API server.
 fn keep_metadata(object: &Value, converted: &mut Value) {
     let mut metadata = object["metadata"].clone();
     let returned = converted["metadata"].take();

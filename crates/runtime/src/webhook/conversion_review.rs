@@ -1,4 +1,4 @@
-//! ConversionReviews. Objects are decoded one at a time, so that memory use does not depend on the
+//! Handles ConversionReviews. Objects are decoded one by one, so memory doesn't depend on the
 //! length of the list.
 
 use std::collections::BTreeMap;
@@ -21,17 +21,18 @@ use crate::metrics::ConversionMetrics;
 
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 
-/// Bytes of objects after which to yield to other tasks on the thread.
+/// After this many bytes, other tasks on the same thread get to run.
 const YIELD_AFTER: usize = 64 * 1024;
 
-/// Memory to convert an object, as a multiple of its estimated size: the object as written, as each
-/// of the two types serializes it, and two more copies to compare them.
+/// How much memory it takes to convert an object, relative to its estimated size. There's the
+/// object as it was written and as it's serialized by either type, and two more copies for
+/// comparing them.
 const COPIES: usize = 5;
 
-/// Space in a response for everything but its objects.
+/// Size of a response without its objects.
 const ENVELOPE: usize = 4096;
 
-/// Serves ConversionReviews for all kinds that have conversions.
+/// Endpoint for all kinds that have conversions.
 pub(super) struct ConversionEndpoint {
     /// By group and kind.
     converters: BTreeMap<(String, String), Box<dyn AnyConverter>>,
@@ -54,7 +55,7 @@ struct Request<'a> {
     uid: String,
     #[serde(rename = "desiredAPIVersion")]
     to: String,
-    /// The raw list. Each item is decoded separately.
+    /// The list in raw form, since each item is decoded separately.
     #[serde(borrow)]
     objects: &'a RawValue,
 }
@@ -84,7 +85,7 @@ impl<'a> Request<'a> {
         Items(self.objects.get().strip_prefix('[').unwrap_or_default())
     }
 
-    /// Estimates the memory for the response and for converting the largest object.
+    /// Estimates how much memory it takes to convert the largest object, plus the response.
     fn estimate(&self) -> usize {
         let sizes = self
             .objects()
@@ -93,15 +94,15 @@ impl<'a> Request<'a> {
         self.room() + COPIES * sizes.max().unwrap_or_default()
     }
 
-    /// Returns the capacity for a response whose objects are about as large as the requested ones.
+    /// Returns the initial capacity of the response. We assume that its objects are about as large
+    /// as those in the request.
     fn room(&self) -> usize {
         let objects = self.objects.get().len();
         objects + objects / 8 + ENVELOPE
     }
 }
 
-/// Iterates over the items of a list that is known to be valid JSON. Starts after the opening
-/// bracket.
+/// Iterates over the items of a list. It starts after the opening bracket, and must be valid JSON.
 struct Items<'a>(&'a str);
 
 impl<'a> Iterator for Items<'a> {
@@ -139,8 +140,8 @@ impl ConversionEndpoint {
         })
     }
 
-    /// Answers a review. If one object fails to convert, the whole review fails, as the API server
-    /// expects.
+    /// Handles a review. If a single object can't be converted, the entire review fails, because
+    /// that's what the API server expects.
     async fn answer(&self, received: &Received) -> Result<Answer, Rejection> {
         let request = Request::parse(&received.body)?;
         let mut work = received.reserve(request.estimate()).await?;
@@ -159,7 +160,8 @@ impl ConversionEndpoint {
         Ok(Answer::new(body, work))
     }
 
-    /// Returns the response with all objects converted, or the reason why one of them cannot be.
+    /// Returns a response with all converted objects, or the reason why one of them couldn't be
+    /// converted.
     async fn convert_all(
         &self,
         request: &Request<'_>,
@@ -183,7 +185,7 @@ impl ConversionEndpoint {
             if let Err(message) = converted {
                 return Ok(Err(message));
             }
-            // Eight bytes for the separator and the end of the response.
+            // Eight additional bytes for the separator and the end of the response.
             make_room(&mut answer, text.len() + 8, received, work)?;
             if index > 0 {
                 answer.push(b',');
@@ -200,7 +202,7 @@ impl ConversionEndpoint {
         Ok(Ok(answer))
     }
 
-    /// Converts an object and appends its JSON to `text`.
+    /// Converts an object and appends it to `text` as JSON.
     fn convert(&self, object: &RawValue, to: &str, text: &mut Vec<u8>) -> Result<(), String> {
         let written: Value = serde_json::from_str(object.get()).map_err(|error| error.to_string())?;
         let string = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -220,7 +222,7 @@ impl ConversionEndpoint {
     }
 }
 
-/// Grows a response beyond its expected size, provided that enough memory is free.
+/// If the response gets larger than we've expected, reserves more memory for it (if available).
 fn make_room(
     answer: &mut Vec<u8>,
     bytes: usize,
@@ -238,8 +240,8 @@ fn make_room(
     Ok(())
 }
 
-/// Converts an object. If the object does not decode and is only being admitted, returns it as
-/// written with a mark (see [`unconverted`](super::unconverted)).
+/// Converts an object. If it can't be decoded, and it's about to be admitted, returns it as written
+/// with a mark (see [`unconverted`](super::unconverted)).
 fn convert_or_relabel(
     converter: &dyn AnyConverter,
     written: Value,
@@ -248,8 +250,8 @@ fn convert_or_relabel(
     let mark = Mark::of(&written).filter(|_| is_being_admitted(&written));
     match (converter.convert(&written, to), mark) {
         (Ok(converted), None) => Ok(converted),
-        // Another webhook's patch may have turned the object into a valid one of the version in its
-        // label. Converting it would drop what the user wrote.
+        // A patch by some other webhook may have resulted in a valid object of the version in its
+        // label. But converting it would lose what the user has written.
         (Ok(_), Some(mark)) => Err(Unconvertible::Failed(format!(
             "the annotation {ANNOTATION} is set: {}",
             mark.error
@@ -264,7 +266,7 @@ fn convert_or_relabel(
     }
 }
 
-/// Returns the name of an object, prefixed with its namespace if it has one.
+/// Returns the namespace (if any) and the name of an object.
 fn describe_name(object: &Value) -> String {
     let metadata = &object["metadata"];
     let name = metadata["name"].as_str().unwrap_or_default();

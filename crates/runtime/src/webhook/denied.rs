@@ -1,4 +1,4 @@
-//! The denial of an admission request, as the API server returns it to the client.
+//! Denials of admission requests, as they're returned to the client by the API server.
 
 use std::fmt;
 
@@ -9,7 +9,8 @@ use super::Warnings;
 use crate::error::Error;
 use crate::object::FieldError;
 
-/// The denial of an admission request: a message, an HTTP status and the paths of invalid fields.
+/// The denial of an admission request. It consists of a message, an HTTP status, and possibly the
+/// paths of invalid fields.
 ///
 /// ```
 /// use rbuilder::Denied;
@@ -29,18 +30,20 @@ pub struct Denied {
 }
 
 impl Denied {
-    /// Denies the request because of an invalid field: status 422, reason `Invalid`, as for built-in kinds.
+    /// Denies a request because a field is invalid. Like for built-in kinds, the status is 422 and
+    /// the reason is `Invalid`.
     ///
-    /// `field` is a path such as `spec.ports[0].name`. The response also names the object, in the format of the API
-    /// server's own errors: `CronJob.batch.example.com "nightly" is invalid: spec.schedule: must be a cron expression`.
+    /// `field` should be a path such as `spec.ports[0].name`. The name of the object is added to
+    /// the response, so it looks just like an error of the API server:
+    /// `CronJob.batch.example.com "nightly" is invalid: spec.schedule: must be a cron expression`.
     pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
         let mut status = Status::failure("", "Invalid");
         status.code = 422;
         Self::of(Box::new(status)).and(field, message)
     }
 
-    /// Denies the request because a field does not match the Rust type of the object. Like the API
-    /// server, reports a missing field by its own path rather than its parent's.
+    /// Denies a request because a field doesn't match the Rust type. If a field is missing, its own
+    /// path is reported and not the one of its parent. This is how the API server does it.
     pub(super) fn undecodable(error: &FieldError) -> Self {
         let parent = error.field.strip_prefix('.').unwrap_or(&error.field);
         let missing = error
@@ -66,7 +69,7 @@ impl Denied {
         self.and_cause("FieldValueInvalid", &field.into(), &message.into())
     }
 
-    /// Adds an invalid field with one of the API server's cause types.
+    /// Adds an invalid field with one of the cause types that the API server uses.
     fn and_cause(mut self, reason: &str, field: &str, message: &str) -> Self {
         if !self.status.message.is_empty() {
             self.status.message.push_str("; ");
@@ -88,8 +91,8 @@ impl Denied {
         self
     }
 
-    /// Denies the request if there are any invalid fields, and allows it otherwise. Like
-    /// [`invalid`](Self::invalid), but for validators that check several fields.
+    /// Denies a request if there are any invalid fields, and allows it if there are none. Like
+    /// [`invalid`](Self::invalid), but for validators which check more than one field.
     ///
     /// ```
     /// # use rbuilder::Denied;
@@ -109,7 +112,8 @@ impl Denied {
     /// ```
     ///
     /// # Errors
-    /// Returns the denial if `errors` is not empty.
+    ///
+    /// Returns a denial unless `errors` is empty.
     pub fn if_any<F, M>(errors: impl IntoIterator<Item = (F, M)>) -> Result<(), Self>
     where
         F: Into<String>,
@@ -123,30 +127,33 @@ impl Denied {
         Err(errors.fold(first, |denied, (field, message)| denied.and(field, message)))
     }
 
-    /// Denies the request as forbidden: status 403, reason `Forbidden`. Strings and most errors convert into this.
+    /// Denies a request because it's forbidden. The status is 403 and the reason is `Forbidden`.
+    /// This is also what strings and most errors are converted to.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::with_status(403, "Forbidden", message)
     }
 
-    /// Denies the request with another status. `code` must be 400 or more; `reason` is one CamelCase word.
+    /// Denies a request with an arbitrary status. `code` has to be at least 400, and `reason`
+    /// should be a single CamelCase word.
     pub fn with_status(code: u16, reason: &str, message: impl Into<String>) -> Self {
         let mut status = Status::failure(&message.into(), reason);
         status.code = code;
         Self::of(Box::new(status))
     }
 
-    /// Adds a warning, which is returned to the client with the denial; keep it under 120 characters.
+    /// Adds a warning, which is sent to the client together with the denial. It should be shorter
+    /// than 120 characters.
     #[must_use]
     pub fn warning(mut self, warning: impl Into<String>) -> Self {
         self.warnings.push(warning.into());
         self
     }
 
-    /// Returns the status for a request about an object of this group, kind and name.
+    /// Returns the status for a request, given the group, kind and name of its object.
     ///
-    /// Clients such as kubectl read the kind and name of an invalid object from the status details.
-    /// Without them, kubectl only prints "The request is invalid". A status that came from the API
-    /// server already has details and keeps them.
+    /// If an object is invalid, clients like kubectl get its kind and name from the details. If
+    /// they're missing, kubectl just prints "The request is invalid". A status by the API server
+    /// keeps its own details.
     pub(super) fn status_of(&self, group: &str, kind: &str, name: &str) -> Status {
         let mut status = self.status();
         let Some(details) = status.details.as_mut().filter(|_| status.reason == "Invalid") else {
@@ -184,7 +191,7 @@ impl Denied {
     }
 }
 
-/// Formats the invalid fields like the API server.
+/// Formats invalid fields in the same way as the API server.
 fn format_causes(details: &StatusDetails, otherwise: &str) -> String {
     let errors: Vec<String> = details
         .causes
@@ -218,7 +225,7 @@ impl From<String> for Denied {
     }
 }
 
-/// Forwards an error response of the API server to the client, with its status.
+/// Passes on an error response of the API server to the client, including its status.
 impl From<kube::Error> for Denied {
     fn from(error: kube::Error) -> Self {
         match error {
@@ -330,7 +337,7 @@ mod tests {
             group,
             ["the cluster is frozen", "", "", ""],
         );
-        // The status of an API server is left unchanged if it names another object.
+        // If the status is about a different object, it must not be modified.
         let mut other = Denied::invalid("spec.c", "is gone");
         let details = other.status.details.as_mut().unwrap();
         (details.kind, details.name) = ("Pod".into(), "other".into());

@@ -1,4 +1,4 @@
-//! Answers the reviews of the fake API server in the process of a test, without a connection.
+//! Handles reviews of the fake API server directly, i.e. without opening a connection.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::fake::WebhookHandler;
 use crate::metrics::Metrics;
 use crate::server::RequestBody;
 
-/// Returns a handler that answers like the webhook server. `memory` is what all reviews together may
-/// hold in bytes; `None` is the default.
+/// Returns a handler that does the same as the webhook server. `memory` is the limit for all
+/// reviews together in bytes, or `None` for the default.
 pub(crate) fn handler_in_process(routes: Routes, metrics: &Metrics, memory: Option<usize>) -> WebhookHandler {
     let memory = memory.unwrap_or_else(default_total);
     let handle = Arc::new(routes.into_handler(metrics, memory));
@@ -26,7 +26,7 @@ pub(crate) fn handler_in_process(routes: Routes, metrics: &Metrics, memory: Opti
             };
             let reply = handle(request).await;
             let status = reply.status().as_u16();
-            // A complete body has no errors.
+            // There can't be an error, since we have the entire body.
             let body = reply
                 .into_body()
                 .collect()

@@ -1,16 +1,18 @@
-//! Matches the items of a list before and after a defaulting function.
+//! Matches the items of a list before and after it was modified by a defaulting function.
 //!
 //! # Example: why matching by position is not enough
-//! The function changes `[a, b]` to `[sidecar, a, b]`. When matched by position, `sidecar` would
-//! inherit the fields of `a` that the type does not know, `a` would inherit those of `b`, and `b`
-//! would lose its own.
+//!
+//! Let's say the function modifies `[a, b]` to `[sidecar, a, b]`. If we matched items by position,
+//! `sidecar` would get all fields of `a` that aren't part of the type, `a` would get those of `b`,
+//! and those of `b` would be lost.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-/// Sets of fields that identify list items; the first set that fits a list is used. These are the
-/// `x-kubernetes-list-map-keys` of built-in types and the most common ones in custom resources.
+/// Sets of fields that are used to identify items. The first set which fits a list is used. These
+/// are the `x-kubernetes-list-map-keys` of built-in types, and the most common ones of custom
+/// resources.
 const KEYS: [&[&str]; 11] = [
     &["name"],
     &["type"],
@@ -25,15 +27,16 @@ const KEYS: [&[&str]; 11] = [
     &["ip"],
 ];
 
-/// Maximum number of pairwise comparisons. In longer lists, each item is matched with the next
-/// equal one, and similar items are not matched.
+/// Maximum number of comparisons between pairs. If a list is too long for that, items are matched
+/// with the next equal one, and we don't look for similar items.
 const MAX_COMPARISONS: usize = 1_000_000;
 
-/// Returns, for each item of `after`, the index of the corresponding item of `before`, if any.
+/// Returns the index of the corresponding item in `before` for each item of `after`, if there is
+/// one.
 ///
-/// Items with keys are matched by key. Otherwise, equal items are matched by their longest common
-/// subsequence, then similar items in the gaps between them. Items that remain in a gap are matched
-/// in order if both sides have the same number.
+/// If items have keys, those are used. Otherwise, we match equal items by computing the longest
+/// common subsequence, and then look for similar items in the gaps. If both sides of a gap have the
+/// same number of items left, they're matched in order.
 pub(super) fn match_items(before: &[Value], after: &[Value]) -> Vec<Option<usize>> {
     if let Some(matched) = KEYS.iter().find_map(|keys| match_by_keys(keys, before, after)) {
         return matched;
@@ -51,8 +54,7 @@ pub(super) fn match_items(before: &[Value], after: &[Value]) -> Vec<Option<usize
     matched
 }
 
-/// Matches items by these keys. Returns `None` if an item lacks a key or two items have the same
-/// keys.
+/// Matches items by key. Returns `None` if a key is missing or isn't unique.
 fn match_by_keys(keys: &[&str], before: &[Value], after: &[Value]) -> Option<Vec<Option<usize>>> {
     let (before, after) = (identities(keys, before)?, identities(keys, after)?);
     let places: HashMap<&String, usize> = before.iter().zip(0..).collect();
@@ -64,15 +66,14 @@ fn match_by_keys(keys: &[&str], before: &[Value], after: &[Value]) -> Option<Vec
     )
 }
 
-/// Returns an identity for each item, or `None` if an item lacks a key or identities are not
-/// unique.
+/// Returns the identity of each item. Returns `None` if a key is missing or isn't unique.
 fn identities(keys: &[&str], items: &[Value]) -> Option<Vec<String>> {
     let identity = |item: &Value| {
         let values: Option<Vec<&Value>> = keys.iter().map(|key| item.get(key)).collect();
         let values = values?;
         let are_scalars = values.iter().all(|value| value.is_string() || value.is_number());
-        // Compare as JSON, so that strings differ from numbers and several values differ from one
-        // that contains a comma.
+        // By comparing JSON, we can distinguish strings from numbers, and several values from a
+        // single one with a comma.
         are_scalars.then(|| Value::from_iter(values.into_iter().cloned()).to_string())
     };
     let identities: Vec<String> = items.iter().map(identity).collect::<Option<_>>()?;
@@ -80,7 +81,7 @@ fn identities(keys: &[&str], items: &[Value]) -> Option<Vec<String>> {
     (distinct.len() == identities.len()).then_some(identities)
 }
 
-/// Returns `true` if at least half of the fields of the larger object are equal in both.
+/// Returns `true` if at least half of the fields (of the larger object) are the same.
 fn are_similar(old: &Value, new: &Value) -> bool {
     let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else {
         return false;
@@ -92,7 +93,7 @@ fn are_similar(old: &Value, new: &Value) -> bool {
     equal > 0 && equal * 2 >= old.len().max(new.len())
 }
 
-/// A run of unmatched items between two matches, as start and end in both lists.
+/// A range of items in both lists, between two matches.
 #[derive(Clone, Copy)]
 struct Gap {
     before: (usize, usize),
@@ -108,7 +109,7 @@ impl Gap {
     }
 }
 
-/// Matches the longest common subsequence within a gap and returns the remaining gaps.
+/// Matches the longest common subsequence within a gap. Returns the gaps that are left.
 fn match_subsequence(
     gap: Gap,
     before: &[Value],
@@ -138,7 +139,7 @@ fn match_subsequence(
     gaps
 }
 
-/// Returns the index pairs of a longest common subsequence of two lists.
+/// Returns pairs of indices.
 fn common_subsequence(
     old: &[Value],
     new: &[Value],
@@ -167,8 +168,8 @@ fn common_subsequence(
     places
 }
 
-/// The textbook algorithm: `lengths[i][j]` is the length of the longest common subsequence of
-/// `old[i..]` and `new[j..]`.
+/// This is the textbook algorithm. `lengths[i][j]` is the length of the longest common subsequence
+/// of `old[i..]` and `new[j..]`.
 fn longest(old: &[Value], new: &[Value], are_same: impl Fn(&Value, &Value) -> bool) -> Vec<(usize, usize)> {
     let mut lengths = vec![vec![0usize; new.len() + 1]; old.len() + 1];
     for i in (0..old.len()).rev() {
@@ -194,8 +195,8 @@ fn longest(old: &[Value], new: &[Value], are_same: impl Fn(&Value, &Value) -> bo
     places
 }
 
-/// Matches each new item with the next equal old one. This approximates the longest common
-/// subsequence if few items repeat.
+/// Matches each new item with the next old one that's equal. If there aren't many duplicates, this
+/// is close to the longest common subsequence.
 fn next_equal(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
     let mut places: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, item) in old.iter().enumerate() {
@@ -260,7 +261,7 @@ mod tests {
             ]),
             &[None, Some(0), Some(1), Some(2)],
         );
-        // One of them was replaced.
+        // One of the items was replaced.
         check(
             json!([{ "a": 1 }, { "b": 1 }]),
             json!([{ "a": 1 }, { "c": 1 }]),

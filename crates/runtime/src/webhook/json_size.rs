@@ -1,23 +1,24 @@
-//! Estimates the memory that JSON text takes once decoded.
+//! Estimates how much memory JSON takes after it was decoded.
 //!
-//! Decoding can multiply the size by a hundred: `{"a":0}` is 7 bytes of text but more than 600
-//! bytes as a [`Value`], because a map allocates space for eleven fields at once. Without the
-//! estimate, a body of 2 MiB could exhaust the memory of a container.
+//! It can be a hundred times as much as the text. For example, `{"a":0}` is 7 bytes long, but takes
+//! more than 600 bytes as a [`Value`], since maps are allocated with enough space for eleven
+//! fields. Without an estimate, 2 MiB of JSON would be enough to exceed the memory limit of a
+//! container.
 
 use serde_json::Value;
 
-/// Size of a map with up to eleven fields, which is one B-tree node.
+/// A map with up to eleven fields, which is a single B-tree node.
 const MAP: usize = 11 * (size_of::<String>() + size_of::<Value>()) + 16;
-/// Size per field of a larger map, assuming half-full nodes.
+/// Each field of a larger map. We assume that nodes are half full.
 const FIELD: usize = MAP / 6;
-/// Size of a list, which initially allocates space for four items.
+/// A list. There's always enough space for four items.
 const LIST: usize = 4 * size_of::<Value>();
-/// Size per item of a longer list, whose capacity may just have doubled.
+/// Each item of a longer list. The capacity may have been doubled just now.
 const ITEM: usize = 2 * size_of::<Value>();
-/// Size of a string in addition to its bytes: the overhead and rounding of the allocator.
+/// Overhead of a string, which includes the allocator.
 const STRING: usize = 24;
 
-/// Estimates the size in bytes of the text as a [`Value`], erring on the high side.
+/// Estimates the size of a [`Value`] in bytes, given its text. The actual size is usually smaller.
 pub(super) fn estimate_decoded(text: &[u8]) -> usize {
     let (mut maps, mut fields, mut lists, mut commas, mut strings) = (0usize, 0usize, 0, 0, 0);
     let mut bytes = text.iter();
@@ -38,7 +39,7 @@ pub(super) fn estimate_decoded(text: &[u8]) -> usize {
     text.len() + maps * MAP + beyond_first_node * FIELD + lists * LIST + commas * ITEM + strings * STRING
 }
 
-/// Skips the rest of a string including the closing quote.
+/// Skips the remainder of a string.
 fn skip_string<'a>(bytes: &mut impl Iterator<Item = &'a u8>) {
     while let Some(byte) = bytes.next() {
         match byte {

@@ -1,14 +1,17 @@
-//! The memory that reviews may use: a share of the process's memory, split into two pools.
+//! Limits how much memory reviews may use. This is a share of the process's memory, and is split
+//! into two pools.
 //!
-//! One pool holds bodies from their first byte until the response. The other is for decoding them
-//! and for responses until they are sent. Because the pools are separate, a complete body never
-//! waits for an incomplete one, and two complete bodies cannot deadlock.
+//! The first pool is for request bodies, from their first byte until the response. The second is
+//! for decoding them, and for responses until they've been sent. Thanks to this separation, a
+//! complete body never has to wait for an incomplete one, and two complete bodies can't deadlock.
 //!
 //! # Example: clients that hold memory and send nothing
-//! The pool for bodies has 20 MiB. Three clients each send 6 MiB and stall. When a review of 4 MiB
-//! arrives, only 2 MiB are free, so the server closes the connection of the client that has stalled
-//! the longest, provided that it has stalled for more than a second. Without that grace second, a
-//! busy process would close connections whose bytes it has not read yet.
+//!
+//! The pool for bodies has 20 MiB. Three clients send 6 MiB each and then stall. There's a new
+//! review of 4 MiB, but just 2 MiB are left. So we close the connection of the client that has
+//! stalled for the longest time, provided that it's been more than a second. Without this limit, a
+//! process that's busy would close connections just because it hasn't got around to reading from
+//! them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,34 +27,34 @@ use crate::memory_limit;
 use crate::server::Connection;
 
 const MEBIBYTE: usize = 1024 * 1024;
-/// Bytes per semaphore permit. A permit per byte would not do: `acquire_many` takes at most
-/// `u32::MAX`.
+/// Number of bytes for each permit of the semaphore. It can't be one, since `acquire_many` is
+/// limited to `u32::MAX` permits.
 const UNIT: usize = 1024;
-/// How long a client may stall before its connection may be closed to reclaim memory.
+/// How long a client may stall until its connection can be closed.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long a review waits for memory. The API server waits 10 s for most webhooks.
+/// How long a review waits for memory. For most webhooks, the API server waits for 10 s.
 const MAX_WAIT: Duration = Duration::from_secs(8);
-/// Upper bound of the default memory for reviews: what the largest ConversionReview needs.
+/// Upper limit of the default. It's sufficient for the largest ConversionReview.
 const MAX_DEFAULT: usize = 1024 * MEBIBYTE;
-/// Default memory for reviews if the memory of the machine is unknown.
+/// Default if the memory of the machine isn't known.
 const UNKNOWN_DEFAULT: usize = 512 * MEBIBYTE;
-/// Minimum memory for reviews, enough for a small one.
+/// Lower limit, which is sufficient for small reviews.
 const MIN_TOTAL: usize = MEBIBYTE;
 
-/// Returns the default memory for reviews in bytes: half of the memory limit of the process, up to
-/// 1 GiB.
+/// Returns the default limit in bytes. It's half of the process's memory limit, but at most 1 GiB.
 pub(super) fn default_total() -> usize {
     memory_limit::find().map_or(UNKNOWN_DEFAULT, |limit| {
         usize::try_from(limit / 2).map_or(MAX_DEFAULT, |half| half.min(MAX_DEFAULT))
     })
 }
 
-/// The memory available to the reviews of a server.
+/// Memory for all reviews of a server.
 pub(super) struct Memory {
     total: usize,
-    /// For bodies, from the first byte to the response. One third of the total.
+    /// For request bodies, until the response. This is a third of the total.
     pub(super) bodies: Arc<Pool>,
-    /// For decoded objects, and for responses until they are sent. Two thirds of the total.
+    /// For decoded objects, and for responses until they've been sent. This is two thirds of the
+    /// total.
     pub(super) work: Arc<Pool>,
 }
 
@@ -66,7 +69,7 @@ impl Memory {
         }
     }
 
-    /// Returns the rejection of a review that can never fit.
+    /// Returns the rejection for a review that's larger than the total.
     pub(super) fn too_large(&self, reason: &str) -> Rejection {
         let total = self.total.div_ceil(MEBIBYTE);
         Rejection::new(
@@ -79,7 +82,8 @@ impl Memory {
     }
 }
 
-/// A number of bytes shared by reviews. Reviews that need more than is free wait in FIFO order.
+/// Memory that's shared by reviews. If a review needs more than what's left, it has to wait.
+/// Waiting reviews are served in FIFO order.
 pub(super) struct Pool {
     size: usize,
     free: Arc<Semaphore>,
@@ -87,16 +91,16 @@ pub(super) struct Pool {
     next: AtomicU64,
 }
 
-/// A review that holds part of a pool.
+/// A review which holds part of a pool.
 struct Holder {
     connection: Connection,
     units: usize,
-    /// Whether the review waits for more memory while it holds this part, which others may be
-    /// waiting for.
+    /// Set if the review is waiting for more memory. In the meantime, others may be waiting for the
+    /// part that it holds.
     is_waiting: bool,
 }
 
-/// A part of a pool, returned to the pool on drop.
+/// Part of a pool, which is released on drop.
 pub(super) struct Reservation {
     pool: Arc<Pool>,
     id: u64,
@@ -118,7 +122,7 @@ impl Pool {
         self.size
     }
 
-    /// Creates an empty reservation for a request on this connection.
+    /// Creates an empty reservation for a request on the given connection.
     pub(super) fn enter(self: &Arc<Self>, connection: Connection) -> Reservation {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let holder = Holder {
@@ -138,7 +142,8 @@ impl Pool {
         self.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the connections of the slowest clients, longest wait first, until they free `units`.
+    /// Closes the connections of slow clients, starting with the one that we've been waiting for
+    /// the longest, until `units` are freed.
     fn close_slow(&self, units: usize) {
         let now = Instant::now();
         let holders = self.holders();
@@ -159,7 +164,7 @@ impl Pool {
         }
     }
 
-    /// Returns `true` if every review that holds memory is waiting for more.
+    /// Returns `true` if all reviews that hold memory are waiting for more.
     fn is_stuck(&self) -> bool {
         let holders = self.holders();
         let mut holding = holders.values().filter(|holder| holder.units > 0).peekable();
@@ -168,10 +173,11 @@ impl Pool {
 }
 
 impl Reservation {
-    /// Adds bytes, waiting in order until they are free.
+    /// Adds memory to this reservation. Waits until it's available.
     ///
     /// # Errors
-    /// Fails after eight seconds, or at once if all other holders are waiting as well.
+    ///
+    /// Fails after eight seconds. If all others are waiting as well, fails immediately.
     pub(super) async fn grow(&mut self, bytes: usize) -> Result<(), Rejection> {
         let units = bytes.div_ceil(UNIT);
         self.set_waiting(true);
@@ -185,7 +191,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// Adds bytes if they are free, without waiting.
+    /// Adds memory to this reservation if it's available right now.
     #[must_use]
     pub(super) fn try_grow(&mut self, bytes: usize) -> bool {
         let units = u32::try_from(bytes.div_ceil(UNIT));
@@ -196,7 +202,7 @@ impl Reservation {
         permit.map(|permit| self.add(permit)).is_some()
     }
 
-    /// Returns all but `bytes` to the pool.
+    /// Releases everything except for `bytes`.
     pub(super) fn shrink_to(&mut self, bytes: usize) {
         let units = bytes.div_ceil(UNIT);
         let Some(permit) = &mut self.permit else { return };
@@ -255,7 +261,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        // Release the permit first, so that memory in use always has a registered holder.
+        // This comes first, because there must be a registered holder as long as memory is in use.
         self.permit = None;
         self.pool.holders().remove(&self.id);
     }

@@ -1,9 +1,10 @@
 //! Admission and conversion webhooks with typed functions.
 //!
-//! A [`Webhook`] holds the functions for one kind. The manager serves all webhooks on one port, at
-//! controller-runtime's paths. The webhook configurations that `rbuilder manifests` generates from
-//! `#[webhook]` point to these paths, and select the kinds and operations for which the API server
-//! calls them. The HTTPS server is in `server` and `tls`.
+//! A [`Webhook`] contains the functions for a kind. All webhooks are served by the manager on the
+//! same port, with the same paths as in controller-runtime. In order to be called, a webhook has to
+//! be listed in a webhook configuration, which selects kinds and operations and refers to these
+//! paths. `rbuilder manifests` generates them from `#[webhook]`. The HTTPS server is implemented in
+//! `server` and `tls`.
 
 mod admission;
 mod as_written;
@@ -35,7 +36,7 @@ use crate::object::Object;
 pub use denied::Denied;
 #[cfg(feature = "fake")]
 pub(crate) use in_process::handler_in_process;
-/// The operation of an admission request. Re-exported from kube.
+/// Operation of an admission request. Re-exported from kube.
 pub use kube::core::admission::Operation;
 use managed::ConfigurationKind;
 pub use managed::ManagedCertificate;
@@ -46,16 +47,18 @@ use admission::{Defaulter, RawHandler, Validator};
 pub(crate) use conversion::AnyConverter;
 pub(crate) use conversion::Converter;
 
-/// An admission request: the operation, the user and the object, as defined by kube.
+/// An admission request, which is defined by kube. It contains the operation and the user, among
+/// others.
 ///
-/// The functions of a [`Webhook`] receive the objects as separate arguments, so `object` and
-/// `old_object` are empty. In [raw](crate::Manager::raw_webhook) webhooks, they are set.
+/// The functions of a [`Webhook`] get the objects as separate arguments, so `object` and
+/// `old_object` are empty. They're only set for [raw](crate::Manager::raw_webhook) webhooks.
 pub type AdmissionRequest = kube::core::admission::AdmissionRequest<DynamicObject>;
 
-/// Warnings that the API server returns to the client. Keep each under 120 characters.
+/// Warnings which the API server sends to the client. Each of them should be shorter than 120
+/// characters.
 pub type Warnings = Vec<String>;
 
-/// The admission and conversion webhooks of kind `K`.
+/// Admission and conversion webhooks for objects of kind `K`.
 ///
 /// ```no_run
 /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -76,8 +79,8 @@ pub type Warnings = Vec<String>;
 /// # }
 /// ```
 ///
-/// A panic in a function is answered with status 500. The API server then applies the
-/// `failurePolicy` of the webhook configuration.
+/// If one of the functions panics, the response has the status 500. It then depends on the
+/// `failurePolicy` in the webhook configuration what the API server does.
 #[must_use = "pass it to `Manager::webhook`"]
 pub struct Webhook<K: Object> {
     defaulter: Option<Defaulter<K>>,
@@ -94,7 +97,7 @@ impl<K: Object + Serialize> Default for Webhook<K> {
 }
 
 impl<K: Object + Serialize> Webhook<K> {
-    /// Creates a webhook without functions.
+    /// Creates a webhook that doesn't have any functions yet.
     pub fn new() -> Self {
         Self {
             defaulter: None,
@@ -105,20 +108,23 @@ impl<K: Object + Serialize> Webhook<K> {
         }
     }
 
-    /// Sets the defaulting function, which mutates an object that is created or updated, before it
-    /// is validated.
+    /// Sets the defaulting function. It can modify an object when it's created or updated, before
+    /// it's validated.
     ///
-    /// The API server receives the changes as a patch. Fields unknown to the type are kept, also in
-    /// list items when others are inserted or removed: items are matched by fields such as `name`,
-    /// or else by their similarity. The function returns nothing, or a `Result` to deny the
-    /// request. It is not called for deletions. It must be idempotent, because the API server may
-    /// call it again after other webhooks have changed the object.
+    /// Either return nothing, or a `Result` if you want to deny requests. The function has to be
+    /// idempotent: if the object is modified by other webhooks, it may be called again. It isn't
+    /// called for deletions.
     ///
-    /// It is not called for objects that cannot be decoded into `K` either, such as one with a typo
-    /// in an enum. Such an object is admitted unchanged with a warning. The API server then
-    /// validates it against the schema and reports all invalid fields.
+    /// Changes are sent to the API server as a patch. This preserves fields which aren't part of
+    /// the type. For lists, this works even if items are inserted or removed. They're matched by
+    /// fields such as `name`, or by similarity.
     ///
-    /// Served at `/mutate-<group>-<version>-<kind>`, in lower case, with the dots of the group replaced by dashes.
+    /// If an object can't be decoded into `K` (e.g. there's a typo in an enum), the function isn't
+    /// called either. The object is admitted unchanged, with a warning. The API server is then
+    /// going to validate it with the schema, and reports all invalid fields.
+    ///
+    /// The path is `/mutate-<group>-<version>-<kind>` in lower case, where the dots of the group
+    /// are replaced with dashes.
     pub fn defaulter<F, R>(mut self, default: F) -> Self
     where
         F: Fn(&mut K, &AdmissionRequest) -> R + Send + Sync + 'static,
@@ -131,9 +137,9 @@ impl<K: Object + Serialize> Webhook<K> {
         self
     }
 
-    /// Sets an async defaulting function, which takes and returns the object; see
-    /// [`defaulter`](Self::defaulter). The API server waits up to the `timeoutSeconds` of the
-    /// webhook configuration.
+    /// Sets an async defaulting function. In contrast to [`defaulter`](Self::defaulter), it takes
+    /// the object by value and returns it. The API server waits up to `timeoutSeconds`, which is
+    /// part of the webhook configuration.
     pub fn defaulter_async<F, Fut, E>(mut self, default: F) -> Self
     where
         F: Fn(K, Arc<AdmissionRequest>) -> Fut + Send + Sync + 'static,
@@ -147,15 +153,19 @@ impl<K: Object + Serialize> Webhook<K> {
         self
     }
 
-    /// Sets the validating function, which is called with the new object and, for updates and deletions, the old one.
+    /// Sets the validating function. It's called with the new object and, for updates and
+    /// deletions, the old object.
     ///
-    /// For a deletion, both are the object to be deleted; see the `operation` of the request. An
-    /// object that passes the schema but cannot be decoded into `K` is denied with status 422 and
-    /// the field, without a call. The function returns `Result<(), E>`, or `Result<Warnings, E>` to
-    /// return warnings to the client. An error denies the request with the message and status of
-    /// [`Denied`].
+    /// Return a `Result<(), E>`, or a `Result<Warnings, E>` if you want to send warnings to the
+    /// client. Errors deny the request, using the message and the status of [`Denied`].
     ///
-    /// Served at `/validate-<group>-<version>-<kind>`, in lower case, with the dots of the group replaced by dashes.
+    /// For deletions, both arguments are the object that's about to be deleted. You can distinguish
+    /// this by the `operation` of the request. If an object conforms to the schema but can't be
+    /// decoded into `K`, it's denied with status 422 and the name of the field, without calling the
+    /// function.
+    ///
+    /// The path is `/validate-<group>-<version>-<kind>` in lower case, where the dots of the group
+    /// are replaced with dashes.
     pub fn validator<F, R>(mut self, validate: F) -> Self
     where
         F: Fn(&K, Option<&K>, &AdmissionRequest) -> R + Send + Sync + 'static,
@@ -167,7 +177,7 @@ impl<K: Object + Serialize> Webhook<K> {
         self
     }
 
-    /// Sets an async validating function; see [`validator`](Self::validator).
+    /// Sets an async validating function. See [`validator`](Self::validator).
     pub fn validator_async<F, Fut, R>(mut self, validate: F) -> Self
     where
         F: Fn(Arc<K>, Option<Arc<K>>, Arc<AdmissionRequest>) -> Fut + Send + Sync + 'static,
@@ -180,26 +190,26 @@ impl<K: Object + Serialize> Webhook<K> {
         self
     }
 
-    /// Serves the defaulter at another path, which must start with `/`.
+    /// Sets a different path for the defaulter. It must start with `/`.
     pub fn defaulter_path(mut self, path: impl Into<String>) -> Self {
         self.defaulter_path = Some(path.into());
         self
     }
 
-    /// Serves the validator at another path, which must start with `/`.
+    /// Sets a different path for the validator. It must start with `/`.
     pub fn validator_path(mut self, path: impl Into<String>) -> Self {
         self.validator_path = Some(path.into());
         self
     }
 
-    /// Adds conversions in both directions between `K`, the hub, and `V`, another version of the
-    /// kind (a spoke). Spokes are converted to each other through the hub. Served at `/convert`;
-    /// the `conversion` of the CRD must point there.
+    /// Adds conversions between `K`, which is the hub, and `V`, which is another version of the
+    /// same kind (a spoke). Conversions from one spoke to another go through the hub. The path is
+    /// `/convert`, and the `conversion` of the CRD has to refer to it.
     ///
-    /// The compiler checks that both directions exist. A conversion may only change labels and
-    /// annotations; all other metadata is kept. If the conversion copies the metadata, which is
-    /// recognized by the UID, its labels and annotations replace the original ones. Otherwise they
-    /// are added to the original ones.
+    /// Both directions must exist, which is checked by the compiler. A conversion can modify labels
+    /// and annotations, while all other metadata is preserved. If it copies the metadata (which we
+    /// can tell from the UID), its labels and annotations replace the original ones. If it doesn't,
+    /// they're added to the original ones.
     ///
     /// ```
     /// # use kube::CustomResource;
@@ -233,7 +243,9 @@ impl<K: Object + Serialize> Webhook<K> {
     /// let converting = Webhook::<v1::Note>::new().spoke::<v2::Note>();
     /// # }
     /// ```
-    /// Without the second conversion, this does not compile:
+    ///
+    /// This doesn't compile if the second conversion is missing:
+    ///
     /// ```compile_fail,E0277
     /// # use kube::CustomResource;
     /// # use rbuilder::Webhook;
@@ -260,7 +272,8 @@ impl<K: Object + Serialize> Webhook<K> {
     /// let converting = Webhook::<v1::Note>::new().spoke::<v2::Note>();
     /// # }
     /// ```
-    /// Use `assert_round_trip` (feature `testing`) to test that conversions lose no data.
+    ///
+    /// To test that no data is lost, use `assert_round_trip` (requires the feature `testing`).
     pub fn spoke<V>(mut self) -> Self
     where
         V: Object + Serialize,
@@ -292,7 +305,7 @@ impl<K: Object + Serialize> Webhook<K> {
     }
 }
 
-/// Adds a webhook for raw requests; see [`Manager::raw_webhook`](crate::Manager::raw_webhook).
+/// Adds a webhook for raw requests. See [`Manager::raw_webhook`](crate::Manager::raw_webhook).
 pub(crate) fn add_raw_webhook<F, Fut>(path: String, handler: F, routes: &mut Routes)
 where
     F: Fn(AdmissionRequest) -> Fut + Send + Sync + 'static,
@@ -302,7 +315,8 @@ where
     routes.add(path, None, admission::raw_endpoint(handler));
 }
 
-/// The return type of a defaulter: nothing, or a `Result` whose error becomes a [`Denied`]. Sealed.
+/// Return type of a defaulter. This is either nothing, or a `Result` whose error can be converted
+/// to [`Denied`]. This trait is sealed.
 pub trait Defaulted: sealed::Sealed {
     #[doc(hidden)]
     fn into_result(self) -> Result<(), Denied>;
@@ -320,7 +334,8 @@ impl<E: Into<Denied>> Defaulted for Result<(), E> {
     }
 }
 
-/// The return type of a validator: `Result<(), E>` or `Result<Warnings, E>`, whose error becomes a [`Denied`]. Sealed.
+/// Return type of a validator. This is either `Result<(), E>` or `Result<Warnings, E>`, whose error
+/// can be converted to [`Denied`]. This trait is sealed.
 pub trait Validated: sealed::Sealed {
     #[doc(hidden)]
     fn into_result(self) -> Result<Warnings, Denied>;

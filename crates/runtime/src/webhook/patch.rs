@@ -1,17 +1,21 @@
-//! Applies the changes of a typed defaulting function to the object that the API server sent.
+//! Applies the changes of a typed defaulting function to the original object from the API server.
 //!
-//! The type may lack fields of the object, and may serialize fields that the object omits. For
-//! example, the object `{"size": 1, "new": true}` decodes into a type without `new` but with a
-//! field `on` that defaults to `false`, and a defaulter sets `size` to 2. Diffing the result,
-//! `{"size": 2, "on": false}`, against the original object would remove `new` and add `on`.
-//! Instead, the typed object is serialized both before and after the call, as `{"size": 1, "on":
-//! false}` and `{"size": 2, "on": false}`, and only the difference between these two is applied.
+//! The object may contain fields which aren't part of the type. On the other hand, the type may
+//! serialize fields which the object doesn't contain. For example, let's say
+//! `{"size": 1, "new": true}` is decoded to a type that doesn't have the field `new`, but has a
+//! field `on` with the default `false`. The function sets `size` to 2, so the result is
+//! `{"size": 2, "on": false}`. If we just compared this to the original object, we'd remove `new`
+//! and add `on`.
+//!
+//! What we do instead is to serialize the typed object both before and after the call. This gives
+//! us `{"size": 1, "on": false}` and `{"size": 2, "on": false}`, and we only apply the difference
+//! between these two.
 
 use serde_json::{Map, Value};
 
 use super::items::match_items;
 
-/// Returns `object` with the changes from `before` to `after` applied.
+/// Applies the difference between `before` and `after` to `object`.
 pub(super) fn carry_over(object: &Value, before: &Value, after: &Value) -> Value {
     if before == after {
         return object.clone();
@@ -55,10 +59,10 @@ fn carry_over_map(
     carried
 }
 
-/// Returns the JSON patch (RFC 6902) from one object to another, or `None` if they are equal.
+/// Returns a JSON patch (RFC 6902), or `None` if the objects are equal.
 pub(super) fn json_patch_between(from: &Value, to: &Value) -> Option<Vec<u8>> {
     let patch = json_patch::diff(from, to);
-    // Serializing paths and JSON values cannot fail.
+    // Serializing paths and JSON values never fails.
     (!patch.0.is_empty()).then(|| serde_json::to_vec(&patch).unwrap_or_default())
 }
 

@@ -1,4 +1,4 @@
-//! The body of a received review and its response, with the memory that they hold.
+//! Bodies of reviews and their responses, along with the memory that's reserved for them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,27 +13,28 @@ use super::memory::{Memory, Reservation};
 use super::routes::Rejection;
 use crate::server::{Connection, RequestBody};
 
-/// Timeout for receiving the body of a review. The API server waits at most this long for the whole
-/// response.
+/// Timeout for receiving the body of a review. The API server doesn't wait for the response any
+/// longer than this.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A completely received body.
+/// A body that was received completely.
 pub(super) struct Received {
     pub(super) body: Vec<u8>,
-    /// Released once the review has been answered.
+    /// Released after the response was sent.
     _held: Reservation,
     connection: Connection,
     memory: Arc<Memory>,
 }
 
-/// A response body, which holds memory until it has been sent.
+/// Body of a response. Its memory is reserved until it has been sent.
 pub(super) struct Answer {
     body: Vec<u8>,
     _held: Reservation,
 }
 
 impl Received {
-    /// Receives the body of a review of at most `max` bytes. Checks method, content type and size.
+    /// Receives the body of a review, with a limit of `max` bytes. Checks the method, content type
+    /// and size.
     pub(super) async fn receive(
         request: Request<RequestBody>,
         max: usize,
@@ -59,11 +60,12 @@ impl Received {
         })
     }
 
-    /// Waits in order for the memory to decode and answer the review.
+    /// Waits for the memory that's needed to decode and process the review.
     ///
     /// # Errors
-    /// Fails if the review needs more than all reviews together may hold, or if the memory does not
-    /// become free in time.
+    ///
+    /// Fails if the review needs more than the limit for all reviews together, or if the memory
+    /// doesn't become available in time.
     pub(super) async fn reserve(&self, bytes: usize) -> Result<Reservation, Rejection> {
         let work = &self.memory.work;
         if bytes > work.size() {
@@ -74,7 +76,7 @@ impl Received {
         Ok(reservation)
     }
 
-    /// Returns the rejection of a review that needs more memory than all reviews together may hold.
+    /// Returns the rejection for a review that needs more than the limit for all reviews together.
     pub(super) fn too_large(&self, bytes: usize) -> Rejection {
         const MEBIBYTE: usize = 1024 * 1024;
         let needed = bytes.div_ceil(MEBIBYTE);
@@ -86,13 +88,13 @@ impl Received {
 }
 
 impl Answer {
-    /// Creates a response and releases the reserved memory that it does not need.
+    /// Creates a response. Releases the memory that isn't needed for it.
     pub(super) fn new(body: Vec<u8>, mut held: Reservation) -> Self {
         held.shrink_to(body.capacity());
         Self { body, _held: held }
     }
 
-    /// Returns the bytes. The memory is released when the last reference to them is dropped.
+    /// Returns the bytes. Their memory is released together with the last reference to them.
     pub(super) fn into_bytes(self) -> Bytes {
         Bytes::from_owner(self)
     }
@@ -131,7 +133,7 @@ async fn receive_body(
     held: &mut Reservation,
 ) -> Result<Vec<u8>, Rejection> {
     let limit = max.min(memory.bodies.size());
-    // Assume the maximum if the length is unknown.
+    // If there's no length, assume the worst.
     let declared = body.size_hint().exact().map(usize::try_from);
     let declared = declared.map_or(limit, |length| length.unwrap_or(usize::MAX));
     let too_large = || match limit == max {
@@ -161,8 +163,8 @@ async fn receive_body(
     Ok(received)
 }
 
-/// Grows the buffer to hold `length` bytes, at most doubling it. A client must therefore send bytes
-/// to hold memory; merely declaring a length reserves none.
+/// Makes sure that the buffer has room for `length` bytes, but at most doubles it. This means that
+/// a client has to send something in order to use memory. It's not enough to announce a length.
 async fn reserve_room(
     received: &mut Vec<u8>,
     length: usize,

@@ -1,4 +1,4 @@
-//! Routes webhook requests by path and limits their size.
+//! Routes requests to webhooks by path, and limits their size.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
@@ -23,26 +23,27 @@ use crate::object::Object;
 use crate::server::{Reply, RequestBody, text_reply};
 use crate::traces::Trace;
 
-/// The largest AdmissionReview accepted, as in controller-runtime. The API server accepts objects
-/// of up to 3 MiB, and an update contains two.
+/// Maximum size of an AdmissionReview. Same as in controller-runtime. Objects can have up to 3 MiB,
+/// and there are two of them in an update.
 const MAX_ADMISSION: usize = 7 * 1024 * 1024;
 
-/// The largest ConversionReview accepted, whereas controller-runtime sets no limit.
+/// Maximum size of a ConversionReview. There's no limit in controller-runtime.
 ///
-/// A review contains all objects of a list that are stored in another version: 500 for kubectl and
-/// other clients that list in pages, but the whole kind for lists from the API server's watch
-/// cache. Each object may be as large as etcd's limit of 1.5 MiB. Rejecting a review breaks the
-/// list for every client, so the limit must be out of reach of legitimate use: 10,000 objects of 25
-/// KiB, or 170 of the largest.
+/// A review contains all objects of a list that aren't stored in the requested version. If clients
+/// use pages (like kubectl does), these are up to 500 objects, but if the API server lists them for
+/// its watch cache, it's the entire kind. Each object can be as large as the limit in etcd, which
+/// is 1.5 MiB. If we reject a review, the list fails for all clients. The limit should therefore be
+/// unreachable for legitimate uses. It allows 10,000 objects of 25 KiB, or 170 objects of the
+/// maximum size.
 const MAX_CONVERSION: usize = 256 * 1024 * 1024;
 
 const CONVERT: &str = "/convert";
 
-/// Handles a review and returns the response body.
+/// Handles a review. Returns the body of the response.
 pub(super) type Endpoint =
     Box<dyn Fn(Received) -> BoxFuture<'static, Result<Answer, Rejection>> + Send + Sync>;
 
-/// An HTTP error response, for a request that is not a valid review.
+/// HTTP error for requests that aren't valid reviews.
 #[derive(Debug)]
 pub(super) struct Rejection {
     status: StatusCode,
@@ -56,7 +57,7 @@ impl Rejection {
     }
 }
 
-/// Returns the default path of a kind's webhook in controller-runtime, such as
+/// Returns the path of a webhook in controller-runtime, e.g.
 /// `/mutate-batch-example-com-v1-cronjob`.
 pub(super) fn default_path<K: Object>(verb: &str) -> String {
     let group = K::group(&()).replace('.', "-");
@@ -67,12 +68,12 @@ pub(super) fn default_path<K: Object>(verb: &str) -> String {
     )
 }
 
-/// The webhooks of a manager.
+/// All webhooks of a manager.
 #[derive(Default)]
 pub(crate) struct Routes {
     /// Admission webhooks by path.
     endpoints: BTreeMap<String, Endpoint>,
-    /// Kinds of webhook configurations that must refer to the endpoints.
+    /// Kinds of webhook configurations that are needed to call them.
     needed: BTreeSet<ConfigurationKind>,
     /// Conversions by group and kind.
     converters: BTreeMap<(String, String), Box<dyn AnyConverter>>,
@@ -80,8 +81,8 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// Adds an admission webhook. `kind` is `None` if a configuration of either kind may refer to
-    /// it.
+    /// Adds an admission webhook. If it may be listed in either kind of configuration, `kind` is
+    /// `None`.
     pub(super) fn add(&mut self, path: String, kind: Option<ConfigurationKind>, endpoint: Endpoint) {
         self.needed.extend(kind);
         if !path.starts_with('/') || path == CONVERT {
@@ -111,12 +112,12 @@ impl Routes {
         self.endpoints.is_empty() && self.converters.is_empty()
     }
 
-    /// Returns `true` if there are conversion webhooks.
+    /// Returns `true` if there are any conversion webhooks.
     pub(crate) fn has_conversions(&self) -> bool {
         !self.converters.is_empty()
     }
 
-    /// Returns the objects into which the CA bundle must be injected.
+    /// Returns the objects that need the CA bundle.
     pub(super) fn injection_targets(&self) -> Targets {
         Targets {
             admission: !self.endpoints.is_empty(),
@@ -125,19 +126,19 @@ impl Routes {
         }
     }
 
-    /// Returns the names of the CRDs whose objects are converted.
+    /// Returns the names of all CRDs with conversions.
     pub(crate) fn converted_crds(&self) -> Vec<String> {
         let converters = self.converters.values();
         converters.map(|converter| converter.crd_name()).collect()
     }
 
-    /// Returns the first configuration error.
+    /// Returns the first error in the configuration.
     pub(crate) fn first_error(&self) -> Option<&str> {
         self.errors.first().map(String::as_str)
     }
 
-    /// Returns the request handler, which also counts requests. All reviews together hold at most
-    /// about `memory` bytes.
+    /// Returns the handler for all requests, which also counts them. `memory` is the approximate
+    /// limit for all reviews together.
     pub(crate) fn into_handler(
         self,
         metrics: &Metrics,
@@ -186,7 +187,7 @@ impl Routes {
 struct Route {
     endpoint: Endpoint,
     metrics: WebhookMetrics,
-    /// The largest body accepted, in bytes.
+    /// Maximum size of a body in bytes.
     max_body: usize,
     memory: Arc<Memory>,
     rejections: LogLimit,
@@ -234,7 +235,7 @@ impl Route {
         reply
     }
 
-    /// Logs a rejection, at a limited rate because any client can trigger one.
+    /// Logs a rejection. There's a rate limit, because these can be caused by any client.
     fn log_rejection(&self, path: &str, status: StatusCode, reason: &str) {
         if let Some(left_out) = self.rejections.permit() {
             tracing::warn!(path, %status, reason, left_out, "rejected webhook request");

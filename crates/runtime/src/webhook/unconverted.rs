@@ -1,42 +1,43 @@
-//! Objects that are admitted in a different version than they were written in, and that cannot be
+//! Objects that are admitted in a different version than the one they were written in, but can't be
 //! converted to it.
 //!
 //! # Example: a typo, and a webhook for the other version
-//! The webhook is registered for `v1`. A user creates a `v2` object with `mode: Wekly`.
-//! kube-apiserver asks `/convert` for the object in `v1`, calls the mutating webhooks with it, and
-//! converts it back if they have patched it. Only then does it validate the object against the `v2`
-//! schema. Failing the conversion would produce a status 500, which clients retry, instead of a 422
-//! that lists all invalid fields.
 //!
-//! The conversion therefore returns the object as written, relabeled as `v1` and annotated to
-//! record this. This operator's defaulting webhooks leave it unchanged. If another webhook has
-//! patched it, the conversion back restores the label and removes the annotation. In the end, the
-//! `v2` schema rejects the object.
+//! Let's say there's a webhook for `v1`, and a user creates a `v2` object with `mode: Wekly`.
+//! kube-apiserver first asks `/convert` for the object in version `v1`. It then calls the mutating
+//! webhooks, and converts the object back if one of them has returned a patch. After all that, it
+//! validates the object with the schema for `v2`. If we let the conversion fail, the response would
+//! be a 500 (which clients retry) and not a 422 with all the invalid fields.
 //!
-//! Objects read from or written to storage never get this treatment, since clients would read or
-//! store objects of the wrong shape. kube-apiserver stores objects without their resource version,
-//! and assigns a UID to each new object after the mutating webhooks. An object without a UID, or
-//! with a resource version, is therefore not on its way from or to storage.
+//! This is why we return the object as it was written, but with `v1` in its label, and an
+//! annotation so that we know about it. It's ignored by the defaulting webhooks of this operator.
+//! If it's patched by another webhook, the conversion in the other direction restores the label and
+//! removes the annotation. In the end, the object is rejected because of the schema for `v2`.
+//!
+//! We must never do this for objects that are read from or written to storage, since the result
+//! doesn't have the right shape. Objects are stored by kube-apiserver without their resource
+//! version. For new objects, it generates a UID after calling the mutating webhooks. So if an
+//! object has no UID, or if it has a resource version, this isn't about storage.
 
 use serde_json::Value;
 
 use crate::object::FieldError;
 
-/// The annotation that marks an unconverted object. Its value is the version in which the object
-/// was written, and why it was not converted.
+/// Annotation for objects that weren't converted. Contains the version in which the object was
+/// written, and the reason why it wasn't converted.
 pub(super) const ANNOTATION: &str = "rbuilder/unconverted";
 
-/// The parsed annotation.
+/// Parsed annotation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Mark {
-    /// The version in which the object was written.
+    /// Version in which the object was written.
     pub(super) version: String,
-    /// Why it could not be converted.
+    /// Why it couldn't be converted.
     pub(super) error: FieldError,
 }
 
 impl Mark {
-    /// Returns the mark of an object, or `None` if it has none.
+    /// Returns the mark of an object, if there's one.
     pub(super) fn of(object: &Value) -> Option<Self> {
         let text = object["metadata"]["annotations"][ANNOTATION].as_str()?;
         let (version, reason) = text.split_once(' ')?;
@@ -48,7 +49,7 @@ impl Mark {
         })
     }
 
-    /// Relabels an object with another version, and marks it.
+    /// Changes the version in the object's label, and adds the mark.
     pub(super) fn relabel(&self, mut object: Value, to: &str) -> Value {
         object["apiVersion"] = to.into();
         let Mark { version, error } = self;
@@ -64,7 +65,7 @@ impl Mark {
         object
     }
 
-    /// Returns the object in its original version, without the mark.
+    /// Restores the version of the object, and removes the mark.
     pub(super) fn restore(&self, mut object: Value) -> Value {
         object["apiVersion"] = self.version.as_str().into();
         if let Some(metadata) = object["metadata"].as_object_mut()
@@ -79,8 +80,8 @@ impl Mark {
     }
 }
 
-/// Returns `true` if the object is being admitted, as opposed to being read from or written to
-/// storage.
+/// Returns `true` if the object is about to be admitted. Returns `false` if it's being read from or
+/// written to storage.
 pub(super) fn is_being_admitted(object: &Value) -> bool {
     let is_empty = |field: &str| object["metadata"][field].as_str().is_none_or(str::is_empty);
     is_empty("uid") || !is_empty("resourceVersion")

@@ -309,7 +309,7 @@ impl Ring {
         let is_settled = self.is_settled(now);
         let space = claims.ranges.len();
         if self.states.len() != space {
-            // Claims are only cut anew while nobody owns a range.
+            // The number of ranges only changes while nobody owns any.
             self.lost |= !self.owned().is_empty();
             self.states = vec![RangeState::Elsewhere; space];
             self.free_since = vec![None; space];
@@ -318,7 +318,7 @@ impl Ring {
             match claim {
                 Some(claim) => {
                     self.free_since[range] = None;
-                    // The claim may be of a replica whose Lease this one has never seen.
+                    // We may never have seen the Lease of this owner.
                     if !self.seen.contains_key(&claim.holder) {
                         let seen = Seen {
                             version: String::new(),
@@ -339,7 +339,7 @@ impl Ring {
             self.lost |= !is_own && matches!(state, RangeState::Owned { .. } | RangeState::Draining { .. });
             *state = match (*state, is_own) {
                 (_, false) => RangeState::Elsewhere,
-                // Another replica may not have read yet that the range is not its own any more.
+                // Another replica may not have read yet that it doesn't own the range anymore.
                 (RangeState::Elsewhere, true) if !is_settled => RangeState::Elsewhere,
                 (RangeState::Elsewhere, true) => RangeState::Owned { not_before: now },
                 (RangeState::Releasing, true) if self.unknown.is_none() => {
@@ -351,7 +351,7 @@ impl Ring {
         self.claims = Some((claims, version));
     }
 
-    /// Forgets replicas that are gone and hold no claim.
+    /// Removes replicas that don't exist anymore and have no claims.
     fn forget_replicas(&mut self) {
         let claims = self.claims.as_ref().map(|(claims, _)| claims);
         self.seen.retain(|identity, seen| {
@@ -359,7 +359,7 @@ impl Ring {
         });
     }
 
-    /// Decides which ranges to give up, and stops taking their keys.
+    /// Decides which ranges to give up. No new keys are taken from those.
     pub(crate) fn plan(&mut self, now: Clock) {
         let kept = self.wanted();
         for (range, state) in (0_u32..).zip(&mut self.states) {
@@ -379,7 +379,7 @@ impl Ring {
         }
     }
 
-    /// Returns the ranges that this replica should own.
+    /// Returns the ranges that we should own.
     fn wanted(&self) -> Option<RangeSet> {
         let claims = self.claims()?;
         let members = self.members();
@@ -397,9 +397,10 @@ impl Ring {
         }))
     }
 
-    /// Returns the change of the claims to send now, if any. `is_idle` returns whether this replica
-    /// works on no key of a range. From then on, the ranges that the change gives up count as given
-    /// up.
+    /// Returns the next modification of the claims, if there's any. It must be sent: ranges that it
+    /// gives up don't belong to us anymore from now on.
+    ///
+    /// `is_idle` returns whether none of a range's keys are being processed.
     pub(crate) fn next_write(&mut self, now: Clock, is_idle: impl Fn(u32) -> bool) -> Option<ClaimsWrite> {
         let (before, base) = match &self.claims {
             Some((claims, version)) => (self.recut(claims), version.clone()),
@@ -452,15 +453,15 @@ impl Ring {
         (is_changed || base.is_none()).then_some(ClaimsWrite { claims, base })
     }
 
-    /// Returns `true` unless the claims are fresh.
+    /// Returns `false` if the claims are fresh.
     fn is_settled(&self, now: Clock) -> bool {
         self.fresh
             .as_ref()
             .is_none_or(|(_, since)| now >= *since + self.duration)
     }
 
-    /// Returns the claims with the number of ranges that this replica is configured with, if nobody
-    /// owns a range.
+    /// If nobody owns any ranges, returns claims with the number of ranges that's configured for
+    /// this replica.
     fn recut(&self, claims: &Claims) -> Claims {
         match claims.are_free() && claims.space() != self.ranges {
             true => Claims {
@@ -471,7 +472,7 @@ impl Ring {
         }
     }
 
-    /// Returns `true` if no other replica can remember claims that have been deleted.
+    /// Returns `true` if we can be sure that no other replica remembers the deleted claims.
     fn may_create(&self, now: Clock) -> bool {
         let is_alone = self
             .seen
@@ -485,9 +486,9 @@ impl Ring {
         holder != self.identity && self.seen.get(holder).is_some_and(|seen| self.has_expired(seen))
     }
 
-    /// Returns `true` if no replica has joined recently, or the range has waited for that long
-    /// enough. When many replicas start at the same time, the first ones would otherwise take
-    /// everything, and then pass on most of it.
+    /// Returns `true` if no replica has joined recently, or if the range has been without an owner
+    /// for long enough. If many replicas are started at the same time, the first ones would
+    /// otherwise acquire everything, and give up most of it later.
     fn has_settled(&self, now: Clock, range: u32) -> bool {
         let joined = self.last_join.max(self.started.unwrap_or(now));
         let free = self.free_since.get(range as usize).copied().flatten();
@@ -495,7 +496,7 @@ impl Ring {
             || free.is_some_and(|since| now.saturating_sub(since) >= self.settle)
     }
 
-    /// Takes in how a write ended.
+    /// Updates the state with the result of a write.
     pub(crate) fn written(&mut self, now: Clock, write: ClaimsWrite, result: WriteResult) {
         match result {
             WriteResult::Stored(version) => self.observe_claims(now, write.claims, Some(version)),

@@ -1,18 +1,18 @@
-//! A model of the API server as replicas see it: Leases, and the claims, which are written by
-//! compare-and-swap.
+//! Model of the API server, as seen by the replicas. It stores Leases, and claims that are modified
+//! with compare-and-swap.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Claims, ClaimsWrite, Heartbeat, Observed};
 
-/// What is stored at the API server.
+/// Everything that's stored.
 #[derive(Default)]
 pub(crate) struct Store {
     version: u64,
-    /// The claims and their version.
+    /// Claims and their version.
     pub(crate) claims: Option<(Claims, String)>,
-    /// The version of each replica's Lease, and whether the replica is leaving.
+    /// For each replica, the version of its Lease and whether it's leaving.
     pub(crate) leases: BTreeMap<String, (String, bool)>,
 }
 
@@ -28,7 +28,7 @@ impl Store {
         self.leases.insert(identity, (version, leaving));
     }
 
-    /// Stores claims if their base is still current. Returns their version.
+    /// Stores claims, unless they've been modified in the meantime. Returns their version.
     pub(crate) fn write(&mut self, write: &ClaimsWrite) -> Option<String> {
         if self.claims.as_ref().map(|(_, version)| version) != write.base.as_ref() {
             return None;
@@ -38,7 +38,7 @@ impl Store {
         Some(version)
     }
 
-    /// Returns what one read returns. `duration` is the lease duration of all replicas.
+    /// Returns the result of a read, where `duration` is the lease duration of all replicas.
     pub(crate) fn read(&self, duration: Duration) -> Observed {
         let heartbeat = |(identity, (version, leaving)): (&String, &(String, bool))| Heartbeat {
             identity: identity.clone(),

@@ -10,7 +10,7 @@ const DEADLINE: Duration = Duration::from_secs(10);
 const PERIOD: Duration = Duration::from_secs(2);
 const RANGES: u32 = 8;
 
-/// What happens to the requests of one round of a replica.
+/// What happens to the requests in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Network {
     Works,
@@ -18,12 +18,12 @@ enum Network {
     LosesRead,
     LosesWrite,
     LosesResponseOfWrite,
-    /// The write arrives later, or never.
+    /// The write is delayed, or gets lost.
     DelaysWrite,
 }
 
-/// A model of the API server and of the replicas, with one time for all. Each replica has its own
-/// clock.
+/// A model of the API server and of all replicas. There's one global time, but each replica has its
+/// own clock.
 #[derive(Default)]
 struct World {
     now: Duration,
@@ -36,16 +36,16 @@ struct World {
 struct Replica {
     identity: String,
     ring: Ring,
-    /// The difference of its clock.
+    /// Offset of its clock.
     offset: Duration,
-    /// Until when it may act, in the time of the world.
+    /// Until when it may work, in global time.
     valid_until: Duration,
-    /// The number of keys it works on, by range.
+    /// How many keys it's processing, by range.
     running: BTreeMap<u32, usize>,
 }
 
 impl Replica {
-    /// Returns the ranges on which the replica may work now.
+    /// Returns the ranges that the replica may work on.
     fn acting(&self, now: Duration) -> RangeSet {
         if now >= self.valid_until {
             return RangeSet::empty(RANGES);
@@ -71,11 +71,11 @@ impl World {
         self.replicas.len() - 1
     }
 
-    /// Runs one round of a replica: it renews its Lease, reads, and changes the claims.
+    /// Runs a round: renews the Lease, reads everything, and modifies the claims.
     fn round(&mut self, index: usize, network: Network) {
         let sent = self.now;
         if sent >= self.replicas[index].valid_until {
-            // Its fence has closed. It exits.
+            // The fence is closed, so it exits.
             self.crash(index);
             return;
         }
@@ -140,7 +140,7 @@ impl World {
         self.replicas.remove(index);
     }
 
-    /// Runs all replicas without faults for a time. They take turns.
+    /// Runs all replicas in turn, without any faults.
     fn run(&mut self, time: Duration) {
         let end = self.now + time;
         let mut next: BTreeMap<String, Duration> = BTreeMap::new();
@@ -159,7 +159,7 @@ impl World {
         }
     }
 
-    /// Checks that no range has two replicas.
+    /// Asserts that no two replicas work on the same range.
     fn check(&self) {
         let mut taken = RangeSet::empty(RANGES);
         for replica in &self.replicas {
@@ -175,7 +175,7 @@ impl World {
         }
     }
 
-    /// Returns the number of ranges on which a replica works.
+    /// Returns how many ranges a replica is working on.
     fn served(&self) -> usize {
         let acting = self.replicas.iter().map(|replica| replica.acting(self.now));
         let all = acting.fold(RangeSet::empty(RANGES), |all, acting| all.union(&acting));
@@ -189,7 +189,7 @@ impl World {
             .collect()
     }
 
-    /// Runs until every range is served, and returns how long that took.
+    /// Runs until all ranges are being worked on. Returns how long it took.
     fn time_to_serve(&mut self) -> Duration {
         let start = self.now;
         while self.served() < RANGES as usize {
@@ -238,7 +238,7 @@ fn first_replica_waits_for_a_lease_duration_and_later_ones_only_settle() {
     assert!(waited <= Duration::from_secs(3), "{waited:?}");
 }
 
-/// The other replica may remember claims that somebody has deleted.
+/// If somebody has deleted the claims, the other replica may still remember them.
 #[test]
 fn replica_that_remembers_no_claims_waits_for_others_to_restore_them() {
     let mut world = World::default();
@@ -261,14 +261,14 @@ fn ranges_of_a_crashed_replica_are_served_after_the_lease_duration() {
     let mut world = settled(3);
     world.crash(1);
     let waited = world.time_to_serve();
-    // Up to two seconds before the crash, the others have read its last renewal.
+    // The last renewal was read by the others up to two seconds before the crash.
     assert!(
         waited >= Duration::from_secs(13) && waited <= Duration::from_secs(20),
         "{waited:?}"
     );
 }
 
-/// A new replica has not watched the Lease of the crashed one for long enough, but others have.
+/// The new replica hasn't observed the Lease of the crashed one for long enough, but others have.
 #[test]
 fn replica_that_joins_after_a_crash_does_not_delay_the_takeover() {
     let mut world = settled(3);
@@ -323,7 +323,7 @@ fn range_moves_only_after_its_last_key_is_done() {
     assert_eq!(world.shares(), [4, 4]);
 }
 
-/// The write may still arrive, and then another replica may acquire the ranges.
+/// The write might still arrive, and then the ranges can be acquired by another replica.
 #[test]
 fn range_stays_given_up_while_the_write_may_still_arrive() {
     let mut world = settled(1);
@@ -345,7 +345,7 @@ fn range_stays_given_up_while_the_write_may_still_arrive() {
     assert_eq!(world.shares(), [8]);
 }
 
-/// Its other keys must not wait forever.
+/// All other keys must not have to wait forever.
 #[test]
 fn range_with_a_key_that_never_ends_is_served_again() {
     let mut world = settled(1);
@@ -375,7 +375,7 @@ fn deleted_claims_are_restored() {
     assert_eq!(world.store.claims.unwrap().0.fresh, None);
 }
 
-/// The number is part of the claims, so replicas with different settings still agree.
+/// Replicas with different settings still agree, because the number is part of the claims.
 #[test]
 fn number_of_ranges_changes_once_nobody_owns_one() {
     let mut world = settled(1);
@@ -391,7 +391,7 @@ fn number_of_ranges_changes_once_nobody_owns_one() {
     assert_eq!(world.store.claims.unwrap().0.space(), 4);
 }
 
-/// Its keys of the range may still be running, so it is not enough to take no more of them.
+/// It's not sufficient to stop taking keys of the range, since some may still be in progress.
 #[test]
 fn replica_whose_claim_was_removed_has_lost() {
     let mut world = settled(2);
@@ -401,7 +401,7 @@ fn replica_whose_claim_was_removed_has_lost() {
     assert_eq!(world.replicas.len(), 0);
 }
 
-/// What happens in a history. An index selects one of those that exist at that moment.
+/// Events in a history. An index refers to one of those that exist at that time.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Start,
@@ -415,12 +415,12 @@ enum Event {
     DeleteLease(usize),
 }
 
-/// Reads decisions from a number. A strategy of proptest for each of them would take four times as long as the
-/// histories themselves.
+/// Derives decisions from a number. If we used a strategy of proptest for each of them, this would
+/// take four times as long as running the histories.
 struct Decisions(u64);
 
 impl Decisions {
-    /// Returns a number below `choices`.
+    /// Returns a number less than `choices`.
     fn next(&mut self, choices: u64) -> u64 {
         let choice = self.0 % choices;
         self.0 /= choices;
@@ -456,7 +456,8 @@ impl Decisions {
         }
     }
 
-    /// Returns the time between two events: mostly short, sometimes as long as a suspended machine.
+    /// Returns the time until the next event. It's usually short, but sometimes as long as if the
+    /// machine was suspended.
     fn wait(&mut self) -> Duration {
         Duration::from_millis(match self.next(21) {
             0 => 1500 + self.next(28_500),
@@ -503,7 +504,7 @@ impl World {
     }
 }
 
-/// Returns the number of histories to try. CI tries 10,000.
+/// Returns the number of histories to try. It's 10,000 in CI.
 fn histories() -> u32 {
     match std::env::var("RBUILDER_RING_HISTORIES") {
         Ok(number) => number.parse().expect("RBUILDER_RING_HISTORIES is a number"),
@@ -514,7 +515,8 @@ fn histories() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: histories(), ..ProptestConfig::default() })]
 
-    /// Whatever happens, no range has two replicas, and once faults end, every range has one.
+    /// No two replicas ever work on the same range. After the last fault, all ranges are being
+    /// worked on again.
     #[test]
     fn no_history_gives_a_range_to_two_replicas(
         history in prop::collection::vec(any::<u64>().prop_map(|number| {
@@ -531,7 +533,7 @@ proptest! {
         world.delayed.clear();
         world.replicas.iter_mut().for_each(|replica| replica.running.clear());
         world.start(RANGES);
-        // A range with a key that did not end in time only moves after a pause.
+        // If a key has taken too long, its range isn't moved until after a pause.
         world.run(DRAIN_PAUSE + Duration::from_secs(30));
         prop_assert_eq!(world.served(), RANGES as usize);
         let shares = world.shares();

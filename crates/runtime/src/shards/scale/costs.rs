@@ -1,35 +1,36 @@
-//! What objects, events and reconciles cost.
+//! Costs of objects, events and reconciles.
 
 use std::time::Duration;
 
-/// The costs of an operator.
+/// Costs of an operator. All of them include the objects that are owned by an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
-    /// CPU time to receive, decode and store an object of a list, with what it owns.
+    /// CPU time to receive, decode and store an object from a list.
     pub(super) listed: Duration,
-    /// CPU time to receive an event and to drop it, because it belongs to another replica.
+    /// CPU time to receive an event of another replica, and drop it.
     pub(super) dropped: Duration,
-    /// CPU time of a change: its events, the reconcile and its requests.
+    /// CPU time for a change, i.e. for its events, the reconcile and the requests.
     pub(super) changed: Duration,
-    /// CPU time of a reconcile that finds nothing to do.
+    /// CPU time for a reconcile that doesn't have anything to do.
     pub(super) unchanged: Duration,
-    /// How long the requests of a reconcile take that has something to do.
+    /// Time that a reconcile spends waiting for requests, if it has something to do.
     pub(super) requests: Duration,
-    /// How long a page of a list takes.
+    /// Time to get a page of a list.
     pub(super) page: Duration,
-    /// Bytes of an object in a list, with what it owns.
+    /// Size of an object in a list, in bytes.
     pub(super) listed_bytes: u64,
-    /// Bytes of all events that a change causes.
+    /// Size of all events that are caused by a change, in bytes.
     pub(super) event_bytes: u64,
-    /// Memory of an object, with what it owns.
+    /// Memory for an object.
     pub(super) object_memory: u64,
-    /// Memory of a replica without objects.
+    /// Memory of a replica without any objects.
     pub(super) base_memory: u64,
 }
 
 impl Costs {
-    /// The costs of the operator in testdata/bench, as measured with `cargo xtask bench-operator
-    /// --replicas`. A change is one of the spec: the operator applies a Deployment and a status.
+    /// Costs of the operator in testdata/bench, as measured by
+    /// `cargo xtask bench-operator --replicas`. A change modifies the spec, for which the operator
+    /// applies a Deployment and a status.
     pub(super) const MEASURED: Self = Self {
         listed: Duration::from_micros(40),
         dropped: Duration::from_micros(40),
@@ -43,8 +44,8 @@ impl Costs {
         base_memory: 4_000_000,
     };
 
-    /// Like [`MEASURED`](Self::MEASURED), for changes of annotations, after which nothing has to be
-    /// done. These are the changes that the measurement makes.
+    /// Like [`MEASURED`](Self::MEASURED), but changes only modify annotations, so there's nothing
+    /// to do. This is what the benchmark does.
     pub(super) const TOUCHED: Self = Self {
         changed: Duration::from_micros(220),
         requests: Duration::ZERO,
@@ -53,7 +54,7 @@ impl Costs {
     };
 }
 
-/// The CPU of a replica: one core, which does one thing after the other.
+/// The CPU of a replica. There's a single core, which processes one thing at a time.
 #[derive(Debug, Default)]
 pub(super) struct Cpu {
     busy_until: Duration,
@@ -61,7 +62,7 @@ pub(super) struct Cpu {
 }
 
 impl Cpu {
-    /// Adds work, and returns when it will be done.
+    /// Adds work. Returns when it's going to be done.
     pub(super) fn charge(&mut self, now: Duration, work: Duration) -> Duration {
         self.used += work;
         self.busy_until = self.busy_until.max(now) + work;

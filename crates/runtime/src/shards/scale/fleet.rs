@@ -1,5 +1,5 @@
-//! Replicas with their rings, queues and workers, and what is common to all: stored claims, watches,
-//! and changes that wait for a reconcile.
+//! Replicas with their rings, queues and workers, and what they share: stored claims, watches, and
+//! changes that haven't been reconciled yet.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -20,21 +20,22 @@ use crate::shards::ring::model::Store;
 pub(super) struct Setting {
     pub(super) objects: u32,
     pub(super) ranges: u32,
-    /// Workers of a replica.
+    /// Number of workers per replica.
     pub(super) workers: usize,
-    /// Changes a second, of objects at random.
+    /// Changes per second. Each of them affects a random object.
     pub(super) changes: u32,
-    /// Whether the API server only sends the objects of a replica.
+    /// Whether the API server supports shard selectors.
     pub(super) server_shards: bool,
-    /// Whether the first reconcile of each object needs requests, as when the operator is new.
+    /// Whether objects need requests when they're reconciled for the first time, as is the case for
+    /// a new operator.
     pub(super) cold: bool,
     pub(super) costs: Costs,
 }
 
-/// What happened since the counts were reset.
+/// Statistics since the last reset.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
-    /// Changes by the milliseconds until their reconcile ended.
+    /// How many changes were reconciled, by the time it took in milliseconds.
     pub(super) delays: BTreeMap<u64, u64>,
     pub(super) reconciles: u64,
     pub(super) lease_writes: u64,
@@ -43,12 +44,12 @@ pub(super) struct Counts {
     pub(super) listed_objects: u64,
     pub(super) events: u64,
     pub(super) moved_ranges: u64,
-    /// CPU time of all replicas, including those that have ended.
+    /// CPU time of all replicas, including those that don't exist anymore.
     pub(super) cpu: Duration,
 }
 
 impl Counts {
-    /// Returns the delay that this share of the changes does not exceed.
+    /// Returns a quantile of the delay.
     pub(super) fn delay(&self, share: f64) -> Duration {
         let wanted = (self.changes() as f64 * share).ceil() as u64;
         let mut passed = 0;
@@ -64,23 +65,23 @@ impl Counts {
     }
 }
 
-/// What all replicas share.
+/// State that's shared by all replicas.
 pub(super) struct World {
     pub(super) store: Store,
-    /// The replica that watches each range.
+    /// For each range, the replica that's watching it.
     pub(super) watchers: Vec<Option<usize>>,
-    /// Since when each object of a range waits for a reconcile.
+    /// For each range, the objects that need to be reconciled, and since when.
     pub(super) changed: Vec<BTreeMap<u32, Instant>>,
-    /// One bit for each object: whether it was reconciled before.
+    /// Bit set of all objects that have been reconciled at least once.
     pub(super) reconciled: Vec<u64>,
-    /// The replica that works on an object.
+    /// The replica which is reconciling an object.
     pub(super) working: HashMap<u32, usize>,
     pub(super) counts: Counts,
     pub(super) random: u64,
 }
 
 impl World {
-    /// Records that an object is reconciled. Returns `true` the first time.
+    /// Records that an object was reconciled. Returns `true` if it was the first time.
     pub(super) fn is_first(&mut self, object: u32) -> bool {
         let (word, bit) = ((object / u64::BITS) as usize, 1 << (object % u64::BITS));
         let is_first = self.reconciled[word] & bit == 0;
@@ -88,7 +89,7 @@ impl World {
         is_first
     }
 
-    /// Returns a number below `limit`, the same in each run.
+    /// Returns a number less than `limit`. The sequence is the same in each run.
     fn random(&mut self, limit: u32) -> u32 {
         self.random = self
             .random
@@ -98,7 +99,7 @@ impl World {
     }
 }
 
-/// A replica with its tasks, which end with it.
+/// A replica and its tasks.
 struct Running {
     replica: Rc<Replica>,
     tasks: Vec<JoinHandle<()>>,
@@ -110,7 +111,7 @@ impl Drop for Running {
     }
 }
 
-/// Replicas of one operator. Must be used in a [`LocalSet`](tokio::task::LocalSet).
+/// All replicas of an operator. Has to be used within a [`LocalSet`](tokio::task::LocalSet).
 pub(super) struct Fleet {
     setting: Setting,
     epoch: Instant,
@@ -127,7 +128,7 @@ impl Drop for Fleet {
 }
 
 impl Fleet {
-    /// Creates a fleet without replicas whose objects begin to change.
+    /// Creates a fleet without any replicas. Objects start to change immediately.
     pub(super) fn new(setting: Setting) -> Self {
         let ranges = setting.ranges as usize;
         let world = Rc::new(RefCell::new(World {
@@ -170,11 +171,11 @@ impl Fleet {
         ];
         tasks.extend((0..self.setting.workers).map(|_| tokio::task::spawn_local(member.clone().work())));
         self.replicas.push(Running { replica, tasks });
-        // Watches of the others now skip the new one.
+        // This makes the watches of all others ignore the new one.
         self.change();
     }
 
-    /// Starts this many replicas within a period.
+    /// Starts several replicas within a period.
     pub(super) async fn start_many(&mut self, replicas: usize) {
         for _ in 0..replicas {
             self.start();
@@ -182,7 +183,7 @@ impl Fleet {
         }
     }
 
-    /// Ends the first replicas at once.
+    /// Kills the first replicas.
     pub(super) fn crash(&mut self, replicas: usize) {
         for running in self.replicas.drain(..replicas) {
             let mut world = self.world.borrow_mut();
@@ -192,7 +193,7 @@ impl Fleet {
                 .replica
                 .shards
                 .set_owned(RangeSet::empty(self.setting.ranges));
-            // Its writes are refused before others take over.
+            // Its writes are rejected before any of the others can take over.
             world.working.retain(|_, worker| *worker != number);
             world.watchers.iter_mut().for_each(|watcher| {
                 watcher.take_if(|watcher| *watcher == number);
@@ -201,21 +202,21 @@ impl Fleet {
         self.change();
     }
 
-    /// Asks the first replicas to stop, and waits until they have.
+    /// Stops the first replicas, and waits until they've exited.
     pub(super) async fn stop(&mut self, replicas: usize) {
         let stopping: Vec<Running> = self.replicas.drain(..replicas).collect();
         for running in &stopping {
             running.replica.ring.borrow_mut().leave();
         }
         for mut running in stopping {
-            // The first task ends once the replica has given up its ranges.
+            // The first task exits when the replica has given up its ranges.
             let _ = (&mut running.tasks[0]).await;
             self.world.borrow_mut().counts.cpu += running.replica.cpu.borrow().used();
         }
         self.change();
     }
 
-    /// Changes objects at random, as often as the setting says.
+    /// Changes random objects, at the configured rate.
     fn change(&mut self) {
         self.changing.abort();
         let (setting, world, epoch) = (self.setting, Rc::clone(&self.world), self.epoch);
@@ -249,8 +250,8 @@ impl Fleet {
         self.replicas.len()
     }
 
-    /// Waits until each range is watched and no more keys wait than changes explain. Returns how long
-    /// that took.
+    /// Waits until all ranges are being watched, and there aren't more keys waiting than the rate
+    /// of changes explains. Returns how long it took.
     pub(super) async fn converged(&self) -> Duration {
         let start = Instant::now();
         loop {
@@ -272,7 +273,7 @@ impl Fleet {
         }
     }
 
-    /// Returns the counts so far, and resets them.
+    /// Returns the statistics and resets them.
     pub(super) fn take_counts(&self) -> Counts {
         let mut counts = std::mem::take(&mut self.world.borrow_mut().counts);
         for running in &self.replicas {
@@ -281,7 +282,7 @@ impl Fleet {
         counts
     }
 
-    /// Returns the number of objects of the replica that has most.
+    /// Returns how many objects the replica with the largest share has.
     pub(super) fn largest_share(&self) -> u32 {
         let ranges = self
             .replicas
@@ -292,7 +293,7 @@ impl Fleet {
     }
 }
 
-/// Changes an object at random.
+/// Changes a random object.
 fn change_one(setting: Setting, world: &Rc<RefCell<World>>, replicas: &[Rc<Replica>]) {
     let mut world = world.borrow_mut();
     let object = world.random(setting.objects);

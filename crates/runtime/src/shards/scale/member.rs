@@ -1,4 +1,4 @@
-//! A replica in its own tasks: rounds of its ring, lists, and workers.
+//! The tasks of a replica: rounds of its ring, lists, and workers.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,21 +15,21 @@ use crate::shards::{Entry, RangeSet, Shards};
 
 const LEASE_DURATION: Duration = Duration::from_secs(15);
 pub(super) const PERIOD: Duration = Duration::from_secs(2);
-/// How long a key whose range is about to move waits before it is tried again.
+/// How long to defer a key if its range is about to move.
 const DRAINING_RETRY: Duration = Duration::from_millis(100);
-/// Number of objects in a page of a list.
+/// Number of objects per page.
 const PAGE: u32 = 500;
-/// The resolution of tokio's timers. Shorter waits are skipped; the CPU counts them anyway.
+/// Resolution of tokio's timers. We don't wait for less than this, but the CPU time still counts.
 pub(super) const TICK: Duration = Duration::from_millis(1);
 
-/// One replica.
+/// A replica.
 pub(super) struct Replica {
     pub(super) number: usize,
     pub(super) ring: RefCell<Ring>,
     pub(super) shards: Shards,
     pub(super) queue: Workqueue<u32>,
     pub(super) cpu: RefCell<Cpu>,
-    /// Lists of ranges in progress.
+    /// Number of lists in progress.
     pub(super) lists: RefCell<usize>,
 }
 
@@ -51,7 +51,7 @@ fn identity_of(number: usize) -> String {
     format!("replica-{number}")
 }
 
-/// A replica in its own tasks.
+/// Handle to a replica, for its tasks.
 #[derive(Clone)]
 pub(super) struct Member {
     pub(super) setting: Setting,
@@ -65,7 +65,7 @@ impl Member {
         self.epoch.elapsed()
     }
 
-    /// Uses CPU time, and waits until it was available.
+    /// Uses CPU time, and waits until the CPU is done.
     async fn use_cpu(&self, work: Duration) {
         let now = self.now();
         let done = self.replica.cpu.borrow_mut().charge(now, work);
@@ -74,13 +74,13 @@ impl Member {
         }
     }
 
-    /// Renews the Lease and acts on what the ring decides, until the replica has left.
+    /// Renews the Lease and does what the ring says, until the replica has left.
     pub(super) async fn rounds(self) {
         loop {
             if self.round() {
                 return;
             }
-            // Another round at once if a range that moves has become idle.
+            // If a range that's about to move becomes idle, start the next round immediately.
             let _ = timeout(PERIOD, self.replica.shards.became_idle()).await;
         }
     }
@@ -126,7 +126,7 @@ impl Member {
         self.replica.shards.set_owned(ring.owned());
     }
 
-    /// Lists ranges that are new, and stops to watch those that are gone.
+    /// Lists new ranges, and stops watching those that have been lost.
     pub(super) async fn follow_ranges(self) {
         let mut owned = self.replica.shards.owned();
         let mut before = RangeSet::empty(self.setting.ranges);
@@ -148,7 +148,7 @@ impl Member {
         }
     }
 
-    /// Lists ranges page by page, then watches them.
+    /// Lists ranges page by page, then starts to watch them.
     async fn list(self, ranges: RangeSet) {
         let (objects, all) = (self.setting.objects, self.setting.ranges);
         let mut unlisted = ranges
@@ -171,7 +171,8 @@ impl Member {
         let mut world = self.world.borrow_mut();
         for range in ranges.iter().filter(|range| owned.borrow().contains(*range)) {
             world.watchers[range as usize] = Some(self.replica.number);
-            // The watch starts where the list did, so it delivers the changes since then.
+            // The watch starts at the version of the list, so it delivers everything that has
+            // changed since then.
             for object in world.changed[range as usize].keys() {
                 self.replica.queue.add(*object, NORMAL);
             }
@@ -221,7 +222,7 @@ impl Member {
     }
 }
 
-/// Returns a hash in this range.
+/// Returns a hash that's in the given range.
 fn hash_in(range: u32, ranges: u32) -> u64 {
     (((u128::from(range) << 64) + (1 << 63)) / u128::from(ranges)) as u64
 }

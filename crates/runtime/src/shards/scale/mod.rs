@@ -1,11 +1,11 @@
-//! Fleets that are too large for one machine: the ring, the shards and the queues as they are, with
-//! models of the API server and of reconciles, on a paused clock.
+//! Simulates fleets that are too large for a single machine. It uses the actual rings, shards and
+//! queues together with models of the API server and of reconciles, and a paused clock.
 //!
-//! Each replica has a task that runs rounds of its ring, a task that lists new ranges, and workers
-//! that take keys from its queue. An object is a number, so that ten million of them need no memory:
-//! its number is its range plus a multiple of the number of ranges. [`costs`] are measured by
-//! `cargo xtask bench-operator --replicas`, and `cargo xtask simulate-scale` prints the tables of
-//! docs/scaling.md.
+//! A replica consists of a task that runs the rounds of its ring, another one that lists new
+//! ranges, and workers that take keys from its queue. Objects are just numbers, namely their range
+//! plus a multiple of the number of ranges, so even ten million of them don't need any memory. The
+//! [`costs`] are measured by `cargo xtask bench-operator --replicas`. To print the tables for
+//! docs/scaling.md, run `cargo xtask simulate-scale`.
 //!
 //! | modeled | how |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What happens to a fleet.
+//! What may happen to a fleet.
 
 use std::time::Duration;
 
@@ -7,38 +7,38 @@ use tokio::time::{Instant, sleep};
 
 use super::fleet::{Counts, Fleet, Setting};
 
-/// How long each phase of a scenario is observed.
+/// How long we observe each phase.
 const OBSERVED: Duration = Duration::from_secs(60);
 
-/// What happens to a fleet that has converged.
+/// Something that happens to a fleet after it has converged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Happening {
-    /// Nothing but changes.
+    /// There are changes, but nothing else happens.
     Nothing,
-    /// One replica is killed.
+    /// A replica is killed.
     Crash,
-    /// A third of the replicas are killed at once.
+    /// A third of all replicas are killed at the same time.
     ZoneLost,
-    /// A Deployment replaces all replicas, a quarter at a time.
+    /// A Deployment replaces all replicas, a quarter of them at a time.
     RollingUpdate,
-    /// One replica joins.
+    /// A replica is added.
     Join,
 }
 
-/// What a happening caused.
+/// Result of a scenario.
 pub(super) struct Outcome {
     pub(super) counts: Counts,
-    /// Until each range was watched again and nothing waited.
+    /// Time until all ranges were being watched again, and there was nothing left to do.
     pub(super) converged: Duration,
-    /// The time to which `counts` applies.
+    /// Duration that `counts` is about.
     pub(super) observed: Duration,
-    /// The number of replicas before.
+    /// Number of replicas before it happened.
     pub(super) replicas: usize,
-    /// The number of objects of the replica that has most.
+    /// How many objects the replica with the largest share has.
     pub(super) largest_share: u32,
 }
 
-/// Runs a scenario on a paused clock, on this thread.
+/// Runs a scenario on this thread, with a paused clock.
 pub(super) fn run<T>(scenario: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -48,7 +48,7 @@ pub(super) fn run<T>(scenario: impl Future<Output = T>) -> T {
     LocalSet::new().block_on(&runtime, scenario)
 }
 
-/// Starts replicas and waits until they have reconciled everything. Returns them and what that took.
+/// Starts replicas, and waits until they've reconciled everything.
 pub(super) async fn start(setting: Setting, replicas: usize) -> (Fleet, Outcome) {
     let mut fleet = Fleet::new(setting);
     let started = Instant::now();
@@ -65,7 +65,7 @@ pub(super) async fn start(setting: Setting, replicas: usize) -> (Fleet, Outcome)
     (fleet, outcome)
 }
 
-/// Lets something happen to a fleet.
+/// Makes something happen to a fleet.
 pub(super) async fn happen(fleet: &mut Fleet, happening: Happening) -> Outcome {
     let replicas = fleet.size();
     drop(fleet.take_counts());
@@ -77,7 +77,7 @@ pub(super) async fn happen(fleet: &mut Fleet, happening: Happening) -> Outcome {
         Happening::RollingUpdate => replace(fleet, replicas).await,
         Happening::Join => fleet.start(),
     }
-    // A join is seen with the next round.
+    // It takes until the next round for this to be noticed.
     sleep(Duration::from_secs(5)).await;
     fleet.converged().await;
     let converged = started.elapsed();
@@ -93,14 +93,14 @@ pub(super) async fn happen(fleet: &mut Fleet, happening: Happening) -> Outcome {
     }
 }
 
-/// Replaces all replicas, a quarter at a time, which start before others stop.
+/// Replaces a quarter of the replicas at a time. The new ones are started first.
 async fn replace(fleet: &mut Fleet, replicas: usize) {
     let surge = replicas.div_ceil(4);
     let mut left = replicas;
     while left > 0 {
         let batch = surge.min(left);
         fleet.start_many(batch).await;
-        // The time until a Pod counts as ready.
+        // Time until a Pod is considered ready.
         sleep(Duration::from_secs(10)).await;
         fleet.stop(batch).await;
         left -= batch;

@@ -1,4 +1,5 @@
-//! The tables of docs/scaling.md, as Markdown. `cargo xtask simulate-scale` prints them.
+//! Generates the tables for docs/scaling.md in Markdown. They're printed by
+//! `cargo xtask simulate-scale`.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -7,27 +8,27 @@ use super::costs::Costs;
 use super::fleet::{Fleet, Setting};
 use super::scenarios::{Happening, Outcome, happen, run, start};
 
-/// Environment variable that selects the sizes of docs/scaling.md, and prints the tables.
+/// Set this environment variable to use the sizes in docs/scaling.md and print the tables.
 const FULL: &str = "RBUILDER_SCALE_TABLES";
 
-/// How large the fleets are.
+/// Sizes of the simulated fleets.
 #[derive(Clone, Copy)]
 struct Size {
     large: Setting,
     /// Replicas of the large fleet.
     replicas: usize,
-    /// Objects of the fleets that are compared with measured ones.
+    /// Objects of the fleets which are compared with measurements.
     predicted: u32,
-    /// Objects of the fleets whose load at the API server and whose limits are looked for.
+    /// Objects of the fleets for which we determine the load on the API server and the limits.
     objects: u32,
-    /// Numbers of replicas of these fleets.
+    /// Numbers of replicas for those.
     fleets: &'static [usize],
     workers: &'static [usize],
-    /// The most changes a second to try.
+    /// Stop looking for a limit at this many changes per second.
     most_changes: u32,
 }
 
-/// Ten million objects that change 5,000 times a second, and 100 replicas.
+/// 100 replicas with ten million objects, and 5,000 changes per second.
 const FULL_SIZE: Size = Size {
     large: Setting {
         objects: 10_000_000,
@@ -46,7 +47,7 @@ const FULL_SIZE: Size = Size {
     most_changes: 1_000_000,
 };
 
-/// As little as shows that the tables are complete.
+/// Small enough for a test which only checks that the tables are complete.
 const SMALL_SIZE: Size = Size {
     large: Setting {
         objects: 2_000,
@@ -71,7 +72,7 @@ fn seconds(time: Duration) -> String {
     }
 }
 
-/// Tables of some size, which are printed as they are made.
+/// Tables for a given size. Each of them is printed as soon as it's ready.
 struct Tables {
     size: Size,
     is_printed: bool,
@@ -96,7 +97,7 @@ impl Tables {
         self.print(&format!("|{}", "---|".repeat(cells.len())));
     }
 
-    /// What replicas receive and hold, to compare with measurements.
+    /// How much replicas receive and store, for comparison with measurements.
     fn predict(&mut self) {
         self.head(
             "Predicted for the measured operator",
@@ -146,7 +147,7 @@ impl Tables {
         }
     }
 
-    /// What happens to the large fleet.
+    /// Effects of events on the large fleet.
     async fn happenings(&mut self) {
         let Size { large, replicas, .. } = self.size;
         let title = format!(
@@ -198,7 +199,7 @@ impl Tables {
         ]);
     }
 
-    /// What the fleet costs at the API server.
+    /// Load of a fleet on the API server.
     fn server_load(&mut self) {
         self.head(
             "At the API server, while nothing happens but changes",
@@ -216,7 +217,7 @@ impl Tables {
                 let setting = Setting {
                     objects: self.size.objects,
                     changes: self.size.large.changes / 5,
-                    // With requests, four workers of a single replica would not keep up.
+                    // Four workers of a single replica couldn't keep up if there were any requests.
                     costs: Costs::TOUCHED,
                     server_shards,
                     ..self.size.large
@@ -239,7 +240,7 @@ impl Tables {
         }
     }
 
-    /// Up to how many changes a second a fleet keeps up.
+    /// How many changes per second a fleet can handle.
     fn limits(&mut self) {
         self.head(
             "Changes a second until one in a hundred waits for a second",
@@ -272,20 +273,19 @@ impl Tables {
     }
 }
 
-/// Returns a count per second of an outcome.
+/// Formats a count as a rate per second.
 fn rate(count: u64, outcome: &Outcome) -> String {
     format!("{:.0}", count as f64 / outcome.observed.as_secs_f64())
 }
 
-/// Returns the largest tested number of changes a second with which the fleet keeps up, in steps of
-/// a quarter. Stops at `most`.
+/// Returns how many changes per second the fleet can handle, in steps of 25%. Gives up at `most`.
 fn find_limit(setting: Setting, replicas: usize, most: u32) -> u32 {
     let keeps_up = |changes: u32| {
         run(async {
             let setting = Setting { changes, ..setting };
             let mut fleet = Fleet::new(setting);
             fleet.start_many(replicas).await;
-            // Long enough for the Leases and the first lists.
+            // Long enough for the Leases and for the initial lists.
             tokio::time::sleep(Duration::from_secs(60)).await;
             drop(fleet.take_counts());
             tokio::time::sleep(Duration::from_secs(10)).await;
@@ -304,7 +304,7 @@ fn find_limit(setting: Setting, replicas: usize, most: u32) -> u32 {
     changes
 }
 
-/// With [`FULL`], prints the tables of docs/scaling.md, which takes minutes even when optimized.
+/// With [`FULL`], prints the tables for docs/scaling.md. Even when optimized, this takes minutes.
 #[test]
 fn tables_are_complete() {
     let is_full = std::env::var_os(FULL).is_some();

@@ -1,6 +1,7 @@
-//! The stored and the desired contents of the certificate Secret.
+//! Current and desired contents of the Secret with the certificate.
 //!
 //! # Example: a rotation
+//!
 //! The lifetime is 90 days. Replicas A and B serve the certificate `c1` of the CA `ca1`.
 //!
 //! | day | event | Secret: certificate; bundle | served |
@@ -9,13 +10,14 @@
 //! | 60 + 1 min | all API servers have observed the bundle; A and B switch | `c2`; `ca2`, `ca1` | `c2` |
 //! | 90 | `ca1` has expired and is removed from the bundle | `c2`; `ca2` | `c2` |
 //!
-//! Serving `c2` immediately would be simpler, but API servers that have not observed the new bundle
-//! yet would reject it. Dropping `ca1` from the bundle on day 60 would break replica B, which may
-//! still serve `c1`.
+//! We can't just serve `c2` immediately, because it'd be rejected by API servers that haven't
+//! observed the new bundle yet. We also can't drop `ca1` from the bundle on day 60, since replica B
+//! may still be serving `c1`.
 //!
-//! If somebody deletes the Secret on day 30, no new certificate is needed either: the first replica
-//! to notice writes back `c1`, which it is serving. Only a replica that has just started and serves
-//! nothing yet issues a new one. The other replicas then add the CA that they serve to the bundle.
+//! What if somebody deletes the Secret on day 30? We still don't need a new certificate: the first
+//! replica to notice this restores `c1`, which it's serving. The only replica that would issue a
+//! new certificate is one that has just been started and isn't serving anything. In that case, the
+//! other replicas add their CA to the bundle.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,33 +30,33 @@ use k8s_openapi::api::core::v1::Secret;
 use super::Settings;
 use crate::tls::issued::{Authority, Issued};
 
-/// The annotation with the service that the certificate was issued for. A non-empty Secret without
-/// it belongs to somebody else.
+/// Annotation with the service for which the certificate was issued. If it's missing and the Secret
+/// isn't empty, the Secret belongs to someone else.
 pub(super) const ANNOTATION: &str = "rbuilder/webhook-service";
 
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
 const BUNDLE: &str = "ca.crt";
 
-/// A certificate and the CAs that clients should trust.
+/// A certificate, and the CAs that clients should trust.
 #[derive(Clone, Debug)]
 pub(super) struct Contents {
     pub(super) issued: Arc<Issued>,
-    /// The CA of the certificate, and the CAs of earlier certificates that some replica may still
-    /// serve.
+    /// CA of this certificate, and those of previous certificates which may still be in use by
+    /// other replicas.
     bundle: Vec<Authority>,
 }
 
-/// The contents of an existing Secret.
+/// Contents of an existing Secret.
 #[derive(Debug)]
 pub(super) struct StoredContents {
-    /// The certificate, or why it cannot be used.
+    /// The certificate, or the reason why it can't be used.
     issued: Result<Arc<Issued>, String>,
     bundle: Vec<Authority>,
 }
 
 impl StoredContents {
-    /// Reads a Secret. Returns `None` if it holds data that was not written for this service.
+    /// Parses a Secret. Returns `None` if its data is for something else.
     pub(super) fn read(secret: &Secret, service: &str) -> Option<Self> {
         let text = |key: &str| {
             let value = secret.data.as_ref().and_then(|data| data.get(key));
@@ -82,13 +84,13 @@ impl StoredContents {
 }
 
 impl Contents {
-    /// Returns the desired contents of the Secret, given its stored contents and the certificate that this process
-    /// serves.
+    /// Returns the desired contents, based on the current contents and the certificate that's being
+    /// served by this process.
     ///
-    /// A valid certificate stays until it is due for renewal. A certificate that is due or invalid
-    /// is replaced by the one being served if that is still valid, otherwise by a new one. CAs stay
-    /// in the bundle until they expire, so that clients keep trusting replicas that still serve an
-    /// earlier certificate.
+    /// As long as the certificate is valid and not due for renewal, we keep it. Otherwise, it's
+    /// replaced by the one that's being served (if it's still valid) or by a new one. CAs stay in
+    /// the bundle until they expire, since there may be replicas which are still serving a previous
+    /// certificate.
     pub(super) fn desired(
         stored: Option<&StoredContents>,
         serving: Option<&Arc<Issued>>,
@@ -113,10 +115,11 @@ impl Contents {
         Ok(Self { issued, bundle })
     }
 
-    /// Compares the desired contents with the stored contents.
+    /// Compares the desired contents with the current contents.
     ///
     /// # Errors
-    /// Returns the difference as the reason to write the Secret.
+    ///
+    /// If they aren't the same, returns the reason to update the Secret.
     pub(super) fn matches(&self, stored: Option<&StoredContents>) -> Result<(), String> {
         let Some(stored) = stored else {
             return Err("the Secret does not exist".to_owned());
@@ -131,19 +134,20 @@ impl Contents {
         }
     }
 
-    /// Returns the CA bundle in PEM.
+    /// Returns the CA bundle as PEM.
     pub(super) fn bundle(&self) -> String {
         self.bundle.iter().map(Authority::pem).collect()
     }
 
-    /// Returns when the contents must change next: at a renewal or when a CA expires.
+    /// Returns when something has to be changed. That's when the certificate is renewed or a CA
+    /// expires.
     pub(super) fn next_change(&self) -> Timestamp {
         let expiries = self.bundle.iter().map(|authority| authority.expires);
         expiries.fold(self.issued.due(), Timestamp::min)
     }
 
-    /// Returns the time until a certificate that replaced another one reaches `age`, or zero for a
-    /// first certificate.
+    /// Returns how long it takes until the certificate is `age` old. If it's the first one, i.e. it
+    /// hasn't replaced another certificate, returns zero.
     pub(super) fn time_until_age(&self, age: Duration, now: Timestamp) -> Duration {
         if self.bundle.len() < 2 {
             return Duration::ZERO;
@@ -152,7 +156,7 @@ impl Contents {
         age.saturating_sub(since)
     }
 
-    /// Writes the contents into a Secret.
+    /// Writes these contents to a Secret.
     pub(super) fn write(&self, secret: &mut Secret, service: &str) {
         let bytes = |text: &str| ByteString(text.as_bytes().to_vec());
         let data = BTreeMap::from([
@@ -184,7 +188,7 @@ mod tests {
         }
     }
 
-    /// Simulates replicas that reconcile the Secret at given times.
+    /// Simulates a Secret that's reconciled by replicas at certain times.
     struct Timeline {
         start: Timestamp,
         secret: Option<Secret>,
@@ -202,8 +206,8 @@ mod tests {
                 .map(|secret| StoredContents::read(secret, SERVICE).expect("the Secret is ours"))
         }
 
-        /// Reconciles the Secret as a replica that serves this certificate. Returns the contents,
-        /// and whether they changed.
+        /// Reconciles the Secret on a replica that's serving the given certificate. Returns the
+        /// contents, and whether they were changed.
         fn reconcile(&mut self, seconds: i64, serving: Option<&Arc<Issued>>) -> (Contents, bool) {
             let now = self.start + SignedDuration::from_secs(seconds);
             let stored = self.stored();
@@ -253,7 +257,7 @@ mod tests {
         );
         assert_eq!(first.time_until_age(age, timeline.start), Duration::ZERO);
         assert_eq!(second.time_until_age(age, now).as_secs(), 1);
-        // Other replicas notice while the certificate they serve is still valid.
+        // The other replicas are going to notice before their certificate expires.
         let (same, changed) = timeline.reconcile(61, Some(&first.issued));
         assert!(!changed && same.issued.is(&second.issued));
         let (later, changed) = timeline.reconcile(90, Some(&second.issued));

@@ -1,4 +1,4 @@
-//! Injects the CA bundle into the webhook configurations and CRDs that refer to the operator's
+//! Injects the CA bundle into all webhook configurations and CRDs that refer to the operator's
 //! service.
 
 use std::collections::BTreeSet;
@@ -25,12 +25,12 @@ use crate::list_watch::{ListLimit, ListWatch};
 
 use super::{KeeperError, Settings, post_params};
 
-/// Timeout of a single API request.
+/// Timeout per request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Prefix of the annotations that make cert-manager inject its CA bundle.
+/// Prefix of the annotations by which cert-manager injects CA bundles.
 const CERT_MANAGER: &str = "cert-manager.io/inject-";
 
-/// A kind of webhook configuration.
+/// Kind of a webhook configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ConfigurationKind {
     Mutating,
@@ -48,32 +48,32 @@ impl ConfigurationKind {
     }
 }
 
-/// The objects into which the CA bundle is injected.
+/// Objects that need the CA bundle.
 #[derive(Clone, Debug)]
 pub(crate) struct Targets {
-    /// `true` if webhook configurations are included.
+    /// Whether this includes webhook configurations.
     pub(crate) admission: bool,
-    /// Kinds of configurations that must exist for all webhooks to be called.
+    /// Kinds of configurations that have to exist. Otherwise, some of the webhooks aren't called.
     pub(crate) needed: BTreeSet<ConfigurationKind>,
-    /// Names of the CRDs whose objects this operator converts.
+    /// Names of the CRDs with conversions by this operator.
     pub(crate) crds: Vec<String>,
 }
 
-/// The result of an injection.
+/// Result of an injection.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct InjectionCounts {
-    /// Number of objects that refer to the service.
+    /// How many objects refer to the service.
     pub(super) found: usize,
-    /// Number of these objects that were changed.
+    /// How many of them were updated.
     pub(super) changed: usize,
-    /// Reasons why the API server does not call some of the webhooks, such as a missing
-    /// configuration.
+    /// Reasons why some webhooks aren't called by the API server, e.g. because a configuration is
+    /// missing.
     pub(super) unreferenced: Vec<String>,
 }
 
 impl Targets {
-    /// Injects the bundle wherever the service is referenced. Continues after a failure and returns
-    /// the first error.
+    /// Injects the bundle into all objects. If there's an error, continues with the others and
+    /// returns the first error.
     pub(super) async fn inject(
         &self,
         client: &Client,
@@ -105,14 +105,14 @@ impl Targets {
         result.map(|()| counts)
     }
 
-    /// Returns the kinds of configurations to look for. With admission webhooks, these are both
-    /// kinds, because either may refer to a raw webhook.
+    /// Returns the kinds of configurations to look for. If there are any admission webhooks, we
+    /// need both kinds, because a raw webhook may be used by either.
     fn configurations(&self) -> impl Iterator<Item = ConfigurationKind> {
         let kinds = ConfigurationKind::ALL.into_iter();
         kinds.filter(|_| self.admission)
     }
 
-    /// Watches the objects into which the bundle is injected.
+    /// Watches all objects that need the bundle.
     pub(super) fn watch_changes(
         &self,
         client: &Client,
@@ -141,7 +141,7 @@ impl Targets {
     }
 }
 
-/// Reports that no configuration of this kind refers to the service.
+/// Returns a message which says that there's no configuration of this kind for the service.
 fn missing_configuration(kind: ConfigurationKind, settings: &Settings) -> String {
     let (kind_name, place) = (kind.resource().kind, settings.place());
     match settings.configuration(kind) {
@@ -152,13 +152,13 @@ fn missing_configuration(kind: ConfigurationKind, settings: &Settings) -> String
     }
 }
 
-/// Returns a watcher configuration for a single object. RBAC rules with `resourceNames` permit such
-/// a watch.
+/// Returns a configuration for watching a single object. This is permitted by RBAC rules with
+/// `resourceNames`.
 pub(super) fn only_named(name: &str) -> watcher::Config {
     watcher::Config::default().fields(&format!("metadata.name={name}"))
 }
 
-/// Returns a stream with an item for every change of the watched objects.
+/// Returns a stream that yields an item for every change.
 pub(super) fn watch_changes<K>(
     api: Api<PartialObjectMeta<K>>,
     config: watcher::Config,
@@ -181,7 +181,7 @@ where
     changes.boxed()
 }
 
-/// Sends a request to the API server with a timeout.
+/// Sends a request with a timeout.
 pub(super) async fn send_request<T>(
     verb: &'static str,
     what: impl FnOnce() -> String,
@@ -230,7 +230,7 @@ async fn inject_configurations(
     };
     let mut result = Ok(());
     for mut object in objects {
-        // List items have no `apiVersion` and `kind`.
+        // `apiVersion` and `kind` are missing in lists.
         object.types.get_or_insert_with(|| TypeMeta {
             api_version: kind.api_version.clone(),
             kind: kind.kind.clone(),
@@ -243,7 +243,7 @@ async fn inject_configurations(
     result
 }
 
-/// Injects the bundle into a CRD. If the CRD does not exist, its watch reports when it is created.
+/// Injects the bundle into a CRD. If it doesn't exist yet, we'll be notified when it's created.
 async fn inject_crd(
     client: &Client,
     name: &str,
@@ -270,15 +270,15 @@ async fn inject_crd(
     update_object(&api, &kind, &crd, change, counts).await
 }
 
-/// The result of setting the bundle in one object.
+/// Result of updating the bundle of an object.
 struct BundleChange {
-    /// `true` if the object refers to the service.
+    /// Whether the object refers to the service.
     found: bool,
-    /// `true` if its bundle was changed.
+    /// Whether its bundle was different.
     changed: bool,
 }
 
-/// Sets the bundle in the client configurations that refer to the service.
+/// Updates the bundle of all client configurations that refer to the service.
 fn set_bundle<'a>(
     configs: impl Iterator<Item = &'a mut Value>,
     settings: &Settings,
@@ -302,8 +302,8 @@ fn set_bundle<'a>(
     change
 }
 
-/// Updates an object if it was changed. The update carries the resource version that was read, so
-/// that it cannot overwrite concurrent changes.
+/// Updates an object if necessary. The resource version is included, so we won't overwrite
+/// concurrent changes.
 async fn update_object(
     api: &Api<DynamicObject>,
     kind: &ApiResource,

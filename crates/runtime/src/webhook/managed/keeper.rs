@@ -1,4 +1,4 @@
-//! The task that keeps the Secret, the served certificate and the CA bundles consistent.
+//! Keeps the Secret, the certificate that's being served, and the CA bundles consistent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,25 +19,25 @@ use crate::metrics::Metrics;
 use crate::tls::Certificates;
 use crate::tls::issued::Issued;
 
-/// Interval of full checks, in case a watch missed a change.
+/// How often to check everything, in case that a watch has missed something.
 const RESYNC: Duration = Duration::from_secs(60);
-/// Minimum and maximum back-off after a failure.
+/// Bounds of the backoff after errors.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-/// Delay after a change, because changes often come in groups.
+/// How long to wait after a change, since there are often several at once.
 const DEBOUNCE: Duration = Duration::from_millis(50);
-/// Number of attempts to write the Secret after conflicts.
+/// How often we try to write the Secret if there are conflicts.
 const WRITE_ATTEMPTS: usize = 5;
 
-/// The state of the CA bundle injection.
+/// Whether the CA bundle was injected.
 #[derive(Clone, Debug)]
 pub(crate) enum Injection {
-    /// Not injected yet, with the last error.
+    /// Not yet. Contains the most recent error, if any.
     Pending(Option<String>),
-    /// The API server does not call all webhooks, with the reason: an object is missing or does not
-    /// refer to the service. Everything else is injected.
+    /// Yes, but some webhooks aren't called by the API server, for the given reason. Either an
+    /// object is missing or it doesn't refer to the service.
     Unreferenced(String),
-    /// Injected everywhere at least once. Deleting a configuration later does not reset this,
-    /// because a process that becomes unready could no longer serve conversions either.
+    /// Yes. This doesn't change if a configuration is deleted later. If the process wasn't ready
+    /// anymore, it couldn't serve conversions either.
     Done,
 }
 
@@ -50,16 +50,17 @@ pub(crate) struct Keeper {
     metrics: Metrics,
     serving: Arc<Issued>,
     certificates: Arc<Certificates>,
-    /// The certificate whose CA bundle is injected everywhere, and since when.
+    /// The certificate whose CA bundle was injected everywhere, and when.
     injected: Option<(Arc<Issued>, Instant)>,
-    /// Number of objects that referred to the service at the last check, and why some webhooks are
-    /// not called.
+    /// Result of the last check: how many objects refer to the service, and why some webhooks
+    /// aren't called.
     found: Option<(usize, Vec<String>)>,
     injection: watch::Sender<Injection>,
 }
 
 impl Keeper {
-    /// Obtains the certificate from the Secret, issuing one if needed, and retries until `timeout`.
+    /// Gets the certificate from the Secret, or issues one if necessary. Errors are retried until
+    /// `timeout`.
     pub(crate) async fn new(
         certificate: ManagedCertificate,
         targets: Targets,
@@ -102,7 +103,7 @@ impl Keeper {
         })
     }
 
-    /// Returns the certificate to serve, which changes on rotation.
+    /// Returns the certificate to serve. It's updated by a rotation.
     pub(crate) fn certificates(&self) -> Arc<Certificates> {
         Arc::clone(&self.certificates)
     }
@@ -111,7 +112,7 @@ impl Keeper {
         self.injection.subscribe()
     }
 
-    /// Watches the Secret, rotates the certificate and injects its CA bundle; never returns.
+    /// Watches the Secret, rotates the certificate, and injects its CA bundle. Never returns.
     pub(crate) async fn run(mut self) {
         let mut changes = self.targets.watch_changes(&self.client, &self.settings);
         let secrets = Api::namespaced(self.client.clone(), &self.settings.namespace);
@@ -141,7 +142,7 @@ impl Keeper {
                         }
                         Injection::Unreferenced(_) | Injection::Done => false,
                     });
-                    // Back off even if something changes in the meantime.
+                    // There's no point in returning early if something changes.
                     sleep(backoff).await;
                     backoff = (backoff * 2).min(BACKOFF.1);
                     continue;
@@ -154,7 +155,8 @@ impl Keeper {
         }
     }
 
-    /// Checks and corrects everything once. Returns the time until the next check.
+    /// Checks everything and makes the necessary changes. Returns how long to wait until the next
+    /// check.
     async fn reconcile(&mut self) -> Result<Duration, KeeperError> {
         let contents = reconcile_secret(&self.secrets, &self.settings, Some(&self.serving)).await?;
         let injected = self
@@ -163,7 +165,7 @@ impl Keeper {
             .await;
         let now = Timestamp::now();
         if injected.is_err() && now >= self.serving.valid.1 {
-            // The old certificate has expired, so the new one cannot be worse.
+            // The old certificate has expired, so there's no reason to wait with the new one.
             self.serve(&contents.issued);
         }
         let injected = injected?;
@@ -173,8 +175,9 @@ impl Keeper {
         if propagation.is_zero() {
             self.serve(&contents.issued);
         }
-        // A replica that starts during a rotation serves the new certificate at once. It becomes
-        // ready only after the API servers have had time to observe the new CA.
+        // If a replica is started during a rotation, it serves the new certificate immediately. We
+        // make it wait before it becomes ready, so that the API servers have enough time to observe
+        // the new CA.
         let aging = contents.time_until_age(self.settings.propagation_delay(), now);
         if aging.is_zero() {
             self.set_injected(unreferenced);
@@ -184,7 +187,7 @@ impl Keeper {
         Ok(waits.fold(RESYNC.min(next), Duration::min).max(DEBOUNCE))
     }
 
-    /// Publishes that the bundle is injected wherever the service is referenced.
+    /// Announces that the bundle was injected everywhere.
     fn set_injected(&self, unreferenced: String) {
         self.injection.send_if_modified(|injection| {
             if matches!(injection, Injection::Done) {
@@ -198,7 +201,8 @@ impl Keeper {
         });
     }
 
-    /// Returns how long to wait until all API servers have observed the CA of this certificate.
+    /// Returns how long we still have to wait until all API servers have observed the CA of this
+    /// certificate.
     fn remaining_propagation(&mut self, issued: &Arc<Issued>, changed: bool) -> Duration {
         let since = match &self.injected {
             Some((of, since)) if !changed && of.is(issued) => *since,
@@ -222,7 +226,7 @@ impl Keeper {
         }
     }
 
-    /// Logs the number of objects that refer to the service and the missing ones, if either has
+    /// Logs how many objects refer to the service, and what's missing. Does nothing if this hasn't
     /// changed.
     fn log_found(&mut self, found: usize, unreferenced: Vec<String>) {
         let seen = (found, unreferenced);
@@ -244,7 +248,8 @@ impl Keeper {
     }
 }
 
-/// Corrects the Secret and returns its contents, so that all replicas use the same certificate.
+/// Updates the Secret and returns its contents, so that the same certificate is used by all
+/// replicas.
 async fn reconcile_secret(
     secrets: &Api<Secret>,
     settings: &Settings,
@@ -295,8 +300,8 @@ async fn reconcile_secret(
     Err(KeeperError::RepeatedConflicts(full_name()))
 }
 
-/// Returns `true` if a write succeeded, and `false` if it failed with one of these status codes
-/// because another replica has created, changed or deleted the object.
+/// Returns `true` if a write was successful. Returns `false` if it failed with one of the given
+/// status codes, which means that another replica has created, modified or deleted the object.
 async fn tolerate_status<T>(
     codes: &[u16],
     write: impl Future<Output = kube::Result<T>>,

@@ -1,10 +1,13 @@
-//! Webhook certificates that the operator itself issues and rotates, without cert-manager or files.
+//! Webhook certificates that are issued and rotated by the operator itself. They require neither
+//! cert-manager nor files.
 //!
-//! The certificate is stored in a Secret, so that all replicas serve the same one. A replica that
-//! finds the Secret empty or the certificate due for renewal writes a new one; if two replicas do
-//! so at the same time, one of them gets a conflict. Every replica watches the Secret, and
-//! maintains the CA bundle in the webhook configurations and CRDs that refer to the operator's
-//! service. [`contents`] decides what the Secret should hold, [`inject`] writes the CA bundle, and
+//! All replicas serve the same certificate, since it's stored in a Secret. If the Secret is empty
+//! or the certificate is due for renewal, the first replica to notice this writes a new one. If two
+//! of them try at the same time, one gets a conflict. Additionally, each replica watches the
+//! Secret, and maintains the CA bundle in webhook configurations and CRDs that refer to the
+//! operator's service.
+//!
+//! [`contents`] determines the contents of the Secret, [`inject`] updates CA bundles, and
 //! [`keeper`] runs both.
 
 mod contents;
@@ -21,14 +24,14 @@ use crate::leader_election::pod_namespace;
 pub(super) use inject::{ConfigurationKind, Targets};
 pub(super) use keeper::{Injection, Keeper};
 
-/// Default name of the Secret. kubebuilder's scaffolds use it for cert-manager.
+/// Default name of the Secret. It's the same that kubebuilder uses for cert-manager.
 const SECRET: &str = "webhook-server-cert";
-/// Field manager for the Secret and the CA bundles.
+/// Field manager of the Secret and of CA bundles.
 const FIELD_MANAGER: &str = "rbuilder-webhook-certificate";
-/// Default lifetime of a certificate, as in cert-manager.
+/// Default lifetime of a certificate. Same as in cert-manager.
 const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
-/// A webhook certificate issued and rotated by the manager itself; see
+/// A webhook certificate that's issued and rotated by the manager. See
 /// [`Manager::webhook_certificate`](crate::Manager::webhook_certificate).
 ///
 /// ```no_run
@@ -38,17 +41,19 @@ const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// # }
 /// ```
 ///
-/// The certificate is stored in a Secret, so that all replicas serve the same one. The manager
-/// writes its CA as `caBundle` into each webhook configuration that refers to the service and into
-/// the CRDs of converted kinds. If somebody removes it, for example with a `kubectl apply` of the
-/// manifests, the manager restores it. Until the objects exist and refer to the service, `/readyz`
-/// fails and names them.
+/// All replicas serve the same certificate, since it's stored in a Secret. The manager sets its CA
+/// as the `caBundle` of all webhook configurations that refer to the service, and of CRDs with
+/// conversions. If the bundle gets lost, e.g. because someone runs `kubectl apply` for the
+/// manifests, it's restored. While an object is missing or doesn't refer to the service, `/readyz`
+/// fails with its name.
 ///
-/// The certificate is rotated after two thirds of its lifetime. The new CA is trusted in addition
-/// to the old one until the old one expires, and the new certificate is served once the API servers
-/// have had time to observe the new CA. No request fails and no restart is needed.
+/// The certificate is rotated after two thirds of its lifetime, without any failed requests or
+/// restarts. From then on, the new CA is trusted in addition to the old one, until that expires.
+/// The new certificate isn't served immediately, because it takes some time until all API servers
+/// have observed the new CA.
 ///
 /// # Permissions
+///
 /// ```
 /// # use rbuilder::rbac;
 /// // In the operator's namespace; `create` cannot be restricted to a name.
@@ -83,8 +88,10 @@ const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// )]
 /// # fn rights() {}
 /// ```
-/// Without `create`, the Secret must exist; the manager fills an empty one. If the Secret holds
-/// data that the manager did not write, the manager leaves it unchanged and does not start.
+///
+/// If the permission for `create` is missing, the Secret has to exist, and can be empty. If it
+/// contains data which wasn't written by the manager, it's not modified and the manager doesn't
+/// start.
 #[derive(Clone, Debug)]
 #[must_use = "pass it to `Manager::webhook_certificate`"]
 pub struct ManagedCertificate {
@@ -95,7 +102,7 @@ pub struct ManagedCertificate {
     configurations: Configurations,
 }
 
-/// Names of the webhook configurations; `None` for all that refer to the service.
+/// Names of the webhook configurations. `None` means all that refer to the service.
 #[derive(Clone, Debug, Default)]
 struct Configurations {
     mutating: Option<String>,
@@ -103,7 +110,7 @@ struct Configurations {
 }
 
 impl ManagedCertificate {
-    /// Creates a certificate for the webhooks behind this service.
+    /// Creates a certificate for webhooks that are called through the given service.
     pub fn for_service(name: impl Into<String>) -> Self {
         Self {
             service: name.into(),
@@ -114,21 +121,24 @@ impl ManagedCertificate {
         }
     }
 
-    /// Sets the name of the `MutatingWebhookConfiguration`, so that the manager needs no permission
-    /// for others. By default, the manager maintains all that refer to the service.
+    /// Sets the name of the `MutatingWebhookConfiguration`. By default, the manager maintains all
+    /// configurations that refer to the service. If you set a name, it doesn't need permissions for
+    /// others.
     pub fn mutating_configuration(mut self, name: impl Into<String>) -> Self {
         self.configurations.mutating = Some(name.into());
         self
     }
 
-    /// Sets the name of the `ValidatingWebhookConfiguration`, so that the manager needs no
-    /// permission for others. By default, the manager maintains all that refer to the service.
+    /// Sets the name of the `ValidatingWebhookConfiguration`. By default, the manager maintains all
+    /// configurations that refer to the service. If you set a name, it doesn't need permissions for
+    /// others.
     pub fn validating_configuration(mut self, name: impl Into<String>) -> Self {
         self.configurations.validating = Some(name.into());
         self
     }
 
-    /// Sets the namespace of the service and the Secret. Defaults to the namespace the process runs in.
+    /// Sets the namespace of the service and of the Secret. Defaults to the namespace in which the
+    /// process is running.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
@@ -140,13 +150,14 @@ impl ManagedCertificate {
         self
     }
 
-    /// Sets the lifetime of a certificate, which is rotated after two thirds of it. Defaults to 90 days.
+    /// Sets the lifetime of certificates. They're rotated after two thirds of it. Defaults to 90
+    /// days.
     pub fn lifetime(mut self, lifetime: Duration) -> Self {
         self.lifetime = lifetime;
         self
     }
 
-    /// Returns the certificate configured by flags, if any.
+    /// Returns the certificate that's configured by flags, if any.
     pub(crate) fn from_args(args: &ManagerArgs) -> Option<Self> {
         let service = args
             .webhook_cert_service
@@ -174,7 +185,7 @@ impl ManagedCertificate {
     }
 }
 
-/// Returns the parameters for writes.
+/// Returns the parameters for all writes.
 fn post_params() -> PostParams {
     PostParams {
         field_manager: Some(FIELD_MANAGER.to_owned()),
@@ -182,11 +193,11 @@ fn post_params() -> PostParams {
     }
 }
 
-/// A [`ManagedCertificate`] with all defaults filled in.
+/// A [`ManagedCertificate`] whose defaults have been filled in.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     service: String,
-    /// Namespace of the service and the Secret.
+    /// Namespace of the service and of the Secret.
     namespace: String,
     secret: String,
     lifetime: Duration,
@@ -194,8 +205,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Returns the name of the configuration of this kind, or `None` for all that refer to the
-    /// service.
+    /// Returns the name of the configuration, or `None` for all that refer to the service.
     fn configuration(&self, kind: ConfigurationKind) -> Option<&str> {
         match kind {
             ConfigurationKind::Mutating => self.configurations.mutating.as_deref(),
@@ -208,7 +218,7 @@ impl Settings {
         format!("{}/{}", self.namespace, self.service)
     }
 
-    /// Returns the host name that the API server uses.
+    /// Returns the host name used by the API server.
     fn host(&self) -> String {
         format!("{}.{}.svc", self.service, self.namespace)
     }
@@ -224,13 +234,14 @@ impl Settings {
         ]
     }
 
-    /// Returns how long to wait until all API server replicas have observed a new CA bundle.
+    /// Returns how long it takes until all replicas of the API server have observed a new CA
+    /// bundle.
     fn propagation_delay(&self) -> Duration {
         (self.lifetime / 30).min(Duration::from_secs(60))
     }
 }
 
-/// An error while maintaining the certificate or its CA bundle.
+/// Error of maintaining a certificate or its CA bundle.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum KeeperError {
     #[error("failed to {verb} {what}: {reason}{}", permission_hint(reason))]
@@ -238,7 +249,7 @@ pub(super) enum KeeperError {
         verb: &'static str,
         what: String,
         reason: String,
-        /// Whether the API server could not be reached. The client has already logged this.
+        /// Whether the API server couldn't be reached. The client has already logged this.
         is_unreachable: bool,
     },
     #[error(
@@ -258,7 +269,7 @@ pub(super) enum KeeperError {
 }
 
 impl KeeperError {
-    /// Returns `true` if the API server could not be reached, which the client has already logged.
+    /// Returns `true` if the API server couldn't be reached. The client has already logged this.
     fn is_unreachable(&self) -> bool {
         matches!(
             self,
@@ -269,13 +280,13 @@ impl KeeperError {
         )
     }
 
-    /// Returns `true` if retrying cannot help until somebody intervenes.
+    /// Returns `true` if it's pointless to retry until somebody intervenes.
     fn is_terminal(&self) -> bool {
         matches!(self, KeeperError::ForeignData(_) | KeeperError::Issue(_))
     }
 }
 
-/// Returns a hint for errors caused by missing permissions, or an empty string.
+/// If the error is due to a missing permission, returns a hint. Otherwise returns an empty string.
 fn permission_hint(reason: &str) -> &'static str {
     if reason.contains("forbidden") {
         "; the documentation of `ManagedCertificate` lists the permissions it needs"

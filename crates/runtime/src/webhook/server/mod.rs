@@ -1,7 +1,7 @@
-//! The webhook server: certificate, startup and readiness.
+//! The webhook server, with its certificate, startup and readiness.
 //!
-//! With a managed certificate, a process is unready until its webhooks are referenced, and the
-//! check reports what is missing. Once ready, it stays ready.
+//! With a managed certificate, the process isn't ready until all webhooks are referenced by a
+//! configuration, and the check says what's missing. After that, it stays ready.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -28,30 +28,30 @@ use crate::tls::{CertificateError, Certificates, Files, check_handshake};
 /// Name of the server in errors.
 pub(crate) const NAME: &str = "the webhook server";
 
-/// Configuration of the server, apart from its routes.
+/// Configuration of the server except for its routes.
 pub(crate) struct Setup<'a> {
     pub(crate) args: &'a ManagerArgs,
-    /// The managed certificate configured in code, if any.
+    /// Managed certificate that was configured in code.
     pub(crate) certificate: Option<ManagedCertificate>,
-    /// A file with the CAs of client certificates.
+    /// File with CAs for client certificates.
     pub(crate) client_authorities: Option<&'a Path>,
     pub(crate) client: Client,
     pub(crate) metrics: Metrics,
-    /// Timeout for obtaining a managed certificate and for injecting its CA bundle.
+    /// Timeout for getting a managed certificate and injecting its CA bundle.
     pub(crate) timeout: Duration,
     pub(crate) max_connections: usize,
-    /// Memory in bytes that all reviews together may hold; `None` for the default.
+    /// Memory limit for all reviews together in bytes, or `None` for the default.
     pub(crate) memory: Option<usize>,
 }
 
-/// A server that is listening.
+/// A server that's listening.
 pub(crate) struct Started {
     /// Serves requests until shutdown.
     pub(crate) serving: BoxFuture<'static, ()>,
     injection: Option<watch::Receiver<Injection>>,
 }
 
-/// The readiness of the server: the check `webhook` of `/readyz`.
+/// Readiness of the server. This is the check `webhook` of `/readyz`.
 #[derive(Clone, Default)]
 pub(crate) struct Readiness(Arc<Mutex<Option<Listening>>>);
 
@@ -62,7 +62,7 @@ struct Listening {
     injection: Option<watch::Receiver<Injection>>,
 }
 
-/// Obtains the certificate and starts listening.
+/// Gets the certificate and starts to listen.
 pub(crate) async fn start_server(
     routes: Routes,
     setup: Setup<'_>,
@@ -105,7 +105,7 @@ pub(crate) async fn start_server(
     })
 }
 
-/// Returns the address to bind to, with an IPv6 address in brackets.
+/// Returns the address to bind to. IPv6 addresses are put in brackets.
 fn bind_address(args: &ManagerArgs) -> String {
     let port = args.webhook_port;
     match args.webhook_host.as_deref() {
@@ -114,16 +114,17 @@ fn bind_address(args: &ManagerArgs) -> String {
     }
 }
 
-/// A certificate and the task that keeps it up to date.
+/// A certificate, and the task that keeps it up to date.
 struct Source {
     certificates: Arc<Certificates>,
-    /// Reloads or rotates the certificate; never resolves.
+    /// Reloads or rotates the certificate. Never resolves.
     upkeep: BoxFuture<'static, ()>,
     injection: Option<watch::Receiver<Injection>>,
 }
 
-/// Returns the certificate from the first configured source: the files set by flags, the managed
-/// certificate set by flags or code, or controller-runtime's default files.
+/// Returns the certificate from the first source that's configured. These are the files in the
+/// flags, the managed certificate (from flags or code), and the default files of
+/// controller-runtime.
 async fn find_certificate(routes: &Routes, setup: &Setup<'_>) -> Result<Source, ManagerError> {
     let args = setup.args;
     let asked = ManagedCertificate::from_args(args);
@@ -170,8 +171,8 @@ async fn find_certificate(routes: &Routes, setup: &Setup<'_>) -> Result<Source, 
     })
 }
 
-/// Returns advice for a missing certificate. In a cluster the file usually exists; on a development
-/// machine it rarely does.
+/// Returns a hint for a missing certificate. The file usually exists in a cluster, but hardly ever
+/// on a developer's machine.
 fn advice_for(error: &CertificateError) -> &'static str {
     match error {
         CertificateError::Read { source, .. } if source.kind() == ErrorKind::NotFound => {
@@ -181,7 +182,8 @@ fn advice_for(error: &CertificateError) -> &'static str {
     }
 }
 
-/// Returns the certificate files in `folder`, or in controller-runtime's default directory.
+/// Returns the certificate files in `folder`. Defaults to the same directory as in
+/// controller-runtime.
 fn certificate_files(args: &ManagerArgs, folder: Option<PathBuf>) -> Files {
     let folder = folder.unwrap_or_else(|| std::env::temp_dir().join("k8s-webhook-server/serving-certs"));
     Files {
@@ -191,9 +193,10 @@ fn certificate_files(args: &ManagerArgs, folder: Option<PathBuf>) -> Files {
 }
 
 impl Started {
-    /// Waits until the CA bundle is injected wherever the service is referenced. Until then, the
-    /// API server does not trust this server and cannot call the conversion webhooks that the
-    /// caches may need. [`serving`](Self::serving) must be polled in the meantime.
+    /// Waits until the CA bundle was injected everywhere. Before that, the API server doesn't trust
+    /// this server, and can't call the conversion webhooks that are needed for the caches.
+    ///
+    /// Make sure to poll [`serving`](Self::serving) at the same time.
     pub(crate) fn injected(&self, limit: Duration) -> impl Future<Output = Result<(), ManagerError>> + use<> {
         let injection = self.injection.clone();
         async move {
@@ -202,8 +205,7 @@ impl Started {
             };
             let done = injection.wait_for(|injection| !matches!(injection, Injection::Pending(_)));
             if timeout(limit, done).await.is_ok() {
-                // Also reached when the keeper has exited. The manager reports that like the exit
-                // of any component.
+                // We also get here if the keeper has exited. The manager is going to report that.
                 return Ok(());
             }
             let reason = match &*injection.borrow() {
@@ -222,7 +224,8 @@ impl Readiness {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(listening);
     }
 
-    /// Checks that the CA bundle is injected, and that a TLS handshake presents the expected certificate.
+    /// Checks that the CA bundle was injected, and that a TLS handshake returns the expected
+    /// certificate.
     pub(crate) async fn check(&self) -> Result<(), String> {
         let listening = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(listening) = listening else {

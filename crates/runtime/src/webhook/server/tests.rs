@@ -13,7 +13,7 @@ use crate::tls::tests::{
 };
 use crate::webhook::Webhook;
 
-/// An API server that responds to every request with this status.
+/// A fake API server that responds to all requests with the same status.
 fn cluster(status: u16) -> Client {
     let answer = move |_: Request<Body>| async move {
         let body = format!(r#"{{"kind":"Status","status":"Failure","message":"as asked","code":{status}}}"#);
@@ -69,7 +69,7 @@ async fn missing_certificate_error_suggests_rbuilder_dev() {
     let advice = "; on a development machine, run `rbuilder dev`, which issues a certificate, or set ENABLE_WEBHOOKS=false";
     assert!(said.ends_with(advice), "{said}");
 
-    // An existing but invalid certificate is a different mistake.
+    // If the file exists but is invalid, it's a different mistake.
     std::fs::write(folder.path().join("tls.crt"), "").unwrap();
     std::fs::write(folder.path().join("tls.key"), "").unwrap();
     let said = refused(setup(&args, cluster(500))).await;
@@ -98,7 +98,7 @@ async fn server_is_ready_while_the_handshake_succeeds() {
     assert!(said.starts_with("cannot connect to "), "{said}");
 }
 
-/// The readiness check works without a client certificate, although webhook clients need one.
+/// The check doesn't use a client certificate, even if the API server has to.
 #[tokio::test]
 async fn readiness_check_needs_no_client_certificate() {
     let (certificate, key) = localhost_pem();
@@ -116,7 +116,7 @@ async fn readiness_check_needs_no_client_certificate() {
     readiness.check().await.unwrap();
 }
 
-/// Only HTTP/1.1 is offered unless HTTP/2 is enabled.
+/// By default, only HTTP/1.1 is offered.
 #[tokio::test]
 async fn http2_is_offered_when_enabled() {
     for (enabled, offered, expected) in [
@@ -204,7 +204,7 @@ async fn certificate_files_take_precedence_over_the_managed_certificate() {
     assert!(started.injection.is_none());
 }
 
-/// Requests are retried until the timeout; the error contains the last response.
+/// The error contains the last response before the timeout.
 #[tokio::test(start_paused = true)]
 async fn failing_requests_are_retried_until_the_timeout() {
     let args = ManagerArgs {
@@ -220,7 +220,7 @@ async fn failing_requests_are_retried_until_the_timeout() {
     assert!((10..=30).contains(&took), "{took} s");
 }
 
-/// A request without a response is reported as timed out.
+/// If there's no response, the error says that the request has timed out.
 #[tokio::test(start_paused = true)]
 async fn error_reports_a_request_without_response() {
     let args = ManagerArgs {
@@ -235,7 +235,7 @@ async fn error_reports_a_request_without_response() {
     assert_eq!(said, expected);
 }
 
-/// A client without a certificate of the configured CA gets no response.
+/// They don't get a response.
 #[tokio::test]
 async fn clients_without_a_certificate_are_rejected() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,4 +1,4 @@
-//! Conversions between versions.
+//! Tests of conversions between versions.
 
 use super::*;
 use kube::CustomResource;
@@ -135,7 +135,7 @@ async fn unconverted_value_keeps_its_notation() {
     let served = served().await;
     let mut object = old("1 2 3 4 5");
     object["spec"]["every"] = "24h".into();
-    // A string in the other version, where every notation is a distinct value.
+    // In the other version, this is a string. So it has to be preserved as is.
     object["spec"]["limit"] = "1h".into();
     let there = convert(&served, "v2", json!([object])).await;
     let converted = &there["convertedObjects"];
@@ -145,7 +145,8 @@ async fn unconverted_value_keeps_its_notation() {
     assert_eq!(back["convertedObjects"][0]["spec"]["every"], "24h");
 }
 
-/// A ConversionReview contains all objects of a list; an AdmissionReview contains two at most.
+/// In contrast to an AdmissionReview with one or two objects, a ConversionReview contains an entire
+/// list.
 #[tokio::test]
 async fn conversion_reviews_may_exceed_the_admission_limit() {
     let served = served().await;
@@ -188,7 +189,7 @@ async fn results_are_counted() {
     assert!(served.count(requests), "{}", served.metrics.text());
 }
 
-/// Field order and white space do not matter, and no object is lost.
+/// Objects must not get lost if there's white space, or if fields are in a different order.
 #[tokio::test]
 async fn field_order_and_white_space_do_not_matter() {
     let served = served().await;
@@ -227,7 +228,7 @@ async fn requests_that_are_not_conversion_reviews_are_rejected() {
     check(review(request), &format!("{invalid}`objects` is not a list")).await;
 }
 
-/// Converts an undecodable object with this metadata.
+/// Converts an undecodable object.
 async fn convert_typo(metadata: Value) -> Value {
     let object = json!({
         "apiVersion": "batch.example.com/v1", "kind": "Job", "metadata": metadata, "spec": { "schedule": 5 },
@@ -235,7 +236,7 @@ async fn convert_typo(metadata: Value) -> Value {
     convert(&served().await, "v2", json!([object])).await
 }
 
-/// Objects on their way from or to storage have a UID and no resource version.
+/// Objects have a UID but no resource version when they're read from storage or written to it.
 #[tokio::test]
 async fn undecodable_stored_object_fails_the_review_and_names_the_field() {
     let answer = convert_typo(json!({ "name": "a", "namespace": "b", "uid": "1" })).await;
@@ -262,7 +263,7 @@ async fn undecodable_admitted_object_is_returned_as_written() {
         assert_eq!(marked["metadata"]["annotations"]["rbuilder/unconverted"], mark);
         assert_eq!(marked["spec"], json!({ "schedule": 5 }));
 
-        // Another webhook adds a label, so the API server converts the object back.
+        // If another webhook adds a label, the API server converts the object back.
         let mut patched = marked.clone();
         patched["metadata"]["labels"] = json!({ "patched": "yes" });
         let back = convert(&served, "v1", json!([patched])).await;
@@ -277,7 +278,7 @@ async fn undecodable_admitted_object_is_returned_as_written() {
     }
 }
 
-/// A client's own annotation cannot pass off an object of one version as another.
+/// Otherwise, clients could use the annotation to store an object of a different version.
 #[tokio::test]
 async fn clients_cannot_skip_conversion_with_the_annotation() {
     let served = served().await;

@@ -1,4 +1,4 @@
-//! Clients that send slowly, too much or too often.
+//! Tests with clients that send too slowly, too much, or too often.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn validating() -> Routes {
     routes
 }
 
-/// Sends the head of a review and the first bytes of its body.
+/// Sends the head of a review and the start of its body.
 async fn begin_review(served: &Served, length: usize, bytes: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(served.address).await.unwrap();
     let head = format!(
@@ -34,8 +34,8 @@ async fn assert_answered(served: &Served) {
     assert_eq!(served.ask(VALIDATE, request).await["allowed"], true);
 }
 
-/// Paused time only advances when all tasks are idle, so a review that had to wait for a timeout
-/// would show up as elapsed time.
+/// The paused clock only advances if all tasks are idle. So if a review had to wait for a timeout,
+/// we'd see that in the elapsed time.
 #[tokio::test(start_paused = true)]
 async fn slow_bodies_do_not_delay_reviews() {
     let served = serve(validating()).await;
@@ -58,13 +58,13 @@ async fn slow_bodies_do_not_delay_reviews() {
     }
 }
 
-/// Incomplete bodies are dropped in favor of other reviews, starting with the slowest client.
+/// The slowest clients are dropped first.
 #[tokio::test(start_paused = true)]
 async fn incomplete_bodies_do_not_exhaust_review_memory() {
     let served = serve_within(validating(), 24 * MEBIBYTE).await;
     let spaces = vec![b' '; 3 * MEBIBYTE];
     let mut held = Vec::new();
-    // As many as fit into the memory, and one more that does not.
+    // As many as fit, and one more.
     for _ in 0..3 {
         held.push(begin_review(&served, 7_000_000, &spaces).await);
         sleep(Duration::from_millis(100)).await;
@@ -85,8 +85,7 @@ async fn incomplete_bodies_do_not_exhaust_review_memory() {
     assert_eq!(String::from_utf8_lossy(&rest), "", "closed without a response");
 }
 
-/// A review is rejected before its body is received if there is not enough memory for the declared
-/// length.
+/// The declared length is enough to reject a review. We don't have to receive the body.
 #[tokio::test]
 async fn too_large_review_is_rejected_with_advice() {
     let served = serve_within(validating(), 6 * MEBIBYTE).await;
@@ -102,7 +101,7 @@ async fn too_large_review_is_rejected_with_advice() {
     assert!(answer.contains(advice), "{answer}");
 }
 
-/// A map of seven bytes takes more than 500 once decoded.
+/// Each map is seven bytes long, but takes more than 500 bytes after it's decoded.
 #[tokio::test]
 async fn review_that_is_too_large_when_decoded_is_rejected() {
     let served = serve_within(validating(), 24 * MEBIBYTE).await;
@@ -118,8 +117,7 @@ async fn review_that_is_too_large_when_decoded_is_rejected() {
     assert_answered(&served).await;
 }
 
-/// Memory is returned: many more reviews than fit at once are answered, both sequentially and
-/// concurrently.
+/// There are far more reviews than fit into the memory, so this only works if memory is released.
 #[tokio::test]
 async fn reviews_wait_for_memory() {
     let served = Arc::new(serve_within(validating(), 12 * MEBIBYTE).await);
@@ -144,7 +142,7 @@ async fn reviews_wait_for_memory() {
     }
 }
 
-/// Any client can trigger rejections, at any rate.
+/// Otherwise, any client could flood the log.
 #[tokio::test(start_paused = true)]
 async fn rejected_reviews_are_logged_at_a_limited_rate() {
     let (log, _guard) = LogBuffer::start();

@@ -1,4 +1,4 @@
-//! Admission through a real server: requests, responses and metrics.
+//! Tests of admission webhooks with a real server. They check requests, responses and metrics.
 
 use std::net::SocketAddr;
 
@@ -15,20 +15,20 @@ mod conversions;
 mod floods;
 mod undecodable;
 
-/// A served webhook and its metrics.
+/// A webhook server and its metrics.
 struct Served {
     address: SocketAddr,
     metrics: Metrics,
 }
 
-/// More memory than any review needs.
+/// Enough for every review.
 const AMPLE: usize = 1 << 30;
 
 async fn serve(routes: Routes) -> Served {
     serve_within(routes, AMPLE).await
 }
 
-/// Serves webhooks with this many bytes of memory for reviews.
+/// Starts a server with a memory limit in bytes.
 async fn serve_within(routes: Routes, memory: usize) -> Served {
     assert_eq!(routes.first_error(), None);
     let metrics = Metrics::new();
@@ -46,7 +46,7 @@ async fn webhook<K: Object + Serialize>(webhook: Webhook<K>) -> Served {
 }
 
 impl Served {
-    /// Returns status and body of the response to a request.
+    /// Sends a request. Returns the status and the body of the response.
     async fn send(&self, head: &str, body: &[u8]) -> (u16, String) {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let head = format!(
@@ -54,7 +54,8 @@ impl Served {
             body.len()
         );
         stream.write_all(head.as_bytes()).await.unwrap();
-        // A server that rejects a large body may close the connection before reading all of it.
+        // If the body is too large, the server may close the connection before we've sent all of
+        // it.
         let _ = stream.write_all(body).await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
@@ -255,7 +256,7 @@ async fn validator_allows_warns_and_denies() {
     );
 }
 
-/// The client receives an API error with its original status, and also the warnings.
+/// It's an error of the API with the original status, and includes all warnings.
 #[tokio::test]
 async fn denial_keeps_its_status_and_warnings() {
     async fn ask(
@@ -300,8 +301,7 @@ async fn missing_body_times_out_after_30_seconds() {
     assert_eq!(started.elapsed().as_secs(), 30);
 }
 
-/// For a deletion, the validator receives the object as the old one too, since a missing old object
-/// means a creation.
+/// A missing old object would mean that this is a creation.
 #[tokio::test]
 async fn deletion_validator_receives_the_old_object() {
     fn validate(

@@ -1,14 +1,14 @@
-//! Objects that do not match their Rust type.
+//! Tests with objects that don't match their Rust type.
 
 use super::*;
 
-/// A stored object with this finalizer that may not match its type.
+/// A stored object that may not match its type.
 fn stored(text: Value, finalizer: Option<&str>) -> Value {
     json!({ "metadata": { "name": "a", "finalizers": finalizer.as_slice() }, "data": { "text": text } })
 }
 
-/// Sends the request to both endpoints, which must allow it, and returns the warnings of the
-/// validating one.
+/// Asserts that the request is allowed by both endpoints. Returns the warnings of the validating
+/// one.
 async fn assert_let_through(operation: &str, new: Value, old: Value) -> Vec<String> {
     let webhooks = Webhook::<ConfigMap>::new().validator(validate).defaulter(default);
     let served = webhook(webhooks).await;
@@ -48,7 +48,7 @@ async fn undecodable_object_can_be_repaired() {
     );
 }
 
-/// The API server validates the object next and reports all invalid fields.
+/// The API server is going to validate it, and reports all invalid fields.
 #[tokio::test]
 async fn undecodable_new_object_is_admitted_without_defaults() {
     let served = webhook(Webhook::<ConfigMap>::new().defaulter(default)).await;
@@ -88,7 +88,7 @@ async fn validator_denies_updates_that_leave_or_make_an_object_undecodable() {
     }
 }
 
-/// An unconverted object belongs to another version, even if it happens to decode.
+/// It belongs to a different version, even though it can be decoded.
 #[tokio::test]
 async fn unconverted_object_is_neither_defaulted_nor_valid() {
     let served = webhook(Webhook::<ConfigMap>::new().validator(validate).defaulter(default)).await;
