@@ -1,4 +1,4 @@
-//! Warnings that the source leaves out: `#[crd(allow(RB0306))]`.
+//! Suppresses warnings with `#[crd(allow(RB0306))]`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,32 +6,32 @@ use std::ops::Range;
 use super::Code;
 use crate::{Diagnostic, FileRange};
 
-/// The code of an [`Allows`] entry without effect.
+/// Code for `allow(…)` markers that have no effect.
 const NO_EFFECT: &str = "RB0208";
 
-/// The `allow(…)` markers that a run has read.
+/// All `allow(…)` markers found during a run.
 #[derive(Clone, Debug, Default)]
 pub struct Allows {
     by_file: BTreeMap<String, Vec<Allowed>>,
 }
 
-/// A code in a marker.
+/// A code in an `allow(…)` marker.
 #[derive(Clone, Debug)]
 struct Allowed {
     code: &'static Code,
-    /// The code as written in the marker.
+    /// Location of the code within the marker.
     at: Range<usize>,
-    /// The item, field or variant with the marker.
+    /// The item, field or variant that the marker is on.
     scope: Range<usize>,
-    /// Whether the run finds all warnings about the scope that the generator knows.
+    /// Whether this run finds all warnings of the generator about the scope.
     is_checked: bool,
     is_used: bool,
-    /// Whether an error in the scope has the code.
+    /// Whether there's an error with this code in the scope.
     has_error: bool,
 }
 
 impl Allows {
-    /// Adds a code. An item can be read more than once, with different results.
+    /// Adds a code. Note that an item may be read multiple times, with different results.
     pub(crate) fn add(&mut self, path: &str, allow: &rbuilder_syntax::Allow, is_checked: bool) {
         let Some(code) = Code::of_id(&allow.code) else {
             return;
@@ -54,7 +54,7 @@ impl Allows {
         }
     }
 
-    /// Returns whether a marker leaves out the diagnostic. Errors are never left out: without them,
+    /// Returns whether a diagnostic is suppressed by a marker. This is never true for errors, since
     /// the manifests would be wrong.
     pub fn covers(&mut self, diagnostic: &Diagnostic) -> bool {
         let FileRange { path, range } = &diagnostic.place;
@@ -78,7 +78,7 @@ impl Allows {
         !diagnostic.is_error()
     }
 
-    /// Returns notes about codes that only errors have.
+    /// Returns notes about codes that are only used for errors.
     pub(crate) fn find_errors(&self) -> Vec<Diagnostic> {
         self.describe(
             |allowed| allowed.has_error && !allowed.is_used,
@@ -92,8 +92,8 @@ impl Allows {
         )
     }
 
-    /// Returns warnings about codes that left out nothing. Codes that the generator does not report
-    /// are left to the command: they are about changes.
+    /// Returns warnings about codes which haven't suppressed anything. Codes about changes aren't
+    /// included, because they're reported by the command and not by the generator.
     pub(crate) fn find_unused(&self) -> Vec<Diagnostic> {
         let is_unused = |allowed: &Allowed| {
             let is_expected = allowed.code.is_about_source() && allowed.code.id != NO_EFFECT;

@@ -1,4 +1,4 @@
-//! Warnings about changes of released CRDs.
+//! Codes for changes of released CRDs.
 
 use super::{Code, ExamplePlace};
 use crate::Severity;

@@ -1,4 +1,4 @@
-//! Kinds, their versions and subresources.
+//! Codes for kinds, their versions and their subresources.
 
 use super::{Code, ExamplePlace};
 use crate::Severity;

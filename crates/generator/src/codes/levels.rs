@@ -1,14 +1,15 @@
-//! Levels: which warnings are errors, and which are left out.
+//! Levels, which turn warnings into errors or suppress them.
 
 use rbuilder_diagnostic::Diagnostic;
 
 use super::Code;
 use crate::Severity;
 
-/// The word for all warnings.
+/// Stands for all warnings.
 const WARNINGS: &str = "warnings";
 
-/// Which warnings and notes are errors, and which are left out. The default changes nothing.
+/// Determines which warnings and notes become errors, and which are suppressed. By default, they're
+/// reported as is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Levels {
     denies_warnings: bool,
@@ -17,10 +18,12 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// Makes the warnings and notes with a code errors, or all warnings for `warnings`.
+    /// Turns warnings and notes with the given code into errors. `warnings` stands for all
+    /// warnings.
     ///
     /// # Errors
-    /// Returns a phrase if there is no such code.
+    ///
+    /// Returns a message if there's no such code.
     pub fn deny(&mut self, word: &str) -> Result<(), String> {
         if word == WARNINGS {
             self.denies_warnings = true;
@@ -32,10 +35,12 @@ impl Levels {
         Ok(())
     }
 
-    /// Leaves out the warnings and notes with a code. Errors stay: the manifests would be wrong.
+    /// Suppresses warnings and notes with the given code. This doesn't affect errors, since the
+    /// manifests would be wrong.
     ///
     /// # Errors
-    /// Returns a phrase if there is no such code.
+    ///
+    /// Returns a message if there's no such code.
     pub fn allow(&mut self, word: &str) -> Result<(), String> {
         let id = find(word)?;
         self.denied.retain(|denied| *denied != id);
@@ -43,7 +48,7 @@ impl Levels {
         Ok(())
     }
 
-    /// Adds levels that take precedence.
+    /// Adds the levels in `other`, which take precedence.
     pub fn extend(&mut self, other: &Levels) {
         self.denies_warnings |= other.denies_warnings;
         self.allowed.retain(|id| !other.denied.contains(id));
@@ -52,7 +57,7 @@ impl Levels {
         self.allowed.extend(&other.allowed);
     }
 
-    /// Applies the levels to a diagnostic. `None` if it is left out.
+    /// Applies the levels to a diagnostic. Returns `None` if it's suppressed.
     pub fn apply<P>(&self, mut diagnostic: Diagnostic<P>) -> Option<Diagnostic<P>> {
         if diagnostic.is_error() || *self == Levels::default() {
             return Some(diagnostic);

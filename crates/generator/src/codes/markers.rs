@@ -1,4 +1,4 @@
-//! Attributes and their arguments.
+//! Codes for attributes and their arguments.
 
 use super::{Code, ExamplePlace};
 use crate::Severity;

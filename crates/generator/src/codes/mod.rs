@@ -1,18 +1,20 @@
-//! The codes of errors, warnings and notes: stable names that do not change with the words.
+//! Codes of errors, warnings and notes. They're stable, even if a message is reworded.
 //!
-//! A [`Code`] stands for a class of mistakes that are corrected in the same way. Its row lists the
-//! messages that it covers, with `{}` for the parts that differ, because a message is a complete
-//! statement of what is wrong: crates report it without knowing about codes, and a derive that
-//! compiles in every build of an operator does not carry the table. If several rows fit a message,
-//! the one with the most letters counts.
+//! A [`Code`] is assigned to all mistakes that can be fixed in the same way. It contains patterns
+//! for the messages that it covers, with `{}` as a placeholder. Other crates just report a message,
+//! which already says everything about the mistake, and don't have to know about codes. In
+//! particular, this table isn't part of the derive macro, which is compiled with every operator. If
+//! a message matches more than one code, the pattern with the most letters wins.
 //!
-//! `rbuilder explain` and `docs/codes.md` show the rows. Tests generate manifests from each example,
-//! and look up each message of the other tests, so that a new message needs a row. Tests of the command
-//! run the examples of what only the command reports: `manifests`, `validate` and `doctor`.
+//! The table is used by `rbuilder explain` and for `docs/codes.md`. There are tests that generate
+//! manifests from the examples, and look up the messages of all other tests, so you can't add a
+//! message without a code. Examples of diagnostics that are only reported by the command
+//! (`manifests`, `validate` and `doctor`) are tested there.
 //!
-//! To add a code, add a row with the next number to the table of its subject, and the number to
-//! `crates/syntax/src/allow.rs`, so that `allow(…)` takes it. A number is never used for anything else
-//! again.
+//! # Adding a code
+//!
+//! Add it to the table of its subject, using the next number. In order to support `allow(…)`, also
+//! add the number to `crates/syntax/src/allow.rs`. Never use a number for anything else.
 
 mod allows;
 mod changes;
@@ -37,66 +39,66 @@ use crate::{Diagnostic, Options, Severity, SourceSet, find_replacement, generate
 /// A class of mistakes.
 #[derive(Clone, Copy, Debug)]
 pub struct Code {
-    /// The name, such as `RB0201`.
+    /// ID, e.g. `RB0201`.
     pub id: &'static str,
-    /// What is wrong, as a heading.
+    /// Short description, used as a heading.
     pub title: &'static str,
-    /// The severity of most of its messages.
+    /// Severity of most of the messages.
     pub level: Severity,
-    /// Where the examples belong.
+    /// Where the examples are inserted.
     pub place: ExamplePlace,
-    /// Source with the mistake.
+    /// An example with the mistake.
     pub wrong: &'static str,
-    /// The same source without it.
+    /// The same example without the mistake.
     pub right: &'static str,
-    /// Why it is a mistake, and what to do.
+    /// Why this is a mistake, and what to do about it.
     pub reason: &'static str,
-    /// What the API server answers to a manifest with the mistake. Empty if the mistake does not
-    /// reach the server, or if the server accepts it.
+    /// Error message of the API server for a manifest with this mistake. Empty if the manifest is
+    /// accepted, or doesn't get that far.
     pub server: &'static str,
-    /// The messages, with `{}` for any text.
+    /// Patterns for messages. `{}` matches any text.
     pub messages: &'static [&'static str],
 }
 
-/// The part of a package that an example shows.
+/// Which part of a package is shown by an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExamplePlace {
-    /// Fields of the spec of a kind.
+    /// Fields in the spec of a kind.
     Field,
-    /// Arguments of `#[kube(…)]` on a kind.
+    /// Arguments of a kind's `#[kube(…)]`.
     Keys,
-    /// The spec of a kind, and types that it uses.
+    /// The spec of a kind, including the types that are used in it.
     Types,
-    /// Items beside a kind.
+    /// Items that aren't part of a kind.
     Items,
-    /// The manifest of the package, `Cargo.toml`.
+    /// The package's `Cargo.toml`.
     Manifest,
-    /// Fields of the spec of a kind, before and after a change of a CRD in git.
+    /// Fields in the spec of a kind, before and after changing a CRD that's tracked by git.
     Change,
-    /// `#[kube(…)]` on a kind, before and after a change of a CRD in git.
+    /// `#[kube(…)]` of a kind, before and after changing a CRD that's tracked by git.
     KindChange,
-    /// A YAML object of a kind, without its name. `apiVersion` and `kind` may be absent.
+    /// A YAML object without its name. It may also lack `apiVersion` and `kind`.
     Object,
-    /// A file of a scaffolded project with the kind `Widget` of `shop.example.com/v1`. The first line
-    /// is a comment with its path.
+    /// A file in a scaffolded project which has the kind `Widget` in `shop.example.com/v1`. Its
+    /// path is a comment in the first line.
     Project,
-    /// Lines of `[package.metadata.rbuilder]` in `Cargo.toml`.
+    /// Settings for `[package.metadata.rbuilder]` in `Cargo.toml`.
     Selection,
 }
 
-/// The line between the two states of a change.
+/// Separates the two versions of a change.
 const BECOMES: &str = "\n// becomes\n";
 
-/// The codes of a subject.
+/// All codes about the same subject.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
-    /// The heading.
+    /// Heading.
     pub title: &'static str,
-    /// The codes, in the order of their numbers.
+    /// Codes sorted by number.
     pub codes: &'static [Code],
 }
 
-/// All codes, by subject.
+/// All codes by subject.
 pub const SUBJECTS: &[Subject] = &[
     Subject {
         title: "Source",
@@ -146,12 +148,12 @@ impl Code {
         SUBJECTS.iter().flat_map(|subject| subject.codes)
     }
 
-    /// Returns the code with a name. Upper and lower case are equal.
+    /// Looks up a code by its ID, ignoring case.
     pub fn of_id(id: &str) -> Option<&'static Code> {
         Code::all().find(|code| code.id.eq_ignore_ascii_case(id))
     }
 
-    /// Returns the code of a message. `None` if no code covers it.
+    /// Looks up the code of a message. Returns `None` if there isn't any.
     pub fn of_message(message: &str) -> Option<&'static Code> {
         let message = without_rule(message);
         let fitting = Code::all().filter_map(|code| {
@@ -162,7 +164,8 @@ impl Code {
         fitting.max_by_key(|(letters, _)| *letters).map(|(_, code)| code)
     }
 
-    /// Returns the explanation as Markdown: the reason, the examples, and the words of the server.
+    /// Returns the explanation as Markdown. It contains the reason, the examples, and the error
+    /// message of the server.
     pub fn explanation(&self) -> String {
         let language = match self.place {
             ExamplePlace::Manifest | ExamplePlace::Selection => "toml",
@@ -180,7 +183,7 @@ impl Code {
         text
     }
 
-    /// Returns whether `rbuilder manifests --fix` corrects the wrong example.
+    /// Returns whether the example can be fixed with `rbuilder manifests --fix`.
     pub fn is_corrected(&self) -> bool {
         let mut sources = SourceSet::default();
         let [(manifest, text), (library, source)] = self.package(self.wrong);
@@ -192,7 +195,7 @@ impl Code {
         self.is_about_source() && own.any(|said| find_replacement(said, &source).is_some())
     }
 
-    /// Returns an example with as much around it as a reader needs.
+    /// Returns an example with the context that's needed to understand it.
     fn shown(&self, example: &str) -> String {
         match self.place {
             ExamplePlace::Keys => format!("#[kube({example})]"),
@@ -201,7 +204,8 @@ impl Code {
         }
     }
 
-    /// Returns whether the generator reports the mistake. The command reports all others.
+    /// Returns whether the mistake is reported by the generator. If it isn't, it's reported by the
+    /// command.
     pub fn is_about_source(&self) -> bool {
         !matches!(
             self.place,
@@ -213,12 +217,12 @@ impl Code {
         )
     }
 
-    /// Returns the files of a package before the change that an example shows.
+    /// Returns the files of a package before the change in an example.
     pub fn package_before(&self, example: &str) -> [(&'static str, String); 2] {
         self.package(example.split(BECOMES).next().unwrap_or_default())
     }
 
-    /// Returns the YAML object of an example, complete.
+    /// Returns the complete YAML object of an example.
     pub fn object(&self, example: &str) -> String {
         let version = match example.contains("apiVersion:") {
             true => "",
@@ -227,8 +231,9 @@ impl Code {
         format!("{version}kind: Widget\nmetadata:\n  name: example\n  namespace: default\n{example}\n")
     }
 
-    /// Returns the files of a package with an example, as path and text: the manifest and the
-    /// library. For a change, the package after it.
+    /// Returns the files of a package that contains an example. If it's about a change, this is the
+    /// package after it. The result consists of the path and the contents of `Cargo.toml` and of
+    /// the library.
     pub fn package(&self, example: &str) -> [(&'static str, String); 2] {
         let example = example.rsplit(BECOMES).next().unwrap_or_default();
         let manifest = match self.place {
@@ -262,7 +267,7 @@ impl Code {
     }
 }
 
-/// Returns the manifest of the packages of examples.
+/// Returns the `Cargo.toml` for all examples.
 fn example_manifest() -> String {
     let kubernetes = format!(
         "k8s-openapi = {{ version = \"{}\", features = [\"{}\"] }}\nkube = \"{}\"\n",
@@ -273,7 +278,7 @@ fn example_manifest() -> String {
     format!("{MANIFEST_START}{kubernetes}{MANIFEST_END}")
 }
 
-/// The table of the manifest that selects kinds.
+/// Table in `Cargo.toml` with the settings.
 const SELECTION: &str = "[package.metadata.rbuilder]\n";
 
 const MANIFEST_START: &str = r#"[package]
@@ -310,7 +315,7 @@ const KIND_START: &str = r#"#[derive(CustomResource, CrdSchema, Serialize, Deser
 
 const DERIVES: &str = "#[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]\n";
 
-/// The kind of the examples that are objects.
+/// Kind of the examples that are YAML objects.
 const OBJECT_SPEC: &str = "\
 pub struct WidgetSpec {
     #[kube(validation(maximum = 9))]
@@ -333,7 +338,7 @@ pub struct WidgetStatus {
 
 ";
 
-/// Removes the note about which rule a message concerns.
+/// Removes the part of a message that says which rule it's about.
 fn without_rule(message: &str) -> &str {
     match message.rsplit_once(" (in a rule on ") {
         Some((message, rest)) if rest.ends_with(')') => message,
@@ -341,7 +346,7 @@ fn without_rule(message: &str) -> &str {
     }
 }
 
-/// Returns whether a message is an instance of a pattern.
+/// Returns whether a message matches a pattern.
 fn fits(pattern: &str, message: &str) -> bool {
     let mut parts = pattern.split("{}");
     let first = parts.next().unwrap_or_default();

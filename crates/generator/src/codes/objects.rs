@@ -1,4 +1,5 @@
-//! Objects that the API server refuses: the errors of `rbuilder validate`, in the words of the server.
+//! Codes for objects that are rejected by the API server. These are errors of `rbuilder validate`,
+//! with the same messages as those of the server.
 
 use super::{Code, ExamplePlace};
 use crate::Severity;

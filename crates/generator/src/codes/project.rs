@@ -1,4 +1,4 @@
-//! Files of a project that do not fit its source: the samples, the roles, and PROJECT.
+//! Codes for files of a project that don't match its source, i.e. samples, roles and PROJECT.
 
 use super::{Code, ExamplePlace};
 use crate::Severity;

@@ -1,4 +1,4 @@
-//! Rules of roles.
+//! Codes for rules in roles.
 
 use super::{Code, ExamplePlace};
 use crate::Severity;

@@ -1,4 +1,4 @@
-//! CEL rules.
+//! Codes for CEL rules.
 
 use super::{Code, ExamplePlace};
 use crate::Severity;

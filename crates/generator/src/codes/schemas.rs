@@ -1,4 +1,4 @@
-//! Constraints, defaults and the forms of serde.
+//! Codes for constraints, defaults and serde attributes.
 
 use super::{Code, ExamplePlace};
 use crate::Severity;

@@ -1,4 +1,4 @@
-//! Source that cannot be read, and types without a schema.
+//! Codes for source that can't be read, and for types without a schema.
 
 use super::{Code, ExamplePlace};
 use crate::Severity;

@@ -1,4 +1,4 @@
-//! Webhooks for admission and conversion.
+//! Codes for admission and conversion webhooks.
 
 use super::{Code, ExamplePlace};
 use crate::Severity;
