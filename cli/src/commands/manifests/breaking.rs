@@ -1,8 +1,8 @@
-//! Warns of other changes of a CRD that break what is stored or what clients write: bounds,
-//! patterns, rules, list types, defaults, subresources.
+//! Warns about breaking changes of a CRD which aren't covered elsewhere: bounds, patterns, rules,
+//! list types, defaults and subresources.
 //!
-//! [`stored`](super::stored) and [`versions`](super::versions) warn of changes after which objects
-//! cannot be decoded, or the CRD cannot be applied, and know better advice for these.
+//! If a change makes objects undecodable, or if the CRD can't be applied at all, the warnings of
+//! [`stored`](super::stored) and [`versions`](super::versions) are more helpful.
 
 use rbuilder_compatibility::{Budget, Change, Level, compare_within};
 use rbuilder_generator::{Diagnostic, FieldPath, FileRange, Options, Sources, find_fields};
@@ -13,10 +13,10 @@ use super::layout::Layout;
 use crate::crd_file::without_template;
 use crate::plan::Plan;
 
-/// The limit on the search for examples. `rbuilder diff` has more.
+/// Budget for finding examples. It's lower than in `rbuilder diff`.
 const STEPS: u64 = 30_000;
 
-/// Rules whose changes other warnings are about.
+/// There are other warnings for these.
 const WARNED_ELSEWHERE: [&str; 10] = [
     "crd-removed",
     "scope-changed",
@@ -30,14 +30,14 @@ const WARNED_ELSEWHERE: [&str; 10] = [
     "enum-value-removed",
 ];
 
-/// Rules of changes that are no reason for a warning, although they are searched.
+/// We have to look for these changes, but don't warn about them.
 const HARMLESS: [&str; 1] = ["default-added"];
 
-/// Returns a warning for each breaking change of the CRDs that a plan changes, and for risky ones
-/// that concern values. The warning points to the field in the source.
+/// Returns a warning for each breaking change in the plan, and for risky changes that concern
+/// values. It points to the field in the source.
 ///
-/// Constraints come and go while a kind is being written, so only files are compared for which
-/// `is_released` indicates that clusters may have the CRD.
+/// While a kind is being developed, constraints change all the time. We therefore only compare
+/// files for which `is_released` says that the CRD may exist in a cluster.
 pub(super) fn find_breaking(
     plan: &Plan,
     layout: &Layout,
@@ -53,7 +53,8 @@ pub(super) fn find_breaking(
             continue;
         }
         let (before, after) = (read_objects(before), read_objects(after));
-        // The generated CRD was checked, and a file that cannot be read was not written by us.
+        // The generated CRD is known to be valid. If the old file can't be read, it wasn't written
+        // by us.
         let changes = compare_within(&before, &after, &budget).unwrap_or_default();
         let warned = changes.into_iter().filter(is_warned_of);
         found.extend(warned.filter_map(|change| Some((&**path, field_path(&change, &after)?, change))));
@@ -83,7 +84,8 @@ fn is_warned_of(change: &Change) -> bool {
     is_bad && !WARNED_ELSEWHERE.contains(&name) && !HARMLESS.contains(&name)
 }
 
-/// Returns the changed field, or the kind as a whole for changes of other parts of a version.
+/// Returns the field that has changed. If the change isn't about a field, returns the path of the
+/// kind.
 fn field_path(change: &Change, crds: &[Value]) -> Option<FieldPath> {
     let crd = crds
         .iter()

@@ -1,4 +1,5 @@
-//! The files of CRDs: a directory with a file name pattern, and individual files elsewhere.
+//! Locations of CRD files: a directory with a pattern for file names, and individual files
+//! elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,20 +10,20 @@ use rbuilder_yaml::{is_yaml, split_documents};
 use super::settings::{DEFAULT_FILE, Settings};
 use crate::tree::Tree;
 
-/// Where CRDs are written.
+/// Where to write CRDs.
 #[derive(Clone, Debug)]
 pub(in crate::commands) struct CrdPlace {
-    /// Directory for CRDs that are not in `files`. `None` if these are not written.
+    /// Directory for all CRDs that aren't in `files`. If it's `None`, those aren't written.
     pub(super) folder: Option<String>,
-    /// File name pattern with `{group}` and `{plural}`. Without `{plural}`, one file contains all
-    /// CRDs.
+    /// Pattern for file names, with `{group}` and `{plural}`. If there's no `{plural}`, all CRDs
+    /// are in the same file.
     pub(super) file: String,
-    /// Files of CRDs that are elsewhere, by CRD name.
+    /// Paths of CRDs that are stored elsewhere, by name of the CRD.
     pub(super) files: BTreeMap<String, String>,
 }
 
 impl CrdPlace {
-    /// Creates a place with one file per CRD in a directory.
+    /// Uses a directory with one file per CRD.
     pub(super) fn within(folder: String) -> CrdPlace {
         CrdPlace {
             folder: Some(folder),
@@ -31,7 +32,7 @@ impl CrdPlace {
         }
     }
 
-    /// Applies the settings to the place.
+    /// Overrides the location with the given settings.
     pub(in crate::commands) fn with(mut self, settings: &Settings) -> CrdPlace {
         if settings.crd_dir.is_some() {
             self.folder.clone_from(&settings.crd_dir);
@@ -43,7 +44,7 @@ impl CrdPlace {
         self
     }
 
-    /// Creates a place without a directory. Settings may add one.
+    /// Starts without a directory, which may be added by settings.
     pub(super) fn nowhere() -> CrdPlace {
         CrdPlace {
             folder: None,
@@ -51,7 +52,7 @@ impl CrdPlace {
         }
     }
 
-    /// Returns the file of a CRD, or `None` if it is not written.
+    /// Returns the path of a CRD, or `None` if it isn't written at all.
     pub(in crate::commands) fn path(&self, group: &str, plural: &str) -> Option<String> {
         if let Some(path) = self.files.get(&format!("{plural}.{group}")) {
             return Some(path.clone());
@@ -60,18 +61,18 @@ impl CrdPlace {
         Some(format!("{}/{name}", self.folder.as_ref()?))
     }
 
-    /// Returns the file of all CRDs, if the pattern is the same for each.
+    /// If all CRDs are in the same file, returns its path.
     fn file_of_all(&self) -> Option<String> {
         let folder = self.folder.as_ref().filter(|_| !self.file.contains("{plural}"));
         folder.map(|folder| format!("{folder}/{}", self.file))
     }
 
-    /// Returns the files that may contain several CRDs or other objects.
+    /// Returns all files which may contain more than one object.
     pub(super) fn shared_files(&self) -> BTreeSet<String> {
         self.files.values().cloned().chain(self.file_of_all()).collect()
     }
 
-    /// Returns whether a file may contain several CRDs or other objects.
+    /// Returns whether a file may contain more than one object.
     pub(super) fn is_shared(&self, path: &str) -> bool {
         self.files.values().any(|file| file == path) || self.file_of_all().as_deref() == Some(path)
     }
@@ -86,10 +87,11 @@ impl CrdPlace {
         name.is_some_and(|name| !name.contains('/') && is_yaml(name))
     }
 
-    /// Returns the YAML files that may contain CRDs, sorted.
+    /// Returns all YAML files which may contain CRDs, in sorted order.
     ///
     /// # Errors
-    /// Returns an error if the directory cannot be read.
+    ///
+    /// Fails if the directory can't be read.
     pub(super) fn list(&self, tree: &Tree) -> Result<Vec<String>> {
         let mut paths = match &self.folder {
             Some(folder) => tree.list(folder)?,
@@ -102,11 +104,12 @@ impl CrdPlace {
         Ok(paths)
     }
 
-    /// Returns the names of existing CRDs, such as `cups.example.com`, and of CRDs with an entry in
-    /// `files`.
+    /// Returns the names of all CRDs that exist or have an entry in `files`, e.g.
+    /// `cups.example.com`.
     ///
     /// # Errors
-    /// Returns an error if the directory or a file cannot be read.
+    ///
+    /// Fails if the directory or one of the files can't be read.
     pub(in crate::commands) fn list_names(&self, tree: &Tree) -> Result<Vec<String>> {
         let mut names: Vec<String> = self.files.keys().cloned().collect();
         for path in self.list(tree)? {
@@ -117,7 +120,8 @@ impl CrdPlace {
     }
 }
 
-/// Returns the names of the objects in a file, which must be formatted like generated CRDs.
+/// Returns the names of the objects in a file. It has to be formatted in the same way as our
+/// output.
 fn read_names(text: &str) -> impl Iterator<Item = String> {
     let documents = split_documents(text).into_iter();
     documents.filter_map(|(_, document)| {

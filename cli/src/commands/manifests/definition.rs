@@ -1,4 +1,4 @@
-//! The CRDs that a run changes, before and after. Several warnings compare them.
+//! CRDs before and after a run. They're used for several warnings.
 
 use rbuilder_generator::{FileRange, KindSummary};
 use rbuilder_yaml::parse_documents;
@@ -9,7 +9,7 @@ use super::layout::Layout;
 use crate::crd_file::without_template;
 use crate::plan::{Change, Plan};
 
-/// The parts of a CRD's `spec` that are compared.
+/// The parts of a CRD's `spec` that we're interested in.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Definition {
@@ -42,7 +42,7 @@ pub(super) struct Validation {
 }
 
 impl Definition {
-    /// Reads all CRDs in a text. Returns an empty list if it is not valid YAML.
+    /// Parses all CRDs in a file. Returns an empty list if it isn't valid YAML.
     pub(super) fn read_all(text: &str) -> Vec<Definition> {
         let documents = parse_documents(&without_template(text)).unwrap_or_default();
         let documents = documents.into_iter();
@@ -56,13 +56,13 @@ impl Definition {
         format!("{}.{}", self.names.plural, self.group)
     }
 
-    /// Returns whether both define the same CRD.
+    /// Returns whether these are versions of the same CRD.
     pub(super) fn is_same_crd(&self, other: &Definition) -> bool {
         (&self.group, &self.names.plural) == (&other.group, &other.names.plural)
     }
 
-    /// Returns the location of the kind in the source, or of the manifest if the source lacks the
-    /// kind.
+    /// Returns the location of the kind in the source. If it doesn't exist there, returns the
+    /// location of the manifest.
     pub(super) fn place(&self, path: &str, kinds: &[KindSummary]) -> FileRange {
         let names = (&self.group, &self.names.plural);
         let kind = kinds.iter().find(|kind| (&kind.group, &kind.plural) == names);
@@ -70,7 +70,7 @@ impl Definition {
     }
 }
 
-/// A file of CRDs that a plan changes.
+/// A file with CRDs that's modified by a plan.
 pub(super) struct ChangedFile<'p> {
     pub(super) path: &'p str,
     pub(super) before: Vec<Definition>,
@@ -78,7 +78,7 @@ pub(super) struct ChangedFile<'p> {
 }
 
 impl<'p> ChangedFile<'p> {
-    /// Reads the CRDs in a file before and after a change.
+    /// Parses the CRDs in a file before and after it was modified.
     pub(super) fn read(path: &'p str, before: &str, after: &str) -> Self {
         ChangedFile {
             path,
@@ -87,15 +87,17 @@ impl<'p> ChangedFile<'p> {
         }
     }
 
-    /// Returns the CRDs that the file contains both before and after, as pairs.
+    /// Returns pairs of CRDs which are contained in both versions of the file.
     pub(super) fn kept(&self) -> impl Iterator<Item = (&Definition, &Definition)> {
         let new = |old: &Definition| self.after.iter().find(|new| new.is_same_crd(old));
         self.before.iter().filter_map(move |old| Some((old, new(old)?)))
     }
 }
 
-/// Returns the CRD files that a plan changes. Returns nothing if none of them existed before, so
-/// that the first run does not parse what it just generated.
+/// Returns all CRD files that are modified by a plan.
+///
+/// If none of them existed before, returns an empty list. This way we don't have to parse
+/// everything that was just generated in the first run.
 pub(super) fn read_changed_files<'p>(plan: &'p Plan, layout: &Layout) -> Vec<ChangedFile<'p>> {
     let changes = plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
     if changes

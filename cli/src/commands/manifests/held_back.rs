@@ -1,4 +1,4 @@
-//! The summary of a `--keep-going` run that could not generate everything.
+//! Summary for `--keep-going`, printed if some of the manifests couldn't be generated.
 
 use std::fmt::{Display, Formatter, Result};
 
@@ -6,19 +6,19 @@ use rbuilder_generator::{FETCH, Findings, KindOutcome, KindSummary, Product, Sou
 
 use crate::report;
 
-/// The error of a run that generated or showed only a part of the manifests.
+/// Error of a run which was only partially successful.
 #[derive(Debug)]
 pub(crate) struct HeldBack {
     errors: usize,
-    /// Number of kinds whose CRDs were requested.
+    /// How many kinds were requested.
     asked: usize,
-    /// The kinds whose manifests were not generated, each with its first error.
+    /// The kinds that couldn't be generated, and the first error of each.
     kinds: Vec<String>,
-    /// The other manifests that were not generated.
+    /// Other manifests that couldn't be generated.
     products: Vec<&'static str>,
-    /// Number of kinds that need a crate which Cargo has not downloaded.
+    /// How many kinds depend on a crate that Cargo hasn't downloaded yet.
     unfetched: usize,
-    /// True if the command writes manifests, false if it only shows their contents.
+    /// Whether the command writes manifests, or just prints them.
     writes: bool,
 }
 
@@ -49,13 +49,13 @@ impl HeldBack {
     }
 }
 
-/// Returns the number of kinds whose CRDs are requested.
+/// Returns the number of kinds whose CRDs were requested.
 pub(super) fn count_asked(kinds: &[KindSummary]) -> usize {
     let is_asked = |kind: &&KindSummary| !matches!(kind.outcome, KindOutcome::Skipped { .. });
     kinds.iter().filter(is_asked).count()
 }
 
-/// Returns the number of kinds without errors.
+/// Returns the number of kinds that don't have errors.
 pub(super) fn count_readable(kinds: &[KindSummary]) -> usize {
     let is_readable = |kind: &&KindSummary| matches!(kind.outcome, KindOutcome::Readable { .. });
     kinds.iter().filter(is_readable).count()
@@ -69,8 +69,8 @@ fn name_product(product: Product) -> &'static str {
     }
 }
 
-/// Formats a kind with its first error:
-/// ``Cup (cafe.io): src/lib.rs:3:5: cannot find type `Size` (and 1 more error)``.
+/// Formats a kind and its first error, e.g. ``Cup (cafe.io): src/lib.rs:3:5: cannot find type
+/// `Size` (and 1 more error)``.
 fn describe_kind(kind: &KindSummary, errors: &[usize], found: &Findings, sources: &dyn Sources) -> String {
     let name = if kind.group.is_empty() {
         format!("`{}`", kind.kind)

@@ -1,5 +1,5 @@
-//! CRDs of kinds that `rbuilder adopt` added to `skip` because it could not read or write them.
-//! Their files are preserved.
+//! CRDs which were added to `skip` by `rbuilder adopt`, because it couldn't read or write their
+//! kinds. We must not remove their files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use rbuilder_generator::{KindOutcome, KindSummary};
 use crate::edit::selection::{SkippedKind, list_skipped};
 use crate::tree::Tree;
 
-/// Returns the names of these CRDs, such as `cups.example.com`.
+/// Returns the names of these CRDs, e.g. `cups.example.com`.
 pub(super) fn list_kept(tree: &Tree, kinds: &[KindSummary]) -> BTreeSet<String> {
     let mut items: BTreeMap<&str, Vec<SkippedKind>> = BTreeMap::new();
     let mut kept = BTreeSet::new();

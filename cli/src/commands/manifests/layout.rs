@@ -1,4 +1,4 @@
-//! The paths of manifests, and the removal of stale ones.
+//! Determines where manifests are written, and removes stale ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,21 +20,22 @@ use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::{Tree, check_relative, typed_path};
 
-/// Output directories, relative to the project directory.
+/// Output directories, relative to the project.
 #[derive(Clone)]
 pub(in crate::commands) struct Layout {
     /// Directory that contains the kustomizations.
     config: String,
     crds: CrdPlace,
-    /// A second place for CRDs, besides the one that the project deploys from.
+    /// A second location for CRDs, in addition to the one from which the project is deployed.
     copies: Option<CrdPlace>,
-    /// True if a flag sets the place of CRDs.
+    /// Whether the location of CRDs was set by a flag.
     is_typed: bool,
     pub(super) roles: String,
     pub(super) webhooks: String,
-    /// True if CRDs of kinds that no longer exist are removed.
+    /// Whether to remove CRDs of kinds that don't exist anymore.
     pub(super) prunes: bool,
-    /// True if flags exclude packages or targets. Their manifests are then not stale.
+    /// Whether packages or targets were excluded by flags. In that case, missing manifests don't
+    /// count as stale.
     pub(super) is_partial: bool,
 }
 
@@ -58,7 +59,7 @@ impl Layout {
         }
     }
 
-    /// Creates the layout that the flags request.
+    /// Creates the layout that was requested with flags.
     pub(super) fn new(flags: &TargetFlags) -> Result<Layout> {
         let config = flags.config_dir.as_deref().unwrap_or("config");
         let mut layout = Layout::within(&folder("--config-dir", config)?);
@@ -78,8 +79,8 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Applies the settings in `Cargo.toml`, unless a flag sets the place of CRDs. A project that
-    /// deploys from `config/` always has its CRDs there too.
+    /// Applies the settings in `Cargo.toml`, unless the location of CRDs was set by a flag. If a
+    /// project is deployed from `config/`, its CRDs are always written there as well.
     pub(super) fn apply_settings(&mut self, settings: &Settings, is_deployed: bool) {
         if self.is_typed {
             return;
@@ -93,29 +94,29 @@ impl Layout {
         self.copies = Some(CrdPlace::nowhere().with(&outside));
     }
 
-    /// Returns the place of CRDs that are not deployed from `config/`.
+    /// Returns the location of CRDs that aren't deployed from `config/`.
     pub(super) fn known_place(&self) -> &CrdPlace {
         self.copies.as_ref().unwrap_or(&self.crds)
     }
 
-    /// Returns the places of CRDs, starting with the one that the project deploys from.
+    /// Returns all locations of CRDs. The first one is used for deployment.
     pub(super) fn crd_places(&self) -> impl Iterator<Item = &CrdPlace> {
         std::iter::once(&self.crds).chain(&self.copies)
     }
 
-    /// Returns the paths of a CRD, given the path of its manifest.
+    /// Returns all paths of a CRD, given the path of its manifest.
     fn crd_paths(&self, manifest: &str) -> BTreeSet<String> {
         let (group, plural) = split_manifest(manifest);
         let paths = self.crd_places().filter_map(|place| place.path(group, plural));
         paths.collect()
     }
 
-    /// Returns the files that may contain several CRDs or other objects.
+    /// Returns all files which may contain more than one object.
     pub(super) fn shared_files(&self) -> BTreeSet<String> {
         self.crd_places().flat_map(CrdPlace::shared_files).collect()
     }
 
-    /// Returns the path of a manifest.
+    /// Returns where a manifest is written.
     fn path(&self, manifest: &str) -> String {
         for (prefix, folder) in [("rbac/", &self.roles), ("webhook/", &self.webhooks)] {
             if let Some(name) = manifest.strip_prefix(prefix) {
@@ -125,31 +126,33 @@ impl Layout {
         format!("{}/{manifest}", self.config)
     }
 
-    /// Returns whether a path belongs to a CRD. Ignores copies.
+    /// Returns whether a path belongs to a CRD. Doesn't consider copies.
     pub(super) fn holds_crd(&self, path: &str) -> bool {
         self.crds.holds(path) && !self.is_role(path)
     }
 
-    /// Returns the paths of existing CRDs, sorted. Ignores copies.
+    /// Returns the paths of all existing CRDs in sorted order. Doesn't consider copies.
     ///
     /// # Errors
-    /// Returns an error if their directory cannot be read.
+    ///
+    /// Fails if the directory can't be read.
     pub(super) fn list_crds(&self, tree: &Tree) -> Result<Vec<String>> {
         let mut paths = self.crds.list(tree)?;
         paths.retain(|path| self.holds_crd(path));
         Ok(paths)
     }
 
-    /// Returns the names of existing CRDs, such as `cups.example.com`.
+    /// Returns the names of all existing CRDs, e.g. `cups.example.com`.
     ///
     /// # Errors
-    /// Returns an error in the same cases as [`Layout::list_crds`], or if a file cannot be read.
+    ///
+    /// Fails if a file can't be read, and in the same cases as [`Layout::list_crds`].
     pub(super) fn list_crd_names(&self, tree: &Tree) -> Result<Vec<String>> {
         let names = self.crd_places().map(|place| place.list_names(tree));
         Ok(names.collect::<Result<Vec<_>>>()?.concat())
     }
 
-    /// Returns whether this is the path of the roles.
+    /// Returns whether this is the file with the roles.
     pub(super) fn is_role(&self, path: &str) -> bool {
         path == self.role_path()
     }
@@ -159,19 +162,19 @@ impl Layout {
         self.path("rbac/role.yaml")
     }
 
-    /// Returns whether this is the path of the webhook configurations.
+    /// Returns whether this is the file with the webhook configurations.
     pub(super) fn is_webhooks(&self, path: &str) -> bool {
         path == self.path("webhook/manifests.yaml")
     }
 
-    /// Returns the entry of a CRD in the kustomization of config/crd.
+    /// Returns how a CRD is referred to in the kustomization of config/crd.
     fn entry(&self, path: &str) -> Option<String> {
         let name = path.strip_prefix(&self.config)?.strip_prefix("/crd/")?;
         Some(name.to_owned())
     }
 }
 
-/// Returns the group and plural in the name of a CRD's manifest.
+/// Splits the name of a CRD's manifest into group and plural.
 fn split_manifest(manifest: &str) -> (&str, &str) {
     manifest
         .strip_suffix(".yaml")
@@ -179,7 +182,7 @@ fn split_manifest(manifest: &str) -> (&str, &str) {
         .unwrap_or(("", manifest))
 }
 
-/// Normalizes a directory within the project: `./deploy/` becomes `deploy`.
+/// Normalizes a directory in the project, e.g. `./deploy/` to `deploy`.
 fn folder(flag: &str, typed: &str) -> Result<String> {
     let typed = typed_path(typed);
     let parts: Vec<&str> = typed.split('/').filter(|part| *part != ".").collect();
@@ -191,12 +194,12 @@ fn folder(flag: &str, typed: &str) -> Result<String> {
     Ok(folder.to_owned())
 }
 
-/// The generated manifests.
+/// Manifests that have been generated.
 #[derive(Default)]
 pub(super) struct Generated {
-    /// Paths of the CRDs.
+    /// Paths of CRDs.
     crds: Vec<String>,
-    /// CRDs by name, for each file that may contain several objects.
+    /// For files with more than one object, their CRDs by name.
     shared: BTreeMap<String, BTreeMap<String, String>>,
     roles: bool,
     webhooks: bool,
@@ -235,7 +238,7 @@ impl Generated {
         Ok(())
     }
 
-    /// Writes CRDs to the files that may contain several objects.
+    /// Adds files with more than one object to the plan.
     fn put_shared(
         &self,
         plan: &mut Plan,
@@ -271,14 +274,16 @@ impl Generated {
         Ok(())
     }
 
-    /// Returns whether nothing was generated.
+    /// Returns whether there aren't any manifests.
     pub(super) fn is_empty(&self) -> bool {
         self.crds.is_empty() && !self.roles && !self.webhooks
     }
 
-    /// Plans the changes that depend on all manifests: removes stale ones and updates
-    /// kustomizations. After errors in the source, nothing counts as stale, because it is unknown
-    /// which manifests are missing. The CRDs in `kept` are never stale.
+    /// Adds everything that depends on the manifests as a whole, i.e. removes stale ones and
+    /// updates kustomizations.
+    ///
+    /// If there are errors in the source, we can't tell which manifests are missing because of
+    /// that, so nothing is considered stale. This is also true for the CRDs in `kept`.
     pub(super) fn finish(
         &self,
         plan: &mut Plan,
@@ -312,7 +317,7 @@ impl Generated {
     }
 }
 
-/// Removes generated CRDs whose kinds no longer exist.
+/// Removes CRDs that we've generated for a kind that doesn't exist anymore.
 fn prune(
     plan: &mut Plan,
     tree: &Tree,
@@ -341,7 +346,7 @@ fn prune(
     Ok(stale)
 }
 
-/// Updates the kustomization that lists the CRDs, if there is one.
+/// Updates the kustomization with the list of CRDs, if it exists.
 fn update_crd_kustomization(
     plan: &mut Plan,
     tree: &Tree,
@@ -375,7 +380,7 @@ fn update_crd_kustomization(
     Ok(())
 }
 
-/// Returns whether a file is formatted exactly like the generator's output.
+/// Returns whether a file is formatted exactly like our output.
 fn is_printed(text: &str) -> bool {
     let Ok(documents) = rbuilder_yaml::parse_values(text) else {
         return false;
@@ -384,9 +389,11 @@ fn is_printed(text: &str) -> bool {
     is_same_text(&documents.iter().map(print).collect::<String>(), text)
 }
 
-/// Removes all rules from a role that no marker requests any more. Keeps its kind and name, because
-/// the binding refers to them. Without PROJECT the file may not be rbuilder's and is left alone. So
-/// is a hand-written role in an adopted package.
+/// Removes all rules of a role that isn't requested by any marker anymore. The role itself is kept
+/// because there's a binding that refers to it.
+///
+/// If there's no PROJECT, the file may not be ours, so we don't touch it. The same goes for a
+/// hand-written role in an adopted package.
 fn empty_role(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
     let path = request.layout.path("rbac/role.yaml");
     let Some(text) = plan.read(tree, &path)? else {
@@ -396,7 +403,7 @@ fn empty_role(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
         return Ok(());
     };
     let project = Project::parse(&project)?;
-    // The role belongs to an operator that another tool created, or is hand-written.
+    // The operator was created by another tool, or the role is hand-written.
     if !project.is_scaffolded() {
         return Ok(());
     }

@@ -1,7 +1,7 @@
-//! Protection from accidental loss: manifests must not lose what the source still defines.
+//! Prevents manifests from losing something that's still defined in the source by accident.
 //!
-//! A kind whose file was deleted is removed silently. A kind whose `mod` item is missing, whose
-//! feature is off or whose package is not read is removed only with `--prune`.
+//! If the file of a kind was deleted, the kind is removed without further ado. But if just the
+//! `mod` item is missing, a feature is disabled, or a package isn't read, this requires `--prune`.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +17,7 @@ use super::permissions::{Granted, Permission, lost_permissions};
 use crate::crd_file::without_template;
 use crate::plan::{Change, Plan};
 
-/// Returns an error for each marker in the source whose output a plan would remove from the
-/// manifests.
+/// Returns an error for each marker in the source whose output would be removed from the manifests.
 pub(super) fn find_losses(
     plan: &Plan,
     layout: &Layout,
@@ -45,22 +44,22 @@ pub(super) fn find_losses(
     found
 }
 
-/// A part of a manifest that a plan would remove.
+/// Part of a manifest that would be removed.
 struct Lost {
-    /// The manifest.
+    /// Path of the manifest.
     path: String,
     what: LostPart,
 }
 
 enum LostPart {
-    /// A version of a CRD, or the entire CRD if `whole`.
+    /// A version of a CRD. If `whole` is set, it's the entire CRD.
     Version {
         group: String,
         plural: String,
         kind: String,
         version: String,
         whole: bool,
-        /// True if the file is deleted too.
+        /// Whether the file is deleted as well.
         with_file: bool,
     },
     Permissions(Vec<Permission>),
@@ -70,7 +69,7 @@ enum LostPart {
     },
 }
 
-/// The parts of a manifest that are compared.
+/// The parts of a manifest that we compare.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Document {
@@ -128,7 +127,7 @@ fn lost_from(path: &str, change: &Change, layout: &Layout) -> Vec<Lost> {
         .collect()
 }
 
-/// Parses the documents of a manifest. Returns an empty list if rbuilder cannot have written it.
+/// Parses the documents in a manifest. Returns an empty list if it can't be ours.
 fn documents(text: &str) -> Vec<Document> {
     rbuilder_yaml::parse_all(&without_template(text)).unwrap_or_default()
 }
@@ -192,7 +191,7 @@ fn lost_webhooks(before: &str, after: &str) -> Vec<LostPart> {
 }
 
 impl Lost {
-    /// Returns whether a marker in the source defines this part.
+    /// Returns whether this part is defined by a marker.
     fn is_of(&self, marker: &StandingMarker) -> bool {
         match (&self.what, marker) {
             (
@@ -221,7 +220,7 @@ impl Lost {
             (LostPart::Webhook { kind, name }, StandingMarker::Webhook(webhook, types)) => {
                 *kind == webhook.kind && is_named(webhook, types, name)
             }
-            // Unparsable markers are searched for the names.
+            // If a marker can't be parsed, we look for the names in its text.
             (LostPart::Version { group, kind, .. }, StandingMarker::Hidden(MarkKind::Kind, text)) => {
                 text.contains(group.as_str()) && text.contains(kind.as_str())
             }
@@ -263,8 +262,8 @@ impl Lost {
     }
 }
 
-/// Returns whether a webhook's marker yields this name, either explicitly or as the default for the
-/// kind that the handler takes.
+/// Returns whether the marker of a webhook results in the given name. It may be explicit, or
+/// derived from the kind in the handler's signature.
 fn is_named(webhook: &Webhook, types: &[String], name: &str) -> bool {
     match &webhook.name {
         Some(written) => written == name,
@@ -304,7 +303,8 @@ fn loss_error(standing: &Standing, loss: &Lost) -> Diagnostic {
     ))
 }
 
-/// Adds errors about losses. Drops less specific warnings about the same files.
+/// Adds errors about losses. If there are less specific warnings about the same files, these are
+/// dropped.
 pub(super) fn add_losses(diagnostics: &mut Vec<Diagnostic>, losses: Vec<Diagnostic>) {
     diagnostics.retain(|said| {
         let is_same_file = |loss: &Diagnostic| loss.place.path == said.place.path && !said.is_error();

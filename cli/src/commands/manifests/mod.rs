@@ -1,4 +1,5 @@
-//! `rbuilder manifests`: generates CRDs, roles and webhook configurations from the source.
+//! Implements `rbuilder manifests`, which generates CRDs, roles and webhook configurations from the
+//! source.
 
 mod breaking;
 mod crd_place;
@@ -86,9 +87,10 @@ pub(super) fn run(dir: &Path, flags: &ManifestsFlags, shell: &mut Shell) -> Resu
     check_up_to_date("manifests", stale, dir, flags.plan.mode(), shell, make)
 }
 
-/// Generates the manifests unless the flags disable it.
+/// Generates the manifests, unless this is disabled by a flag.
 ///
 /// # Errors
+///
 /// Returns the same errors as [`generate`].
 pub(super) fn generate_if_asked(dir: &Path, flags: &GenerationFlags, shell: &mut Shell) -> Result<()> {
     match flags.manifests {
@@ -97,11 +99,12 @@ pub(super) fn generate_if_asked(dir: &Path, flags: &GenerationFlags, shell: &mut
     }
 }
 
-/// Generates the manifests for a command that goes on to use them. Returns the paths of written
-/// files.
+/// Generates the manifests for a command that depends on them. Returns the paths of the files that
+/// were written.
 ///
 /// # Errors
-/// Returns all errors in the source, with their locations.
+///
+/// Returns all errors in the source with their locations.
 pub(super) fn generate(dir: &Path, shell: &mut Shell) -> Result<Vec<String>> {
     let request = Request {
         color: shell.color(),
@@ -122,9 +125,10 @@ pub(super) fn generate(dir: &Path, shell: &mut Shell) -> Result<Vec<String>> {
     }
 }
 
-/// Generates the manifests with the settings of the project, and collects warnings and notes.
+/// Generates the manifests using the settings of the project. Collects warnings and notes.
 ///
 /// # Errors
+///
 /// Returns the same errors as [`add_to_plan`].
 pub(super) fn collect_manifests(
     tree: &Tree,
@@ -137,7 +141,6 @@ pub(super) fn collect_manifests(
     Ok((files, found))
 }
 
-/// Prints the manifests.
 fn print(files: &[OutputFile], found: &RenderedDiagnostics, output: Output, shell: &mut Shell) {
     if output == Output::Json {
         let list: Vec<Value> = files
@@ -159,16 +162,18 @@ fn print(files: &[OutputFile], found: &RenderedDiagnostics, output: Output, shel
     }
 }
 
-/// Generates the manifests for the tree as it will be after `plan`, and adds them to the plan.
+/// Generates the manifests for the tree to which `plan` is going to lead, and adds them to the
+/// plan.
 ///
 /// # Errors
-/// Returns all errors in the source, with their locations.
+///
+/// Returns all errors in the source with their locations.
 pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<RenderedDiagnostics> {
     let sources = sources(plan, tree)?;
     let request = &request.with_settings(tree)?;
     let options = options(&sources, request)?;
-    // Compare each manifest as soon as it is generated, and drop it if it is unchanged, to save
-    // memory.
+    // To save memory, compare each manifest right after it was generated, and drop it if nothing
+    // has changed.
     let mut made = Ok(Generated::default());
     let mut found = generate_each(&sources, &options, &mut |file| {
         if let Ok(list) = &mut made
@@ -232,7 +237,7 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         if is_refused {
             return Err(source_errors(&found, &sources, request));
         }
-        // The generator has applied both to its own.
+        // The generator has already done this for its own diagnostics.
         let levels = &request.options.levels;
         let diagnostics = std::mem::take(&mut found.diagnostics);
         found.diagnostics = diagnostics
@@ -244,11 +249,12 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
     render_findings(&found, &sources, request)
 }
 
-/// Generates the manifests of a tree without changing the plan, and passes each to a callback.
-/// Returns the source and the findings.
+/// Generates the manifests without modifying the plan, and passes each of them to a callback.
+/// Returns the source and the diagnostics.
 ///
 /// # Errors
-/// Returns an error if the directory has no `Cargo.toml`.
+///
+/// Fails if there's no `Cargo.toml`.
 pub(super) fn generate_in_memory(
     plan: &Plan,
     tree: &Tree,
@@ -262,7 +268,7 @@ pub(super) fn generate_in_memory(
     Ok((sources, found))
 }
 
-/// Drops the model of the source, unless the process ends soon and so has no use for the memory.
+/// Frees the model of the source. There's no point in doing this if the process is about to exit.
 fn release_source(found: &mut Findings, request: &Request) {
     let source = std::mem::take(&mut found.source);
     if request.is_last {
@@ -289,10 +295,12 @@ fn read(
     render_findings(&found, sources, request)
 }
 
-/// Returns the options of the generator, including those from Cargo's configuration and PROJECT.
+/// Returns the options for the generator. This includes settings in Cargo's configuration and in
+/// PROJECT.
 ///
 /// # Errors
-/// Returns an error if Cargo's configuration selects a version of Kubernetes that does not exist.
+///
+/// Fails if Cargo's configuration asks for a version of Kubernetes that doesn't exist.
 pub(super) fn options(sources: &TreeSources, request: &Request) -> Result<Options> {
     let mut options = request.options.clone();
     if options.kubernetes.is_none() {
@@ -303,8 +311,8 @@ pub(super) fn options(sources: &TreeSources, request: &Request) -> Result<Option
     Ok(options)
 }
 
-/// Returns the kinds listed in PROJECT. Returns `None` if PROJECT cannot be read, which commands
-/// that need it report.
+/// Returns the kinds that are listed in PROJECT. Returns `None` if it can't be read; commands that
+/// need PROJECT will report that.
 fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
     let (_, known) = read_known(sources)?;
     let named = |resource: &Resource| (resource.qualified_group(), resource.kind.clone());
@@ -323,8 +331,8 @@ fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
     })
 }
 
-/// Reads PROJECT and returns its text too. Returns `None` if there is none, if it is invalid, or if
-/// it belongs to another tool, such as a Go operator beside the package.
+/// Parses PROJECT. Also returns its text. Returns `None` if it doesn't exist, if it's invalid, or
+/// if it belongs to another tool. For example, there may be a Go operator in the same directory.
 fn read_known(sources: &TreeSources) -> Option<(Arc<str>, Known)> {
     let text = sources.text(FILE).ok()??;
     let project = Project::parse(&text).ok()?;

@@ -1,16 +1,18 @@
-//! Explains why a run generates no manifests.
+//! Explains why there aren't any manifests.
 
 use rbuilder_generator::{Diagnostic, FileRange, Findings, KindOutcome, KindSummary};
 
 use crate::count::counted;
 use crate::tree::TreeSources;
 
-/// The maximum number of kinds named in a message.
+/// How many kinds to mention in a message.
 const MOST_NAMED: usize = 3;
 
-/// Explains why no manifests are generated. A source without markers gets a note, because a new
-/// project may have no kinds, and another diagnostic may explain it. If all kinds are skipped, this
-/// is always a warning, because `--check` then compares nothing.
+/// Explains why there aren't any manifests.
+///
+/// If the source doesn't have markers, it's only a note: a new project may not have any kinds, and
+/// there may be another diagnostic which explains it. If all kinds are skipped, it's always a
+/// warning, because `--check` wouldn't compare anything.
 pub(super) fn explain_nothing(found: &Findings, sources: &TreeSources) -> Option<Diagnostic> {
     let place = FileRange::new("Cargo.toml", 0..0);
     if let Some(reasons) = list_reasons(&found.kinds) {
@@ -35,8 +37,8 @@ pub(super) fn explain_nothing(found: &Findings, sources: &TreeSources) -> Option
     )
 }
 
-/// Returns why each kind is skipped: ```Cup`: `skip` in Cargo.toml lists it``. Returns `None` if
-/// there are no kinds.
+/// Returns the reason why each kind is skipped, e.g. ```Cup`: `skip` in Cargo.toml lists it``.
+/// Returns `None` if there are no kinds.
 fn list_reasons(kinds: &[KindSummary]) -> Option<String> {
     let mut reasons: Vec<String> = kinds
         .iter()
@@ -45,7 +47,8 @@ fn list_reasons(kinds: &[KindSummary]) -> Option<String> {
             _ => None,
         })
         .collect();
-    // List settings first: users can change them, but not which project a kind belongs to.
+    // Settings come first because users can change them. They can't change which project a kind
+    // belongs to.
     reasons.sort_by_key(|reason| !reason.contains("Cargo.toml"));
     let more = reasons.len().saturating_sub(MOST_NAMED);
     reasons.truncate(MOST_NAMED);

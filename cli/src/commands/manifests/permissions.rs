@@ -1,12 +1,11 @@
-//! Splits roles into permissions for single verbs on single resources, to find permissions that a
-//! plan would remove.
+//! Splits roles into individual permissions, in order to find those which would be removed.
 
 use std::collections::BTreeSet;
 
 use rbuilder_generator::rbac::PolicyRule;
 use serde::Deserialize;
 
-/// A verb on a resource or URL, in one namespace or cluster-wide.
+/// Permission for a single verb on a single resource or URL, either in a namespace or cluster-wide.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Permission {
     namespace: Option<String>,
@@ -25,7 +24,7 @@ enum On {
 }
 
 impl Permission {
-    /// Returns the resource or URL.
+    /// Returns the resource or the URL.
     pub(super) fn subject(&self) -> &str {
         match &self.on {
             On::Resource { resource, .. } => resource,
@@ -34,7 +33,7 @@ impl Permission {
     }
 }
 
-/// Returns the permissions that the roles in `before` grant and those in `after` do not.
+/// Returns the permissions that are granted by the roles in `before`, but not by those in `after`.
 pub(super) fn lost_permissions(before: &str, after: &str) -> Vec<Permission> {
     let kept = granted(after);
     granted(before)
@@ -44,7 +43,7 @@ pub(super) fn lost_permissions(before: &str, after: &str) -> Vec<Permission> {
         .collect()
 }
 
-/// A rule of a role, and its namespace.
+/// A rule, and the namespace of its role.
 #[derive(Debug, Default)]
 pub(super) struct Granted {
     namespace: Option<String>,
@@ -75,8 +74,7 @@ struct Rule {
     urls: Vec<String>,
 }
 
-/// Returns the rules of all roles in a manifest. Returns an empty list if rbuilder cannot have
-/// written it.
+/// Returns the rules of all roles in a manifest. Returns an empty list if it can't be ours.
 fn granted(text: &str) -> Vec<Granted> {
     let roles: Vec<Role> = rbuilder_yaml::parse_all(text).unwrap_or_default();
     let mut granted = Vec::new();
@@ -90,7 +88,7 @@ fn granted(text: &str) -> Vec<Granted> {
 }
 
 impl Granted {
-    /// Creates a rule in a namespace, or a cluster-wide one.
+    /// Creates a rule. If there's no namespace, it's cluster-wide.
     pub(super) fn of(namespace: Option<&str>, rule: PolicyRule) -> Granted {
         let list = |names: BTreeSet<String>| names.into_iter().collect();
         Granted {
@@ -105,7 +103,7 @@ impl Granted {
         }
     }
 
-    /// Expands the rule to single permissions.
+    /// Splits the rule into individual permissions.
     fn permissions(&self) -> Vec<Permission> {
         let rule = &self.rule;
         let mut subjects: Vec<On> = rule.urls.iter().cloned().map(On::Url).collect();
@@ -135,11 +133,11 @@ impl Granted {
         all
     }
 
-    /// Returns whether the rule grants a permission.
+    /// Returns whether a permission is granted by this rule.
     pub(super) fn covers(&self, permission: &Permission) -> bool {
         let has = |list: &[String], word: &String| list.contains(word) || list.iter().any(|any| any == "*");
         let rule = &self.rule;
-        // A cluster-wide rule applies in every namespace.
+        // If a rule is cluster-wide, it applies to every namespace.
         let is_there = self.namespace.is_none() || self.namespace == permission.namespace;
         is_there
             && has(&rule.verbs, &permission.verb)

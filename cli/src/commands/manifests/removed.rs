@@ -1,8 +1,7 @@
-//! CRDs that a run removes because their kind was deleted or renamed.
+//! CRDs that would be removed because their kind was deleted or renamed.
 //!
-//! When a CRD disappears from a repository, a GitOps controller that prunes deletes it from the
-//! cluster, including all objects of its kind. Therefore a CRD that git tracks is removed only with
-//! `--prune`.
+//! If a CRD is removed from the repository, a GitOps controller may prune it from the cluster, and
+//! this deletes all objects of the kind. So if the CRD is tracked by git, we require `--prune`.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +11,9 @@ use super::definition::Definition;
 use super::layout::Layout;
 use crate::plan::{Change, Plan};
 
-/// Returns a diagnostic for each CRD that a plan removes. It is an error if git tracks the file
-/// (`is_tracked`) and the CRD may not be removed (`removes_tracked`). Otherwise it is a warning.
+/// Returns a diagnostic for each CRD that would be removed. It's an error if the file is tracked by
+/// git (`is_tracked`) and removing it isn't permitted (`removes_tracked`). Otherwise, it's just a
+/// warning.
 pub(super) fn find_removed(
     plan: &Plan,
     layout: &Layout,
@@ -37,7 +37,7 @@ pub(super) fn find_removed(
         .collect()
 }
 
-/// Names what is removed, as the subject of a sentence: the file, or one CRD in it.
+/// Returns what's removed as the subject of a sentence. It's either the file or a CRD in it.
 fn name_removed(path: &str, change: &Change, crd: &Definition) -> String {
     match change.after() {
         Some(_) => format!("`{}` in `{path}`", crd.name()),
@@ -53,7 +53,7 @@ fn removed_from<'a>(path: &'a str, change: &Change, kept: &BTreeSet<String>) -> 
         .collect()
 }
 
-/// Explains what removing a CRD causes in clusters.
+/// Explains how clusters are affected by this.
 fn describe_removal(crd: &str, kind: &str) -> String {
     format!(
         "when `{crd}` is deleted from a cluster, as a GitOps tool that prunes does, every `{kind}` there is deleted with it"

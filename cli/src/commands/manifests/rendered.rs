@@ -1,4 +1,4 @@
-//! Renders what the generator finds: as text, as JSON, and as the error of a command.
+//! Renders diagnostics of the generator as text, as JSON, and as the error of a command.
 
 use anyhow::{Result, anyhow};
 use rbuilder_generator::{CsvMarkers, Diagnostic, Findings};
@@ -14,14 +14,14 @@ use crate::sarif;
 use crate::shell::Shell;
 use crate::tree::TreeSources;
 
-/// Diagnostics of the generator, rendered.
+/// Diagnostics of the generator in rendered form.
 #[derive(Default)]
 pub(in crate::commands) struct RenderedDiagnostics {
     pub(super) text: String,
     pub(super) data: Vec<Value>,
-    /// The error to print at the end if only a part of the manifests was generated.
+    /// If some of the manifests couldn't be generated, the error to print at the end.
     pub(super) failure: Option<anyhow::Error>,
-    /// The markers for a ClusterServiceVersion, if requested.
+    /// Markers for a ClusterServiceVersion, if requested.
     csv: Vec<CsvMarkers>,
 }
 
@@ -31,18 +31,18 @@ impl RenderedDiagnostics {
         &self.csv
     }
 
-    /// Returns the warnings, as JSON.
+    /// Returns all warnings as JSON.
     pub(in crate::commands) fn warnings(&self) -> Vec<&Value> {
         let diagnostics = self.data.iter();
         diagnostics.filter(|said| said["severity"] == "warning").collect()
     }
 
-    /// Returns the first error, as JSON.
+    /// Returns the first error as JSON.
     pub(in crate::commands) fn first_error(&self) -> Option<&Value> {
         self.data.iter().find(|said| said["severity"] == "error")
     }
 
-    /// Returns the error about manifests that were not generated.
+    /// Returns the error if some of the manifests couldn't be generated.
     pub(in crate::commands) fn failure(&self) -> Option<&anyhow::Error> {
         self.failure.as_ref()
     }
@@ -51,7 +51,7 @@ impl RenderedDiagnostics {
         u8::from(self.failure.is_some())
     }
 
-    /// Prints the diagnostics, the result of the command, and then the final error if there is one.
+    /// Prints the diagnostics, followed by the result of the command and the final error (if any).
     /// Returns the exit code.
     pub(in crate::commands) fn print_around(&self, result: &str, shell: &mut Shell) -> u8 {
         shell.message(&self.text);
@@ -74,15 +74,15 @@ impl RenderedDiagnostics {
     }
 }
 
-/// The maximum number of diagnostics to print. The rest is only counted. More than this stem from a
-/// single mistake or from generated source.
+/// How many diagnostics to print. All others are just counted. If there are more than that, they're
+/// most likely due to a single mistake, or the source was generated.
 const MAX_PRINTED: usize = 2000;
 
-/// Renders the diagnostics of a run.
+/// Renders all diagnostics.
 ///
 /// # Errors
-/// Returns an error if one of the diagnostics is an error, unless the request accepts partial
-/// manifests.
+///
+/// Fails if one of them is an error, unless the request is fine with partial results.
 pub(super) fn render_findings(
     found: &Findings,
     sources: &TreeSources,
@@ -102,7 +102,7 @@ pub(super) fn render_findings(
     })
 }
 
-/// Returns the error for source that has errors.
+/// Returns the error of a command if there are errors in the source.
 pub(super) fn source_errors(found: &Findings, sources: &TreeSources, request: &Request) -> anyhow::Error {
     let (snippets, diagnostics) = render_diagnostics(&found.diagnostics, sources, request);
     let readable = count_readable(&found.kinds);
@@ -148,14 +148,14 @@ pub(super) fn has_errors(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(Diagnostic::is_error)
 }
 
-/// The error of a command whose source has errors.
+/// Error of a command whose source has errors.
 #[derive(Debug)]
 pub(crate) struct SourceErrors {
     errors: usize,
     advice: String,
-    /// The rendered errors with their locations.
+    /// Rendered errors with their locations.
     pub(crate) snippets: String,
-    /// The same errors as JSON values.
+    /// The same errors as JSON.
     pub(crate) diagnostics: Vec<Value>,
 }
 

@@ -1,4 +1,4 @@
-//! Requests to generate manifests, as flags and settings of a project make them.
+//! Requests to generate manifests. They're created from flags and settings.
 
 use anyhow::{Result, anyhow};
 use rbuilder_generator::{Levels, Options, Product};
@@ -11,34 +11,35 @@ use crate::project::{FILE, Project};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-/// A request to generate manifests.
+/// What to generate, and how.
 #[derive(Clone)]
 pub(in crate::commands) struct Request {
     pub(in crate::commands) layout: Layout,
     pub(in crate::commands) options: Options,
-    /// True if the command prints a note when the source has no markers.
+    /// Whether to print a note if there are no markers in the source.
     pub(in crate::commands) notes_nothing: bool,
-    /// True if manifests may lose what the source still defines.
+    /// Whether it's fine for manifests to lose something that's still in the source.
     pub(in crate::commands) prunes_standing: bool,
-    /// True if CRDs tracked by git may be removed.
+    /// Whether to remove CRDs even if they're tracked by git.
     pub(in crate::commands) removes_tracked: bool,
     /// Format of diagnostics.
     pub(in crate::commands) messages: MessageFormat,
-    /// True if diagnostics are printed in color.
+    /// Whether to print diagnostics in color.
     pub(in crate::commands) color: bool,
-    /// Advice to print if the source has errors.
+    /// Help message in case of errors in the source.
     pub(in crate::commands) advice: &'static str,
-    /// True if the command writes manifests.
+    /// Whether the command writes manifests.
     pub(in crate::commands) writes: bool,
-    /// True if an error only blocks the manifests that it affects, unless the project is
-    /// scaffolded. The manifests of a scaffold are deployed together. In an existing project, one
-    /// mistake must not block the other kinds.
+    /// Whether errors only block the manifests that are affected, if the project isn't scaffolded.
+    ///
+    /// The manifests of a scaffolded project are deployed together. In an existing project, a
+    /// single mistake shouldn't block all other kinds.
     pub(in crate::commands) keeps_going_without_scaffold: bool,
-    /// True if the command turns the package into a project that deploys its CRDs from `config/`.
+    /// Whether the command converts the package to a project that's deployed from `config/`.
     pub(in crate::commands) deploys: bool,
-    /// True if the process exits when the manifests are written.
+    /// Whether the process exits after the manifests have been written.
     pub(in crate::commands) is_last: bool,
-    /// True if all samples are checked, and not only those of changed CRDs.
+    /// Whether to check all samples, rather than just those of CRDs that have changed.
     pub(in crate::commands) checks_samples: bool,
 }
 
@@ -97,13 +98,13 @@ impl Request {
         if target.no_version_annotation {
             options.version = None;
         }
-        // Kinds that a flag excludes are not stale.
+        // If a kind was excluded by a flag, it's not stale.
         request.layout.prunes &= source.kinds.is_empty() && source.skip_kinds.is_empty();
         request.layout.is_partial = !source.packages.is_empty() || !source.examples.is_empty();
         Ok(request)
     }
 
-    /// Creates a request for all manifests of some source, for commands that do not write them.
+    /// Requests all manifests of the given source. Intended for commands that don't write them.
     pub(in crate::commands) fn for_source(source: &SourceFlags, shell: &Shell) -> Request {
         let mut request = Request {
             color: shell.color(),
@@ -115,7 +116,7 @@ impl Request {
         request
     }
 
-    /// Applies the flags that select the source.
+    /// Applies the flags which select the source.
     pub(super) fn select(&mut self, source: &SourceFlags) {
         let options = &mut self.options;
         options.packages.clone_from(&source.packages);
@@ -128,11 +129,12 @@ impl Request {
         options.kubernetes = source.kubernetes;
     }
 
-    /// Creates a request to survey a repository: generates as much as possible, with the settings
-    /// in its `Cargo.toml`.
+    /// Requests as much as possible, using the settings in `Cargo.toml`. Intended for commands that
+    /// survey a repository.
     ///
     /// # Errors
-    /// Returns an error if the settings are invalid.
+    ///
+    /// Fails if the settings are invalid.
     pub(in crate::commands) fn of_everything(tree: &Tree) -> Result<(Request, Settings)> {
         let mut request = Request::default().with_settings(tree)?;
         request.options.keep_going = true;
@@ -145,15 +147,16 @@ impl Request {
         self.layout.role_path()
     }
 
-    /// Returns the place of CRDs that are not deployed from `config/`.
+    /// Returns the location of CRDs that aren't deployed from `config/`.
     pub(in crate::commands) fn known_place(&self) -> &CrdPlace {
         self.layout.known_place()
     }
 
-    /// Applies the settings in the project's `Cargo.toml`. Flags take precedence.
+    /// Applies the settings in the project's `Cargo.toml`. Flags take precedence over these.
     ///
     /// # Errors
-    /// Returns an error if the settings are invalid.
+    ///
+    /// Fails if the settings are invalid.
     pub(super) fn with_settings(&self, tree: &Tree) -> Result<Request> {
         let settings = Settings::read(tree)?;
         let mut request = self.clone();
@@ -172,7 +175,7 @@ impl Request {
         Ok(request)
     }
 
-    /// Returns whether no flag excludes a part of the source.
+    /// Returns whether the entire source is read, i.e. no flag excludes a part of it.
     pub(super) fn reads_all(&self) -> bool {
         let options = &self.options;
         let lists = [
@@ -198,7 +201,7 @@ fn only(product: Product) -> Only {
     }
 }
 
-/// Reads the levels in flags.
+/// Parses the levels in the flags.
 fn read_levels(flags: &ManifestsFlags) -> Result<Levels> {
     let mut levels = Levels::default();
     for word in &flags.allow {
@@ -214,7 +217,8 @@ fn read_levels(flags: &ManifestsFlags) -> Result<Levels> {
     Ok(levels)
 }
 
-/// Returns whether rbuilder scaffolded the project. True if PROJECT cannot be parsed.
+/// Returns whether the project was scaffolded by rbuilder. If PROJECT can't be parsed, we assume
+/// that it was.
 fn has_scaffold(tree: &Tree) -> Result<bool> {
     let text = tree.read(FILE)?;
     Ok(text.is_some_and(|text| Project::parse(&text).map_or(true, |project| project.is_scaffolded())))

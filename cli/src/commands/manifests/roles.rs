@@ -1,4 +1,4 @@
-//! The roles in generated manifests, and the namespaces that kustomize gives them.
+//! Roles in generated manifests, and the namespaces that they have after kustomize was run.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use crate::edit::kustomization::{self, DEPLOYMENT, TRANSFORMERS};
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// The namespace in scaffolded objects, which kustomize replaces.
+/// Namespace in scaffolded objects. kustomize replaces it.
 pub(super) const PLACEHOLDER: &str = "system";
 
-/// The entry for the transformers in [`DEPLOYMENT`].
+/// How the transformers are listed in [`DEPLOYMENT`].
 pub(super) const ENTRY: &str = "../rbac/namespaces";
 
-/// A Role or ClusterRole, as a binding refers to it, and its namespace.
+/// A Role or ClusterRole with its namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Role {
     pub(super) kind: String,
@@ -25,7 +25,7 @@ pub(super) struct Role {
     pub(super) namespace: Option<String>,
 }
 
-/// Returns the roles in a manifest. Returns an empty set if it cannot be parsed.
+/// Returns the roles in a manifest, or an empty set if it can't be parsed.
 pub(super) fn read_roles(text: &str) -> BTreeSet<Role> {
     let documents = parse_documents(text).unwrap_or_default();
     documents.iter().filter_map(to_role).collect()
@@ -45,7 +45,7 @@ pub(super) fn is_config(path: &str) -> bool {
     path.starts_with("config/") && is_yaml(path)
 }
 
-/// Returns the namespace that a kustomization sets.
+/// Returns the namespace that's set by a kustomization.
 pub(super) fn find_namespace(kustomization: &str) -> Option<String> {
     let documents = parse_documents(kustomization).ok()?;
     let mut namespaces = documents
@@ -54,10 +54,12 @@ pub(super) fn find_namespace(kustomization: &str) -> Option<String> {
     namespaces.next().map(str::to_owned)
 }
 
-/// Returns whether config/default includes the transformers and they preserve a namespace.
+/// Returns whether a namespace is preserved, i.e. whether config/default includes the transformers
+/// and they're about this namespace.
 ///
 /// # Errors
-/// Returns an error if a file cannot be read.
+///
+/// Fails if a file can't be read.
 pub(super) fn is_kept(plan: &Plan, tree: &Tree, namespace: &str) -> Result<bool> {
     let deployment = plan.read(tree, DEPLOYMENT)?.unwrap_or_default();
     let is_listed = kustomization::entries(&deployment, TRANSFORMERS)

@@ -1,10 +1,11 @@
-//! Samples in `config/samples` that their CRD rejects, or that have no CRD any more.
+//! Finds samples in `config/samples` which are rejected by their CRD, or don't
+//! have a CRD anymore.
 //!
-//! A sample is created with its kind and is not updated when the types change. `kubectl apply` then
-//! rejects it, and catalogs show it as the example of the kind. A run only checks samples whose CRD
-//! it changes, because parsing every CRD again would double the time of a run that changes nothing.
-//! `--check` and `doctor` check all samples. The judge of `rbuilder validate` decides, with the words of the API
-//! server.
+//! Samples are created together with a kind, and nobody updates them when the types change. They're
+//! then rejected by `kubectl apply`, and catalogs still show them as an example. We only check
+//! samples of CRDs that are modified. If nothing has changed, parsing all CRDs again would take
+//! twice as long. All samples are checked by `--check` and by `doctor`. Objects are validated in
+//! the same way as in `rbuilder validate`, with the messages of the API server.
 
 use std::collections::BTreeSet;
 
@@ -23,13 +24,13 @@ use crate::plan::Plan;
 use crate::project::Project;
 use crate::tree::Tree;
 
-/// The directory of samples.
+/// Directory with the samples.
 const SAMPLES: &str = "config/samples";
 
-/// Returns a warning for each sample that is rejected by a CRD which a plan creates or changes, and
-/// for each sample whose kind or version no longer has a CRD.
+/// Returns a warning for each sample that's rejected by a new or modified CRD, and for each sample
+/// whose kind or version doesn't have a CRD anymore.
 pub(super) fn find_refused(plan: &Plan, tree: &Tree, layout: &Layout) -> Vec<Diagnostic> {
-    // Without samples, do not parse what was just generated.
+    // If there are no samples, we don't have to parse what was just generated.
     if list_samples(plan, tree).is_empty() {
         return Vec::new();
     }
@@ -46,20 +47,22 @@ pub(super) fn find_refused(plan: &Plan, tree: &Tree, layout: &Layout) -> Vec<Dia
     check_samples(plan, tree, &crds, &was_known)
 }
 
-/// Returns a warning for each sample that is rejected by a CRD which a plan does not change, and
-/// for each sample in a group of the project that has no CRD.
+/// Returns a warning for each sample that's rejected by an unmodified CRD, and for each sample in
+/// one of the project's groups that doesn't have a CRD.
 ///
 /// # Errors
-/// Returns an error if the settings, a directory or a CRD cannot be read.
+///
+/// Fails if the settings, a directory or a CRD can't be read.
 pub(in crate::commands) fn find_refused_before(plan: &Plan, tree: &Tree) -> Result<Vec<Diagnostic>> {
     let layout = Request::default().with_settings(tree)?.layout;
     find_refused_in(&layout, plan, tree)
 }
 
-/// Same as [`find_refused_before`], with a known layout.
+/// Like [`find_refused_before`], but with an existing layout.
 ///
 /// # Errors
-/// Returns an error if a directory or a CRD cannot be read.
+///
+/// Fails if a directory or a CRD can't be read.
 pub(super) fn find_refused_in(layout: &Layout, plan: &Plan, tree: &Tree) -> Result<Vec<Diagnostic>> {
     let (mut crds, mut groups) = (Definitions::default(), BTreeSet::new());
     for path in layout.list_crds(tree)? {
@@ -74,7 +77,7 @@ pub(super) fn find_refused_in(layout: &Layout, plan: &Plan, tree: &Tree) -> Resu
             crds.add(&path, &text);
         }
     }
-    // `find_refused` checks what the plan changes.
+    // `find_refused` checks everything that's modified by the plan.
     let is_settled = plan.changes().keys().all(|path| !layout.holds_crd(path));
     let project = Project::read(tree)?.filter(|project| project.foreign_layout().is_none());
     let is_own = |path: &str, object: &Object| {
@@ -95,7 +98,7 @@ fn read_crds(text: &str) -> Vec<Value> {
     documents
 }
 
-/// The definitions that samples are judged by.
+/// CRDs for validating samples.
 pub(super) struct Definitions {
     judges: Judges,
     count: usize,
@@ -111,7 +114,7 @@ impl Default for Definitions {
 }
 
 impl Definitions {
-    /// Adds the definitions in a text. A file that is no CRD judges nothing.
+    /// Adds all CRDs in a file. If it doesn't contain any, this does nothing.
     pub(super) fn add(&mut self, path: &str, text: &str) {
         if text.contains("CustomResourceDefinition") && self.judges.add_text(path, text).is_ok() {
             self.count += 1;
@@ -123,7 +126,7 @@ impl Definitions {
     }
 }
 
-/// Returns the paths of all samples that exist after a plan.
+/// Returns the paths of all samples that are going to exist after the plan.
 pub(super) fn list_samples(plan: &Plan, tree: &Tree) -> BTreeSet<String> {
     let planned = plan.changes().keys();
     let planned = planned.filter(|path| path.starts_with(SAMPLES)).cloned();
@@ -131,8 +134,10 @@ pub(super) fn list_samples(plan: &Plan, tree: &Tree) -> BTreeSet<String> {
     planned.chain(listed).filter(|path| is_yaml(path)).collect()
 }
 
-/// Checks the samples of CRDs. Samples that satisfy `is_own` must have a CRD. Skips unreadable
-/// samples: kustomize reports them, and they are no reason to write no manifests.
+/// Checks the samples. If `is_own` returns `true`, there must be a CRD.
+///
+/// Samples that can't be read are skipped. They'll be reported by kustomize, and aren't a reason to
+/// not write any manifests.
 fn check_samples(
     plan: &Plan,
     tree: &Tree,
@@ -148,7 +153,7 @@ fn check_samples(
     found
 }
 
-/// Checks the objects in the text of a sample.
+/// Checks the objects in a sample.
 fn check_sample(
     path: &str,
     text: &str,
@@ -168,7 +173,7 @@ fn check_sample(
     found
 }
 
-/// Checks a sample by all CRDs of the project, including a misspelled kind or group.
+/// Validates a sample using all CRDs of the project. This also finds misspelled kinds and groups.
 pub(super) fn check_sample_by(path: &str, text: &str, crds: &Definitions) -> Vec<Diagnostic> {
     check_sample(path, text, crds, &|_, object| {
         let right = find_misspelled_stanza(object, &crds.judges);
@@ -190,12 +195,12 @@ fn noun(object: &Object) -> String {
     }
 }
 
-/// The help for a sample that shows no exact correction.
+/// Help message for samples, used if there's no exact fix.
 const UPDATE: &str = "update the sample to match the types: `kubectl apply` rejects it, and the bundle contains it as the \
                       example of the kind";
 
-/// Returns the warning about what the API server says of a sample. What is not checked is no reason
-/// for one.
+/// Converts an error of the API server to a warning. Returns `None` if it's about something that
+/// can't be checked.
 fn warn_of_invalid(said: Diagnostic, object: &Object) -> Option<Diagnostic> {
     let sample = noun(object);
     let warning = match said.severity {
@@ -219,7 +224,7 @@ fn warn_of_invalid(said: Diagnostic, object: &Object) -> Option<Diagnostic> {
     Some(warning)
 }
 
-/// Returns the warning about a sample whose kind or version has no CRD.
+/// Returns a warning for a sample whose kind or version doesn't have a CRD.
 fn warn_of_unknown(object: &Object, judges: &Judges) -> Diagnostic {
     let message = format!(
         "{} is of {}, and no CRD of the project has a `{}` there",

@@ -1,5 +1,6 @@
-//! Output settings for projects without PROJECT: `[package.metadata.rbuilder]` or
-//! `[workspace.metadata.rbuilder]` in the project's `Cargo.toml`, as `rbuilder adopt` writes them.
+//! Settings for projects without a PROJECT file. They're read from `[package.metadata.rbuilder]` or
+//! `[workspace.metadata.rbuilder]` in the project's `Cargo.toml`, and can be created with
+//! `rbuilder adopt`.
 
 use std::collections::BTreeMap;
 
@@ -10,50 +11,52 @@ use toml_edit::{Document, Item, TableLike};
 
 use crate::tree::{Tree, check_relative};
 
-/// Keys of the table in a workspace. The generator checks the keys in a package.
+/// Keys which are valid in a workspace. Those in a package are checked by the generator.
 const KEYS: [&str; 6] = ["crd-dir", "crd-file", "crd-files", "keep-going", "deny", "allow"];
 
-/// The output settings in a `Cargo.toml`.
+/// Settings in a `Cargo.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::commands) struct Settings {
-    /// Directory of the CRDs.
+    /// Directory for CRDs.
     pub(in crate::commands) crd_dir: Option<String>,
-    /// File name pattern of CRDs, with `{group}` and `{plural}`. Without `{plural}`, one file
-    /// contains all CRDs.
+    /// Pattern for the file names of CRDs, with `{group}` and `{plural}`. If there's no `{plural}`,
+    /// all CRDs are in the same file.
     pub(in crate::commands) crd_file: Option<String>,
-    /// Files of CRDs that are elsewhere, by CRD name: `cups.example.com`.
+    /// Paths of CRDs that are stored elsewhere, by name of the CRD (e.g. `cups.example.com`).
     pub(in crate::commands) crd_files: BTreeMap<String, String>,
-    /// True if an error only blocks the manifests that it affects. Defaults depend on the project.
+    /// Whether errors only block the manifests that are affected. The default depends on the
+    /// project.
     pub(in crate::commands) keep_going: Option<bool>,
-    /// Which warnings are errors, and which are left out.
+    /// Which warnings to turn into errors, and which to suppress.
     pub(in crate::commands) levels: Levels,
 }
 
-/// The default file name pattern of CRDs.
+/// Default pattern for the file names of CRDs.
 pub(in crate::commands) const DEFAULT_FILE: &str = "{group}_{plural}.yaml";
 
 impl Settings {
-    /// Reads the settings of the project. Returns defaults if there is no `Cargo.toml`.
+    /// Reads the settings of the project. If there's no `Cargo.toml`, returns the defaults.
     ///
     /// # Errors
-    /// Returns an error if a value has the wrong type or points outside of the project.
+    ///
+    /// Fails if a value has the wrong type, or refers to something outside of the project.
     pub(in crate::commands) fn read(tree: &Tree) -> Result<Settings> {
-        // Cargo.toml may be a symbolic link, which only `sources` follows.
+        // Cargo.toml may be a symbolic link. It's only followed by `sources`.
         let text = tree.sources([]).text("Cargo.toml").ok().flatten();
         match text.as_deref().map(Document::parse) {
             Some(Ok(document)) => Settings::of(document.as_table()),
-            // The generator reports invalid TOML.
+            // If the TOML is invalid, the generator will report that.
             Some(Err(_)) | None => Ok(Settings::default()),
         }
     }
 
-    /// Returns whether any setting determines where CRDs are written.
+    /// Returns whether any of the settings is about the location of CRDs.
     pub(in crate::commands) fn has_places(&self) -> bool {
         self.crd_dir.is_some() || self.crd_file.is_some() || !self.crd_files.is_empty()
     }
 
-    /// Splits the settings into those for CRDs below a directory, given with a trailing `/`, and
-    /// those for other CRDs.
+    /// Splits the settings in two: those for CRDs in a directory, which has to end with `/`, and
+    /// those for all others.
     pub(super) fn split(&self, folder: &str) -> (Settings, Settings) {
         let is_below = |path: &String| path.starts_with(folder);
         let (files_below, files): (BTreeMap<_, _>, BTreeMap<_, _>) = self
@@ -69,7 +72,7 @@ impl Settings {
             crd_files: files,
             ..Settings::default()
         };
-        // Without a directory, the pattern applies to the default one.
+        // If there's no directory, the pattern is about the default directory.
         match self.crd_dir.as_ref().is_none_or(is_below) {
             true => (
                 Settings {

@@ -1,9 +1,10 @@
-//! Roles for resources that no longer have a CRD in the project.
+//! Roles for resources whose CRD isn't part of the project anymore.
 //!
-//! Some roles are created with a kind: those for its users, and the one that injects the CA bundle
-//! into its CRD. They are not updated when the group or plural changes in the source, and neither
-//! are the markers of controllers. Kubernetes accepts roles for resources that do not exist. As
-//! with samples, a run checks only the names that changed CRDs lose, and `doctor` checks all roles.
+//! Some roles are created along with a kind, e.g. for its users, or for injecting the CA bundle
+//! into its CRD. If the group or the plural name is changed in the source, these aren't updated,
+//! and the same goes for markers of controllers. Kubernetes doesn't complain about roles for
+//! resources that don't exist. Like for samples, we only look for names that have been removed from
+//! a CRD. All roles are checked by `doctor`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -20,20 +21,20 @@ use crate::plan::Plan;
 use crate::project::Project;
 use crate::tree::Tree;
 
-/// The directories of scaffolded roles.
+/// Directories with scaffolded roles.
 const FOLDERS: [&str; 2] = ["config/rbac", "config/webhook"];
 
-/// Help for scaffolded and hand-written roles.
+/// Help message for scaffolded and hand-written roles.
 const OF_FILES: &str = "update the groups, resources and names in its rules, or delete it and its entry in the kustomization; once \
                         PROJECT has the new group and plural, `rbuilder update` updates each role that you have not changed";
 
-/// Help for the generated role.
+/// Help message for generated roles.
 const OF_MARKERS: &str = "update the `#[rbac(…)]` markers in the source that name this resource";
 
-/// A group and a plural.
+/// Group and plural name.
 type Resource = (String, String);
 
-/// Returns a warning for each role that mentions a resource whose CRD a plan removes or renames.
+/// Returns a warning for each role that contains a resource whose CRD is removed or renamed.
 pub(super) fn find_stale(
     changed: &[ChangedFile<'_>],
     plan: &Plan,
@@ -53,11 +54,12 @@ pub(super) fn find_stale(
     check_roles(plan, tree, layout, &|_, resource| lost.contains(resource))
 }
 
-/// Returns a warning for each scaffolded role that mentions a resource in a group of the project
-/// for which there is no CRD.
+/// Returns a warning for each scaffolded role that contains a resource without a CRD, if it's in
+/// one of the project's groups.
 ///
 /// # Errors
-/// Returns an error if the settings, a directory or a CRD cannot be read.
+///
+/// Fails if the settings, a directory or a CRD can't be read.
 pub(in crate::commands) fn find_stale_roles(tree: &Tree, project: &Project) -> Result<Vec<Diagnostic>> {
     let layout = Request::default().with_settings(tree)?.layout;
     let mut known = BTreeSet::new();
@@ -75,15 +77,15 @@ fn resource_of(definition: &Definition) -> Resource {
     (definition.group.clone(), definition.names.plural.clone())
 }
 
-/// Checks the roles that exist after a plan. Returns a warning for each resource, at the first role
-/// that mentions it. Skips unreadable files.
+/// Checks the roles that are going to exist after the plan. There's one warning per resource, which
+/// points to the first role that contains it. Files that can't be read are skipped.
 fn check_roles(
     plan: &Plan,
     tree: &Tree,
     layout: &Layout,
     is_stale: &dyn Fn(&str, &Resource) -> bool,
 ) -> Vec<Diagnostic> {
-    // Sort hand-written roles before the generated one.
+    // Hand-written roles come before the generated one.
     let mut stale: BTreeMap<(bool, Resource), Vec<FileRange>> = BTreeMap::new();
     let paths = FOLDERS
         .iter()
@@ -112,7 +114,8 @@ fn check_roles(
     warnings.collect()
 }
 
-/// Returns the resources that the rules of a role mention, by group and plural or by CRD name.
+/// Returns the resources in the rules of a role, either by group and plural name or by the name of
+/// the CRD.
 fn list_named(role: &Value) -> Vec<Resource> {
     if !matches!(role["kind"].as_str(), Some("Role" | "ClusterRole")) {
         return Vec::new();
@@ -138,7 +141,7 @@ fn list_named(role: &Value) -> Vec<Resource> {
     named
 }
 
-/// Returns the line of a role that mentions a resource.
+/// Returns the line in which a role mentions a resource.
 fn find_line(text: &str, document: &Document, (group, plural): &Resource) -> Range<usize> {
     let crd = format!("{plural}.{group}");
     let names_it = |line: &str| {
@@ -153,7 +156,7 @@ fn find_line(text: &str, document: &Document, (group, plural): &Resource) -> Ran
     start..start + length
 }
 
-/// Returns the warning about the roles that mention a resource.
+/// Returns a warning for all roles that mention a resource.
 fn warn_of_roles((group, plural): &Resource, places: Vec<FileRange>) -> Option<Diagnostic> {
     let mut others: Vec<String> = places.iter().skip(1).map(|place| place.path.clone()).collect();
     let first = places.into_iter().next()?;

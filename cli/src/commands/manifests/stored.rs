@@ -1,22 +1,22 @@
-//! Warns of schema changes after which stored objects may not match the Rust type, or may lose
-//! values.
+//! Warns about changes of a schema after which existing objects may lose values, or can't be
+//! decoded to the Rust type anymore.
 //!
-//! The API server validates objects when they are written, not when they are read. If a field
-//! becomes required, objects stored before are still served without it, and the operator fails to
-//! decode them. A default in the schema helps, because the API server also applies it on reads. It
-//! also drops unknown fields on reads.
+//! The API server only validates objects when they're written. If a field becomes required, it
+//! still returns existing objects without that field, and the operator won't be able to decode
+//! them. It helps to add a default to the schema, since defaults are also applied when an object is
+//! read. Unknown fields, on the other hand, are dropped.
 
 use rbuilder_generator::{Diagnostic, FieldPath, FieldPlace, FileRange, Options, Sources, find_fields};
 use serde_json::{Map, Value};
 
 use super::definition::ChangedFile;
 
-/// Returns a warning for each field that a plan changes to required without a default, to an enum,
-/// or to another type, and for each enum value and field that it removes. Only considers versions
-/// that existed before. The warning points to the field in the source.
+/// Returns a warning for each field that becomes an enum, gets a different type, or is required
+/// without having a default. Also warns about fields and enum variants that are removed. Only
+/// versions that existed before are considered. Warnings point to the field in the source.
 ///
-/// Fields come and go while a kind is being written, so removed fields are reported only if
-/// `is_released` indicates that clusters may have the CRD.
+/// While a kind is being developed, fields are added and removed all the time. We therefore don't
+/// warn about removed fields unless `is_released` says that the CRD may exist in a cluster.
 pub(super) fn find_unreadable(
     changed: &[ChangedFile<'_>],
     sources: &dyn Sources,
@@ -51,7 +51,7 @@ pub(super) fn find_unreadable(
         .collect()
 }
 
-/// A change that stored objects may not satisfy.
+/// A change that might not be compatible with existing objects.
 #[derive(Debug, PartialEq)]
 struct Narrowed {
     /// Name of the CRD.
@@ -63,13 +63,13 @@ struct Narrowed {
 #[derive(Debug, PartialEq)]
 enum Narrowing {
     Required,
-    /// An enum value was removed. Contains JSON.
+    /// This enum variant (as JSON) was removed.
     EnumValue(String),
-    /// Any value of the type was allowed, and now only these are. Contains JSON.
+    /// Any value of the type used to be valid, but now there are just these (as JSON).
     Enum(Vec<String>),
-    /// The type changed from the first to the second.
+    /// The type was changed from the first to the second.
     Type(String, String),
-    /// Fields of the object were removed.
+    /// These fields of the object were removed.
     Fields(Vec<String>),
 }
 
@@ -165,8 +165,8 @@ fn compare_crds(file: &ChangedFile<'_>) -> Vec<Narrowed> {
     found
 }
 
-/// Compares two schemas of the field at `path`. Does not descend into new fields: stored objects do
-/// not have them.
+/// Compares two schemas of the same field. We don't have to look at new fields, because they don't
+/// exist in any object.
 fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(String, Narrowing)>) {
     let (Some(before), Some(after)) = (before.as_object(), after.as_object()) else {
         return;
@@ -195,7 +195,8 @@ fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(S
         let values = values.map(ToString::to_string).collect();
         found.push((field.to_owned(), Narrowing::Enum(values)));
     } else if after.contains_key("enum") {
-        // On reads, the API server drops a `null` that the schema does not allow.
+        // If the schema doesn't permit `null`, it's dropped by the API server when the object is
+        // read.
         let removed = new_names(after, before, "enum").filter(|value| !value.is_null());
         found.extend(removed.map(|value| (field.to_owned(), Narrowing::EnumValue(value.to_string()))));
     }
@@ -215,23 +216,23 @@ fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(S
     }
 }
 
-/// Returns the values of an enum that replaces an unrestricted type.
+/// If there was no restriction before, returns the variants of the new enum.
 fn new_enum<'a>(before: &Map<String, Value>, after: &'a Map<String, Value>) -> Option<&'a Vec<Value>> {
     let is_free = before.contains_key("type") && !before.contains_key("enum");
     after.get("enum").filter(|_| is_free)?.as_array()
 }
 
-/// Returns the types of two schemas if values of the first are invalid for the second.
+/// Returns both types, if values of the first aren't valid for the second.
 fn changed_type<'a>(
     before: &'a Map<String, Value>,
     after: &'a Map<String, Value>,
 ) -> Option<(&'a str, &'a str)> {
     let types = (before.get("type")?.as_str()?, after.get("type")?.as_str()?);
-    // Every integer is a valid number.
+    // Integers are numbers as well.
     (types.0 != types.1 && types != ("integer", "number")).then_some(types)
 }
 
-/// Returns the fields that a schema no longer has, unless it preserves unknown fields.
+/// Returns the fields that were removed, unless unknown fields are preserved.
 fn removed_fields(before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<String> {
     let keeps = ["x-kubernetes-preserve-unknown-fields", "additionalProperties"];
     if keeps.iter().any(|key| after.contains_key(*key)) {
@@ -244,7 +245,7 @@ fn removed_fields(before: &Map<String, Value>, after: &Map<String, Value>) -> Ve
     names.filter(is_removed).cloned().collect()
 }
 
-/// Returns the entries of a list that `after` has and `before` does not.
+/// Returns the items of a list in `after` which don't exist in `before`.
 fn new_names<'a>(
     before: &'a Map<String, Value>,
     after: &'a Map<String, Value>,
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_becomes_required_is_found_unless_it_has_a_default() {
+    fn finds_required_fields_without_default() {
         let optional = "{properties: {spec: {properties: {a: {}, b: {}}}}}";
         let both = "{properties: {spec: {required: [a, b], properties: {a: {default: 1}, b: {}}}}}";
         check(optional, both, &[".spec.b"]);
@@ -297,13 +298,13 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_an_object_that_did_not_exist_are_not_missing() {
+    fn ignores_fields_of_new_objects() {
         let after = "{properties: {spec: {properties: {new: {required: [a], properties: {a: {}}}}}}}";
         check("{properties: {spec: {properties: {}}}}", after, &[]);
     }
 
     #[test]
-    fn lists_and_maps_are_entered() {
+    fn descends_into_lists_and_maps() {
         let schema = |inner: &str| {
             format!("{{properties: {{list: {{items: {inner}}}, map: {{additionalProperties: {inner}}}}}}}")
         };
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn an_enum_value_that_is_removed_is_found() {
+    fn finds_removed_enum_variants() {
         let schema = |values: &str| format!("{{properties: {{phase: {{enum: [{values}]}}}}}}");
         check(&schema("A, B"), &schema("A, C"), &[r#".phase without "B""#]);
         check(&schema("A, B, null"), &schema("A, B"), &[]);
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_that_becomes_an_enum_is_found() {
+    fn finds_string_turned_into_enum() {
         let schema = |phase: &str| format!("{{properties: {{phases: {{items: {{type: string{phase}}}}}}}}}");
         let limited = schema(", enum: [A, B, null]");
         check(&schema(""), &limited, &[r#".phases[*] only "A", "B""#]);
@@ -338,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_changes_is_found() {
+    fn finds_changed_types() {
         let schema = |ty: &str| format!("{{properties: {{size: {{type: {ty}}}}}}}");
         check(
             &schema("string"),
@@ -359,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_are_removed_are_found() {
+    fn finds_removed_fields() {
         let before = "{properties: {spec: {properties: {a: {}, b: {}, c: {properties: {d: {}}}}}}}";
         check(
             before,
@@ -381,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn other_versions_are_not_compared() {
+    fn ignores_other_versions() {
         let (before, after) = (crd("{}"), crd("{required: [a]}"));
         assert_eq!(compare_crds(&before.replace("v1\n", "v1alpha1\n"), &after), []);
         assert_eq!(compare_crds("kind: Role\n", &after), []);

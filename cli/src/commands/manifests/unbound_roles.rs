@@ -1,11 +1,11 @@
-//! Generated roles that have no effect: no binding refers to them, or kustomize moves them to
-//! another namespace.
+//! Generated roles which don't have any effect, because there's no binding or because kustomize
+//! moves them to a different namespace.
 //!
-//! Markers define roles, and the project provides the bindings. The scaffold binds the manager's
-//! role, and `role_namespaces` binds roles for other namespaces. Roles from markers with
-//! `role_name` are bound by hand. Kustomize sets the namespace of config/default on all objects,
-//! unless a transformer preserves it. A run warns when it adds a role without effect, and `doctor`
-//! checks all roles.
+//! Roles are defined by markers, but the project has to provide bindings. The role of the manager
+//! is bound by the scaffold, and roles in other namespaces are bound by `role_namespaces`. If a
+//! marker has a `role_name`, it's up to the user. On top of that, kustomize sets the namespace in
+//! config/default on all objects, unless it's preserved by a transformer. We warn about roles
+//! without effect when they're added. All roles are checked by `doctor`.
 
 use std::collections::BTreeSet;
 
@@ -21,10 +21,11 @@ use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::Tree;
 
-/// Returns a warning for each role that a plan adds and that has no effect.
+/// Returns a warning for each new role that doesn't have any effect.
 ///
 /// # Errors
-/// Returns an error if a file of the project cannot be read.
+///
+/// Fails if a file of the project can't be read.
 pub(super) fn find_new_unbound(plan: &Plan, tree: &Tree, layout: &Layout) -> Result<Vec<Diagnostic>> {
     let mut changes = plan.changes().iter();
     let Some((path, change)) = changes.find(|(path, _)| layout.is_role(path)) else {
@@ -36,21 +37,23 @@ pub(super) fn find_new_unbound(plan: &Plan, tree: &Tree, layout: &Layout) -> Res
     check_roles(path, &added, plan, tree)
 }
 
-/// Returns a warning for each generated role that has no effect.
+/// Returns a warning for each generated role that doesn't have any effect.
 ///
 /// # Errors
-/// Returns an error if the settings or a file of the project cannot be read.
+///
+/// Fails if the settings or a file of the project can't be read.
 pub(in crate::commands) fn find_unbound_roles(tree: &Tree) -> Result<Vec<Diagnostic>> {
     let path = Request::default().with_settings(tree)?.layout.role_path();
     let roles = read_roles(&tree.read(&path)?.unwrap_or_default());
     check_roles(&path, &roles, &Plan::default(), tree)
 }
 
-/// Returns the generated roles whose last binding a plan removes: the path of their manifest, and
-/// the kind and name of each.
+/// Returns the generated roles whose last binding is removed, i.e. the path of the manifest, and
+/// the kind and name of each role.
 ///
 /// # Errors
-/// Returns an error if the settings or a file of the project cannot be read.
+///
+/// Fails if the settings or a file of the project can't be read.
 pub(in crate::commands) fn find_losing_bindings(plan: &Plan, tree: &Tree) -> Result<(String, Vec<String>)> {
     let path = Request::default().with_settings(tree)?.layout.role_path();
     let roles = read_roles(&plan.read(tree, &path)?.unwrap_or_default());
@@ -63,8 +66,8 @@ pub(in crate::commands) fn find_losing_bindings(plan: &Plan, tree: &Tree) -> Res
     Ok((path, lost.collect()))
 }
 
-/// Checks the roles of a project that rbuilder scaffolded. The bindings of other projects are
-/// unknown.
+/// Checks the roles of a project. This is only possible if it was scaffolded by rbuilder, since we
+/// don't know where other projects have their bindings.
 fn check_roles(path: &str, roles: &BTreeSet<Role>, plan: &Plan, tree: &Tree) -> Result<Vec<Diagnostic>> {
     if roles.is_empty() {
         return Ok(Vec::new());
@@ -123,8 +126,8 @@ fn check_roles(path: &str, roles: &BTreeSet<Role>, plan: &Plan, tree: &Tree) -> 
     Ok(found)
 }
 
-/// Returns the kinds and names of the roles that the project's bindings refer to. Ignores files
-/// that cannot be parsed.
+/// Returns the kind and name of all roles that have a binding in the project. Files that can't be
+/// parsed are ignored.
 fn find_bound(plan: &Plan, tree: &Tree) -> Result<BTreeSet<(String, String)>> {
     let mut paths: BTreeSet<String> = tree.find_files(is_config)?.into_iter().collect();
     paths.extend(plan.changes().keys().filter(|path| is_config(path)).cloned());

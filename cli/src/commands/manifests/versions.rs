@@ -1,10 +1,11 @@
-//! Warns of names and versions that changed in the source, compared with the existing CRD and with
-//! PROJECT.
+//! Warns about names and versions which have changed in the source, compared to the existing CRD
+//! and to PROJECT.
 //!
-//! Changing a version, kind or scope is a small edit, but clusters may reject the resulting CRD.
-//! The API server does not allow removing a version in `status.storedVersions`, because stored
-//! objects may use it, nor changing the kind or scope. PROJECT also keeps the old names, which
-//! other commands use to find files and write roles.
+//! It's easy to change a version, a kind or its scope, but the resulting CRD may be rejected by a
+//! cluster. If a version is listed in `status.storedVersions`, the API server doesn't permit to
+//! remove it, since there may be objects that are stored in this version. The kind and the scope
+//! can't be changed at all. In addition, PROJECT still contains the old names. Other commands use
+//! them in order to find files and to write roles.
 
 use std::ops::Range;
 
@@ -14,7 +15,7 @@ use super::definition::ChangedFile;
 use crate::project::{FILE, Known, Resource, describe_scope, names, naming_flags, strip_domain};
 use crate::render::sample_file;
 
-/// Returns a warning for each CRD that loses its storage version.
+/// Returns a warning for each CRD whose storage version is removed.
 pub(super) fn find_lost_storage(changed: &[ChangedFile<'_>], kinds: &[KindSummary]) -> Vec<Diagnostic> {
     let kept = changed
         .iter()
@@ -39,7 +40,7 @@ pub(super) fn find_lost_storage(changed: &[ChangedFile<'_>], kinds: &[KindSummar
     .collect()
 }
 
-/// Returns a warning for each change of a CRD that the API server rejects.
+/// Returns a warning for each change that's rejected by the API server.
 pub(super) fn find_immutable(changed: &[ChangedFile<'_>], kinds: &[KindSummary]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for file in changed {
@@ -63,8 +64,8 @@ pub(super) fn find_immutable(changed: &[ChangedFile<'_>], kinds: &[KindSummary])
     found
 }
 
-/// Returns a warning for each version that PROJECT lists and the source does not have. `text` is
-/// the text of PROJECT.
+/// Returns a warning for each version that's listed in PROJECT but isn't part of the source. `text`
+/// is the contents of PROJECT.
 pub(super) fn find_unlisted(text: &str, known: &Known, kinds: &[KindSummary]) -> Vec<Diagnostic> {
     let own = known.resources.iter().filter(|resource| resource.api.is_some());
     own.filter_map(|resource| {
@@ -85,13 +86,13 @@ pub(super) fn find_unlisted(text: &str, known: &Known, kinds: &[KindSummary]) ->
 
 /// A difference between an entry in PROJECT and the source.
 struct Unlisted {
-    /// The key that differs.
+    /// Key with the difference.
     key: &'static str,
     message: String,
     help: String,
 }
 
-/// Returns whether PROJECT lists a version of a kind.
+/// Returns whether a version of a kind is listed in PROJECT.
 fn is_listed(known: &Known, kind: &KindSummary, version: &str) -> bool {
     let mut own = known.resources.iter();
     own.any(|resource| {
@@ -99,15 +100,15 @@ fn is_listed(known: &Known, kind: &KindSummary, version: &str) -> bool {
     })
 }
 
-/// A line of an entry in PROJECT.
+/// A line in an entry of PROJECT.
 struct Line<'t> {
     key: &'t str,
     value: &'t str,
     range: Range<usize>,
 }
 
-/// Returns the line with a key of a resource in PROJECT, or the line with its version if it lacks
-/// the key.
+/// Returns the line with the given key of a resource. If there's none, returns the line with the
+/// version.
 fn find_line(text: &str, resource: &Resource, key: &str) -> Range<usize> {
     let names = [
         ("kind", &resource.kind),
@@ -128,7 +129,7 @@ fn line_of<'e, 't>(entry: &'e [Line<'t>], key: &str) -> Option<&'e Line<'t>> {
     entry.iter().find(|line| line.key == key)
 }
 
-/// Splits PROJECT into entries. Expects the format in which rbuilder prints it.
+/// Splits PROJECT into its entries. It has to be formatted like our output.
 fn read_entries(text: &str) -> Vec<Vec<Line<'_>>> {
     let mut entries: Vec<Vec<Line<'_>>> = Vec::new();
     let mut start = 0;
@@ -152,13 +153,13 @@ fn read_entries(text: &str) -> Vec<Vec<Line<'_>>> {
     entries
 }
 
-/// Describes a version that the source does not have.
+/// Describes a version which isn't part of the source.
 fn describe_version(known: &Known, resource: &Resource, kind: &KindSummary) -> Unlisted {
     let (name, version) = (&resource.kind, &resource.version);
     let message = format!("{FILE} lists version `{version}` of `{name}`, but the source has no such version");
     let mut versions = kind.versions.iter();
     let help = match versions.find(|version| !is_listed(known, kind, version)) {
-        // The types are already where `create api` would put the new version.
+        // The new version has the same path that it'd get from `create api`.
         Some(new) if kind.place.path.split('/').any(|part| part == new) => {
             format!("write `version: {new}` in its entry in {FILE}")
         }
@@ -175,7 +176,8 @@ fn describe_version(known: &Known, resource: &Resource, kind: &KindSummary) -> U
     }
 }
 
-/// Describes a kind whose plural or scope differs in the source. Returns `None` if neither does.
+/// Describes a kind that has a different plural name or scope in the source. Returns `None` if both
+/// are the same.
 fn describe_difference(resource: &Resource, kind: &KindSummary) -> Option<Unlisted> {
     let Resource {
         kind: name, plural, ..
@@ -212,7 +214,7 @@ fn describe_difference(resource: &Resource, kind: &KindSummary) -> Option<Unlist
     })
 }
 
-/// Describes a kind that the source does not have.
+/// Describes a kind which isn't part of the source.
 fn describe_kind(known: &Known, resource: &Resource, kinds: &[KindSummary]) -> Unlisted {
     let (name, version, group) = (&resource.kind, &resource.version, resource.qualified_group());
     let message =
@@ -232,8 +234,8 @@ fn describe_kind(known: &Known, resource: &Resource, kinds: &[KindSummary]) -> U
     }
 }
 
-/// Returns the kind that replaced one in PROJECT: the kind of the same name in another group, or
-/// the only unlisted kind.
+/// Returns the kind by which a kind in PROJECT was replaced. It either has the same name but a
+/// different group, or it's the only one that isn't listed.
 fn find_renamed<'k>(known: &Known, resource: &Resource, kinds: &'k [KindSummary]) -> Option<&'k KindSummary> {
     let is_unlisted = |kind: &&KindSummary| {
         kind.versions.contains(&resource.version)
@@ -256,11 +258,12 @@ fn find_renamed<'k>(known: &Known, resource: &Resource, kinds: &'k [KindSummary]
     }
 }
 
-/// Returns the help for a kind whose name or group changed.
+/// Returns the help message for a kind with a different name or group.
 ///
-/// In a project with one group, few paths contain the group, so editing PROJECT suffices and
-/// `update` corrects the roles. A kind name, or one of several groups, is part of file and module
-/// names, which only `create` and `delete` change.
+/// If a project has just one group, it isn't part of most paths. So it's sufficient to edit
+/// PROJECT, and `update` takes care of the roles. The name of a kind is different (and the group
+/// too, if there are several), since it's used for files and modules. These can only be changed
+/// with `create` and `delete`.
 fn explain_rename(known: &Known, resource: &Resource, renamed: &KindSummary) -> String {
     let Resource { kind, version, .. } = resource;
     let has_become = format!("if it has become `{}` of {}", renamed.kind, renamed.group);
@@ -286,7 +289,7 @@ fn explain_rename(known: &Known, resource: &Resource, renamed: &KindSummary) -> 
     }
 }
 
-/// Returns the `create api` flags for a kind that replaces another, without the flags that name it.
+/// Returns the flags of `create api` to replace a kind, except for those with its name.
 fn flags_like(resource: &Resource, renamed: &KindSummary) -> String {
     let mut flags = String::new();
     if renamed.plural != resource.plural && renamed.plural != names::plural_of(&renamed.kind) {

@@ -1,4 +1,4 @@
-//! The manifests of a project as `manifests` would leave them.
+//! The manifests of a project, as they'd be written by `manifests`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,20 +11,21 @@ use crate::flags::SourceFlags;
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// Manifests, and the places that they are in.
+/// Manifests and their locations.
 pub(in crate::commands) struct Written {
-    /// The files and directories, relative to the project directory.
+    /// Files and directories, relative to the project.
     pub(in crate::commands) places: BTreeSet<String>,
-    /// The texts, by their path in the project.
+    /// Contents of the files by path.
     pub(in crate::commands) files: BTreeMap<String, String>,
 }
 
-/// Generates the manifests in memory, and reads the other files in their directories.
+/// Generates the manifests without writing them, and reads all other files in the same directories.
 ///
 /// # Errors
-/// Returns all errors in the source, with their locations. Fails if a file cannot be read.
+///
+/// Fails with all errors in the source, or if a file can't be read.
 pub(in crate::commands) fn read_written(tree: &Tree, source: &SourceFlags) -> Result<Written> {
-    // What `manifests` would only remove on request is missing in the source all the same.
+    // `manifests` doesn't remove these unless it's told to, but they aren't part of the source.
     let mut request = Request {
         prunes_standing: true,
         removes_tracked: true,
@@ -61,7 +62,7 @@ fn folder_of(path: &str) -> &str {
 }
 
 impl Layout {
-    /// Returns the directories and files of CRDs, roles and webhook configurations.
+    /// Returns the directories and files with CRDs, roles and webhook configurations.
     fn places(&self) -> BTreeSet<String> {
         let mut places = self.shared_files();
         for place in self.crd_places() {

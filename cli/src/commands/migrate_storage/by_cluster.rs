@@ -1,4 +1,5 @@
-//! Migration by the cluster: a StorageVersionMigration, on which the controller manager works.
+//! Migration by the cluster itself, i.e. by creating a StorageVersionMigration for the controller
+//! manager.
 //!
 //! | Kubernetes | API | by default |
 //! |---|---|---|
@@ -6,7 +7,7 @@
 //! | 1.35, 1.36 | `v1beta1` | off |
 //! | after 1.36 | `v1`; the controller also trims the stored versions | on |
 //!
-//! An API server may serve the API while no controller works on it.
+//! Note that the API may be served even if there's no controller for it.
 
 use std::time::{Duration, Instant};
 
@@ -18,37 +19,38 @@ use super::requests::{JSON, Requests};
 use super::{SETTLE, settling};
 use crate::cluster::{Body, Refusal};
 
-/// The group of the API.
+/// API group.
 const GROUP: &str = "/apis/storagemigration.k8s.io";
-/// The versions of the API that this module knows.
+/// API versions that we support.
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
-/// Time for a controller to begin. It gets an event, and only updates the status then.
+/// How long the controller may take to start. It's notified by an event, but there's nothing to see
+/// until it updates the status.
 const BEGIN: Duration = Duration::from_secs(10);
-/// Time for the controller to trim the stored versions after it has written all objects.
+/// How long the controller may take to update the stored versions after it has written all objects.
 const TRIM: Duration = Duration::from_secs(10);
-/// The words in the message of a migration that repeats a request.
+/// Part of the message if a request is being retried.
 const TROUBLE: &str = "transient error";
-/// Time for which the cluster may repeat a request. It does so without end, for example while a webhook
-/// is not reachable.
+/// How long the cluster may retry a request. It'd do so forever, e.g. if a webhook isn't reachable.
 const LONGEST_TROUBLE: Duration = Duration::from_secs(60);
-/// Interval at which to read the state.
+/// How often to read the status.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How the migration by the cluster ended.
+/// Result of a migration by the cluster.
 #[derive(Debug, PartialEq)]
 pub(super) enum End {
     Migrated,
-    /// The cluster cannot do it, for this reason.
+    /// The cluster doesn't support it, for the given reason.
     Unavailable(String),
-    /// The cluster has tried. The reason names one object at most.
+    /// The migration has failed. The reason mentions a single object at most.
     Failed(String),
 }
 
-/// Lets the cluster write all objects of a CRD, and waits, perhaps for a migration that an earlier run
-/// has created. `report` gets the words of the cluster.
+/// Makes the cluster write all objects of a CRD, and waits until it's done. If there's already a
+/// migration by an earlier run, waits for that. `report` is called with messages of the cluster.
 ///
 /// # Errors
-/// Fails if the user asks to stop. The cluster goes on then.
+///
+/// Fails if the user wants to stop. This doesn't stop the cluster.
 pub(super) fn migrate(
     requests: &Requests<'_>,
     definition: &Definition,
@@ -77,7 +79,7 @@ pub(super) fn migrate(
     Ok(end)
 }
 
-/// Returns the version of the API to use, if the server has one.
+/// Returns the API version to use, if the server supports any of them.
 fn find_version(requests: &Requests<'_>) -> Result<Option<&'static str>> {
     let answer = requests.send("GET", GROUP, JSON, Body::None)?;
     let Ok(group) = answer.read::<Value>() else {
@@ -88,10 +90,10 @@ fn find_version(requests: &Requests<'_>) -> Result<Option<&'static str>> {
     Ok(VERSIONS.into_iter().find(|version| is_served(version)))
 }
 
-/// A StorageVersionMigration.
+/// A StorageVersionMigration object.
 struct Migration<'a> {
     requests: &'a Requests<'a>,
-    /// The path of all of them.
+    /// Path of the collection.
     collection: String,
     name: String,
     object: Value,
@@ -99,7 +101,7 @@ struct Migration<'a> {
 
 impl<'a> Migration<'a> {
     fn new(requests: &'a Requests<'a>, definition: &Definition, version: &str) -> Migration<'a> {
-        // A later run finds it by its name, unless the CRD has been changed.
+        // The name doesn't change as long as the CRD doesn't, so a later run will find it.
         let name = format!("rbuilder-{}-{}", definition.uid, definition.generation);
         let mut resource = json!({ "group": definition.group, "resource": definition.plural });
         if version == "v1alpha1" {
@@ -123,7 +125,7 @@ impl<'a> Migration<'a> {
         format!("{}/{}", self.collection, self.name)
     }
 
-    /// Reads the state; `None` if it does not exist.
+    /// Reads the object. Returns `None` if it doesn't exist.
     fn read(&self) -> Result<Option<Value>> {
         let answer = self.requests.send("GET", &self.path(), JSON, Body::None)?;
         match answer.read() {
@@ -135,7 +137,7 @@ impl<'a> Migration<'a> {
         }
     }
 
-    /// Returns whether an earlier run created it. Deletes one that has failed.
+    /// Returns whether it was created by an earlier run. If that migration has failed, deletes it.
     fn exists(&self) -> Result<bool> {
         let Some(state) = self.read()? else {
             return Ok(false);
@@ -155,7 +157,7 @@ impl<'a> Migration<'a> {
         Ok(answer.check())
     }
 
-    /// Deletes it. It does not matter whether that succeeds: nothing depends on it any more.
+    /// Deletes the object. Errors are ignored, because we don't need it anymore.
     fn delete(&self) -> Result<()> {
         self.requests.send("DELETE", &self.path(), JSON, Body::None)?;
         Ok(())
@@ -179,12 +181,12 @@ impl<'a> Migration<'a> {
     }
 }
 
-/// Watches the state of a migration over time.
+/// Observes the status of a migration over time.
 struct Watch {
     start: Instant,
-    /// Since when all objects are written.
+    /// Since when all objects have been written.
     succeeded: Option<Instant>,
-    /// Since when the cluster has repeated a request that fails.
+    /// Since when a failed request has been retried.
     troubled: Option<Instant>,
 }
 
@@ -197,7 +199,7 @@ impl Watch {
         }
     }
 
-    /// Returns how the migration has ended, if it has.
+    /// Returns the result if the migration has ended.
     fn judge(&mut self, state: &Value, now: Instant) -> Option<End> {
         if let Some(message) = condition(state, "Failed") {
             return Some(End::Failed(message));
@@ -205,7 +207,7 @@ impl Watch {
         let running = condition(state, "Running");
         if condition(state, "Succeeded").is_some() {
             let since = *self.succeeded.get_or_insert(now);
-            // The controller trims the stored versions, and then removes the condition.
+            // After updating the stored versions, the controller removes the condition.
             return (running.is_none() || now - since >= TRIM).then_some(End::Migrated);
         }
         let has_begun = running.is_some() || state["status"]["resourceVersion"].is_string();
@@ -223,7 +225,7 @@ impl Watch {
     }
 }
 
-/// Returns the message of a condition that is true.
+/// Returns the message of a condition, provided that it's true.
 fn condition(state: &Value, name: &str) -> Option<String> {
     let mut conditions = state["status"]["conditions"].as_array()?.iter();
     let found = conditions.find(|condition| condition["type"] == name && condition["status"] == "True")?;
@@ -234,7 +236,7 @@ fn condition(state: &Value, name: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Returns a state with true conditions.
+    /// Returns an object with the given conditions, all of which are true.
     fn state(conditions: &[(&str, &str)]) -> Value {
         let conditions = conditions
             .iter()
@@ -242,7 +244,7 @@ mod tests {
         json!({ "status": { "conditions": conditions.collect::<Vec<_>>() } })
     }
 
-    /// Judges states after these numbers of seconds. All but the last one mean that nothing has ended.
+    /// Observes statuses at the given times (in seconds). Only the last one may end the migration.
     #[track_caller]
     fn check(states: &[(u64, Value)], expected: Option<End>) {
         let start = Instant::now();
@@ -263,7 +265,7 @@ mod tests {
         let reason = "none of its controllers works on the migration".to_owned();
         check(&[(10, untouched)], Some(End::Unavailable(reason)));
         check(&[(600, state(&[("Running", "")]))], None);
-        // In v1alpha1, the controller first notes where it begins.
+        // In v1alpha1, the controller stores the resource version before it starts.
         check(&[(600, json!({ "status": { "resourceVersion": "7" } }))], None);
     }
 

@@ -1,12 +1,17 @@
-//! A CRD in the cluster, and the record of an unfinished migration in it.
+//! A CRD in the cluster, with the record of an unfinished migration.
 //!
 //! # The record
-//! No request shows in which version an object is stored. But each write gives an object a later
-//! resource version, and since some moment all writes are stored in the new version. The record is
-//! this moment, with the generation of the CRD: a run that finds it only writes objects whose resource
-//! version is not later. The record is an annotation of the CRD, so it survives the process and
-//! its machine, needs no permission beyond those for the CRD, and ends with the CRD. A list of what
-//! was done would have to be written after each object, and a position in a list expires after minutes.
+//!
+//! There's no way to find out in which version an object is stored. But we do know that each write
+//! increases its resource version, and that from some point on, all writes use the new storage
+//! version. The record contains this point, together with the generation of the CRD. If there's a
+//! record by an earlier run, we only have to write objects whose resource version isn't greater
+//! than that.
+//!
+//! It's stored in an annotation of the CRD. So it survives a crash of the process or of its
+//! machine, it doesn't require any permissions other than those for the CRD, and it goes away with
+//! the CRD. If we kept a list of finished objects instead, we'd have to update it after every
+//! object. We also can't store the position in a list, since it expires after a few minutes.
 
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -16,47 +21,49 @@ use super::keys::Key;
 use super::requests::{JSON, Requests};
 use crate::cluster::{Body, Refusal, encode};
 
-/// The annotation with the record.
+/// Annotation with the record.
 const RECORD: &str = "rbuilder.dev/storage-migration";
-/// The path of all CRDs.
+/// Path of all CRDs.
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-/// Number of attempts to change a CRD whose status others change at the same time.
+/// How often we try to modify a CRD if its status is modified concurrently.
 const ATTEMPTS: usize = 5;
 
-/// A CRD as it was read.
+/// A CRD, as it was read.
 #[derive(Clone, Debug)]
 pub(super) struct Definition {
     pub(super) name: String,
     pub(super) uid: String,
-    /// Changes with each change of the spec.
+    /// Changes whenever the spec does.
     pub(super) generation: i64,
     resource_version: String,
     pub(super) group: String,
     pub(super) plural: String,
-    /// The version in which the API server stores objects.
+    /// Version in which the API server stores objects.
     pub(super) storage: String,
     served: Vec<String>,
-    /// The versions in which objects may be stored.
+    /// Versions in which objects may be stored.
     pub(super) stored: Vec<String>,
     has_annotation: bool,
     record: Option<Record>,
 }
 
-/// Until when objects were stored in an earlier version.
+/// Up to which point objects may have been stored in an old version.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Record {
-    /// The CRD. A restored or copied CRD has its annotations, but other objects.
+    /// UID of the CRD. If a CRD is restored or copied, it has the same annotations but other
+    /// objects.
     uid: String,
     generation: i64,
-    /// Every object with a later resource version is stored in the storage version.
+    /// If an object has a resource version greater than this, it's stored in the storage version.
     since: String,
 }
 
 impl Definition {
-    /// Reads a CRD from the cluster; `None` if the cluster does not have it.
+    /// Reads a CRD. Returns `None` if it doesn't exist in the cluster.
     ///
     /// # Errors
-    /// Fails if the server refuses that, or if the CRD has no storage version.
+    ///
+    /// Fails if the request is rejected, or if the CRD doesn't have a storage version.
     pub(super) fn read(requests: &Requests<'_>, name: &str) -> Result<Option<Definition>> {
         let answer = requests.send("GET", &path(name), JSON, Body::None)?;
         match answer.read::<Value>() {
@@ -85,7 +92,7 @@ impl Definition {
             served: served.map(|version| text(&version["name"])).collect(),
             stored: stored.into_iter().flatten().map(text).collect(),
             has_annotation: annotation.is_some(),
-            // Somebody may have edited it.
+            // It may have been edited by the user.
             record: annotation.and_then(|record| serde_json::from_str(record).ok()),
         })
     }
@@ -95,19 +102,19 @@ impl Definition {
         self.stored == [self.storage.as_str()]
     }
 
-    /// Returns whether clients may use the storage version.
+    /// Returns whether the storage version is served.
     pub(super) fn is_storage_served(&self) -> bool {
         self.served.contains(&self.storage)
     }
 
-    /// Returns the served versions, beginning with the storage version.
+    /// Returns all served versions. The storage version is the first one, if it's served.
     pub(super) fn served_versions(&self) -> Vec<&str> {
         let mut versions: Vec<&str> = self.served.iter().map(String::as_str).collect();
         versions.sort_by_key(|version| *version != self.storage);
         versions
     }
 
-    /// Returns the path of all objects in a version.
+    /// Returns the path of the collection in the given version.
     pub(super) fn collection(&self, version: &str) -> String {
         let [group, version, plural] = [&self.group, version, &self.plural].map(encode);
         format!("/apis/{group}/{version}/{plural}")
@@ -126,18 +133,20 @@ impl Definition {
         }
     }
 
-    /// Returns the resource version in the record of an earlier run, unless the CRD has been changed
-    /// since.
+    /// Returns the resource version that was recorded by an earlier run. Returns `None` if the CRD
+    /// has been changed since then.
     pub(super) fn recorded(&self) -> Option<&str> {
         let record = self.record.as_ref()?;
         let is_valid = record.uid == self.uid && record.generation == self.generation;
         is_valid.then_some(record.since.as_str())
     }
 
-    /// Records that every object with a later resource version is stored in the storage version.
+    /// Records that an object is stored in the storage version if its resource version is greater
+    /// than `since`.
     ///
     /// # Errors
-    /// Fails if the CRD has been changed or deleted, or if the server refuses that.
+    ///
+    /// Fails if the CRD was modified or deleted, or if the request is rejected.
     pub(super) fn record(&self, requests: &Requests<'_>, since: &str) -> Result<()> {
         let record = json!({ "uid": self.uid, "generation": self.generation, "since": since });
         self.change(
@@ -148,14 +157,15 @@ impl Definition {
         Ok(())
     }
 
-    /// Sets the stored versions to the storage version, and removes the record. Returns the CRD after
-    /// that.
+    /// Sets the stored versions to just the storage version and removes the record. Returns the
+    /// updated CRD.
     ///
     /// # Errors
-    /// Fails if the CRD has been changed or deleted, or if the server refuses that.
+    ///
+    /// Fails if the CRD was modified or deleted, or if the request is rejected.
     pub(super) fn trim(&self, requests: &Requests<'_>) -> Result<Definition> {
         let trimmed = self.change(requests, "/status", &|now| match now.is_migrated() {
-            // The cluster has done it.
+            // This has already been done by the cluster.
             true => Value::Null,
             false => json!({ "status": { "storedVersions": [now.storage] } }),
         })?;
@@ -163,10 +173,11 @@ impl Definition {
         Ok(trimmed)
     }
 
-    /// Removes the record if there is one.
+    /// Removes the record, if there's one.
     ///
     /// # Errors
-    /// Fails if the CRD has been changed or deleted, or if the server refuses that.
+    ///
+    /// Fails if the CRD was modified or deleted, or if the request is rejected.
     pub(super) fn forget(&self, requests: &Requests<'_>) -> Result<()> {
         self.change(requests, "", &|now| match now.has_annotation {
             true => json!({ "metadata": { "annotations": { RECORD: null } } }),
@@ -175,8 +186,8 @@ impl Definition {
         Ok(())
     }
 
-    /// Patches the CRD if its spec is still the same. `make` returns the patch for the current state,
-    /// or null. Returns the CRD after that.
+    /// Patches the CRD, unless its spec has changed. `make` returns the patch for the current
+    /// state, or null if there's nothing to do. Returns the updated CRD.
     fn change(
         &self,
         requests: &Requests<'_>,

@@ -1,4 +1,4 @@
-//! The objects of a CRD.
+//! Lists the objects of a CRD.
 
 use anyhow::{Result, bail};
 use serde::Deserialize;
@@ -7,29 +7,29 @@ use super::definition::Definition;
 use super::requests::{Requests, is_unavailable};
 use crate::cluster::{Body, Refusal, encode};
 
-/// Number of objects in a page.
+/// Page size.
 const PAGE: usize = 500;
-/// Asks for the metadata alone.
+/// `Accept` header for metadata only.
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-/// Number of lists to begin before giving up. The server forgets the beginning of a list after five
+/// How often we start over before giving up. The server can't continue a list after about five
 /// minutes.
 const ATTEMPTS: usize = 3;
 
-/// The name of an object.
+/// Namespace and name of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Key {
     pub(super) namespace: Option<String>,
     pub(super) name: String,
 }
 
-/// The objects of a CRD at one moment.
+/// All objects of a CRD at some point in time.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
-    /// The objects that may be stored in another version.
+    /// Objects that may be stored in a different version.
     pub(super) keys: Vec<Key>,
-    /// The number of objects that have been written since the storage version is what it is.
+    /// How many objects have already been written in the storage version.
     pub(super) done: usize,
-    /// The resource version of the list.
+    /// Resource version of the list.
     pub(super) resource_version: String,
 }
 
@@ -60,14 +60,16 @@ struct ItemMetadata {
     resource_version: String,
 }
 
-/// Lists all objects. `since` is the resource version after which all were stored in the storage
-/// version, if it is known.
+/// Lists all objects. If we know that all objects have been written in the storage version after
+/// some resource version, it's passed as `since`.
 ///
-/// One object that cannot be converted makes a list fail, so this tries the other served versions: the
-/// server does not convert objects that are stored in the version of the list.
+/// A list fails if there's just one object that can't be converted. In that case we try all other
+/// served versions, because objects which are stored in the version of the list don't have to be
+/// converted.
 ///
 /// # Errors
-/// Fails with the server's words if no version can be listed.
+///
+/// If no version can be listed, returns the message of the server.
 pub(super) fn list(requests: &Requests<'_>, definition: &Definition, since: Option<&str>) -> Result<Listing> {
     let mut first = None;
     for version in definition.served_versions() {
@@ -83,7 +85,7 @@ pub(super) fn list(requests: &Requests<'_>, definition: &Definition, since: Opti
     bail!("cannot list the objects: {reason}")
 }
 
-/// Lists all objects in one version. Begins again if the server has forgotten the list.
+/// Lists all objects in the given version. Starts over if the continue token has expired.
 fn list_in(
     requests: &Requests<'_>,
     collection: &str,
@@ -133,8 +135,8 @@ fn list_once(
     }
 }
 
-/// Compares two resource versions, which are decimal numbers. Returns false if one is not a number,
-/// so that the object is written once too often.
+/// Compares two resource versions, which are decimal numbers. If one of them isn't, returns false.
+/// The object is then written once more than necessary.
 fn is_later(resource_version: &str, since: &str) -> bool {
     let number = |text: &str| text.parse::<u128>().ok();
     match (number(resource_version), number(since)) {

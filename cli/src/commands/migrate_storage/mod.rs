@@ -1,9 +1,9 @@
-//! `rbuilder migrate-storage`: writes the objects of CRDs again, so that all are stored in the storage
-//! version, and removes the other versions from `status.storedVersions`.
+//! Implements `rbuilder migrate-storage`. It rewrites all objects of a CRD so that they're stored
+//! in the storage version, and then removes all other versions from `status.storedVersions`.
 //!
-//! The stored versions are only changed if every object was written after the CRD got its storage
-//! version, and if the spec of the CRD was the same all the time. A run that is killed is continued by
-//! the next one: see [`definition`].
+//! We only modify the stored versions if all objects were written after the CRD got its storage
+//! version, and if its spec hasn't changed in the meantime. If a run is killed, the next one
+//! continues from where it left off. See [`definition`] for how this works.
 
 mod by_cluster;
 mod definition;
@@ -33,38 +33,39 @@ use crate::engine::Output;
 use crate::flags::{MigrateStorageFlags, Migrator};
 use crate::shell::Shell;
 
-/// The default of `--qps`. client-go lets a client send 5, and kubectl 50 on average.
+/// Default value of `--qps`. By comparison, client-go sends up to 5 requests per second, and
+/// kubectl 50 on average.
 const WRITES_PER_SECOND: u32 = 100;
-/// Time for all API servers of a cluster to store objects in a new version. They learn of a change
-/// through a watch, which takes less than a second.
+/// How long to wait until all API servers of a cluster use the new storage version. They're
+/// notified by a watch, so it actually takes less than a second.
 const SETTLE: Duration = Duration::from_secs(5);
 
-/// What has become of a CRD.
+/// Result for a CRD.
 #[derive(Debug)]
 enum State {
-    /// The project has the CRD, the cluster does not.
+    /// It's in the project, but not in the cluster.
     Absent,
-    /// All objects were stored in the storage version before.
+    /// All objects were stored in the storage version already.
     Unneeded,
-    /// The API server would accept all writes.
+    /// The API server would accept all of the writes.
     Accepted,
     Migrated,
-    /// The stored versions remain, for this reason.
+    /// The stored versions weren't modified, for the given reason.
     Incomplete(String),
 }
 
-/// The result for a CRD.
+/// What was done for a CRD.
 #[derive(Debug)]
 struct Outcome {
     name: String,
-    /// The storage version; `None` if it is not known.
+    /// Storage version, if it's known.
     storage: Option<String>,
-    /// The stored versions before and after.
+    /// Stored versions before and after.
     before: Vec<String>,
     after: Vec<String>,
-    /// Whether the cluster wrote the objects.
+    /// Whether the objects were written by the cluster.
     by_cluster: bool,
-    /// The number of all objects, and how many of them had been written earlier.
+    /// Total number of objects, and how many of them had been written by earlier runs.
     objects: usize,
     earlier: usize,
     tally: Tally,
@@ -91,7 +92,7 @@ impl Outcome {
     }
 }
 
-/// Runs the command. Returns exit code 1 if a CRD was not migrated.
+/// Runs the command. The exit code is 1 if at least one CRD wasn't migrated.
 pub(super) fn run(dir: &Path, flags: &MigrateStorageFlags, shell: &mut Shell) -> Result<u8> {
     if flags.migrator == Migrator::Cluster && flags.qps.is_some() {
         bail!("expected `--qps` or `--migrator cluster`, found both: the cluster writes at its own rate");
@@ -123,7 +124,7 @@ pub(super) fn run(dir: &Path, flags: &MigrateStorageFlags, shell: &mut Shell) ->
     ))
 }
 
-/// What the migrations of all CRDs share.
+/// State that's shared by the migrations of all CRDs.
 struct Job<'a> {
     requests: Requests<'a>,
     flags: &'a MigrateStorageFlags,
@@ -168,13 +169,14 @@ impl Job<'_> {
         self.migrate_by_rbuilder(&definition, outcome, shell)
     }
 
-    /// Returns whether the cluster is asked first. It has no dry run, and its own rate.
+    /// Returns whether to try a migration by the cluster first. This isn't possible for a dry run,
+    /// or if the user wants to limit the rate.
     fn may_use_cluster(&self) -> bool {
         let flags = self.flags;
         !flags.dry_run && flags.qps.is_none() && flags.migrator != Migrator::Rbuilder
     }
 
-    /// Lets the cluster write the objects. Returns false if rbuilder has to do it.
+    /// Makes the cluster write the objects. Returns false if we have to do it ourselves.
     fn migrate_by_cluster(
         &self,
         definition: &Definition,
@@ -247,12 +249,12 @@ impl Job<'_> {
     }
 }
 
-/// Returns the progress while [`SETTLE`] passes.
+/// Returns the message that's shown while waiting for [`SETTLE`].
 fn settling(definition: &Definition) -> String {
     format!("waiting until all API servers store {}", definition.storage)
 }
 
-/// Warns if the cluster does not have the CRD of the project yet.
+/// Prints a warning if the CRD in the cluster isn't the one of the project.
 fn warn_of_other_version(wanted: &Wanted, definition: &Definition, shell: &mut Shell) {
     if let Some(storage) = wanted
         .storage

@@ -1,5 +1,5 @@
-//! The permissions that a migration needs, asked for before it begins: without them, each object would
-//! be refused.
+//! Checks the necessary permissions before a migration is started. Without them, the request for
+//! every single object would be rejected.
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::cluster::Body;
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
-/// A permission in all namespaces.
+/// A permission for all namespaces.
 struct Permission<'a> {
     group: &'a str,
     resource: &'a str,
@@ -19,7 +19,7 @@ struct Permission<'a> {
 }
 
 impl Permission<'_> {
-    /// Returns the permission as a rule of a ClusterRole.
+    /// Formats the permission as a rule of a ClusterRole.
     fn as_rule(&self) -> String {
         let resource = match self.subresource {
             "" => self.resource.to_owned(),
@@ -32,10 +32,12 @@ impl Permission<'_> {
     }
 }
 
-/// Checks that the user may do what a migration does.
+/// Checks that the user has all necessary permissions.
 ///
 /// # Errors
-/// Fails with the rules that are missing. A server that cannot tell counts as one that allows it.
+///
+/// Returns the missing rules. If the server can't answer the question, we assume that the
+/// permission exists.
 pub(super) fn check(requests: &Requests<'_>, definition: &Definition, is_dry_run: bool) -> Result<()> {
     let group = definition.group.as_str();
     let mut needed = vec![

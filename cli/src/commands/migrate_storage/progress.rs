@@ -1,4 +1,4 @@
-//! The progress of a migration on the terminal.
+//! Shows the progress of a migration.
 
 use std::time::{Duration, Instant};
 
@@ -6,13 +6,13 @@ use super::rewrite::Tally;
 use crate::count::counted;
 use crate::shell::Shell;
 
-/// Interval between two lines where no terminal replaces the line.
+/// How often to print a line if this isn't a terminal.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Shows how far the migration of a CRD is.
+/// Progress of the migration of a CRD.
 pub(super) struct Progress {
     name: String,
-    /// When a line was printed.
+    /// When the last line was printed.
     printed: Instant,
 }
 
@@ -24,7 +24,7 @@ impl Progress {
         }
     }
 
-    /// Shows the number of objects that were tried, of `objects`, and the rate per second.
+    /// Shows how many objects we've processed out of a total of `objects`, and the rate per second.
     pub(super) fn show_count(&mut self, tally: &Tally, objects: usize, rate: f64, shell: &mut Shell) {
         self.show_message(&describe(tally, objects, rate), shell);
     }

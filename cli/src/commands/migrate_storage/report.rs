@@ -1,4 +1,4 @@
-//! The report, as text and as JSON.
+//! Formats the report as text and JSON.
 
 use serde_json::{Value, json};
 
@@ -7,10 +7,10 @@ use super::rewrite::Failure;
 use super::{Outcome, State};
 use crate::count::counted;
 
-/// Maximum number of objects to name in the text.
+/// How many objects are listed in the text.
 const NAMED: usize = 20;
 
-/// Returns the report as text.
+/// Formats the report as text.
 pub(super) fn render(outcomes: &[Outcome]) -> String {
     outcomes.iter().map(describe).collect()
 }
@@ -58,7 +58,7 @@ fn describe_incomplete(outcome: &Outcome, reason: &str) -> String {
 }
 
 fn describe_failure(failure: &Failure) -> String {
-    // Messages can have several lines.
+    // The message may have more than one line.
     let message = failure.refusal.message.trim().replace('\n', "\n    ");
     format!("  {}: {message}\n", name(&failure.key))
 }
@@ -70,7 +70,7 @@ fn name(key: &Key) -> String {
     }
 }
 
-/// Returns what happened to how many objects, such as `3 written, 1 deleted meanwhile`.
+/// Returns how many objects were written, deleted and so on, e.g. `3 written, 1 deleted meanwhile`.
 fn counts(outcome: &Outcome, done: &str) -> String {
     let mut counts = vec![format!("{} {done}", outcome.tally.rewritten)];
     if outcome.earlier > 0 {
@@ -82,7 +82,7 @@ fn counts(outcome: &Outcome, done: &str) -> String {
     counts.join(", ")
 }
 
-/// Returns the report as JSON.
+/// Formats the report as JSON.
 pub(super) fn to_json(outcomes: &[Outcome], is_dry_run: bool) -> Value {
     let definitions: Vec<Value> = outcomes.iter().map(outcome_to_json).collect();
     json!({ "command": "migrate-storage", "dryRun": is_dry_run, "definitions": definitions })

@@ -1,4 +1,4 @@
-//! Requests that are repeated while the API server, or a webhook that it calls, is not available.
+//! Sends requests, and retries them if the API server or one of its webhooks isn't available.
 
 use std::time::Duration;
 
@@ -6,30 +6,31 @@ use anyhow::{Result, bail};
 
 use crate::cluster::{Answer, Body, Interrupt, Proxy, Refusal};
 
-/// The media type of objects.
+/// Media type of objects.
 pub(super) const JSON: &str = "application/json";
-/// Pauses before the repetitions of a request.
+/// Delays before the retries.
 const PAUSES: [Duration; 3] = [
     Duration::from_millis(500),
     Duration::from_secs(1),
     Duration::from_secs(2),
 ];
-/// The longest pause that the server can ask for.
+/// Maximum delay that the server can ask for.
 const LONGEST: Duration = Duration::from_secs(30);
-/// Interval at which to check whether the user asked to stop.
+/// How often to check whether the user wants to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The connection to the API server.
+/// Connection to the API server.
 pub(super) struct Requests<'a> {
     pub(super) server: &'a Proxy,
     pub(super) interrupt: &'a Interrupt,
 }
 
 impl Requests<'_> {
-    /// Sends a request, up to four times if the server is not available.
+    /// Sends a request. If the server isn't available, it's retried up to three times.
     ///
     /// # Errors
-    /// Fails if kubectl does not answer, or if the user asks to stop during a pause.
+    ///
+    /// Fails if kubectl doesn't respond, or if the user wants to stop during a delay.
     pub(super) fn send(&self, method: &str, path: &str, accept: &str, body: Body<'_>) -> Result<Answer> {
         for pause in PAUSES {
             let answer = self.server.send(method, path, accept, body)?;
@@ -43,10 +44,11 @@ impl Requests<'_> {
         self.server.send(method, path, accept, body)
     }
 
-    /// Waits, unless the user asks to stop.
+    /// Waits for the given time.
     ///
     /// # Errors
-    /// Fails if the user asks to stop.
+    ///
+    /// Fails if the user wants to stop.
     pub(super) fn wait(&self, pause: Duration) -> Result<()> {
         let mut left = pause;
         while !left.is_zero() {
@@ -61,8 +63,8 @@ impl Requests<'_> {
     }
 }
 
-/// Returns whether a request may succeed later: the server, a webhook, or the way there is not
-/// available, or too many requests were sent.
+/// Returns whether it makes sense to retry a request. That's the case if the server, a webhook or
+/// something in between isn't available, or if there were too many requests.
 pub(super) fn is_unavailable(refusal: &Refusal) -> bool {
     refusal.status == 429 || refusal.status >= 500
 }

@@ -1,9 +1,11 @@
-//! Writes objects without changing them, so that the API server stores them in the storage version.
+//! Rewrites objects without modifying them, which makes the API server store them in the storage
+//! version.
 //!
-//! The write is an empty merge patch. The server reads the object, finds nothing to change, and encodes
-//! it in the storage version; if that gives the stored bytes, it writes nothing. Unlike a PUT of what
-//! was read, the patch cannot undo somebody's change, needs no second request, and loses no field that
-//! the version of the request does not have. No field gets another owner in `managedFields`.
+//! We use an empty merge patch for this. The server reads the object, applies the patch (which does
+//! nothing), and encodes the object in the storage version. If the result is the same as what's
+//! stored, nothing is written. Compared to a PUT, this doesn't need another request to read the
+//! object, can't undo concurrent changes, and doesn't drop fields that don't exist in the version
+//! of the request. The owners in `managedFields` don't change either.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,58 +18,58 @@ use super::keys::Key;
 use super::requests::{JSON, Requests, is_unavailable};
 use crate::cluster::{Body, Refusal};
 
-/// Number of requests at the same time.
+/// Maximum number of concurrent requests.
 const WORKERS: usize = 8;
-/// Number of objects in a row for which the server is not available, after which to stop.
+/// Give up if the server wasn't available for this many objects in a row.
 const GIVE_UP: usize = 20;
-/// Number of attempts to write an object that others write at the same time.
+/// How often we try to write an object that's modified concurrently.
 const ATTEMPTS: usize = 5;
-/// Interval at which to report the progress.
+/// How often to report the progress.
 const TICK: Duration = Duration::from_millis(250);
-/// Period over which the rate is measured.
+/// Time over which the rate is measured.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// What happened to the objects.
+/// Results for all objects.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) rewritten: usize,
-    /// The objects that were deleted after they had been listed.
+    /// Objects that were deleted after they had been listed.
     pub(super) gone: usize,
     pub(super) failures: Vec<Failure>,
-    /// Why objects are left that were not tried.
+    /// If some objects haven't been tried, the reason for that.
     pub(super) stopped: Option<&'static str>,
 }
 
 impl Tally {
-    /// Returns the number of objects that were tried.
+    /// Returns how many objects we've tried to write.
     pub(super) fn tried(&self) -> usize {
         self.rewritten + self.gone + self.failures.len()
     }
 }
 
-/// An object that could not be written.
+/// An object that couldn't be written.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) key: Key,
     pub(super) refusal: Refusal,
 }
 
-/// The result for one object.
+/// Result for a single object.
 enum Verdict {
     Rewritten,
     Gone,
     Failed(Refusal),
 }
 
-/// Limits the rate of writes of all workers.
+/// Limits the rate of writes. It's shared by all workers.
 pub(super) struct Pace {
-    /// `None` for no limit.
+    /// `None` if there's no limit.
     interval: Option<Duration>,
     next: Mutex<Instant>,
 }
 
 impl Pace {
-    /// Creates a limit in writes per second; 0 is no limit.
+    /// Creates a limit of `writes` per second. Zero means no limit.
     pub(super) fn per_second(writes: u32) -> Pace {
         Pace {
             interval: (writes > 0).then(|| Duration::from_secs(1) / writes),
@@ -75,7 +77,7 @@ impl Pace {
         }
     }
 
-    /// Returns how long to wait before the next write. Time in which nobody asked is not saved up.
+    /// Returns how long to wait before the next write. After a break, there's no burst.
     fn take(&self, now: Instant) -> Duration {
         let Some(interval) = self.interval else {
             return Duration::ZERO;
@@ -96,9 +98,11 @@ pub(super) struct Rewrite<'a> {
 }
 
 impl Rewrite<'_> {
-    /// Writes objects, and calls `report` from time to time with the state and the number of writes per
-    /// second. An object that cannot be written does not stop the others; a server that is not
-    /// available does. So does the user.
+    /// Writes all objects. `report` is called regularly with the current state and the number of
+    /// writes per second.
+    ///
+    /// If an object can't be written, we continue with the others. We stop if the server isn't
+    /// available, or if the user wants us to.
     pub(super) fn run(&self, keys: &[Key], report: &mut dyn FnMut(&Tally, f64)) -> Tally {
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (sender, receiver) = mpsc::channel();
@@ -135,7 +139,7 @@ impl Rewrite<'_> {
         tally
     }
 
-    /// Writes objects until none is left.
+    /// Writes objects until there are none left.
     fn work(
         &self,
         keys: &[Key],
@@ -175,7 +179,7 @@ impl Rewrite<'_> {
             match answer.check() {
                 Ok(()) => return Verdict::Rewritten,
                 Err(Refusal { status: 404, .. }) => return Verdict::Gone,
-                // The server has tried it several times.
+                // The server has already tried this several times.
                 Err(refusal) if refusal.status == 409 => last = Some(refusal),
                 Err(refusal) => return Verdict::Failed(refusal),
             }
@@ -203,12 +207,12 @@ fn add(tally: &mut Tally, key: &Key, verdict: Verdict) {
     }
 }
 
-/// Watches how the work goes.
+/// Observes the progress.
 struct Watch {
-    /// Number of objects in a row for which the server was not available.
+    /// For how many objects in a row the server wasn't available.
     in_a_row: usize,
     reported: Instant,
-    /// Numbers of objects in the last seconds, with their times.
+    /// How many objects had been processed at certain times within the last seconds.
     marks: VecDeque<(Instant, usize)>,
 }
 
@@ -229,7 +233,7 @@ impl Watch {
         };
     }
 
-    /// Returns the number of objects per second if it is time to report it.
+    /// Returns the number of objects per second, if it's time to report it again.
     fn rate(&mut self, tried: usize, now: Instant) -> Option<f64> {
         if now - self.reported < TICK {
             return None;
@@ -255,7 +259,7 @@ mod tests {
         let now = Instant::now() + Duration::from_secs(1);
         let pauses = [0, 1, 2].map(|_| pace.take(now));
         assert_eq!(pauses, [0, 10, 20].map(Duration::from_millis));
-        // Nothing is saved up in a pause.
+        // There must not be a burst after a break.
         let later = now + Duration::from_secs(5);
         assert_eq!(
             [pace.take(later), pace.take(later)],
