@@ -1,16 +1,15 @@
-//! Runs a control plane for trying out an operator: etcd and kube-apiserver, until standard input
-//! is closed.
+//! Runs etcd and kube-apiserver until stdin is closed. You can use it to try out an operator.
 //!
-//! Prints the path of a kubeconfig. By default, no kubelet and no Kubernetes controllers run.
-//! Instead, a stand-in reports the replicas of Deployments as ready, so that an operator sees what
-//! it would see in a cluster. With the argument `nodes`, the real controllers and simulated nodes
-//! run.
+//! Prints the path of a kubeconfig. By default, there are neither kubelets nor any of the
+//! controllers of Kubernetes. A stand-in reports the replicas of Deployments as ready, so it looks
+//! like a real cluster to an operator. If you pass the argument `nodes`, the actual controllers are
+//! started, with simulated nodes.
 //!
 //! ```sh
 //! KUBEBUILDER_ASSETS=$(cargo xtask assets) cargo run --package rbuilder-runtime --features envtest --example control_plane
 //! ```
 
-// The output of an example is for the person who runs it.
+// The user of an example wants to see its output.
 #![allow(clippy::disallowed_macros)]
 
 use std::error::Error;
@@ -22,10 +21,10 @@ use kube::{Api, Client, ResourceExt};
 use rbuilder::envtest::Environment;
 use serde_json::json;
 
-/// Number of nodes with the argument `nodes`.
+/// Number of nodes if `nodes` is passed.
 const NODES: usize = 3;
 
-/// Interval between updates by the stand-ins.
+/// How often the stand-ins update objects.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 #[tokio::main]
@@ -39,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     println!("{}", environment.kubeconfig_path().display());
     let stand_ins = (!has_nodes).then(|| tokio::spawn(run_stand_ins(environment.client())));
-    // Block until standard input is closed; any input is ignored.
+    // Wait until stdin is closed. The input doesn't matter.
     tokio::task::spawn_blocking(|| std::io::stdin().lines().count()).await?;
     stand_ins.inspect(tokio::task::JoinHandle::abort);
     Ok(environment.stop().await?)
@@ -54,7 +53,7 @@ async fn run_stand_ins(client: Client) {
     }
 }
 
-/// Reports all replicas of each Deployment as ready.
+/// Reports all replicas of Deployments as ready.
 async fn look_after_deployments(client: &Client) -> Result<(), kube::Error> {
     let everywhere: Api<Deployment> = Api::all(client.clone());
     for deployment in everywhere.list(&ListParams::default()).await? {

@@ -1,5 +1,5 @@
-//! The generator's advice: the types that it suggests for schemars' derive compile, and so does source that
-//! `rbuilder manifests --fix` has corrected.
+//! Checks that the types which the generator suggests in place of schemars' derive actually
+//! compile.
 
 #[path = "../../generator/tests/advice/after.rs"]
 mod after;

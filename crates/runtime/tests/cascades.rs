@@ -1,5 +1,6 @@
-//! Deletion of an owner with each propagation policy while a controller keeps applying its
-//! children. Runs against the garbage collector of kube-controller-manager and the fake server's.
+//! Deletes an owner with each of the propagation policies, while a controller keeps applying its
+//! children. The test is run with the garbage collector of kube-controller-manager, and with the
+//! one of the fake server.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,17 +16,17 @@ use rbuilder::fake::ApiServer;
 use rbuilder::testing::run;
 use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
 
-/// Generous, because the machine may be busy.
+/// The machine may be busy.
 const SOON: Duration = Duration::from_secs(60);
-/// How long to wait before asserting that nothing more happens.
+/// How long to wait to make sure that nothing else happens.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// Counts what the controller has done.
+/// Statistics of the controller.
 #[derive(Default)]
 struct Counts {
-    /// Reconciles of an owner that is being deleted.
+    /// Number of reconciles of an owner that's being deleted.
     terminating: AtomicUsize,
-    /// Errors that the controller retries and logs.
+    /// Number of errors that were retried and logged.
     failures: AtomicUsize,
 }
 
@@ -34,7 +35,8 @@ struct State {
     counts: Arc<Counts>,
 }
 
-/// Applies the children like a scaffolded reconcile function, which ignores the deletion timestamp.
+/// Applies the children like a scaffolded reconcile function does, i.e. without checking for a
+/// deletion timestamp.
 async fn keep(owner: Arc<Secret>, ctx: Ctx<State>) -> Result {
     if owner.meta().deletion_timestamp.is_some() {
         ctx.counts.terminating.fetch_add(1, SeqCst);
@@ -50,8 +52,8 @@ async fn keep(owner: Arc<Secret>, ctx: Ctx<State>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Adopts the children with plain applies, as operators did before `apply_owned` looked at the
-/// deletion timestamp.
+/// Adopts the children with a plain apply. Before `apply_owned` checked for a deletion timestamp,
+/// it did the same.
 async fn adopt(owner: Arc<Secret>, ctx: Ctx<State>) -> Result {
     for number in 0..ctx.children {
         let mut child = child(number);
@@ -81,7 +83,7 @@ fn manager(client: &Client, namespace: &str) -> Manager {
     Manager::with_client("cascades.example.com", client.clone(), args)
 }
 
-/// Returns the name, the UID and the number of owners of each child.
+/// Returns the name, the UID and the number of owners for each child.
 async fn children(maps: &Api<ConfigMap>) -> Vec<(String, String, usize)> {
     let list = maps.list(&ListParams::default()).await.unwrap();
     let children = list
@@ -92,7 +94,7 @@ async fn children(maps: &Api<ConfigMap>) -> Vec<(String, String, usize)> {
         .collect()
 }
 
-/// Deletes an owner with `count` children. Returns its children before and after.
+/// Deletes an owner that has `count` children. Returns the children before and after this.
 async fn delete_owner(
     client: &Client,
     namespace: &str,
@@ -107,7 +109,7 @@ async fn delete_owner(
     owner.metadata.name = Some("owner".to_owned());
     secrets.create(&PostParams::default(), &owner).await.unwrap();
     eventually(SOON, || async { children(&maps).await.len() == count }).await;
-    // The garbage collector learns about the children from its own watches.
+    // The garbage collector has to learn about the children from its own watches.
     tokio::time::sleep(QUIET).await;
     let before = children(&maps).await;
     secrets.delete("owner", policy).await.unwrap();
@@ -150,7 +152,7 @@ async fn check_cascades(client: Client, namespaces: &[String]) {
 
 const COUNTS: [usize; 3] = [1, 5, 20];
 
-/// The propagation policies, with `true` if the policy keeps the children.
+/// All propagation policies, and whether they keep the children.
 fn policies() -> [(DeleteParams, bool); 3] {
     [
         (DeleteParams::background(), false),
@@ -179,8 +181,8 @@ async fn fake_server_follows_the_propagation_policy() {
     check_cascades(server.client(), &namespaces).await;
 }
 
-/// An operator that adopts its orphaned children again loses them together with the owner. The fake
-/// server reproduces what a cluster does.
+/// If an operator adopts orphaned children, they're deleted together with the owner. Check that
+/// it's the same on the fake server.
 #[tokio::test(start_paused = true)]
 async fn readopted_children_are_deleted_on_the_fake_server() {
     let server = ApiServer::new().collecting_garbage();

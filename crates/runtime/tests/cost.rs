@@ -1,7 +1,8 @@
-//! Memory per cached object and per queued key, and allocations per reconcile. None of them depends
-//! on the machine, so an increase fails here. `cargo xtask bench-operator` measures the rest.
+//! Measures memory per cached object and per queued key, and the number of allocations per
+//! reconcile. Neither depends on the machine, so we can check that they don't increase. Everything
+//! else is measured by `cargo xtask bench-operator`.
 //!
-//! This program has only one test, because all tests of a program share the counting allocator.
+//! There's only a single test because the counting allocator is shared by all tests in a program.
 
 #![allow(clippy::disallowed_macros)] // prints the measurements
 
@@ -29,32 +30,31 @@ use tokio::task::JoinHandle;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Maximum size in bytes of a cached ConfigMap with 200 bytes of data, two labels and an
-/// annotation. The maps account for two thirds of it: a node of a `BTreeMap<String, String>` takes
-/// 544 bytes, whatever its contents.
+/// Maximum size of a cached ConfigMap that has 200 bytes of data, two labels and an annotation. Two
+/// thirds of this are for maps: even if it's almost empty, a node of a `BTreeMap<String, String>`
+/// takes 544 bytes.
 const BYTES_PER_OBJECT: usize = 2800;
-/// Maximum size in bytes of the cached metadata of a Deployment with three labels, an annotation
-/// and an owner. Controllers cache nothing else of the kinds that they own.
+/// Maximum size of the cached metadata of a Deployment that has three labels, an annotation and an
+/// owner. This is what controllers cache for the kinds that they own.
 const BYTES_PER_METADATA: usize = 220;
-/// Maximum number of allocations per object when a cache lists such metadata. Reading a single
-/// object takes more, because it is copied while the cache is locked.
+/// Maximum number of allocations per object for listing this metadata from a cache. It takes a few
+/// more to read a single object, because it's cloned while the cache is locked.
 const ALLOCATIONS_PER_LISTED: usize = 25;
-/// Maximum number of allocations of a reconcile that does nothing, including its way through the
-/// queue.
+/// Maximum number of allocations of a reconcile that doesn't do anything. This includes the queue.
 const ALLOCATIONS_PER_RECONCILE: usize = 12;
-/// Maximum number of allocations of a reconcile that applies an owned Deployment. This includes the
-/// response, whose managed fields list 50 fields of the controller.
+/// Maximum number of allocations of a reconcile that applies a Deployment. This includes the
+/// response, which has 50 managed fields of the controller.
 const ALLOCATIONS_PER_APPLY: usize = 660;
-/// Maximum size in bytes of a queued key.
+/// Maximum size of a queued key in bytes.
 const BYTES_PER_KEY: usize = 260;
-/// Number of keys in a burst.
+/// How many keys are added in a burst.
 const BURST: usize = 100_000;
-/// Maximum number of bytes in use after a burst.
+/// Maximum number of bytes that may be left after a burst.
 const BYTES_AFTER_BURST: usize = 1 << 20;
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// Returns a list as the API server sends it. An operator needs less than half of it.
+/// Returns a list like the one from the API server. Less than half of it is needed by an operator.
 fn config_maps(count: usize) -> Bytes {
     let object = |number: usize| {
         let fields =
@@ -80,7 +80,7 @@ fn config_maps(count: usize) -> Bytes {
     list("v1", "ConfigMap", (0..count).map(object).collect())
 }
 
-/// Returns a list of the metadata of Deployments, each owned by the ConfigMap of the same name.
+/// Returns the metadata of Deployments. Each of them is owned by the ConfigMap of the same name.
 fn deployments(count: usize) -> Bytes {
     let object = |number: usize| {
         json!({
@@ -112,7 +112,7 @@ fn deployments(count: usize) -> Bytes {
     )
 }
 
-/// Returns the Deployment that the ConfigMap `name` owns. Its contents differ from round to round.
+/// Returns the Deployment owned by a ConfigMap. It's different in each round.
 fn child(name: &str, round: usize) -> Deployment {
     let labels = json!({ "app.kubernetes.io/name": "sample", "app.kubernetes.io/instance": name });
     let container = json!({
@@ -132,8 +132,8 @@ fn child(name: &str, round: usize) -> Deployment {
     serde_json::from_value(object).unwrap()
 }
 
-/// Returns the response to the apply of a child, with the metadata and a default that the API
-/// server adds.
+/// Returns the response to the apply of a child. It has a default and some metadata that was added
+/// by the API server.
 fn applied_child(number: usize) -> Bytes {
     let name = name_of(number);
     let mut answer = serde_json::to_value(child(&name, 0)).unwrap();
@@ -169,7 +169,7 @@ fn list(version: &str, kind: &str, items: Vec<Value>) -> Bytes {
     list.to_string().into()
 }
 
-/// An API server whose objects never change.
+/// An API server with objects that never change.
 #[derive(Clone, Copy, Debug)]
 struct Contents {
     config_maps: usize,
@@ -198,10 +198,10 @@ impl Contents {
     }
 }
 
-/// State shared with the reconcile function.
+/// State of the reconcile function.
 struct State {
     reconciled: AtomicUsize,
-    /// Each reconcile holds a permit while it runs.
+    /// A reconcile needs a permit.
     gate: Semaphore,
 }
 
@@ -211,9 +211,9 @@ async fn count(_object: Arc<ConfigMap>, ctx: Ctx<Arc<State>>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Applies the child of an object and counts the reconcile.
+/// Applies the child of an object, and counts the reconcile.
 async fn apply(object: Arc<ConfigMap>, ctx: Ctx<Arc<State>>) -> Result {
-    // Use a new body each time, because `apply_owned` does not send the same one twice.
+    // If the body was the same as before, `apply_owned` wouldn't send it.
     let round = ctx.reconciled.load(Ordering::Relaxed);
     let name = object.metadata.name.as_deref().unwrap_or_default();
     ctx.apply_owned(&*object, child(name, round)).await?;
@@ -229,18 +229,18 @@ enum Work {
     Apply,
 }
 
-/// A running operator that has reconciled each object once.
+/// An operator that has reconciled each object once.
 struct Operator {
     state: Arc<State>,
     triggers: trigger::Trigger<ConfigMap>,
-    /// `None` unless the operator owns Deployments.
+    /// `None` if the operator doesn't own Deployments.
     owned: Option<Cached<PartialObjectMeta<Deployment>>>,
     stop: oneshot::Sender<()>,
     running: JoinHandle<Result<()>>,
 }
 
 impl Operator {
-    /// Starts an operator. Returns it with the number of bytes in use after the first reconciles.
+    /// Starts an operator. Also returns how many bytes are in use after the first reconciles.
     async fn start(contents: Contents, work: Work) -> (Self, usize) {
         let client = contents.client();
         let state = Arc::new(State {
@@ -273,7 +273,7 @@ impl Operator {
         (operator, in_use(&before))
     }
 
-    /// Waits until the total number of reconciles reaches `expected`.
+    /// Waits until there have been `expected` reconciles in total.
     async fn reach(&self, expected: usize) {
         eventually(SOON, || async {
             self.state.reconciled.load(Ordering::Relaxed) >= expected
@@ -281,7 +281,7 @@ impl Operator {
         .await;
     }
 
-    /// Reconciles the objects once more. Returns the number of allocations.
+    /// Reconciles all objects again. Returns the number of allocations.
     async fn reconcile_again(&self, objects: usize) -> usize {
         let names: Vec<_> = (0..objects).map(name_of).collect();
         let expected = self.state.reconciled.load(Ordering::Relaxed) + objects;
@@ -305,14 +305,14 @@ impl Operator {
     }
 }
 
-/// Returns the bytes allocated since `before` and not freed.
+/// Returns how many bytes have been allocated since `before`, minus those that were freed.
 fn in_use(before: &Region<System>) -> usize {
     let change = before.change();
     change.bytes_allocated.saturating_sub(change.bytes_deallocated)
 }
 
-/// Returns the bytes in use after reconciling this many objects, and the number of allocations of
-/// reconciling them again.
+/// Returns how many bytes are in use after all objects were reconciled, and the number of
+/// allocations for reconciling them again.
 async fn cost_of_objects(objects: usize) -> (usize, usize) {
     let contents = Contents {
         config_maps: objects,
@@ -324,7 +324,7 @@ async fn cost_of_objects(objects: usize) -> (usize, usize) {
     (kept, allocations)
 }
 
-/// Returns the number of allocations of applying the children of this many objects again.
+/// Returns the number of allocations for applying all children again.
 async fn cost_of_applies(objects: usize) -> usize {
     let contents = Contents {
         config_maps: objects,
@@ -336,14 +336,14 @@ async fn cost_of_applies(objects: usize) -> usize {
     allocations
 }
 
-/// Returns the bytes in use with the given number of owned objects, and how often listing them and
-/// reading each of them allocates.
+/// Returns how many bytes are in use, and the number of allocations for listing all of the owned
+/// objects and for reading each of them.
 async fn cost_of_metadata(deployments: usize) -> (usize, usize, usize) {
     let contents = Contents {
         config_maps: 1,
         deployments,
     };
-    // A manager starts no reconcile until all caches are synced.
+    // Controllers aren't started until all caches have synced.
     let (operator, kept) = Operator::start(contents, Work::CountAndOwn).await;
     let owned = operator.owned.as_ref().unwrap();
     let allocations = |read: &dyn Fn() -> usize| {
@@ -363,7 +363,7 @@ async fn cost_of_metadata(deployments: usize) -> (usize, usize, usize) {
     (kept, listed, found)
 }
 
-/// Returns the bytes in use while a burst of keys is queued, and after it.
+/// Returns how many bytes are in use during a burst, and after it.
 async fn cost_of_a_burst() -> (usize, usize) {
     let contents = Contents {
         config_maps: 10,

@@ -1,4 +1,5 @@
-//! `derive(CrdSchema)` with kube's `CustomResource`: the result of `Kind::crd()`.
+//! Tests `derive(CrdSchema)` in combination with kube's `CustomResource`, by looking at the result
+//! of `Kind::crd()`.
 #![allow(
     missing_docs,
     reason = "a field without a comment is a case: it gets no description"
@@ -15,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// A type alias, which the compiler resolves before the schema is built.
+/// Type aliases are resolved by the compiler before we build the schema.
 type Maybe<T> = Option<T>;
 
 /// The spec.
@@ -94,7 +95,7 @@ pub struct Tuning {
     pub threads: u32,
 }
 
-/// A generic type, nested in itself with another argument: no recursion.
+/// A generic type that contains itself with a different argument. This isn't recursive.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct Page<T> {
     pub entries: Vec<T>,
@@ -105,7 +106,7 @@ fn schema_of<T: JsonSchema>() -> Value {
     T::json_schema(&mut generator).to_value()
 }
 
-/// Returns one property of the spec in the derived schema.
+/// Asserts the schema of a property in the spec.
 fn check(property: &str, expected: &Value) {
     let schema = schema_of::<RichSpec>();
     assert_eq!(&schema["properties"][property], expected, "{property}");
@@ -235,7 +236,7 @@ fn kube_embeds_the_schema_in_the_crd() {
     );
 }
 
-/// The four representations of enums in one type.
+/// All four representations of enums.
 #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug)]
 #[kube(group = "example.com", version = "v1", kind = "Shape", namespaced)]
 pub struct ShapeSpec {
@@ -284,7 +285,7 @@ pub enum Either {
     Text(String),
 }
 
-/// One of two alternatives, flattened into the parent.
+/// One of two alternatives. It's flattened into the parent.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 #[crd(exactly_one_of(left, right))]
 pub struct Choice {
@@ -304,7 +305,7 @@ mod on_a_server {
 
     use super::*;
 
-    /// Returns a valid spec with one field replaced.
+    /// Returns a valid spec in which one of the fields is replaced.
     fn shape(field: &str, value: Value) -> DynamicObject {
         let mut spec = json!({
             "external": {"A": {"x": true}}, "mixed": "Off", "internal": {"type": "git", "url": "u"},
@@ -366,20 +367,20 @@ mod on_a_server {
     }
 }
 
-/// A type that contains itself through another one. The derive rejects only direct recursion, so
-/// building the schema has to detect this cycle.
+/// Contains itself via another type. The derive macro can only detect direct recursion, so we don't
+/// notice this until the schema is built.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct Node {
     pub children: Vec<Child>,
 }
 
-/// The other type of the cycle.
+/// The other type in the cycle.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct Child {
     pub node: Node,
 }
 
-/// The alternative that the panic message recommends.
+/// The panic message recommends to do this.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct OpenNode {
     #[kube(schemaless, preserve_unknown_fields)]
@@ -398,11 +399,11 @@ fn recursive_type_panics_with_its_path() {
         schema_of::<OpenNode>()["properties"]["children"],
         json!({"x-kubernetes-preserve-unknown-fields": true})
     );
-    // The panic does not affect the next type.
+    // Other types still work after the panic.
     assert_eq!(schema_of::<Mode>()["enum"], json!(["On", "Off"]));
 }
 
-/// `minimum` on a type that only the compiler can resolve to a string.
+/// `minimum` is used for a string here, but only the compiler knows that.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct Hidden {
     #[kube(validation(minimum = 1))]

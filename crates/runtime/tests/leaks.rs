@@ -1,6 +1,6 @@
-//! A stopped manager leaks nothing. The test counts tasks, open files, threads and connections to
-//! the API server before and after, so it needs a program to itself. Listed as ignored unless
-//! `KUBEBUILDER_ASSETS` is set.
+//! A manager must not leak anything after it was stopped. The test compares the number of tasks,
+//! open files, threads and connections before and after, so it can't share a process with others.
+//! It's ignored unless `KUBEBUILDER_ASSETS` is set.
 
 #![allow(clippy::disallowed_macros)] // prints the counts
 
@@ -31,10 +31,10 @@ use proxy::{Fault, Proxy, closed};
 
 const LEASE: &str = "leaks.example.com";
 const SOON: Duration = Duration::from_secs(30);
-/// tokio's blocking threads exit after being idle for 10 s.
+/// tokio's blocking threads exit after they've been idle for 10 s.
 const SETTLED: Duration = Duration::from_secs(20);
 
-/// Resource counts of a process.
+/// Number of resources used by the process.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     tasks: usize,
@@ -57,7 +57,7 @@ impl Figures {
     }
 }
 
-/// State of the controllers: the number of reconciles.
+/// Number of reconciles.
 #[derive(Clone, Default)]
 struct Calls(Arc<AtomicUsize>);
 
@@ -79,7 +79,7 @@ async fn allow(request: AdmissionRequest) -> AdmissionResponse {
     AdmissionResponse::from(&request)
 }
 
-/// A namespace with a ConfigMap to reconcile.
+/// A namespace with a ConfigMap that's reconciled.
 struct Place {
     env: Environment,
     namespace: String,
@@ -104,7 +104,7 @@ impl Place {
         maps.patch(name, &params, &Patch::Apply(map)).await.unwrap();
     }
 
-    /// Sets the holder of the lease. An empty name releases it.
+    /// Sets the holder of the lease. If it's empty, the lease is released.
     async fn give_lease(&self, holder: &str) {
         let lease = json!({
             "apiVersion": "coordination.k8s.io/v1",
@@ -197,7 +197,7 @@ async fn with_a_reconcile_that_hangs(place: &Place, proxy: &Proxy) {
     let manager = place.manager(proxy, &calls, |_| {});
     let ended = manager.start_until(called(&calls, 2)).await;
     fails(ended, "did not stop within the grace period");
-    // The lease was not released.
+    // The lease hasn't been released.
     place.give_lease("").await;
 }
 
@@ -209,14 +209,14 @@ async fn behind_a_silent_network(place: &Place, proxy: &Proxy) {
         called(&calls, 1).await;
         proxy.fall_silent();
     };
-    // It may have failed to send its events or to release its lease, which is not its fault.
+    // It may have been unable to send its events or to release its lease.
     let _ = manager.start_until(cut_off).await;
-    // From here on, the proxy notices closed connections again.
+    // From now on, the proxy can tell when a connection is closed.
     proxy.restore();
     place.give_lease("").await;
 }
 
-/// Runs a manager in a runtime that outlives it, as in a test.
+/// The runtime isn't dropped together with the manager.
 async fn dropped(place: &Place, proxy: &Proxy) {
     let calls = Calls::default();
     place.give_lease("").await;
@@ -227,7 +227,7 @@ async fn dropped(place: &Place, proxy: &Proxy) {
     }
 }
 
-/// Checks that managers leak nothing. The first one only warms up.
+/// Asserts that managers don't leak anything. The first one doesn't count.
 async fn leave_nothing(place: &Place, what: &str, managers: usize, round: impl AsyncFn(&Place, &Proxy)) {
     let mut before = None;
     for count in 0..=managers {
@@ -275,7 +275,7 @@ async fn stopped_managers_leak_nothing(env: Environment) {
     leave_nothing(&place, "before it leads", 5, before_it_leads).await;
     leave_nothing(&place, "dropped", 5, dropped).await;
     leave_nothing(&place, "behind a silent network", 2, behind_a_silent_network).await;
-    // Last, because its webhook stays in the namespace.
+    // This one comes last because its webhook stays in the namespace.
     leave_nothing(
         &place,
         "with a reconcile that hangs",

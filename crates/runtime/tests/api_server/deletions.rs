@@ -1,4 +1,4 @@
-//! Deletion, finalizers and owners.
+//! Deletions, finalizers and owners.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions};

@@ -1,5 +1,5 @@
-//! Features that only the fake server has: injected faults, recorded requests, garbage collection
-//! and expired versions.
+//! Features that don't exist on a real server: fault injection, recording of requests, garbage
+//! collection, and expiring versions on demand.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -26,7 +26,7 @@ async fn place() -> (ApiServer, Place) {
     (server.clone(), Place::new(Server::Fake(server)).await)
 }
 
-/// A kind of this operator, with the CRD of its type.
+/// A kind of this operator. The CRD is derived from its type.
 #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[kube(
     group = "fake.example.com",
@@ -36,7 +36,7 @@ async fn place() -> (ApiServer, Place) {
     status = "KettleStatus"
 )]
 struct KettleSpec {
-    /// Litres.
+    /// In litres.
     #[kube(validation(minimum = 1, maximum = 3), default = 2)]
     #[serde(default = "two")]
     size: i32,
@@ -51,7 +51,7 @@ struct KettleStatus {
     boils: bool,
 }
 
-/// A kind of another operator, without a CRD.
+/// A kind of some other operator. There's no CRD.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[kube(
     group = "foreign.example.com",
@@ -104,7 +104,7 @@ async fn initial_objects_are_stored() {
         (kettle.spec.clone(), kettle.status.clone())
     );
     assert!(found.metadata.uid.is_some() && found.metadata.creation_timestamp.is_some());
-    // Applying the same value does not conflict with the initial object.
+    // Since the value is the same, there's no conflict with the initial object.
     let applied = json!({ "apiVersion": "fake.example.com/v1", "kind": "Kettle", "metadata": { "name": "k" },
         "spec": { "size": 1 } });
     kettles
@@ -276,8 +276,7 @@ async fn dropped_watch_resumes_and_expired_watch_relists() {
     assert_eq!((lists(), watches()), (2, 3));
 }
 
-/// kube-apiserver needs a recent etcd for streaming lists, which kube's watcher can be configured
-/// to use.
+/// A real server would need a recent version of etcd for this.
 #[tokio::test]
 async fn watch_can_start_with_a_streaming_list() {
     let (server, place) = place().await;
@@ -347,7 +346,7 @@ async fn deleting_a_crd_ends_its_watches() {
     assert_eq!(refusal(place.jars().get("a").await).code, 404);
 }
 
-/// Creates a ConfigMap that is owned by another one and blocks its deletion.
+/// Creates a ConfigMap whose owner is another ConfigMap. It blocks the deletion of its owner.
 async fn child(place: &Place, name: &str, owner: &ConfigMap) {
     let mut child = map(name, json!({}));
     child.metadata.owner_references = serde_json::from_value(json!([{
@@ -393,7 +392,7 @@ async fn garbage_collector_follows_the_propagation_policy() {
     let orphan = place.maps().get("orphan-child").await.unwrap();
     assert!(orphan.owner_references().is_empty());
 
-    // A dependent with a finalizer blocks an owner that is deleted in the foreground.
+    // With foreground deletion, the owner has to wait for a dependent with a finalizer.
     let owner = place.map("owner", json!({})).await;
     child(&place, "held", &owner).await;
     let finalizers = async |names: serde_json::Value| {
@@ -437,7 +436,7 @@ async fn garbage_collector_follows_the_propagation_policy() {
     assert!(names().await.is_empty());
 }
 
-/// Watches see each step of the collector, in the same order as in a cluster.
+/// Watches must see the same steps in the same order as in a cluster.
 #[tokio::test(start_paused = true)]
 async fn garbage_collector_works_in_visible_steps() {
     let place = Place::new(Server::Fake(ApiServer::new().collecting_garbage())).await;
@@ -484,7 +483,7 @@ async fn garbage_collector_works_in_visible_steps() {
     }
 }
 
-/// An object with another owner is kept, and only loses the reference to the deleted owner.
+/// If there's another owner left, only the reference to the deleted owner is removed.
 #[tokio::test(start_paused = true)]
 async fn object_is_collected_after_its_last_owner() {
     let place = Place::new(Server::Fake(ApiServer::new().collecting_garbage())).await;

@@ -1,5 +1,5 @@
-//! The API that controllers use, tested on `rbuilder::fake` and on kube-apiserver. The fake server
-//! must behave like the real one.
+//! Tests of the API that's used by controllers. They're run with both `rbuilder::fake` and
+//! kube-apiserver, to make sure that these behave in the same way.
 
 #[path = "../servers/mod.rs"]
 mod servers;

@@ -1,5 +1,5 @@
-//! Managers on the fake server with a paused clock. Hours of requeues, back-off and watches pass in
-//! a moment.
+//! Managers and the fake server with a paused clock, where hours of requeues, backoff and watches
+//! pass in no time.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::support::map;
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Records when objects are reconciled, by tokio's clock.
+/// Records when each object is reconciled, using tokio's clock.
 #[derive(Clone, Default)]
 struct Diary(Arc<Mutex<Vec<(String, Instant)>>>);
 
@@ -41,7 +41,7 @@ impl Diary {
             .collect()
     }
 
-    /// Returns the intervals between reconciles of an object.
+    /// Returns the time between the reconciles of an object.
     fn pauses(&self, name: &str) -> Vec<Duration> {
         self.times(name)
             .windows(2)
@@ -84,7 +84,7 @@ async fn requeue_happens_after_its_delay() {
     running.stop().await;
 }
 
-/// Meanwhile, watches end and restart every few minutes, without listing again or missing an event.
+/// Watches are restarted every few minutes, without another list and without missing any events.
 #[tokio::test(start_paused = true)]
 async fn day_of_watches_costs_one_list() {
     async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<Diary>) -> Result {
@@ -125,13 +125,13 @@ async fn back_off_doubles_after_each_error() {
         .collect();
     assert!(pauses.len() > 20, "{pauses:?}");
     for (pause, expected) in pauses.iter().zip(expected) {
-        // tokio's timers tick in milliseconds.
+        // The resolution of tokio's timers is a millisecond.
         assert!(pause.abs_diff(expected) <= 2, "{pauses:?}");
     }
     running.stop().await;
 }
 
-/// While the server is unavailable, the manager retries. Afterwards, it continues as before.
+/// The manager has to retry until the server is available again.
 #[tokio::test(start_paused = true)]
 async fn manager_survives_an_outage_of_an_hour() {
     async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<Diary>) -> Result {
@@ -195,7 +195,7 @@ async fn second_replica_leads_when_the_lease_expires() {
     second.stop().await;
 }
 
-/// The worked example of `docs/testing.md`.
+/// This is the example in `docs/testing.md`.
 #[tokio::test(start_paused = true)]
 async fn lost_secret_is_restored_within_an_hour() {
     async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<()>) -> Result {

@@ -1,4 +1,4 @@
-//! Validation, defaulting and pruning by the schema of a CRD.
+//! Validation, defaulting and pruning according to a CRD.
 
 use kube::api::{PatchParams, PostParams};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The status and scale subresources.
+//! The subresources status and scale.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -72,8 +72,8 @@ fn deployment() -> Deployment {
     .unwrap()
 }
 
-/// A patch of a custom resource's status ignores the UID, unlike an update, but checks the resource
-/// version.
+/// For custom resources, a patch of the status ignores the UID (an update doesn't). The resource
+/// version is always checked.
 async fn status_patch_checks_the_uid_only_for_built_in_kinds(server: Server) {
     let place = Place::new(server).await;
     let mut jar = place.jar("a", json!({})).await;

@@ -1,4 +1,4 @@
-//! A namespace on a server, and helpers for requests.
+//! A namespace on a server, and helpers for sending requests.
 
 use std::fmt::Debug;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::servers::Server;
 
-/// Returns the kind `Jar`, whose CRD uses most features.
+/// Returns the kind `Jar`. Its CRD uses most of the features.
 pub(crate) fn jar_kind(version: &str) -> ApiResource {
     ApiResource::from_gvk_with_plural(
         &GroupVersionKind::gvk("apiserver.example.com", version, "Jar"),
@@ -51,7 +51,7 @@ impl Place {
         Api::namespaced_with(self.client.clone(), &self.namespace, &jar_kind("v1"))
     }
 
-    /// Creates a jar with a spec.
+    /// Creates a `Jar`.
     pub(crate) async fn jar(&self, name: &str, spec: Value) -> DynamicObject {
         self.jars()
             .create(&PostParams::default(), &jar(name, spec))
@@ -67,7 +67,7 @@ impl Place {
             .unwrap()
     }
 
-    /// Sends a raw request. Returns the status and the body of the response.
+    /// Sends a raw request. Returns the status and the body.
     pub(crate) async fn raw(
         &self,
         method: &str,
@@ -79,7 +79,7 @@ impl Place {
         (code, text)
     }
 
-    /// Sends a raw request. Returns the status, the sorted warnings and the body of the response.
+    /// Sends a raw request. Returns the status, all warnings in sorted order, and the body.
     pub(crate) async fn raw_with_warnings(
         &self,
         method: &str,
@@ -112,7 +112,7 @@ pub(crate) fn map(name: &str, data: Value) -> ConfigMap {
     serde_json::from_value(json!({ "metadata": { "name": name }, "data": data })).unwrap()
 }
 
-/// Applies an object as this field manager.
+/// Applies an object as the given field manager.
 pub(crate) async fn apply<K>(api: &Api<K>, name: &str, manager: &str, object: Value) -> kube::Result<K>
 where
     K: Clone + Debug + DeserializeOwned + Serialize,
@@ -121,7 +121,7 @@ where
         .await
 }
 
-/// Returns the status of a rejection.
+/// Returns the status of a request that was rejected.
 pub(crate) fn refusal<T: Debug>(answer: kube::Result<T>) -> Status {
     match answer {
         Err(kube::Error::Api(status)) => *status,
@@ -129,7 +129,7 @@ pub(crate) fn refusal<T: Debug>(answer: kube::Result<T>) -> Status {
     }
 }
 
-/// Checks the code, the reason and the message of a rejection. `{ns}` in the message matches
+/// Asserts code, reason and message of a request that was rejected. In the message, `{ns}` matches
 /// anything.
 #[track_caller]
 pub(crate) fn refused<T: Debug>(answer: kube::Result<T>, code: u16, reason: &str, message: &str) {

@@ -28,7 +28,7 @@ on_both_servers!(
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Returns the next events in short form.
+/// Returns the next events in an abbreviated form.
 async fn words<K, E>(
     stream: &mut (impl Stream<Item = Result<WatchEvent<K>, E>> + Unpin),
     count: usize,
@@ -152,7 +152,7 @@ async fn deleted_event_has_a_new_version(server: Server) {
     assert_eq!(first.resource_version(), made.resource_version());
     assert!(version(first) < version(going) && version(going) < version(last));
     assert!(going.metadata.deletion_timestamp.is_some());
-    // The event contains the last stored state of the object.
+    // The event contains the object as it was stored last.
     assert_eq!(last.finalizers(), ["x.example.com/y"]);
 }
 
@@ -172,7 +172,7 @@ async fn watch_ends_after_its_timeout(server: Server) {
 async fn watch_from_an_old_version_is_gone(server: Server) {
     let place = Place::new(server).await;
     if let Server::Fake(server) = &place.server {
-        // The real server has no events from the time before its watch cache was filled.
+        // A real server doesn't know about events from before its watch cache was filled.
         server.expire_watches();
     }
     let jars = place.jars();
@@ -240,7 +240,7 @@ async fn watch_delivers_the_requested_api_version(server: Server) {
     assert_eq!(second.get("a").await.unwrap().data, seen.data);
 }
 
-/// Runs kube's watcher with the configuration that caches use.
+/// Uses kube's watcher with the same configuration as our caches.
 async fn kubes_watcher_receives_every_change(server: Server) {
     let place = Place::new(server).await;
     for name in ["a", "b", "c"] {

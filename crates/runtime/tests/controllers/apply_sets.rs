@@ -1,4 +1,4 @@
-//! Sets of objects, which are applied in order and deleted when they leave the set.
+//! Sets of objects. They're applied in order, and deleted when they aren't part of the set anymore.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ on_both_servers!(
 
 const RECORD: &str = "rbuilder.dev/apply-set.memo";
 
-/// Returns a set of ConfigMaps with these names.
+/// Returns a set of ConfigMaps.
 fn maps(names: &[&str]) -> ApplySet {
     let mut set = ApplySet::new();
     set.extend(names.iter().map(|name| config_map(name, "1")));
@@ -48,13 +48,13 @@ impl Place {
         Ctx::new(self.env.client(), "memo", ())
     }
 
-    /// Applies a set for the current version of the owner.
+    /// Applies a set for the current version of an owner.
     async fn apply_set(&self, owner: &str, set: ApplySet) -> Result<AppliedSet> {
         let owner = self.api::<Memo>().get(owner).await?;
         self.ctx().apply_set(&owner, set).await
     }
 
-    /// Returns the names of the test's ConfigMaps in this namespace.
+    /// Returns the names of all ConfigMaps created by the test.
     async fn map_names(&self) -> Vec<String> {
         let list = self.api::<ConfigMap>().list(&ListParams::default()).await;
         let names = list.unwrap().into_iter().map(|map| map.name_any());
@@ -115,8 +115,8 @@ async fn foreign_objects_are_left_alone(server: Server) {
             _ => matches!(error.downcast_ref(), Some(OwnershipError::NotOwned { .. })),
         };
         assert!(expected, "{error:?}");
-        // The record names the object, because a crash could have followed the apply. Still, the
-        // object is not deleted.
+        // The object is recorded, since there could have been a crash right after the apply. It
+        // must not be deleted, though.
         assert!(place.record("owner").await.unwrap().contains(&name));
         assert!(
             place
@@ -128,7 +128,8 @@ async fn foreign_objects_are_left_alone(server: Server) {
         assert_eq!(api.get(&name).await.unwrap(), foreign);
     }
 
-    // Somebody else creates one again with the same owner, and another controller takes one over.
+    // One object is recreated by someone else (with the same owner), and another one is taken over
+    // by a different controller.
     drop(
         place
             .apply_set("owner", maps(&["mine", "again", "taken"]))
@@ -180,7 +181,7 @@ async fn kept_objects_are_not_deleted(server: Server) {
     assert_eq!(place.map_names().await, ["kept", "marked"]);
     assert_eq!(place.record("owner").await, None);
     assert!(api.get("marked").await.unwrap().owner_references().is_empty());
-    // A kept object can join the set again.
+    // The object can be added to the set again.
     let set = maps(&[]).add_kept(config_map("kept", "2"));
     assert!(place.apply_set("owner", set).await.unwrap().is_complete());
     assert_eq!(place.copied("kept").await.as_deref(), Some("2"));
@@ -240,7 +241,7 @@ async fn objects_without_an_owner_reference_are_deleted_too(server: Server) {
     assert_eq!(others.get_opt("far").await.unwrap(), None);
     assert!(roles.get_opt(&role_name).await.unwrap().is_none());
 
-    // Act as the cleanup of the finalizer.
+    // Like the cleanup of the finalizer.
     assert!(place.apply_set("owner", set()).await.unwrap().is_complete());
     memos.delete("owner", &DeleteParams::default()).await.unwrap();
     let going = memos.get("owner").await.unwrap();
@@ -284,7 +285,7 @@ async fn objects_wait_for_their_predecessors(server: Server) {
     assert!(place.apply_set("owner", set()).await.unwrap().is_complete());
     assert_eq!(place.map_names().await, ["first", "last", "slow"]);
 
-    // A finalizer holds an object that has left the set.
+    // It has left the set, but can't be deleted yet because of a finalizer.
     let held = Patch::Merge(json!({ "metadata": { "finalizers": ["other.example.com/held"] } }));
     api.patch("last", &PatchParams::default(), &held).await.unwrap();
     let applied = place.apply_set("owner", maps(&["first"])).await.unwrap();
@@ -299,7 +300,7 @@ async fn objects_wait_for_their_predecessors(server: Server) {
     assert!(!place.record("owner").await.unwrap().contains("last"));
 }
 
-/// A kind in version `v1`.
+/// A kind with the version `v1`.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default)]
 #[kube(
     group = "sets.example.com",
@@ -321,7 +322,7 @@ struct GadgetSpec {}
 )]
 struct WidgetSpec {}
 
-/// Returns the CRD of a kind, with versions that are served or not.
+/// Returns the CRD of a kind. The flags say whether a version is served.
 fn crd(kind: &str, versions: &[(&str, bool)]) -> CustomResourceDefinition {
     let plural = format!("{}s", kind.to_lowercase());
     let versions: Vec<_> = versions
@@ -366,7 +367,7 @@ async fn custom_resource_is_applied_after_its_crd(server: Server) {
     })
     .await;
     place.api::<Gadget>().get("one").await.unwrap();
-    // The CRD is deleted first, and takes its objects with it.
+    // The CRD is deleted first, which deletes all of its objects as well.
     eventually(SOON, || async {
         let applied = place.apply_set("owner", ApplySet::new()).await.unwrap();
         applied.is_complete()
@@ -492,7 +493,7 @@ async fn invalid_set_is_a_terminal_error() {
     assert!(place.map_names().await.is_empty());
 }
 
-/// A manager sends no requests for an unchanged set.
+/// If nothing has changed, a manager doesn't make any requests.
 #[tokio::test(start_paused = true)]
 async fn unchanged_set_costs_no_request() {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
@@ -524,16 +525,16 @@ async fn unchanged_set_costs_no_request() {
     operator.stop().await.unwrap();
 }
 
-/// How a request fails.
+/// Ways in which a request can fail.
 #[derive(Clone, Copy, Debug)]
 enum Failure {
-    /// The request does not arrive.
+    /// The request isn't delivered.
     Before,
-    /// The request is carried out, and its response is lost.
+    /// The request is processed, but its response is lost.
     After,
 }
 
-/// Returns a client whose request of this number fails, as if the operator had crashed there.
+/// Returns a client that fails at the given request, which has the same effect as a crash.
 fn failing_client(inner: Client, number: usize, failure: Failure) -> (Client, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
@@ -554,8 +555,9 @@ fn failing_client(inner: Client, number: usize, failure: Failure) -> (Client, Ar
     (Client::new(service, "default"), count)
 }
 
-/// Whichever request of a change fails, and whatever the set contains afterwards, the next call
-/// completes it. It deletes all objects outside of the set and touches no foreign ones.
+/// No matter which request fails, and what the set contains after that, the next call has to
+/// complete it. It must delete all objects that aren't part of the set, and leave everyone else's
+/// objects alone.
 #[tokio::test]
 async fn interrupted_change_is_completed_by_the_next_call() {
     let before = ["a", "b", "c"];

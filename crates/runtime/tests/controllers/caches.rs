@@ -42,10 +42,10 @@ fn secret(name: &str, label: &str) -> Secret {
     }
 }
 
-/// The texts that a controller read from its caches, latest first.
+/// Texts that a controller has read from its caches, starting with the most recent.
 type Read = Arc<Mutex<Vec<String>>>;
 
-/// Guarantee 14: a controller reads objects from its caches, by index and by label.
+/// Guarantee 14: controllers can look up objects in a cache by name, index and label.
 async fn caches_are_read_by_name_label_and_index(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Read>) -> Result {
@@ -100,7 +100,7 @@ async fn caches_are_read_by_name_label_and_index(server: Server) {
         }
     };
     says("indexed a+b labelled c named true missing false here 3").await;
-    // The index follows changes.
+    // The index is updated with each change.
     let patch = Patch::Merge(json!({ "metadata": { "labels": { "memo": "other" } } }));
     place
         .api::<Secret>()
@@ -153,7 +153,7 @@ async fn reading_an_unwatched_kind_is_an_error_with_advice(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// The API server sends only selected objects.
+/// Objects are selected by the API server.
 async fn only_selected_objects_are_reconciled_and_cached(server: Server) {
     let place = Place::new(server).await;
     let mut ours = memo("ours", "");
@@ -183,7 +183,7 @@ async fn only_selected_objects_are_reconciled_and_cached(server: Server) {
     })
     .await;
     assert_eq!((seen.count("theirs"), *kept.lock().unwrap()), (0, 1));
-    // To the controller, an object that loses the label is deleted.
+    // If the label is removed, this looks like a deletion to the controller.
     let patch = Patch::Merge(json!({ "metadata": { "labels": { "shard": null } } }));
     place
         .api::<Memo>()
@@ -196,7 +196,7 @@ async fn only_selected_objects_are_reconciled_and_cached(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Kinds known only at run time can be reconciled, watched, owned and finalized like others.
+/// Kinds that are only known at runtime can be used like all others.
 async fn dynamic_kinds_are_reconciled_and_watched(server: Server) {
     let place = Place::new(server).await;
     let gvk = GroupVersionKind::gvk("controllers.example.com", "v1", "Memo");
@@ -249,7 +249,7 @@ async fn dynamic_kinds_are_reconciled_and_watched(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// By default, a cache drops large metadata that is rarely needed.
+/// By default, caches drop metadata that takes lots of memory and is rarely needed.
 async fn large_metadata_is_dropped_unless_configured(server: Server) {
     let place = Place::new(server).await;
     let mut note = memo("note", "");
@@ -281,7 +281,7 @@ async fn large_metadata_is_dropped_unless_configured(server: Server) {
     }
 }
 
-/// Owned kinds are watched as metadata, so the contents never reach the process.
+/// Only metadata is watched, so the process never receives the contents.
 async fn owned_kinds_are_cached_as_metadata(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Read>) -> Result {
@@ -302,8 +302,7 @@ async fn owned_kinds_are_cached_as_metadata(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 8: the operator waits for a kind that is not served yet, and starts when its CRD is
-/// installed.
+/// Guarantee 8: if a kind isn't served, the operator waits until its CRD is installed.
 async fn operator_waits_for_a_missing_crd(server: Server) {
     let place = Place::new(server).await;
     let late = DynamicKind::namespaced(ApiResource::from_gvk_with_plural(
@@ -352,7 +351,7 @@ async fn operator_waits_for_a_missing_crd(server: Server) {
         .unwrap();
 }
 
-/// A manager stopped while it waits for a cache stops immediately.
+/// If the manager is stopped while waiting for a cache, it exits immediately.
 async fn stopping_does_not_wait_for_a_cache(server: Server) {
     let place = Place::new(server).await;
     let ghost = DynamicKind::namespaced(ApiResource::from_gvk(&GroupVersionKind::gvk(
@@ -368,7 +367,7 @@ async fn stopping_does_not_wait_for_a_cache(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// State of a controller that holds caches of the manager.
+/// State of a controller with caches from the manager.
 struct Readers {
     whole: Cached<ConfigMap>,
     metadata: Cached<PartialObjectMeta<ConfigMap>>,
@@ -409,7 +408,7 @@ async fn manager_hands_out_its_caches(server: Server) {
         read: Arc::clone(&read),
     };
     assert!(readers.whole.is_empty(), "nothing is watched yet");
-    // Options that are set after the caches were handed out apply as well.
+    // Options apply even if they're set after a cache was requested.
     let manager = manager.keep_managed_fields();
     let controller = Controller::new(reconcile, readers).owns::<ConfigMap>();
     let operator = Operator::start(manager.controller(controller));

@@ -1,5 +1,5 @@
-//! Kinds known only at run time, as owners and as children. They support everything that typed
-//! objects do.
+//! Kinds that are only known at runtime, as owners and as children. They have the same features as
+//! typed objects.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -48,7 +48,7 @@ fn maps() -> DynamicKind {
     DynamicKind::namespaced(ApiResource::erase::<ConfigMap>(&()))
 }
 
-/// The reconcile function of `support::copy`, for a kind known only at run time.
+/// The same as `support::copy`, but for `DynamicObject`.
 async fn copy(memo: Arc<DynamicObject>, ctx: Ctx<Seen>) -> Result {
     ctx.note(&memo.name_any());
     let text = memo.data["spec"]["text"].as_str().unwrap_or_default();
@@ -96,7 +96,7 @@ async fn dynamic_owner_has_typed_children(server: Server) {
     })
     .await;
 
-    // A change of the child reconciles the owner, which applies it again.
+    // If a child changes, its owner is reconciled and applies it again.
     place
         .api::<ConfigMap>()
         .delete("note", &kube::api::DeleteParams::default())
@@ -109,7 +109,7 @@ async fn dynamic_owner_has_typed_children(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Counts reconciles and holds the kind of the children.
+/// Number of reconciles, and the kind of the children.
 struct Children {
     seen: Seen,
     maps: DynamicKind,
@@ -222,7 +222,7 @@ async fn every_write_method_accepts_dynamic_objects(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Counts requests by path.
+/// Number of requests by path.
 #[derive(Clone, Default)]
 struct Paths(Arc<Mutex<HashMap<String, usize>>>);
 
@@ -241,7 +241,8 @@ impl Paths {
     }
 }
 
-/// Reconciles can use kinds that no controller or watch names. They are discovered once.
+/// A reconcile can use other kinds than those of the controller and its watches. They're looked up
+/// once.
 async fn served_kind_is_discovered_once(server: Server) {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         let maps = ctx.discover(&map_kind()).await?;
@@ -284,12 +285,12 @@ async fn served_kind_is_discovered_once(server: Server) {
     })
     .await;
     assert_eq!(paths.count("/api/v1"), 1);
-    // A kind that is not served is looked up each time, because its CRD may be installed meanwhile.
+    // If a kind isn't served, it's looked up every time, since its CRD might have been installed.
     assert_eq!(paths.count("/apis/controllers.example.com/v1"), 4);
     operator.stop().await.unwrap();
 }
 
-/// An owner in a namespace cannot own an object of a dynamic kind that is cluster-scoped.
+/// If a dynamic kind is cluster-scoped, its owner can't be in a namespace.
 async fn scopes_of_dynamic_kinds_are_checked(server: Server) {
     let place = Place::new(server).await;
     let owner = place.create(memo("note", "1")).await;
@@ -315,7 +316,7 @@ async fn scopes_of_dynamic_kinds_are_checked(server: Server) {
         refused.unwrap_err(),
         &format!("{note} cannot own ConfigMap default/mine: an owner must be"),
     );
-    // A dynamic owner without a namespace is cluster-scoped, so it may own objects anywhere.
+    // If a dynamic owner doesn't have a namespace, it's cluster-scoped and can own everything.
     let namespace = Api::<DynamicObject>::all_with(place.env.client(), namespaces.resource());
     let namespace = namespace.get(&place.namespace).await.unwrap();
     let child = maps().object("of-namespace").within(&place.namespace);
@@ -328,7 +329,8 @@ async fn scopes_of_dynamic_kinds_are_checked(server: Server) {
     assert_eq!(posted.unwrap().namespace(), Some(place.namespace.clone()));
 }
 
-/// `set_watches` starts missing watches, leaves running ones alone, and stops the others.
+/// Missing watches are started, and those that aren't in the set anymore are stopped. All others
+/// are left alone.
 async fn set_watches_replaces_the_previous_watches(server: Server) {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         let mut watches = Watches::new();

@@ -1,5 +1,5 @@
-//! No value that a user can configure makes the library panic. Runs on the fake API server, with a
-//! paused clock.
+//! The library must not panic, no matter which values are configured. These tests use the fake API
+//! server and a paused clock.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::support::{SOON, Seen, config_map};
 
-/// Durations at which arithmetic could overflow.
+/// Durations that might cause an overflow.
 const EXTREMES: [Duration; 7] = [
     Duration::ZERO,
     Duration::from_nanos(1),
@@ -30,7 +30,7 @@ const EXTREMES: [Duration; 7] = [
 
 type Reconciled = Controller<ConfigMap, Seen>;
 
-/// A rate limiter with the same delay for all failures. Without a delay, it panics.
+/// A rate limiter with a constant delay. If there's none, it panics.
 struct Fixed(Option<Duration>);
 
 impl RateLimiter<ObjectRef<ConfigMap>> for Fixed {
@@ -48,8 +48,7 @@ impl RateLimiter<ObjectRef<ConfigMap>> for Fixed {
     }
 }
 
-/// An object whose first reconciles fail is retried until one succeeds, whatever the rate limiter
-/// returns.
+/// Objects are retried until they succeed, whatever the rate limiter returns.
 #[tokio::test(start_paused = true)]
 async fn failed_object_is_retried_whatever_the_rate_limiter_returns() {
     async fn fail_twice(map: Arc<ConfigMap>, ctx: Ctx<Seen>) -> Result {
@@ -66,7 +65,7 @@ async fn failed_object_is_retried_whatever_the_rate_limiter_returns() {
         let server = ApiServer::new().object(&map);
         let controller = Controller::new(fail_twice, seen.clone()).rate_limiter(Fixed(delay));
         let manager = Manager::with_client("limited.example.com", server.client(), ManagerArgs::for_tests());
-        // Delays are capped at a day, so check only once per hour.
+        // Delays are limited to a day, so it's sufficient to check this every hour.
         let done = async {
             while seen.count("map") < 3 {
                 tokio::time::sleep(Duration::from_secs(60 * 60)).await;
@@ -76,9 +75,10 @@ async fn failed_object_is_retried_whatever_the_rate_limiter_returns() {
     }
 }
 
-/// Runs a manager until it has reconciled one object.
+/// Runs a manager until it has reconciled an object.
 ///
 /// # Errors
+///
 /// Returns the error of the manager.
 async fn run(
     controller: impl FnOnce(Reconciled) -> Reconciled,
@@ -115,7 +115,7 @@ async fn any_duration_is_valid_for_a_controller() {
             .await
             .unwrap();
     }
-    // A timeout that expires at once fails the reconcile, not the manager.
+    // If there's a timeout of zero, it's the reconcile that fails and not the manager.
     for time in EXTREMES {
         run(|controller| controller.reconcile_timeout(time), |manager| manager)
             .await
@@ -140,13 +140,13 @@ async fn any_duration_is_valid_for_a_manager() {
     }
 }
 
-/// Accepts errors that mean that there was no time left.
+/// Accepts errors which say that there wasn't enough time.
 fn only_late(error: String) -> Result<(), String> {
     let is_late = error.contains("did not stop within") || error.contains("waiting for the cache");
     if is_late { Ok(()) } else { Err(error) }
 }
 
-/// Inconsistent durations are an error, and all others work.
+/// It's an error if the durations are inconsistent, but all others are fine.
 #[tokio::test(start_paused = true)]
 async fn any_duration_is_valid_for_a_lease() {
     for time in EXTREMES {
@@ -190,7 +190,7 @@ async fn any_number_of_workers_is_valid() {
     }
 }
 
-/// A failed reconcile is retried after any delay, and the manager keeps running.
+/// If a reconcile fails, it's retried after an arbitrary delay. The manager keeps running.
 #[tokio::test(start_paused = true)]
 async fn any_back_off_is_valid() {
     async fn fail(map: Arc<ConfigMap>, ctx: Ctx<Seen>) -> Result {
@@ -217,13 +217,13 @@ async fn any_back_off_is_valid() {
             .start_until(tried)
             .await
             .unwrap_or_else(|error| panic!("{min:?} to {max:?}: {error}"));
-        // The default back-off would have retried it after 5 ms.
+        // With the default backoff, it would've been retried after 5 ms.
         assert!(is_short || seen.count("map") == 1, "{min:?} to {max:?}");
     }
 }
 
-/// An object that is requeued after any delay is reconciled when it changes. Short delays are left
-/// out, because with a paused clock nothing else would ever run.
+/// An object is reconciled when it changes, even if it was requeued with an arbitrary delay. We
+/// don't use short delays, because the clock is paused and nothing else would get to run.
 #[tokio::test(start_paused = true)]
 async fn any_delay_is_valid_for_a_requeue() {
     for delay in EXTREMES.into_iter().filter(|delay| delay.as_secs() > 0) {
@@ -253,7 +253,7 @@ async fn any_delay_is_valid_for_a_requeue() {
     }
 }
 
-/// An error whose `Display` implementation panics.
+/// An error that panics when it's formatted.
 #[derive(Debug)]
 struct Unspeakable;
 
@@ -265,7 +265,7 @@ impl fmt::Display for Unspeakable {
 
 impl std::error::Error for Unspeakable {}
 
-/// The key is retried, and the worker continues with other keys.
+/// The key is retried, and the worker isn't affected.
 #[tokio::test(start_paused = true)]
 async fn error_whose_display_panics_is_retried() {
     async fn fail(map: Arc<ConfigMap>, ctx: Ctx<Seen>) -> Result<Action, Unspeakable> {

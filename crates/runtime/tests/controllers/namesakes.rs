@@ -1,4 +1,4 @@
-//! Writes to an object that was deleted. They must not reach a new object of the same name.
+//! Writes to an object that was deleted. They must not affect a new object with the same name.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -25,7 +25,8 @@ fn status(copied: &str) -> MemoStatus {
     }
 }
 
-/// Returns a deleted object, and the object of the same name that was created afterwards.
+/// Returns two objects with the same name. The first one was deleted before the second one was
+/// created.
 async fn namesakes(place: &Place) -> [Memo; 2] {
     let first = place.create(memo("memo", "1")).await;
     let memos = place.api::<Memo>();
@@ -46,7 +47,7 @@ async fn status_is_not_applied_to_a_namesake(server: Server) {
         );
         assert_eq!(memos.get("memo").await.unwrap().status, None);
     }
-    // The object may be older than its status, for example in a reconcile that reports twice.
+    // The object may be older than its status, e.g. if a reconcile updates it twice.
     for text in ["second", "again"] {
         let applied = ctx.apply_status(&second, status(text)).await.unwrap();
         assert_eq!(applied.status, Some(status(text)));
@@ -112,11 +113,11 @@ async fn patch_does_not_reach_a_namesake(server: Server) {
     assert_eq!(patched.unwrap().status, Some(status("second")));
 }
 
-/// The object is released and created again while its cleanup runs. The new object needs a cleanup
-/// of its own.
+/// While the cleanup is running, the object is deleted and recreated. The new object needs its own
+/// cleanup.
 async fn finalizer_of_a_namesake_is_kept(server: Server) {
     const FINALIZER: &str = "controllers.example.com/finalizer";
-    /// The texts of the objects that were cleaned up.
+    /// Texts of objects that were cleaned up.
     type Cleaned = Arc<Mutex<Vec<String>>>;
     let place = Place::new(server).await;
     async fn reconcile(_: Arc<Memo>, _: Ctx<Cleaned>) -> Result {

@@ -1,4 +1,5 @@
-//! Deletions, patches and applies of a reconcile, which its cache shows immediately.
+//! If a reconcile deletes, patches or applies an object, the result is immediately visible in the
+//! cache.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,10 +23,11 @@ on_both_servers!(
     typed_and_dynamic_caches_show_own_writes,
 );
 
-/// Number of objects that a test tries, because the watch may happen to be faster than the read.
+/// How many objects to try. A single one isn't sufficient, since the watch might just have been
+/// faster than the read.
 const ROUNDS: usize = 20;
 
-/// The mistakes found so far, and the number of reconciles without any.
+/// Errors that were found, and the number of reconciles without errors.
 #[derive(Clone, Default)]
 struct Findings(Arc<Mutex<(Vec<String>, usize)>>);
 
@@ -39,7 +41,7 @@ impl Findings {
         }
     }
 
-    /// Waits until `count` reconciles have succeeded. Panics if one found a mistake.
+    /// Waits for `count` successful reconciles. Panics if there was an error.
     async fn wait_for(&self, count: usize) {
         eventually(SOON, || async {
             let (mistakes, good) = &*self.0.lock().unwrap();
@@ -74,7 +76,7 @@ async fn create_memos(place: &Place) {
     }
 }
 
-/// Creates a ConfigMap of the same name as the memo.
+/// Creates a ConfigMap with the same name as the memo.
 async fn create_map(memo: &Memo, ctx: &Ctx<Findings>) -> Result<ConfigMap> {
     ctx.create_owned(memo, config_map(&memo.name_any(), "1")).await
 }
@@ -107,7 +109,7 @@ async fn deleted_object_leaves_the_cache_immediately(server: Server) {
         let cached = find_cached_map(&ctx, &map);
         ctx.record(expect(left.is_none(), format!("it is left: {left:?}")));
         ctx.record(expect(cached.is_none(), format!("it is cached: {cached:?}")));
-        // Deleting it again succeeds.
+        // It's fine to delete it again.
         ctx.record(expect(ctx.delete(&map).await?.is_none(), "it is there"));
         Ok(Action::await_change())
     }
@@ -147,8 +149,8 @@ async fn cache_shows_the_deletion_of_an_object_with_a_finalizer(server: Server) 
     operator.stop().await.unwrap();
 }
 
-/// The response to the patch that removes the last finalizer contains the object, which no longer
-/// exists.
+/// When the last finalizer is removed, the response contains the object even though it doesn't
+/// exist anymore.
 async fn removing_the_last_finalizer_removes_the_object_from_the_cache(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Findings>) -> Result {
@@ -241,7 +243,7 @@ async fn namesake_is_not_deleted(server: Server) {
     };
     ctx.delete_with(&other, &tried).await.unwrap();
     assert!(place.api::<Memo>().get_opt("one").await.unwrap().is_some());
-    // Without a UID, any object of this name is deleted.
+    // There's no UID, so it deletes any object with this name.
     let mut named = memo("one", "");
     named.metadata.namespace = Some(place.namespace.clone());
     assert!(ctx.delete(&named).await.unwrap().is_none());
@@ -272,7 +274,7 @@ async fn apply_without_force_names_the_conflicting_managers(server: Server) {
         map
     };
     let gentle = ctx.without_force();
-    // Two managers may own a field with the same value.
+    // It's fine if a field has two managers, as long as the value is the same.
     gentle.apply(wanted("1")).await.unwrap();
     for refused in [
         gentle.apply(wanted("2")).await.unwrap_err(),
@@ -307,15 +309,15 @@ async fn apply_without_force_names_the_conflicting_managers(server: Server) {
     assert_eq!(applied.status.unwrap().copied.as_deref(), Some("mine"));
 }
 
-/// Returns ConfigMaps as a kind known only at run time.
+/// Returns ConfigMaps as a dynamic kind.
 fn dynamic_maps() -> DynamicKind {
     DynamicKind::namespaced(ApiResource::erase::<ConfigMap>(&()))
 }
 
-/// A ConfigMap is cached as a Rust type and as `DynamicObject`. Both caches immediately show a
-/// write of either type.
+/// The same ConfigMap is cached as a Rust type and as a `DynamicObject`. Writes of either type have
+/// to be visible in both caches.
 async fn typed_and_dynamic_caches_show_own_writes(server: Server) {
-    /// Returns the text of a ConfigMap in the cache of each type.
+    /// Returns the text of a ConfigMap in both caches.
     fn texts(ctx: &Ctx<Findings>, memo: &Memo) -> Result<[Option<String>; 2]> {
         let (namespace, name) = (memo.namespace().unwrap_or_default(), memo.name_any());
         let typed = ctx.cached::<ConfigMap>()?.named(&namespace, &name);

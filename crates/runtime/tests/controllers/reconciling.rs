@@ -1,4 +1,4 @@
-//! Reconciling objects, and starting and stopping a manager.
+//! Reconciles objects, and starts and stops managers.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -50,7 +50,7 @@ on_both_servers!(
     standby_takes_over_when_the_leader_stops,
 );
 
-/// Guarantee 14: all changes of an object, and of the objects that it owns, are reconciled.
+/// Guarantee 14: changes of an object and of the objects it owns are reconciled.
 async fn changes_of_owned_objects_are_reverted(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -121,7 +121,7 @@ async fn changes_of_owned_objects_are_reverted(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// A reconcile that changes nothing causes no event and no further reconcile.
+/// If a reconcile doesn't change anything, there's neither an event nor another reconcile.
 async fn reconciling_ends_when_nothing_changes(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -140,12 +140,12 @@ async fn reconciling_ends_when_nothing_changes(server: Server) {
     let reconciles = seen.count("calm");
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!(seen.count("calm"), reconciles);
-    // One for its creation, one for its child, one for its status.
+    // After it was created, after its child was created, and after the status was updated.
     assert!(reconciles <= 4, "{reconciles} reconciles for one change");
     operator.stop().await.unwrap();
 }
 
-/// Guarantees 5 and 6: a panic is retried like an error and does not affect other objects.
+/// Guarantees 5 and 6: panics are retried like errors, and don't affect other objects.
 async fn panic_does_not_affect_other_objects(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -169,7 +169,8 @@ async fn panic_does_not_affect_other_objects(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 5: errors back off. Terminal errors are not retried until the object changes.
+/// Guarantee 5: there's backoff after errors. Terminal errors aren't retried until the object
+/// changes.
 async fn terminal_errors_wait_for_a_change(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -188,15 +189,15 @@ async fn terminal_errors_wait_for_a_change(server: Server) {
             .controller(Controller::new(reconcile, seen.clone())),
     );
     eventually(SOON, || async { seen.count("temporary") >= 6 }).await;
-    // 5 + 10 + 20 + … ms: the seventh attempt is 640 ms after the start at the earliest.
+    // 5 + 10 + 20 + … ms: the seventh attempt isn't made until 640 ms after the start.
     assert_eq!(seen.count("terminal"), 1);
     place.change_text("terminal", "2").await;
     eventually(SOON, || async { seen.count("terminal") == 2 }).await;
     operator.stop().await.unwrap();
 }
 
-/// An update of an old version of the object gets a conflict. It succeeds when the cache has caught
-/// up.
+/// If the cache is stale, an update results in a conflict. It succeeds as soon as the cache has
+/// caught up.
 async fn conflicts_are_retried(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Arc<AtomicUsize>>) -> Result {
@@ -251,7 +252,7 @@ async fn requeued_object_is_reconciled_without_a_change(server: Server) {
 async fn finalizer_is_removed_after_the_cleanup(server: Server) {
     const FINALIZER: &str = "controllers.example.com/finalizer";
     let place = Place::new(server).await;
-    /// Whether the finalizer was present at the reconcile, and the number of cleanups.
+    /// Whether the reconcile has seen the finalizer, and how many cleanups there were.
     #[derive(Clone, Default)]
     struct Life {
         held_at_reconcile: Arc<AtomicBool>,
@@ -263,7 +264,7 @@ async fn finalizer_is_removed_after_the_cleanup(server: Server) {
         Ok(Action::await_change())
     }
     async fn cleanup(memo: Arc<Memo>, ctx: Ctx<Life>) -> Result {
-        // A status update during the cleanup must not make the removal of the finalizer fail.
+        // We must be able to remove the finalizer even if the cleanup has updated the status.
         let mut status = memo.status.clone().unwrap_or_default();
         conditions::set(
             &mut status.conditions,
@@ -308,7 +309,7 @@ async fn finalizer_is_removed_after_the_cleanup(server: Server) {
 
 async fn finalizers_are_cleaned_up_in_the_order_they_were_added(server: Server) {
     const NAMES: [&str; 3] = ["network", "disk", "account"];
-    /// Each cleanup, with the finalizers that the object had at that time.
+    /// Cleanups, and the finalizers of the object at that time.
     type Cleanups = Arc<Mutex<Vec<(&'static str, Vec<String>)>>>;
     fn finalizer(name: &str) -> String {
         format!("controllers.example.com/{name}")
@@ -318,7 +319,7 @@ async fn finalizers_are_cleaned_up_in_the_order_they_were_added(server: Server) 
     }
     let place = Place::new(server).await;
     let mut held_by_another = memo("held", "1");
-    // A user may have added one, out of order.
+    // Somebody might have added one in a different order.
     let before = vec!["other.example.com/finalizer".to_owned(), finalizer("disk")];
     held_by_another.metadata.finalizers = Some(before);
     place.create(held_by_another).await;
@@ -329,8 +330,8 @@ async fn finalizers_are_cleaned_up_in_the_order_they_were_added(server: Server) 
             move |memo: Arc<Memo>, ctx: Ctx<Cleanups>| async move {
                 let mut cleanups = ctx.lock().unwrap();
                 cleanups.push((name, memo.finalizers().to_vec()));
-                // The second cleanup fails once. The first must not run again, and the third must
-                // wait.
+                // The second one fails once. The first one must not be repeated, and the third one
+                // has to wait.
                 let has_failed = cleanups.iter().filter(|(cleaned, _)| *cleaned == "disk").count() > 1;
                 match name {
                     "disk" if !has_failed => Err(Error::new("the disk is in use")),
@@ -376,8 +377,8 @@ async fn finalizers_are_cleaned_up_in_the_order_they_were_added(server: Server) 
     );
 }
 
-/// Guarantee 14: the controller is notified of deletions, with retries, but not for objects that
-/// never existed.
+/// Guarantee 14: controllers are notified of deletions, unless the object never existed. Errors are
+/// retried.
 async fn deletions_are_delivered(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -425,7 +426,7 @@ async fn object_of_another_controller_is_left_untouched(server: Server) {
     let first = place.create(memo("first", "1")).await;
     let second = place.create(memo("second", "2")).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
-    // The ConfigMap has no controller yet, so it is adopted.
+    // Since it doesn't have a controller yet, it's adopted.
     place
         .api::<ConfigMap>()
         .create(&PostParams::default(), &config_map("shared", "0"))
@@ -449,7 +450,7 @@ async fn object_of_another_controller_is_left_untouched(server: Server) {
     assert_eq!(place.copied("shared").await.as_deref(), Some("1"));
 }
 
-/// Guarantee 15: when the owner of an object changes, both owners are reconciled.
+/// Guarantee 15: if an object gets a different owner, both owners are reconciled.
 async fn owner_change_reconciles_both_owners(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -492,7 +493,7 @@ async fn owner_change_reconciles_both_owners(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// A mapping function can access the state, and a panic in it stops nothing.
+/// Mapping functions can use the state. If one panics, everything keeps running.
 async fn watched_objects_are_mapped(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -533,7 +534,7 @@ async fn watched_objects_are_mapped(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 4: the first reconcile finds all objects of all kinds in the caches.
+/// Guarantee 4: all objects of all kinds are in the caches when the first reconcile is started.
 async fn workers_start_when_all_caches_are_synced(server: Server) {
     let place = Place::new(server).await;
     #[derive(Clone, Default)]
@@ -572,8 +573,8 @@ async fn workers_start_when_all_caches_are_synced(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantees 1 and 2 with a whole controller: many changes and many workers, but never two on one
-/// object.
+/// Guarantees 1 and 2 for an entire controller. There are lots of changes and lots of workers, but
+/// never two for the same object.
 async fn object_is_never_reconciled_concurrently(server: Server) {
     let place = Place::new(server).await;
     #[derive(Clone, Default)]
@@ -606,8 +607,8 @@ async fn object_is_never_reconciled_concurrently(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 8: watching a kind that the server does not serve is retried. Finally, it is an error
-/// that names the kind.
+/// Guarantee 8: if a kind isn't served, the watch is retried. If this takes too long, there's an
+/// error with the name of the kind.
 async fn missing_crd_is_an_error_that_names_the_kind(server: Server) {
     #[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]
     #[kube(
@@ -638,7 +639,7 @@ async fn missing_crd_is_an_error_that_names_the_kind(server: Server) {
     );
 }
 
-/// Guarantee 10: when the manager stops, running reconciles may finish and no new ones start.
+/// Guarantee 10: when the manager is stopped, reconciles can finish, but no new ones are started.
 async fn stopping_lets_reconciles_finish(server: Server) {
     let place = Place::new(server).await;
     #[derive(Clone, Default)]
@@ -672,11 +673,11 @@ async fn stopping_lets_reconciles_finish(server: Server) {
     assert_eq!((slow.started.load(SeqCst), slow.ended.load(SeqCst)), (2, 2));
 }
 
-/// Guarantees 10 and 11: a reconcile that does not finish in time is cancelled and named in the
-/// error. No task is left behind.
+/// Guarantees 10 and 11: if a reconcile takes too long to finish, it's cancelled and part of the
+/// error. There aren't any tasks left.
 async fn hanging_reconcile_is_cancelled_after_the_grace_period(server: Server) {
     let place = Place::new(server).await;
-    /// Set when the future of the reconcile, and with it its task, is dropped.
+    /// Set when the future of the reconcile is dropped, and its task with it.
     #[derive(Clone, Default)]
     struct Hanging {
         started: Arc<AtomicBool>,
@@ -757,7 +758,7 @@ async fn only_the_listed_namespaces_are_watched(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Two controllers of one kind share a cache and need different names.
+/// Two controllers for the same kind share a cache, but can't have the same name.
 async fn controllers_of_one_kind_need_different_names(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("twice", "1")).await;
@@ -838,7 +839,7 @@ async fn events_of_the_last_reconcile_are_sent(server: Server) {
     );
 }
 
-/// Guarantee 13: a manager is live immediately, and ready when its caches are synced.
+/// Guarantee 13: the manager is live from the start, and ready when its caches have synced.
 async fn manager_is_live_before_it_is_ready(server: Server) {
     let place = Place::new(server).await;
     let reserved = ReservedPort::reserve().unwrap();
@@ -890,8 +891,8 @@ async fn manager_is_live_before_it_is_ready(server: Server) {
     assert!(get(&address, "/healthz").await.is_err());
 }
 
-/// Guarantee 9: only one manager acts at a time. The next one takes over as soon as the first has
-/// stopped.
+/// Guarantee 9: only one manager is active at a time. When it's stopped, the next one takes over
+/// immediately.
 async fn standby_takes_over_when_the_leader_stops(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("led", "1")).await;
@@ -916,7 +917,7 @@ async fn standby_takes_over_when_the_leader_stops(server: Server) {
     let asked = Instant::now();
     leader.stop().await.unwrap();
     eventually(SOON, || async { second.count("led") > 0 }).await;
-    // A retry period with jitter; waiting for an unreleased lease would take 15 s.
+    // This is a retry period and its jitter. If the lease wasn't released, it'd take 15 s.
     assert!(asked.elapsed() < Duration::from_secs(8), "{:?}", asked.elapsed());
     standby.stop().await.unwrap();
 }

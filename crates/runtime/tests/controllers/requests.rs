@@ -1,4 +1,5 @@
-//! The number of requests per object: the operator sends only those that write the desired state.
+//! Counts requests per object. The operator should only make those that are needed to write the
+//! desired state.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -30,12 +31,12 @@ on_both_servers!(
 
 const MEMOS: usize = 40;
 
-/// Counts of requests by method and resource.
+/// Number of requests by method and resource.
 #[derive(Clone, Default)]
 struct Requests(Arc<Mutex<BTreeMap<String, usize>>>);
 
 impl Requests {
-    /// Returns a client that counts its requests.
+    /// Returns a client which counts its requests.
     fn client(&self, inner: Client) -> Client {
         let Self(counts) = self.clone();
         let service = tower::service_fn(move |request: http::Request<Body>| {
@@ -55,7 +56,7 @@ impl Requests {
     }
 }
 
-/// Writes the objects that are missing from the caches.
+/// Writes all objects that are missing according to the caches.
 async fn fill_in(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let (namespace, name) = (memo.namespace().unwrap_or_default(), memo.name_any());
     let copies = ctx.cached::<PartialObjectMeta<ConfigMap>>()?;
@@ -73,8 +74,8 @@ async fn fill_in(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// The watch delivers the first write while the second is in flight, so the object is reconciled
-/// again immediately.
+/// The watch delivers the first write while the second one is in flight. This makes the object
+/// reconcile again right away.
 async fn reconcile_does_not_repeat_its_writes(server: Server) {
     let place = Place::new(server).await;
     let names: Vec<String> = (0..MEMOS).map(|number| format!("memo-{number}")).collect();
@@ -96,7 +97,7 @@ async fn reconcile_does_not_repeat_its_writes(server: Server) {
     assert!(requests.of("GET configmaps") <= 2, "a list and a watch");
 }
 
-/// Applies the copy each time, like most reconcile functions, and notes the text of the result.
+/// Applies the copy every time, as most reconcile functions do. Records the text of the result.
 async fn apply(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let text = memo.spec.text.clone().unwrap_or_default();
     let copy = ctx
@@ -117,7 +118,8 @@ async fn resync_of_unchanged_objects_writes_nothing(server: Server) {
         watch_namespace: place.namespace.clone(),
         ..ManagerArgs::for_tests()
     };
-    // First cache metadata, where the cache keeps the responses; then whole objects.
+    // With a cache of metadata, we keep the responses. With a cache of whole objects, there's no
+    // need to.
     for is_whole in [false, true] {
         let (requests, seen) = (Requests::default(), Seen::default());
         let controller = Controller::new(apply, seen.clone()).resync_every(Duration::from_millis(100));
@@ -131,7 +133,7 @@ async fn resync_of_unchanged_objects_writes_nothing(server: Server) {
         let is_settled = |name: &String| seen.count(&format!("{name}: 1")) >= 5;
         eventually(SOON, || async { names.iter().all(is_settled) }).await;
         operator.stop().await.unwrap();
-        // A new process remembers nothing, so it sends each apply once.
+        // After a restart, each apply has to be sent once.
         assert_eq!(requests.of("PATCH configmaps"), MEMOS, "whole: {is_whole}");
     }
 }
@@ -168,7 +170,7 @@ async fn changes_by_others_are_reverted(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Selects the copies that [`labelled_copy`] returns.
+/// Selects the copies returned by [`labelled_copy`].
 fn copies() -> Selection {
     Selection::all().labels("app.kubernetes.io/managed-by=memo")
 }
@@ -180,7 +182,7 @@ fn labelled_copy(name: &str, text: &str) -> ConfigMap {
     copy
 }
 
-/// Applies a labelled copy.
+/// Applies a copy with a label.
 async fn apply_labelled(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let copy = labelled_copy(&memo.name_any(), "1");
     let copy = ctx.apply_owned(&*memo, copy).await?;
@@ -189,7 +191,7 @@ async fn apply_labelled(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Unchanged children cost no request either if they are watched by label.
+/// There are no requests for unchanged children, even if they're watched by label.
 async fn unchanged_children_watched_by_label_cost_no_request(server: Server) {
     let place = Place::new(server).await;
     let names: Vec<String> = (0..MEMOS).map(|number| format!("memo-{number}")).collect();
@@ -222,7 +224,8 @@ async fn unchanged_children_watched_by_label_cost_no_request(server: Server) {
     }
 }
 
-/// Creates the copy if it is missing. Another controller caches a selection of the same kind.
+/// Creates the copy if it doesn't exist. There's another controller that caches a selection of the
+/// same kind.
 async fn keep_copy(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let name = memo.name_any();
     let written = ctx
@@ -265,12 +268,13 @@ async fn unselected_children_of_another_controller_cost_no_request(server: Serve
     eventually(SOON, || async { names.iter().all(is_settled) }).await;
     operator.stop().await.unwrap();
     assert_eq!(requests.of("POST configmaps"), 2 * MEMOS);
-    // Three caches list and watch, and each object is looked up once before it is created.
+    // There's a list and a watch for each of the three caches, and a lookup for each object before
+    // it's created.
     let gets = requests.of("GET configmaps");
     assert!(gets <= 6 + MEMOS, "{gets} requests");
 }
 
-/// Applies a Secret and notes whether the result contains its data.
+/// Applies a Secret. Records whether there's any data in the result.
 async fn apply_secret(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let mut secret = Secret::default();
     secret.metadata.name = Some(memo.name_any());
@@ -282,8 +286,8 @@ async fn apply_secret(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Only a cache of whole Secrets, which the operator has to ask for, keeps the responses to
-/// applies.
+/// Responses are only kept if there's a cache of whole Secrets, which has to be requested
+/// explicitly.
 async fn secrets_are_applied_without_keeping_them(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("memo", "1")).await;
@@ -306,13 +310,13 @@ async fn secrets_are_applied_without_keeping_them(server: Server) {
         let (sent, reconciles) = (requests.of("PATCH secrets"), seen.count("memo: true"));
         match is_whole {
             true => assert_eq!(sent, 1),
-            // A cancelled reconcile may have sent one as well.
+            // There may be another one by a reconcile that was cancelled.
             false => assert!(sent >= reconciles, "{sent} of {reconciles}"),
         }
     }
 }
 
-/// Calls every method that writes. The cleanup completes, so the finalizer is removed.
+/// Calls all methods that write something. The cleanup succeeds, so the finalizer is removed.
 async fn write_in_every_way(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let name = memo.name_any();
     ctx.apply_owned(&*memo, config_map(&name, "1")).await?;
@@ -331,7 +335,7 @@ async fn write_in_every_way(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Without a field manager, the API server would attribute a write to the start of the User-Agent.
+/// If there's no field manager, the API server uses the beginning of the `User-Agent`.
 async fn every_write_names_its_field_manager(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("memo", "1")).await;

@@ -1,4 +1,4 @@
-//! The operator that the tests run, and a namespace for each test.
+//! The operator used by all tests, and a namespace for each of them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, Once};
@@ -23,10 +23,10 @@ mod servers;
 pub(crate) use servers::{Server, on_both_servers};
 
 pub(crate) const CRDS: &str = "tests/controllers/crds";
-/// A timeout longer than anything here takes on a busy machine.
+/// Longer than anything could take, even on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
-/// A text that the operator copies into a ConfigMap.
+/// A text, which the operator copies to a ConfigMap.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[kube(
     group = "controllers.example.com",
@@ -48,7 +48,7 @@ pub(crate) struct MemoStatus {
     pub(crate) conditions: Vec<Condition>,
 }
 
-/// The reconcile function of most tests.
+/// Reconcile function used by most tests.
 pub(crate) async fn copy(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     ctx.note(&memo.name_any());
     let text = memo.spec.text.clone().unwrap_or_default();
@@ -63,7 +63,7 @@ pub(crate) async fn copy(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Counts of reconciles by name.
+/// Number of reconciles by name.
 #[derive(Clone, Default)]
 pub(crate) struct Seen(pub(crate) Arc<Mutex<HashMap<String, usize>>>);
 
@@ -99,21 +99,22 @@ pub(crate) fn memo(name: &str, text: &str) -> Memo {
     )
 }
 
-/// The namespace of one test, with clients for its kinds.
+/// Namespace of a test, with clients for its kinds.
 pub(crate) struct Place {
     pub(crate) env: Server,
     pub(crate) namespace: String,
 }
 
-/// Installs a subscriber that discards all events of this process.
+/// Installs a subscriber that ignores everything.
 ///
-/// Without one, the first event at a place in the code can disable that place for good, although
-/// another thread is about to collect its log.
+/// This is a workaround for tracing: if there's no subscriber when an event occurs for the first
+/// time, its callsite may be disabled permanently, even though another thread is just about to
+/// collect its log.
 fn enable_callsites() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let subscriber = tracing_subscriber::registry().with(LevelFilter::INFO);
-        // Only fails if there is one already, which serves the same purpose.
+        // If this fails, there's already a subscriber, which is just as good.
         let _ = tracing::subscriber::set_global_default(subscriber);
     });
 }
@@ -134,7 +135,7 @@ impl Place {
         Api::namespaced(self.env.client(), &self.namespace)
     }
 
-    /// Returns a manager that watches only this namespace.
+    /// Returns a manager that only watches this namespace.
     pub(crate) fn manager(&self) -> Manager {
         let args = ManagerArgs {
             watch_namespace: self.namespace.clone(),
@@ -164,7 +165,7 @@ impl Place {
     }
 }
 
-/// A manager that runs until it is stopped.
+/// A manager that's running until it's stopped.
 pub(crate) struct Operator {
     pub(crate) stop: oneshot::Sender<()>,
     pub(crate) ended: JoinHandle<Result<()>>,
@@ -188,7 +189,7 @@ impl Operator {
     }
 }
 
-/// Returns the response to a GET, as HTTP text.
+/// Returns the response to a GET, including its head.
 pub(crate) async fn get(address: &str, path: &str) -> std::io::Result<String> {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut stream = tokio::net::TcpStream::connect(address).await?;

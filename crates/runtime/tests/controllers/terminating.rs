@@ -1,4 +1,4 @@
-//! Objects that are being deleted. They own no new objects and are not reconciled.
+//! Objects that are being deleted. They aren't reconciled, and can't own new objects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ on_both_servers!(
     terminating_objects_are_reconciled_on_request,
 );
 
-/// Returns the metadata of an object as cached by a controller that owns its kind.
+/// Returns the metadata of an object, as it'd be in the cache of a controller that owns the kind.
 fn metadata_of(map: &ConfigMap) -> PartialObjectMeta<ConfigMap> {
     PartialObjectMeta {
         metadata: map.metadata.clone(),
@@ -32,7 +32,7 @@ fn metadata_of(map: &ConfigMap) -> PartialObjectMeta<ConfigMap> {
     }
 }
 
-/// Deletes the memo, which a finalizer keeps.
+/// Deletes the memo. There's a finalizer that keeps it around.
 async fn delete_held(place: &Place, memo: &Memo) -> Memo {
     let memos = place.api::<Memo>();
     let held = Patch::Merge(json!({ "metadata": { "finalizers": ["other.example.com/held"] } }));
@@ -81,8 +81,9 @@ async fn terminating_owner_gets_no_new_objects(server: Server) {
     assert_eq!(place.copied("new").await, None);
 }
 
-/// Returns contexts whose caches lag behind the release of an object: without a cache, without the
-/// object yet, with the released object, and with the object as it was before.
+/// Returns contexts whose caches haven't noticed that an object was released: one has no cache, one
+/// doesn't contain the object yet, one contains the released object, and one contains the object
+/// before that.
 async fn lagging(place: &Place, before: &ConfigMap) -> [Ctx<()>; 4] {
     let ctx = || Ctx::new(place.env.client(), "memo", ());
     let now = place.api::<ConfigMap>().get(&before.name_any()).await.unwrap();
@@ -94,8 +95,8 @@ async fn lagging(place: &Place, before: &ConfigMap) -> [Ctx<()>; 4] {
     ]
 }
 
-/// An object that the garbage collector has released for `kubectl delete --cascade=orphan` stays
-/// released, even if the caches show neither that nor the deletion of the owner.
+/// After the garbage collector has released an object (`kubectl delete --cascade=orphan`), it must
+/// stay released. The caches may not have noticed this, or that the owner was deleted.
 async fn orphaned_object_is_not_adopted_again(server: Server) {
     let place = Place::new(server).await;
     let before = place.create(memo("owner", "1")).await;
@@ -149,8 +150,8 @@ async fn deleted_owner_does_not_adopt(server: Server) {
     assert_eq!(maps.get("free").await.unwrap(), free);
 }
 
-/// After each change by others, the resource version of an apply is outdated. The apply is then
-/// sent again with the newer one.
+/// Every change by someone else makes the resource version of an apply outdated. It has to be sent
+/// again with the current one.
 async fn status_changes_do_not_block_applies(server: Server) {
     let place = Place::new(server).await;
     let owner = place.create(memo("owner", "1")).await;
@@ -213,7 +214,7 @@ async fn only_an_adoption_reads_the_owner() {
     let requests = async |name: &str, text: &str| {
         server.forget_requests();
         let applied = ctx.apply_owned(&owner, config_map(name, text)).await.unwrap();
-        // The watch of a manager would do the same.
+        // A manager's watch would do the same.
         drop(ctx.clone().caching([metadata_of(&applied)]));
         let [patches, gets, lists] = [Verb::Patch, Verb::Get, Verb::List].map(|verb| count(&server, verb));
         assert_eq!(patches + gets + lists, server.requests().len());
@@ -226,11 +227,11 @@ async fn only_an_adoption_reads_the_owner() {
     assert_eq!(requests("free", "2").await, (1, 0, 0), "updated");
 }
 
-/// The deletion of the owner neither fails its reconcile nor causes a retry.
+/// If the owner is deleted, its reconcile neither fails nor is it retried.
 #[tokio::test(start_paused = true)]
 async fn reconcile_of_a_terminating_object_does_not_fail() {
     let place = Place::new(Server::fake()).await;
-    /// Deletes its own object, as somebody may do during a reconcile, and then adopts.
+    /// Deletes its own object (somebody else could do this as well), and then adopts another one.
     async fn adopt(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
         ctx.note("reconciles");
         let memos = ctx.api::<Memo>(&*memo);
@@ -256,8 +257,8 @@ async fn reconcile_of_a_terminating_object_does_not_fail() {
     assert!(metrics.text().contains(errors), "{}", metrics.text());
 }
 
-/// An error about a different owner is a failure, because no event may follow when that owner can
-/// own again.
+/// If the error is about some other owner, there may not be an event when that one can own objects
+/// again. So it has to be retried.
 #[tokio::test(start_paused = true)]
 async fn error_about_another_terminating_owner_is_retried() {
     let place = Place::new(Server::fake()).await;

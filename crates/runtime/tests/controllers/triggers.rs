@@ -1,4 +1,4 @@
-//! Events that reconcile an object, and events that do not.
+//! Which events trigger a reconcile, and which don't.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -36,7 +36,7 @@ async fn label(place: &Place, name: &str, value: &str) {
         .unwrap();
 }
 
-/// A predicate decides, based on the old and the new object, whether to reconcile.
+/// Predicates can use both the old and the new object.
 async fn predicate_filters_changes(server: Server) {
     let place = Place::new(server).await;
     let (spec, either) = (Seen::default(), Seen::default());
@@ -56,8 +56,7 @@ async fn predicate_filters_changes(server: Server) {
     .await;
     label(&place, "note", "once").await;
     eventually(SOON, || async { either.count("note") == 2 }).await;
-    // The label was changed before the text. If it had caused a reconcile, the count would be
-    // three.
+    // The label was changed before the text. So if it triggered a reconcile, we'd get three.
     place.change_text("note", "2").await;
     eventually(SOON, || async { either.count("note") == 3 }).await;
     eventually(SOON, || async { spec.count("note") >= 2 }).await;
@@ -65,7 +64,7 @@ async fn predicate_filters_changes(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// A predicate of a watch receives the old and the new object. If it panics, the event passes.
+/// Predicates can use both the old and the new object. If one panics, the event isn't filtered out.
 async fn watch_has_its_own_predicates(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
@@ -112,8 +111,8 @@ async fn watch_has_its_own_predicates(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// A mapping function of changes can tell creations, updates and deletions apart and choose which
-/// of them reconcile.
+/// Mapping functions can distinguish creations, updates and deletions, and decide which of them
+/// trigger a reconcile.
 async fn mapping_function_sees_the_kind_of_change(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("note", "")).await;
@@ -170,8 +169,8 @@ async fn mapping_function_sees_the_kind_of_change(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 15: triggers from outside the cluster reconcile the objects that they name. They come
-/// through a channel or any stream.
+/// Guarantee 15: objects can be reconciled due to events outside of the cluster, from a channel or
+/// from an arbitrary stream.
 async fn trigger_reconciles_the_named_object(server: Server) {
     let place = Place::new(server).await;
     for name in ["a", "b"] {
@@ -195,7 +194,7 @@ async fn trigger_reconciles_the_named_object(server: Server) {
     trigger.send(reference("b")).await;
 }
 
-/// An unchanged object is reconciled again after the resync period, and not before.
+/// An object that hasn't changed is reconciled after the resync period, but no earlier.
 async fn resync_reconciles_every_object_again(server: Server) {
     let place = Place::new(server).await;
     for name in ["a", "b"] {
@@ -212,7 +211,7 @@ async fn resync_reconciles_every_object_again(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// With `by_any_owner`, every owner is reconciled, not only the controller.
+/// All owners are reconciled, rather than just the controller.
 async fn by_any_owner_reconciles_every_owner(server: Server) {
     let place = Place::new(server).await;
     let owner = place.create(memo("owner", "")).await;

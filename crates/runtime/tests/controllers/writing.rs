@@ -1,4 +1,5 @@
-//! Writes of a reconcile: objects that two owners want, and objects that are created or updated.
+//! Writes by a reconcile, in particular of objects that are wanted by two owners, and of objects
+//! that are created or updated.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ on_both_servers!(
     changes_of_updated_objects_are_reverted,
 );
 
-/// Returns the metadata of an object as cached by a controller that owns its kind.
+/// Returns the metadata of an object, as it'd be in the cache of a controller that owns the kind.
 fn metadata_of(map: &ConfigMap) -> PartialObjectMeta<ConfigMap> {
     PartialObjectMeta {
         metadata: map.metadata.clone(),
@@ -38,7 +39,7 @@ fn is_taken(error: &Error) -> bool {
     error.is_conflict() || matches!(error.downcast_ref(), Some(OwnershipError::AlreadyOwned { .. }))
 }
 
-/// Owners reconciled by one controller share a field manager, so the server alone would let the
+/// All owners have the same controller and hence the same field manager. The server would let the
 /// second one take over.
 async fn concurrent_creation_has_one_owner(server: Server) {
     let place = Place::new(server).await;
@@ -65,7 +66,7 @@ async fn concurrent_creation_has_one_owner(server: Server) {
     }
 }
 
-/// A lagging cache must not let a controller take an object that it no longer owns.
+/// If the cache is stale, an object must not be taken away from its new owner.
 async fn lagging_cache_does_not_take_an_object_over(server: Server) {
     let place = Place::new(server).await;
     let (first, second) = (
@@ -129,7 +130,7 @@ async fn object_is_created_updated_or_left_alone(server: Server) {
     );
 }
 
-/// A ConfigMap type with only the data.
+/// A ConfigMap without any fields other than the data.
 #[derive(Resource, Serialize, Deserialize, Clone, Debug)]
 #[resource(inherit = "ConfigMap")]
 struct Texts {
@@ -137,7 +138,7 @@ struct Texts {
     data: BTreeMap<String, String>,
 }
 
-/// Fields that the type does not declare are not changed.
+/// Fields which aren't part of the type must be preserved.
 async fn update_keeps_undeclared_fields(server: Server) {
     let place = Place::new(server).await;
     let mut full = config_map("note", "1");
@@ -193,7 +194,8 @@ async fn unowned_object_is_created_or_adopted(server: Server) {
     }
 }
 
-/// The second of two concurrent writers gets a conflict, which a reconcile just returns.
+/// There are two concurrent writers. One of them gets a conflict, which a reconcile can simply
+/// return.
 async fn concurrent_update_is_a_conflict(server: Server) {
     let place = Place::new(server).await;
     let wanted = |name: &str| {
@@ -218,7 +220,7 @@ async fn concurrent_update_is_a_conflict(server: Server) {
     }
     assert!(refusals > 0, "no two of twenty were at once");
 
-    // The cache holds the created object, but the cluster has a newer version.
+    // The object is in the cache, but there's a newer version in the cluster.
     let made = ctx.create_or_update(wanted("note"), |_| {}).await.unwrap();
     let behind = Ctx::new(place.env.client(), "memo", ()).caching([made.into_object()]);
     ctx.create_or_update(wanted("note"), set_text("3")).await.unwrap();
@@ -227,7 +229,7 @@ async fn concurrent_update_is_a_conflict(server: Server) {
     assert_eq!(place.copied("note").await.as_deref(), Some("3"));
 }
 
-/// Applies a field without `force` that another manager has applied.
+/// Doesn't use `force`, and another manager has applied the same field.
 async fn field_manager_conflict_is_distinguishable(server: Server) {
     let place = Place::new(server).await;
     let maps = place.api::<ConfigMap>();
@@ -253,7 +255,7 @@ async fn field_manager_conflict_is_distinguishable(server: Server) {
     );
 }
 
-/// In a manager, cached objects cost no request, and the object reaches the desired state.
+/// If objects are cached, there's no request unless something has to be changed.
 async fn changes_of_updated_objects_are_reverted(server: Server) {
     let place = Place::new(server).await;
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {

@@ -1,7 +1,8 @@
-//! Watches and lists that expire because etcd was compacted, as in any cluster every five minutes.
+//! Lists and watches that expire because etcd was compacted. This happens every five minutes in any
+//! cluster.
 //!
-//! kube-apiserver usually serves watches from its memory. Here its watch cache is disabled, so that
-//! compacted versions are gone.
+//! Normally, watches are served from the memory of kube-apiserver. We disable its watch cache, so
+//! compacted versions are really gone.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -22,7 +23,7 @@ use super::proxy::{Fault, Proxy, closed};
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// An event as a predicate sees it: the old and the new resource version of an object.
+/// An event that was passed to a predicate: the old and the new resource version of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Seen {
     name: String,
@@ -30,7 +31,7 @@ struct Seen {
     after: Option<String>,
 }
 
-/// The events of one kind, in order. Clones share them.
+/// Events of a kind in order. Clones share the same list.
 #[derive(Clone, Default)]
 struct Witness(Arc<Mutex<Vec<Seen>>>);
 
@@ -49,8 +50,8 @@ impl Witness {
         })
     }
 
-    /// Returns the objects that exist according to the events, with their resource versions. Panics
-    /// if an event does not continue from the previous state of its object.
+    /// Returns the objects that exist according to the events, and their resource versions. Panics
+    /// if there's a gap in the events of an object.
     fn present(&self) -> BTreeMap<String, String> {
         let mut present = BTreeMap::new();
         for event in self.0.lock().unwrap().iter() {
@@ -64,14 +65,14 @@ impl Witness {
         present
     }
 
-    /// Returns the number of events about an object.
+    /// Returns the number of events for an object.
     fn count(&self, name: &str) -> usize {
         let seen = self.0.lock().unwrap();
         seen.iter().filter(|event| event.name == name).count()
     }
 }
 
-/// An operator that records the events of two caches: one with whole objects, one with metadata.
+/// An operator which records the events of two caches, one of which is for metadata.
 struct Observed {
     maps: Witness,
     secrets: Witness,
@@ -117,7 +118,7 @@ impl Observed {
     }
 }
 
-/// The objects of one kind in a namespace, which the test changes directly at the API server.
+/// The objects of a kind in a namespace. They're modified directly on the API server.
 struct Objects<K>(Api<K>);
 
 impl<K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope> + Watchable> Objects<K> {
@@ -139,7 +140,7 @@ impl<K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope> +
         self.0.delete(name, &DeleteParams::default()).await.unwrap();
     }
 
-    /// Waits until the events add up to the stored objects.
+    /// Waits until the events are consistent with the stored objects.
     async fn are_seen_by(&self, witness: &Witness) {
         eventually(SOON, || async {
             let stored = self
@@ -166,8 +167,8 @@ impl<K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope> +
         }
     }
 
-    /// Makes changes while the watch is interrupted: an update, a deletion, both, a creation, and a
-    /// creation with a deletion.
+    /// Makes changes while the watch is interrupted. There's an object that's updated, one that's
+    /// deleted, one with both, one that's created, and one that's created and deleted.
     async fn change(&self) {
         self.apply("changed", "second").await;
         self.delete("deleted").await;
@@ -178,7 +179,7 @@ impl<K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope> +
         self.delete("brief").await;
     }
 
-    /// Checks that events arrive one after the other, without gaps.
+    /// Asserts that events are delivered in order and without gaps.
     async fn go_on(&self, witness: &Witness) {
         let before = witness.count("changed");
         for round in 0..20 {
@@ -200,7 +201,7 @@ fn is_next_page(parts: &http::request::Parts) -> bool {
     parts.uri.query().is_some_and(|query| query.contains("continue="))
 }
 
-/// The watch is interrupted, and the version at which it would resume is compacted.
+/// The watch is interrupted, and the version at which it would continue is compacted.
 async fn a_watch_that_resumes_at_a_compacted_version(env: &Environment) {
     let namespace = env.namespace("expiry").await.unwrap();
     let proxy = Proxy::start(env.client(), 40).await;
@@ -236,7 +237,7 @@ async fn a_watch_that_resumes_at_a_compacted_version(env: &Environment) {
     operator.stop(&proxy).await;
 }
 
-/// A list is compacted between two of its pages.
+/// Compacts etcd in between two pages of a list.
 async fn a_list_that_continues_at_a_compacted_version(env: &Environment) {
     let namespace = env.namespace("expiry").await.unwrap();
     let proxy = Proxy::start(env.client(), 41).await;
@@ -247,7 +248,7 @@ async fn a_list_that_continues_at_a_compacted_version(env: &Environment) {
     proxy.inject_where(is_next_page, [(1.0, Fault::Delay(Duration::from_secs(3)))]);
     let operator = Observed::start(&proxy, &namespace);
     eventually(SOON, || async { proxy.injected() > 0 }).await;
-    // Delete an object of a page that was read, and one of a page that was not.
+    // One of the objects was in a page that we've read, and the other one wasn't.
     maps.delete("map-00").await;
     maps.delete("map-20").await;
     env.compact().await.unwrap();

@@ -1,5 +1,5 @@
-//! A leader and a standby while the lease or the connection to it is disturbed. They must not
-//! reconcile an object at the same time.
+//! A leader and a standby, while something is wrong with the lease or with the connection to it.
+//! They must not reconcile an object at the same time.
 
 use std::time::{Duration, Instant};
 
@@ -14,14 +14,14 @@ use super::proxy::{Fault, Proxy};
 use super::scene::Scene;
 
 const SOON: Duration = Duration::from_secs(30);
-/// How long a leader may continue without renewals, plus some slack for a busy machine. The lease
-/// lasts 15 s.
+/// How long a leader may go on without renewing the lease, which lasts 15 s. Includes a margin
+/// because the machine may be busy.
 const RENEW_DEADLINE: Duration = Duration::from_secs(14);
-/// How long it takes until somebody else holds an unrenewed lease: 15 s, a retry period with
-/// jitter, and some slack.
+/// How long it may take until the lease is acquired by the standby: the lease duration of 15 s, a
+/// retry period with jitter, and a margin.
 const TAKEN_OVER: Duration = Duration::from_secs(30);
 
-/// Two processes, each behind its own proxy, and objects in the desired state.
+/// Two processes, each with its own proxy, and objects in the desired state.
 struct Pair {
     scene: Scene,
     leader: (Proxy, Operator),
@@ -37,7 +37,7 @@ impl Pair {
         scene.begin().await;
         let proxy = scene.proxy().await;
         let standby = (scene.candidate(&proxy, "the standby"), proxy);
-        // The standby reads the lease when its caches are synced.
+        // The standby reads the lease after its caches have synced.
         eventually(SOON, || async { standby.1.requests() > 4 }).await;
         sleep(Duration::from_secs(3)).await;
         let [leader, standby] = [leader, standby].map(|(operator, proxy)| (proxy, operator));
@@ -48,8 +48,8 @@ impl Pair {
         }
     }
 
-    /// The leader exits because it has lost the lease. The other process takes over and completes
-    /// everything.
+    /// Asserts that the leader exits because it has lost the lease, and that the other process
+    /// completes everything.
     async fn assert_handed_over(self, before: &str) {
         let ended = timeout(RENEW_DEADLINE, self.leader.1.ended).await;
         let error = ended.expect("the leader ends").unwrap().unwrap_err().to_string();
@@ -87,7 +87,7 @@ async fn holder(scene: &Scene) -> Option<String> {
     lease.spec?.holder_identity.filter(|holder| !holder.is_empty())
 }
 
-/// The leader is cut off while objects change.
+/// The leader is partitioned while objects are changing.
 async fn a_partition_of_the_leader(env: Environment) {
     let pair = Pair::new(env, 20).await;
     let before = holder(&pair.scene).await.unwrap();
@@ -98,7 +98,8 @@ async fn a_partition_of_the_leader(env: Environment) {
     pair.assert_handed_over(&before).await;
 }
 
-/// The leader is stopped while it is cut off. Its running reconcile must not outlive the lease.
+/// The leader is stopped while it's partitioned. A running reconcile must not take longer than the
+/// lease is valid.
 async fn a_partition_of_a_leader_that_stops(env: Environment) {
     let pair = Pair::new(env, 21).await;
     let before = holder(&pair.scene).await.unwrap();
@@ -124,7 +125,7 @@ async fn a_partition_of_a_leader_that_stops(env: Environment) {
     leader.0.assert_handed_over_to(&standby.0);
 }
 
-/// Another holder, which never renews, is written into the lease.
+/// Somebody changes the holder of the lease, and never renews it.
 async fn a_theft_of_the_lease(env: Environment) {
     let pair = Pair::new(env, 22).await;
     let before = holder(&pair.scene).await.unwrap();
@@ -140,7 +141,7 @@ async fn a_theft_of_the_lease(env: Environment) {
     pair.assert_handed_over(&before).await;
 }
 
-/// The leader creates the lease again before the standby can acquire it.
+/// The leader has to recreate the lease before it's acquired by the standby.
 async fn a_deletion_of_the_lease(env: Environment) {
     let pair = Pair::new(env, 23).await;
     let before = holder(&pair.scene).await.unwrap();
@@ -155,7 +156,7 @@ async fn a_deletion_of_the_lease(env: Environment) {
     pair.stays_undisturbed(&before).await;
 }
 
-/// A disturbance shorter than the renew deadline does not change the leader.
+/// There's no new leader if the fault doesn't last longer than the renew deadline.
 async fn faults_that_are_over_before_the_deadline(env: Environment) {
     let pair = Pair::new(env, 24).await;
     let before = holder(&pair.scene).await.unwrap();
@@ -175,7 +176,7 @@ async fn faults_that_are_over_before_the_deadline(env: Environment) {
     pair.stays_undisturbed(&before).await;
 }
 
-/// Runs the scenarios concurrently, because they mostly wait.
+/// All scenarios are run concurrently, since they spend most of the time waiting.
 #[rbuilder::envtest::test]
 async fn only_one_replica_leads(env: Environment) {
     tokio::join!(

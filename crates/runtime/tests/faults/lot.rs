@@ -1,6 +1,6 @@
-//! Pseudo-random numbers, which depend only on the seed.
+//! Pseudo-random numbers, which are determined by a seed.
 
-/// A SplitMix64 generator.
+/// SplitMix64.
 #[derive(Clone, Debug)]
 pub(crate) struct Lot(u64);
 
@@ -17,12 +17,12 @@ impl Lot {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number less than `most`, or 0 if `most` is 0.
+    /// Returns a number less than `most`. If that's 0, returns 0.
     pub(crate) fn below(&mut self, most: u64) -> u64 {
         self.next() % most.max(1)
     }
 
-    /// Returns `true` in this share of the calls.
+    /// Returns `true` with the given probability.
     pub(crate) fn falls(&mut self, share: f64) -> bool {
         (self.next() as f64) < share * (u64::MAX as f64)
     }

@@ -1,6 +1,6 @@
-//! The operator under test. For each `Memo`, it maintains a ConfigMap of the same name with the
-//! memo's text, and a status. It detects concurrent reconciles of one object, within a process or
-//! across two.
+//! The operator under test. For each `Memo`, it creates a ConfigMap with the same name and text,
+//! and updates the status. It also detects if an object is reconciled concurrently, by the same or
+//! by another process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ pub(crate) const CRDS: &str = "tests/controllers/crds";
 pub(crate) const LEASE: &str = "faults.example.com";
 const FINALIZER: &str = "faults.example.com/copy";
 
-/// A text that the operator copies into a ConfigMap.
+/// A text, which the operator copies to a ConfigMap.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[kube(
     group = "controllers.example.com",
@@ -39,7 +39,7 @@ pub(crate) struct MemoStatus {
     pub(crate) copied: Option<String>,
 }
 
-/// Tracks the running reconciles of all processes of an operator. Clones share the state.
+/// Keeps track of the reconciles in all processes of an operator. Clones share the same state.
 #[derive(Clone, Default)]
 pub(crate) struct Watchman(Arc<Mutex<Activity>>);
 
@@ -50,7 +50,7 @@ struct Activity {
     reconciles: usize,
 }
 
-/// Marks an object as being reconciled until this is dropped.
+/// Guard for an object that's being reconciled.
 struct InWork {
     watchman: Watchman,
     key: String,
@@ -70,7 +70,7 @@ impl Watchman {
         }
     }
 
-    /// Returns the objects that were reconciled concurrently.
+    /// Returns all objects that were reconciled concurrently.
     pub(crate) fn twice(&self) -> Vec<String> {
         self.0.lock().unwrap().twice.clone()
     }
@@ -94,14 +94,14 @@ impl Drop for InWork {
     }
 }
 
-/// State of one process.
+/// State of a process.
 #[derive(Clone)]
 pub(crate) struct Process {
     pub(crate) watchman: Watchman,
     pub(crate) name: &'static str,
 }
 
-/// Returns the text that makes a reconcile block in the process of this name.
+/// Returns a text that makes the reconcile block in the given process.
 pub(crate) fn held_by(name: &str) -> String {
     format!("held by {name}")
 }
@@ -121,14 +121,14 @@ async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Process>) -> Result {
         ..ConfigMap::default()
     };
     let copy = ctx.apply_owned(&*memo, copy).await?;
-    // Give another worker time to interfere.
+    // Give other workers the chance to interfere.
     tokio::time::sleep(Duration::from_millis(5)).await;
     let copied = copy.data.and_then(|mut data| data.remove("text"));
     ctx.apply_status(&*memo, MemoStatus { copied }).await?;
     Ok(Action::await_change())
 }
 
-/// Deletes the copy, because the test environment has no garbage collector.
+/// Deletes the copy, since there's no garbage collector in the test environment.
 async fn cleanup(memo: Arc<Memo>, ctx: Ctx<Process>) -> Result {
     let _in_work = ctx.watchman.enter(&memo, ctx.name);
     let copies = ctx.api::<ConfigMap>(&*memo);
@@ -139,7 +139,7 @@ async fn cleanup(memo: Arc<Memo>, ctx: Ctx<Process>) -> Result {
     }
 }
 
-/// A running manager, as `main` would start it, in this process.
+/// A manager that's running in this process, started in the same way as in `main`.
 pub(crate) struct Operator {
     stop: oneshot::Sender<()>,
     pub(crate) ended: JoinHandle<Result<()>>,
@@ -156,8 +156,7 @@ impl Operator {
         let controller = Controller::new(reconcile, process)
             .finalizer(FINALIZER, cleanup)
             .owns::<ConfigMap>()
-            // After minutes of faults, the default back-off of an object would exceed the duration
-            // of the test.
+            // With the default backoff, an object might not be retried until after the test.
             .backoff(Duration::from_millis(5), Duration::from_secs(20))
             .concurrency(8);
         let manager = Manager::with_config(LEASE, config, args)

@@ -1,8 +1,8 @@
 //! A proxy between an operator and the API server. It injects network and server faults into
 //! requests, responses and connections.
 //!
-//! The operator uses plain HTTP, and the proxy connects to the API server as an administrator.
-//! Random choices come from a seed, so that a failure can be reproduced.
+//! The operator connects without TLS, and the proxy connects to the API server as an administrator.
+//! Random decisions are determined by a seed, which makes it possible to reproduce a failure.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -31,34 +31,34 @@ use super::lot::Lot;
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// How long a watch that is due to end waits for events.
+/// How long to wait for events before a watch is closed.
 const WATCH_LASTS: Duration = Duration::from_millis(300);
 
-/// The event with which old servers end a watch whose resource version has expired.
+/// Some servers send this event if the resource version of a watch has expired.
 const EXPIRED: &str = concat!(
     r#"{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","#,
     r#""message":"too old resource version: 1 (2)","reason":"Expired","code":410}}"#,
     "\n"
 );
 
-/// A fault that affects a request.
+/// A fault that's injected into a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
-    /// The proxy responds with this status and does not forward the request. With 429,
+    /// The proxy responds with this status, and doesn't forward the request. If it's a 429,
     /// `Retry-After` is one second.
     Refuse(StatusCode),
     /// The response is delayed.
     Delay(Duration),
-    /// The connection is reset, and the request is not forwarded.
+    /// The connection is reset, and the request isn't forwarded.
     Reset,
-    /// The API server handles the request, but the connection is reset instead of a response.
+    /// The request is processed, but instead of a response, the connection is reset.
     LoseAnswer,
-    /// The connection is reset in the middle of the response. In a watch, that is between two
-    /// events or within one.
+    /// The connection is reset in the middle of the response. For a watch, this may be in between
+    /// two events.
     CutAnswer,
-    /// A watch ends normally after a few events.
+    /// A watch is closed after a few events.
     EndWatch,
-    /// A watch ends after a few events because its resource version is too old.
+    /// A watch is closed after a few events, because its resource version is too old.
     ExpireWatch,
 }
 
@@ -68,10 +68,10 @@ impl Fault {
     }
 }
 
-/// Returns `true` for requests that a fault may affect.
+/// Filter for requests that can be affected by faults.
 type Only = fn(&request::Parts) -> bool;
 
-/// A running proxy. Dropping it stops it.
+/// A proxy that's running. It's stopped on drop.
 pub(crate) struct Proxy {
     shared: Arc<Shared>,
     port: u16,
@@ -81,12 +81,12 @@ pub(crate) struct Proxy {
 struct Shared {
     upstream: Client,
     lot: Mutex<Lot>,
-    /// Each fault with the share of requests that it affects.
+    /// Faults and their probability.
     faults: Mutex<(Only, Vec<(f64, Fault)>)>,
     connections: Mutex<HashMap<usize, Arc<Connection>>>,
-    /// `true` if new connections are silent from the start.
+    /// Whether new connections are silent from the start.
     silent: watch::Sender<bool>,
-    /// How often all watches were expired.
+    /// How many times all watches have been expired.
     expiries: watch::Sender<usize>,
     accepted: AtomicUsize,
     requests: AtomicUsize,
@@ -95,18 +95,18 @@ struct Shared {
     expired: AtomicUsize,
 }
 
-/// A request that may have changed an object.
+/// A request that may have modified an object.
 #[derive(Clone, Debug)]
 pub(crate) struct Write {
     /// Method and path.
     pub(crate) request: String,
-    /// When the write was forwarded to the API server.
+    /// When it was forwarded.
     pub(crate) sent: Instant,
-    /// When the response began or the operator closed the connection.
+    /// When the response started, or the operator closed the connection.
     pub(crate) ended: Option<Instant>,
 }
 
-/// A write in progress. Dropping this ends it.
+/// A write that's in progress until dropped.
 struct Writing {
     shared: Arc<Shared>,
     index: usize,
@@ -121,7 +121,7 @@ impl Drop for Writing {
 /// A connection of the operator.
 struct Connection {
     reset: Notify,
-    /// While `true`, no data passes in either direction, and the peer does not notice.
+    /// While this is `true`, no data is transferred in either direction. The peer can't notice it.
     silent: watch::Sender<bool>,
 }
 
@@ -155,12 +155,12 @@ impl Proxy {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Returns the configuration of a client that connects through the proxy.
+    /// Returns the configuration of a client that uses the proxy.
     pub(crate) fn config(&self) -> Config {
         Config::new(self.url().parse().unwrap())
     }
 
-    /// From now on, injects these faults into these shares of the requests.
+    /// Injects each fault with the given probability from now on.
     pub(crate) fn inject(&self, faults: impl Into<Vec<(f64, Fault)>>) {
         self.inject_where(|_| true, faults);
     }
@@ -169,18 +169,18 @@ impl Proxy {
         *self.shared.faults.lock().unwrap() = (only, faults.into());
     }
 
-    /// Stops injecting faults. Silenced connections stay silent.
+    /// Stops injecting faults. This doesn't affect connections that have been silenced.
     pub(crate) fn heal(&self) {
         self.inject([]);
         self.shared.silent.send_replace(false);
     }
 
-    /// Resets every connection.
+    /// Resets all connections.
     pub(crate) fn reset_all(&self) {
         self.reset_some(1.0);
     }
 
-    /// Resets about this share of the connections.
+    /// Resets each connection with the given probability.
     pub(crate) fn reset_some(&self, share: f64) {
         for connection in self.connections() {
             if self.shared.lot.lock().unwrap().falls(share) {
@@ -190,20 +190,20 @@ impl Proxy {
         }
     }
 
-    /// Ends every watch with a resource version that is too old.
+    /// Closes all watches because their resource version is too old.
     pub(crate) fn expire_watches(&self) {
         self.shared.expiries.send_modify(|count| *count += 1);
     }
 
-    /// Blocks the data of all connections until [`heal`](Self::heal) or [`restore`](Self::restore)
-    /// is called.
+    /// Stops transferring data on all connections, until [`heal`](Self::heal) or
+    /// [`restore`](Self::restore) is called.
     pub(crate) fn fall_silent(&self) {
         self.shared.silent.send_replace(true);
         self.silence_connections();
     }
 
-    /// Blocks the data of existing connections but not of new ones, like a router that has lost its
-    /// connection table.
+    /// Stops transferring data on existing connections. New connections work, like with a router
+    /// that has lost its connection table.
     pub(crate) fn silence_connections(&self) {
         for connection in self.connections() {
             self.shared.count_fault();
@@ -211,7 +211,7 @@ impl Proxy {
         }
     }
 
-    /// Lets data pass again, starting with the delayed data.
+    /// Continues to transfer data, starting with what was delayed.
     pub(crate) fn restore(&self) {
         self.heal();
         for connection in self.connections() {
@@ -229,13 +229,12 @@ impl Proxy {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
-    /// Returns the writes that were forwarded so far, except those to the lease and its events.
+    /// Returns all writes that have been forwarded, except for those of the lease and its events.
     pub(crate) fn writes(&self) -> Vec<Write> {
         self.shared.writes.lock().unwrap().clone()
     }
 
-    /// Checks that all writes of this proxy's operator ended before the first write of its
-    /// successor.
+    /// Asserts that all writes by this operator ended before the first write of its successor.
     pub(crate) fn assert_handed_over_to(&self, successor: &Self) {
         let successors = successor.writes();
         let first = successors.iter().min_by_key(|write| write.sent);
@@ -250,13 +249,13 @@ impl Proxy {
         assert!(late.is_empty(), "beside or after {}: {late:?}", first.request);
     }
 
-    /// Returns the number of faults so far.
+    /// Returns how many faults have been injected.
     pub(crate) fn injected(&self) -> usize {
         self.shared.injected.load(Ordering::Relaxed)
     }
 
-    /// Returns how often the API server itself reported an expired version, as status 410 or in a
-    /// watch.
+    /// Returns how often the API server itself has reported that a version has expired, either with
+    /// status 410 or in a watch.
     pub(crate) fn expired(&self) -> usize {
         self.shared.expired.load(Ordering::Relaxed)
     }
@@ -295,7 +294,7 @@ impl Shared {
         self.injected.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Records the start of a write.
+    /// Called when a write starts.
     fn record(self: &Arc<Self>, parts: &request::Parts) -> Option<Writing> {
         let path = parts.uri.path();
         if parts.method == Method::GET || path.contains("/leases") || path.contains("/events") {
@@ -318,7 +317,7 @@ impl Shared {
     }
 }
 
-/// Accepts connections. Dropping the future closes them.
+/// Accepts connections. They're closed when the future is dropped.
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     loop {
@@ -355,12 +354,12 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
     if is_reset {
         stream.set_zero_linger().unwrap();
     }
-    // The connection counts until it is closed.
+    // It counts as open until it's closed.
     drop(stream);
     shared.connections.lock().unwrap().remove(&id);
 }
 
-/// Copies data in both directions, except during a silence.
+/// Copies data in both directions, unless the connection is silent.
 async fn pass(stream: &mut TcpStream, near: DuplexStream, silent: &watch::Sender<bool>) -> io::Result<()> {
     let (from_operator, to_operator) = stream.split();
     let (from_server, to_server) = tokio::io::split(near);
@@ -379,7 +378,7 @@ async fn carry(
     let mut buffer = vec![0; 16 * 1024];
     loop {
         let read = from.read(&mut buffer).await?;
-        // The sender outlives this task.
+        // This can't fail: the sender is still there.
         let _ = silent.wait_for(|silent| !*silent).await;
         if read == 0 {
             return to.shutdown().await;
@@ -395,7 +394,7 @@ async fn speak(far: DuplexStream, shared: Arc<Shared>, connection: Arc<Connectio
         .await;
 }
 
-/// Resets the connection, which cancels the waiting task.
+/// Resets the connection. The task is cancelled while waiting.
 async fn reset<T>(connection: &Connection) -> T {
     connection.reset.notify_one();
     std::future::pending().await
@@ -427,7 +426,7 @@ async fn answer(
     let forwarded = Request::from_parts(parts, body.to_bytes().into());
     let answered = shared.upstream.send(forwarded).await;
     drop(writing);
-    // To the operator, a failure of the proxy looks like a broken connection.
+    // If the proxy fails, this should look like a broken connection to the operator.
     let Ok(answered) = answered else {
         return reset(&connection).await;
     };
@@ -484,7 +483,7 @@ fn refusal(status: StatusCode) -> Response<Body> {
 
 type Parts = BoxStream<'static, io::Result<Bytes>>;
 
-/// Returns the first bytes of a response, followed by a broken connection.
+/// Returns the first bytes of a response. After that, the connection is broken.
 fn cut(body: Parts, bytes: u64) -> impl futures::Stream<Item = io::Result<Bytes>> + Send {
     let broken = || io::Error::from(io::ErrorKind::ConnectionReset);
     futures::stream::unfold((body, Some(bytes)), move |(mut body, left)| async move {
@@ -500,7 +499,8 @@ fn cut(body: Parts, bytes: u64) -> impl futures::Stream<Item = io::Result<Bytes>
     })
 }
 
-/// Returns this many events of a watch, or those within a short time, followed by a last one.
+/// Returns the first events of a watch, or those that arrive within a short time. They're followed
+/// by a final event.
 fn ended(
     body: Parts,
     events: u64,
@@ -525,7 +525,7 @@ fn ended(
     })
 }
 
-/// Counts the events of a watch that report an expired version.
+/// Counts the events which report an expired version.
 fn counting_expiries(
     body: Parts,
     shared: Arc<Shared>,
@@ -543,7 +543,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// Returns a watch that can be made to expire.
+/// Returns a watch that can be expired.
 fn expiring(
     body: Parts,
     expiries: watch::Receiver<usize>,
@@ -561,7 +561,7 @@ fn expiring(
     )
 }
 
-/// Splits a watch into events, so that it can end between two of them.
+/// Splits a watch into events, so that we can close it in between.
 fn lines(body: Parts) -> Parts {
     let lines = futures::stream::unfold(
         (body, Vec::new()),

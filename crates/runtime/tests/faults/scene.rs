@@ -1,4 +1,5 @@
-//! A namespace with memos that are created, changed and deleted, and their expected final state.
+//! A namespace in which memos are created, modified and deleted. It knows what the result should
+//! look like.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,12 +18,11 @@ use super::lot::Lot;
 use super::operator::{CRDS, Memo, MemoSpec, Operator, Process, Watchman};
 use super::proxy::Proxy;
 
-/// Number of objects at the start.
+/// Initial number of objects.
 const OBJECTS: u64 = 50;
-/// Longer than the back-off after some seconds of faults.
+/// This is longer than the backoff after some seconds of faults.
 const CONVERGED: Duration = Duration::from_secs(150);
-/// Pause between two comparisons of all objects. A comparison takes tens of milliseconds of CPU
-/// time.
+/// How often to compare all objects. It takes tens of milliseconds of CPU time.
 const PAUSE: Duration = Duration::from_millis(500);
 
 pub(crate) struct Scene {
@@ -58,7 +58,7 @@ impl Scene {
         }
     }
 
-    /// Starts an operator behind the proxy.
+    /// Starts an operator that uses the proxy.
     pub(crate) fn operator(&self, proxy: &Proxy) -> Operator {
         Operator::start(
             proxy.config(),
@@ -68,7 +68,7 @@ impl Scene {
         )
     }
 
-    /// Starts an operator that takes part in leader election.
+    /// Same, but with leader election.
     pub(crate) fn candidate(&self, proxy: &Proxy, name: &'static str) -> Operator {
         Operator::start(proxy.config(), &self.namespace, self.process(name), true)
     }
@@ -90,7 +90,7 @@ impl Scene {
         }
     }
 
-    /// Creates the first objects and waits until the operator has reconciled them.
+    /// Creates the initial objects. Waits until they've been reconciled.
     pub(crate) async fn begin(&self) {
         let mut people = self.people(self.seed);
         for _ in 0..OBJECTS {
@@ -104,7 +104,7 @@ impl Scene {
         people.create_as(name.to_owned(), text.to_owned()).await;
     }
 
-    /// Starts users who create, change and delete objects until they are stopped.
+    /// Starts users, who create, modify and delete objects until they're stopped.
     pub(crate) fn busy(&self) -> Busy {
         let mut people = self.people(self.seed ^ 1);
         people.count = 1000;
@@ -119,8 +119,8 @@ impl Scene {
         Busy { rest, at_work }
     }
 
-    /// Waits until every object is in the desired state and no others exist. Checks that no object
-    /// was reconciled concurrently. Returns the number of copies that were deleted as garbage.
+    /// Waits until all objects are in the desired state, and there aren't any others. Asserts that
+    /// no object was reconciled concurrently. Returns how many copies had to be deleted as garbage.
     pub(crate) async fn converges(&self) -> usize {
         let garbage = AtomicUsize::new(0);
         eventually(CONVERGED, || async {
@@ -136,14 +136,16 @@ impl Scene {
         garbage.into_inner()
     }
 
-    /// Deletes copies of deleted owners, like the garbage collector of a cluster, and returns their
-    /// number. Such copies exist if a request arrives late: its connection was reset, the retry
-    /// succeeded, and the cleanup has run. A copy without an owner reference is kept, as in a
-    /// cluster, and fails the test.
+    /// Deletes copies whose owner doesn't exist anymore, like the garbage collector would. Returns
+    /// how many there were.
+    ///
+    /// This may happen if a request is delayed: its connection was reset, a retry was successful,
+    /// and the cleanup is done. If a copy doesn't have an owner reference, it isn't deleted, and
+    /// the test is going to fail.
     async fn collect_garbage(&self) -> Result<usize, String> {
         let (memos, copies) = (self.api::<Memo>(), self.api::<ConfigMap>());
         let (all, text) = (ListParams::default(), |error: kube::Error| error.to_string());
-        // List copies first, because the owner of an existing copy cannot be created later.
+        // If we listed the owners first, there could be a copy whose owner is created after that.
         let held = copies.list(&all).await.map_err(text)?;
         let memos = memos.list(&all).await.map_err(text)?;
         let living: BTreeSet<String> = memos.iter().filter_map(ResourceExt::uid).collect();
@@ -221,21 +223,21 @@ fn compare(
     }
 }
 
-/// Users who are changing objects.
+/// Users that are modifying objects.
 pub(crate) struct Busy {
     rest: tokio::sync::oneshot::Sender<()>,
     at_work: JoinHandle<u64>,
 }
 
 impl Busy {
-    /// Stops the users. Returns the number of their changes.
+    /// Stops all users. Returns how many changes they've made.
     pub(crate) async fn rest(self) -> u64 {
         let _ = self.rest.send(());
         self.at_work.await.unwrap()
     }
 }
 
-/// Users who change objects directly at the API server, and retry until they succeed.
+/// Users that modify objects directly on the API server. They retry until it succeeds.
 struct People {
     memos: Api<Memo>,
     copies: Api<ConfigMap>,
@@ -302,7 +304,7 @@ impl People {
         until_heard(|| async { gone(self.memos.delete(&name, &DeleteParams::default())).await }).await;
     }
 
-    /// Deletes or changes an object that belongs to the operator.
+    /// Deletes or modifies an object of the operator.
     async fn meddle(&mut self, deletes: bool) {
         let Some(name) = self.any() else { return };
         self.count += 1;
@@ -317,7 +319,7 @@ impl People {
     }
 }
 
-/// Ignores an error if the object no longer exists.
+/// It's not an error if the object doesn't exist anymore.
 async fn gone<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<(), kube::Error> {
     match request.await {
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),

@@ -1,5 +1,6 @@
-//! TLS faults between an operator and the API server. The operator logs each fault once, with its
-//! cause. It does not connect more often because of it, and works again afterwards.
+//! TLS faults between an operator and the API server. Each fault should be logged once, including
+//! its cause. The operator must not connect more often than usual, and has to recover when it's
+//! over.
 
 use std::io;
 use std::path::PathBuf;
@@ -25,18 +26,18 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use super::proxy::Proxy;
 
-/// Longer than kube's connect timeout of 30 s, and than the longest back-off of a watch.
+/// This is longer than kube's connect timeout (30 s) and the maximum backoff of a watch.
 const SOON: Duration = Duration::from_secs(120);
-/// How long a fault continues after it has been logged.
+/// How long a fault goes on after it was logged.
 const WHILE: Duration = Duration::from_secs(10);
-/// Maximum number of connections that an operator with one watch tries during that time. Its
-/// back-off starts at 0.8 s.
+/// How many connections an operator with a single watch may open in that time. Its backoff starts
+/// at 0.8 s.
 const MOST_CONNECTIONS: usize = 15;
 
-/// The name of a cluster's certificate authority.
+/// Name of the CA in a cluster.
 const NAME: &str = "kubernetes";
 
-/// A certificate authority that signs the server certificates.
+/// A CA that signs server certificates.
 struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
@@ -51,7 +52,7 @@ impl Authority {
         self.0.as_ref()
     }
 
-    /// Returns a TLS acceptor with a new certificate.
+    /// Returns an acceptor with a new certificate.
     fn acceptor(&self) -> TlsAcceptor {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
@@ -69,21 +70,21 @@ impl Authority {
     }
 }
 
-/// How the server treats new connections.
+/// What the server does with new connections.
 #[derive(Clone)]
 enum Handshake {
     Complete(TlsAcceptor),
-    /// The server responds to the first message with an alert.
+    /// Responds to the first message with an alert.
     Refuse,
-    /// The server does not respond.
+    /// Doesn't respond.
     Stall,
-    /// The server closes the connection in the middle of its first message.
+    /// Closes the connection in the middle of its first message.
     Cut,
-    /// The server responds in HTTP without TLS.
+    /// Responds with plain HTTP.
     PlainHttp,
 }
 
-/// A TLS server in front of a proxy. Dropping it stops it.
+/// A TLS server in front of a proxy. It's stopped on drop.
 struct Front {
     port: u16,
     handshake: watch::Sender<Handshake>,
@@ -115,7 +116,7 @@ impl Front {
         }
     }
 
-    /// Treats new connections like this, and closes existing ones.
+    /// Changes what's done with new connections. Existing ones are closed.
     fn change(&self, handshake: Handshake) {
         self.handshake.send_replace(handshake);
     }
@@ -129,7 +130,7 @@ impl Front {
     }
 }
 
-/// Serves a connection until the treatment changes.
+/// Serves a connection until this is changed.
 async fn serve(stream: TcpStream, upstream: String, mut changes: watch::Receiver<Handshake>) {
     let handshake = changes.borrow_and_update().clone();
     tokio::select! {
@@ -146,9 +147,9 @@ async fn shake(mut stream: TcpStream, upstream: &str, handshake: Handshake) -> i
             return copy_bidirectional(&mut stream, &mut upstream).await.map(drop);
         }
         Handshake::Stall => std::future::pending().await,
-        // A fatal alert: handshake_failure.
+        // This is a fatal alert (handshake_failure).
         Handshake::Refuse => &[21, 3, 3, 0, 2, 2, 40],
-        // The header of a handshake message of 100 bytes, followed by only 4 of them.
+        // Header of a handshake message with 100 bytes, only 4 of which are sent.
         Handshake::Cut => &[22, 3, 3, 0, 100, 2, 0, 0, 96],
         Handshake::PlainHttp => b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
     };
@@ -157,13 +158,13 @@ async fn shake(mut stream: TcpStream, upstream: &str, handshake: Handshake) -> i
     }
     stream.write_all(answer).await?;
     stream.shutdown().await?;
-    // Wait until the operator closes its side. Unread data would reset the connection before the
-    // operator reads the response.
+    // Wait until the operator has closed the connection. If there's unread data, it'd be reset
+    // before the operator gets to read the response.
     while stream.read(&mut [0; 4096]).await? > 0 {}
     Ok(())
 }
 
-/// The log of all operators of this program, for the levels warning and error.
+/// Warnings and errors of all operators in this program.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -182,8 +183,8 @@ impl Log {
         })
     }
 
-    /// Returns the lines about an unreachable server. An open watch that the fault ends logs a
-    /// different line.
+    /// Returns all lines which say that the server can't be reached. If there was an open watch,
+    /// its error is a different one.
     fn about(&self, url: &str) -> Vec<String> {
         let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         let start = format!("cannot reach the API server at {url}: ");
@@ -205,7 +206,7 @@ impl io::Write for Log {
     }
 }
 
-/// The names of the reconciled objects.
+/// Names of all objects that were reconciled.
 type Reconciled = Arc<Mutex<Vec<String>>>;
 
 async fn note(map: Arc<ConfigMap>, ctx: Ctx<Reconciled>) -> Result {
@@ -213,12 +214,12 @@ async fn note(map: Arc<ConfigMap>, ctx: Ctx<Reconciled>) -> Result {
     Ok(Action::await_change())
 }
 
-/// An operator that reconciles the ConfigMaps of a namespace, behind a TLS server.
+/// An operator that reconciles ConfigMaps in a namespace and connects to a TLS server.
 struct Stage {
     env: Environment,
     namespace: String,
     authority: Authority,
-    /// The directory with `ca.crt`, the CA bundle that the operator trusts.
+    /// Directory with the CA bundle that's trusted by the operator (`ca.crt`).
     trusted: TempDir,
     front: Front,
     _proxy: Proxy,
@@ -248,8 +249,8 @@ impl Stage {
         self.trusted.path().join("ca.crt")
     }
 
-    /// Returns the configuration that kube creates in a pod, and rbuilder for a kubeconfig that
-    /// names a CA file.
+    /// Returns the same configuration that kube creates in a Pod, or that we create for a
+    /// kubeconfig with a CA file.
     fn config(&self) -> Config {
         let mut config = Config::new(self.front.url().parse().unwrap());
         config.root_cert = Some(vec![self.authority.certificate().der().to_vec()]);
@@ -275,7 +276,7 @@ impl Stage {
         (stop, running)
     }
 
-    /// Creates an object and waits until it was reconciled.
+    /// Creates an object and waits until it's been reconciled.
     async fn is_reconciled(&self, name: &str) {
         let mut map = ConfigMap::default();
         map.metadata.name = Some(name.to_owned());
@@ -287,8 +288,8 @@ impl Stage {
         .await;
     }
 
-    /// Waits until the fault is logged. Checks that it is logged only once while it lasts, with its
-    /// cause, and that the operator connects at its usual pace.
+    /// Waits until the fault is logged. Asserts that it's only logged once, that the message
+    /// contains the cause, and that the operator connects at its usual pace.
     async fn reports(&self, what: &str, cause: &str) {
         let url = self.front.url();
         eventually(SOON, || async { !Log::shared().about(&url).is_empty() }).await;
@@ -307,7 +308,7 @@ impl Stage {
     }
 }
 
-/// Injects a fault into the connections of the server for a while.
+/// Injects a fault into the server's connections for a while.
 async fn survives(env: Environment, what: &str, fault: Handshake, cause: &str) {
     let stage = Stage::new(env, 50).await;
     let (stop, running) = stage.start();
@@ -316,7 +317,8 @@ async fn survives(env: Environment, what: &str, fault: Handshake, cause: &str) {
     stage.reports(what, cause).await;
     assert!(!running.is_finished(), "{what}");
 
-    // An operator that starts during the fault exits with the cause, as in a terminal.
+    // If an operator is started during a fault, it exits with the cause. This is what happens in a
+    // terminal.
     if !matches!(fault, Handshake::Stall) {
         let started = stage.manager().start_until(std::future::pending());
         let error = format!("{:#}", started.await.unwrap_err());
@@ -332,13 +334,13 @@ async fn survives(env: Environment, what: &str, fault: Handshake, cause: &str) {
     running.await.unwrap().unwrap();
 }
 
-/// The server gets a certificate from a new authority, and the operator's bundle is replaced later.
-/// In a cluster, different components distribute certificates and bundles.
+/// The server gets a certificate from a new CA, and the operator's bundle isn't updated until
+/// later. In a cluster, these are distributed by different components.
 async fn survives_a_rotation(env: Environment) {
     let stage = Stage::new(env, 51).await;
     let (stop, running) = stage.start();
     stage.is_reconciled("before").await;
-    // As in a cluster, both authorities have the same name.
+    // In a cluster, both CAs have the same name as well.
     let next = Authority::new(NAME);
     stage.front.change(Handshake::Complete(next.acceptor()));
     stage
@@ -350,7 +352,7 @@ async fn survives_a_rotation(env: Environment) {
     running.await.unwrap().unwrap();
 }
 
-/// Runs the scenarios concurrently, because they mostly wait.
+/// All scenarios are run concurrently, since they spend most of the time waiting.
 #[rbuilder::envtest::test]
 async fn survives_tls_faults_and_logs_each_once(env: Environment) {
     Log::shared();

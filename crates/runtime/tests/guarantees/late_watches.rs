@@ -1,4 +1,4 @@
-//! Guarantee 14: watches that are added while the controller is running.
+//! Guarantee 14: watches can be added while the controller is running.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use crate::support::{Memo, Operator, Place, SOON, Seen, copy, memo};
 
-/// Returns a Secret that is mapped to a memo.
+/// Returns a Secret which is mapped to a memo.
 fn secret(name: &str, about: &str) -> Secret {
     Secret {
         metadata: ObjectMeta {
@@ -44,8 +44,8 @@ impl Place {
     }
 }
 
-/// A watch delivers existing and new objects once, however often it is added. It lasts until the
-/// manager stops.
+/// Existing and new objects are delivered once, even if the watch is added repeatedly. It stays
+/// active until the manager stops.
 #[rbuilder::envtest::test]
 async fn late_watch_delivers_existing_and_new_objects(env: Environment) {
     let place = Place::new(env).await;
@@ -54,7 +54,7 @@ async fn late_watch_delivers_existing_and_new_objects(env: Environment) {
         let secrets = watching.synced(SOON).await?;
         assert!(watching.is_synced());
         ctx.note(&format!("{} with {}", memo.name_any(), secrets.len()));
-        // From now on, the kind is cached like any other.
+        // From now on there's a cache for this kind.
         assert_eq!(ctx.cached::<Secret>()?.len(), secrets.len());
         Ok(Action::await_change())
     }
@@ -85,7 +85,8 @@ async fn late_watch_delivers_existing_and_new_objects(env: Environment) {
     assert_eq!(seen.count("mapped late"), after);
 }
 
-/// A removed watch delivers nothing, and its cache is dropped unless something else uses it.
+/// After a watch was removed, nothing is delivered, and its cache is dropped (unless it's used by
+/// something else).
 #[rbuilder::envtest::test]
 async fn removed_watch_can_be_added_again(env: Environment) {
     let place = Place::new(env).await;
@@ -118,7 +119,7 @@ async fn removed_watch_can_be_added_again(env: Environment) {
     place.create_secret("unseen", "memo").await;
     place.change_text("memo", "again").await;
     eventually(SOON, || async { seen.count("again") >= 1 }).await;
-    // The new watch delivers all objects. The old one is gone.
+    // All objects are delivered by the new watch. The old one doesn't exist anymore.
     eventually(SOON, || async { seen.count("mapped unseen") == 1 }).await;
     assert_eq!(seen.count("mapped first"), 2);
     let objects = "rbuilder_cache_objects{kind=\"Secret\",content=\"whole\",selection=\"\",cluster=\"\"} 2\n";
@@ -126,7 +127,8 @@ async fn removed_watch_can_be_added_again(env: Environment) {
     operator.stop().await.unwrap();
 }
 
-/// Dynamic kinds can be owned like others. Several watches of one kind are distinguished by name.
+/// Dynamic kinds can be owned, too. There may be more than one watch for a kind if they have
+/// different names.
 #[rbuilder::envtest::test]
 async fn late_watches_of_dynamic_kinds_reconcile_owners(env: Environment) {
     let place = Place::new(env).await;
@@ -174,8 +176,8 @@ fn late_crd(group: &str) -> CustomResourceDefinition {
     serde_json::from_value(crd).unwrap()
 }
 
-/// Watching a kind that is not served is an error, and is retried until its CRD is installed. The
-/// process keeps running.
+/// If a kind isn't served, the watch returns an error, and it's retried until the CRD is installed.
+/// The process isn't affected.
 #[rbuilder::envtest::test]
 async fn late_watch_waits_for_its_crd(env: Environment) {
     let place = Place::new(env).await;
@@ -234,8 +236,8 @@ async fn late_watch_waits_for_its_crd(env: Environment) {
         .unwrap();
 }
 
-/// Invalid watches are errors: a mapping to another kind, a watch added by a mapping function, and
-/// a watch added while the manager is stopping.
+/// It's an error if a watch is mapped to a different kind, added by a mapping function, or added
+/// while the manager is stopping.
 #[rbuilder::envtest::test]
 async fn invalid_late_watches_are_refused(env: Environment) {
     let place = Place::new(env).await;

@@ -1,9 +1,8 @@
-//! The guarantees of the runtime, and the tests that prove them.
+//! Guarantees of the runtime, along with the tests that prove them.
 //!
-//! Each row is a guarantee that users of controller-runtime rely on, with the tests that prove it:
-//! a file of this crate and the name of the test. `every_listed_test_exists` checks the table
-//! against the files. Tests with an API server are listed as ignored unless `KUBEBUILDER_ASSETS` is
-//! set.
+//! Users of controller-runtime rely on each of these. The third column contains a file in this
+//! crate, and the name of a test. The table is checked by `every_listed_test_exists`. Tests which
+//! need an API server are ignored unless `KUBEBUILDER_ASSETS` is set.
 //!
 //! | | guarantee | proved by |
 //! |---|---|---|
@@ -65,7 +64,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Returns the number and the third column of each row of the table above.
+/// Returns the first and the third column of the table above.
 fn rows() -> Vec<(u32, &'static str)> {
     let rows = include_str!("main.rs")
         .lines()
@@ -78,8 +77,8 @@ fn rows() -> Vec<(u32, &'static str)> {
     .collect()
 }
 
-/// Checks that the file has a test of this name, or an example that must fail to compile with this
-/// error.
+/// Checks whether a file contains a test with this name, or an example which must not compile with
+/// this error.
 fn is_proved(file: &str, name: &str) -> Result<(), String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let text = std::fs::read_to_string(path).map_err(|error| format!("{file}: {error}"))?;
@@ -96,7 +95,7 @@ fn is_proved(file: &str, name: &str) -> Result<(), String> {
     };
     let attributes = lines[..at].iter().rev().take_while(|line| line.starts_with("#["));
     let is_test = |line: &&str| line.starts_with("#[test]") || line.contains("::test");
-    // `on_both_servers!` turns the functions that it lists into tests.
+    // `on_both_servers!` creates a test for each function in its list.
     let listed = lines
         .iter()
         .skip_while(|line| !line.starts_with("on_both_servers!("));
@@ -109,7 +108,7 @@ fn is_proved(file: &str, name: &str) -> Result<(), String> {
     }
 }
 
-/// Fails if a test in the table was renamed or removed.
+/// Makes sure that a test in the table isn't renamed or removed.
 #[test]
 fn every_listed_test_exists() {
     let rows = rows();

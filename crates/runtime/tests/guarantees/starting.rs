@@ -1,4 +1,4 @@
-//! Guarantees 12 and 13: the order in which a manager starts.
+//! Guarantees 12 and 13: the order in which everything is started.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,7 +85,8 @@ fn crd() -> CustomResourceDefinition {
     serde_json::from_value(crd).unwrap()
 }
 
-/// Returns the response to a GET as HTTP text, or an empty string if there is none.
+/// Returns the response to a GET including its head. If there's no response, returns an empty
+/// string.
 async fn get(address: &str, path: &str) -> String {
     let answer = async {
         let mut stream = TcpStream::connect(address).await?;
@@ -98,9 +99,9 @@ async fn get(address: &str, path: &str) -> String {
     answer.await.unwrap_or_default()
 }
 
-/// Objects are stored in both versions, both versions are watched, and only the manager can convert
-/// them. So it must serve its webhooks before its caches sync, and sync the caches before it
-/// becomes ready.
+/// Objects are stored in both versions, both versions are watched, and conversions are done by the
+/// manager itself. So it has to serve webhooks before its caches can sync, and the caches have to
+/// sync before it becomes ready.
 #[rbuilder::envtest::test]
 async fn manager_that_converts_its_own_kind_starts(env: Environment) {
     let place = Place::new(env).await;
@@ -127,7 +128,7 @@ async fn manager_that_converts_its_own_kind_starts(env: Environment) {
     let switched = crds.patch(name, &PatchParams::default(), &switch).await.unwrap();
     let stored = switched.status.and_then(|status| status.stored_versions);
     assert_eq!(stored, Some(vec!["v1".to_owned(), "v2".to_owned()]));
-    // The server needs a moment until it stores objects in the other version.
+    // It takes a moment until the server stores objects in the other version.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let second = v2::Parcel::new(
         "second",
@@ -176,7 +177,7 @@ async fn manager_that_converts_its_own_kind_starts(env: Environment) {
     operator.stop().await.unwrap();
 }
 
-/// A cache that cannot sync fails the readiness probe but not the liveness probe.
+/// If a cache can't sync, the process isn't ready but still live.
 #[rbuilder::envtest::test]
 async fn manager_with_unsynced_caches_is_live_but_not_ready(env: Environment) {
     #[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]
@@ -217,8 +218,8 @@ async fn manager_with_unsynced_caches_is_live_but_not_ready(env: Environment) {
     operator.stop().await.unwrap();
 }
 
-/// An empty list of namespaces indicates a bug in the code that builds it. It must not select the
-/// whole cluster.
+/// If the list of namespaces is empty, there's probably a bug in the code that creates it. We must
+/// not watch the entire cluster.
 #[tokio::test]
 async fn empty_list_of_namespaces_is_an_error() {
     async fn reconcile(_: Arc<Parcel>, _: Ctx<()>) -> Result {

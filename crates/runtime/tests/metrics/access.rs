@@ -1,4 +1,4 @@
-//! Access to the metrics server of a manager: certificates, tokens, roles and requests.
+//! Access to the metrics server: certificates, tokens, roles and requests.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// Returns a directory with a certificate and key for `localhost`, for `--metrics-cert-path`.
+/// Returns a directory for `--metrics-cert-path`. It contains a certificate for `localhost` and its
+/// key.
 pub(crate) fn certificate() -> (tempfile::TempDir, CertificateDer<'static>) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -28,7 +29,7 @@ pub(crate) fn certificate() -> (tempfile::TempDir, CertificateDer<'static>) {
     (folder, certificate)
 }
 
-/// Returns the token of a new service account.
+/// Creates a service account and returns its token.
 pub(crate) async fn token(client: Client, namespace: &str, name: &str) -> String {
     let accounts: Api<ServiceAccount> = Api::namespaced(client, namespace);
     let metadata = ObjectMeta {
@@ -46,7 +47,7 @@ pub(crate) async fn token(client: Client, namespace: &str, name: &str) -> String
     asked.unwrap().status.unwrap().token.unwrap()
 }
 
-/// Allows requests of a service account. Each rule has a list of paths and a verb.
+/// Grants permissions to a service account. A rule consists of paths and a verb.
 pub(crate) async fn allow(client: Client, namespace: &str, name: &str, rules: &[(&[&str], &str)]) {
     let role = format!("{namespace}-{name}");
     let rules = rules
@@ -77,15 +78,15 @@ where
         .unwrap();
 }
 
-/// A metrics server that serves HTTPS on a local port.
+/// A metrics server with HTTPS on a local port.
 pub(crate) struct MetricsPort {
     pub(crate) number: u16,
     pub(crate) certificate: CertificateDer<'static>,
 }
 
 impl MetricsPort {
-    /// Sends a request with this token, from a client that trusts only the server's certificate.
-    /// Returns the response.
+    /// Sends a request with a token. The client doesn't trust anything except for the server's
+    /// certificate. Returns the response.
     pub(crate) async fn ask(&self, method: &str, path: &str, token: Option<&str>) -> Result<String, String> {
         let mut roots = RootCertStore::empty();
         roots.add(self.certificate.clone()).unwrap();

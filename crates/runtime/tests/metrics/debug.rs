@@ -1,4 +1,4 @@
-//! Access to `/debug`, which the API server authorizes for each path and verb.
+//! Access to `/debug`, for which each path and verb has to be authorized by the API server.
 
 use rbuilder::envtest::{Environment, ReservedPort, eventually};
 use rbuilder::{Manager, ManagerArgs};
@@ -6,8 +6,8 @@ use rbuilder::{Manager, ManagerArgs};
 use crate::SOON;
 use crate::access::{MetricsPort, allow, certificate, token};
 
-/// Paths of `/debug` with the status for an authorized client. The invalid duration proves that a
-/// profile would start without recording one.
+/// Paths, and the status for a client that's authorized. In case of the profile, the duration is
+/// invalid, because we don't want to wait for it.
 const PATHS: [(&str, u16); 8] = [
     ("/debug", 200),
     ("/debug/", 200),
@@ -43,7 +43,7 @@ async fn debug_endpoints_require_permission(env: Environment) {
         certificate,
     };
     let args = ManagerArgs {
-        // `/debug/log` changes the log that `Manager::new` sets up.
+        // `/debug/log` is about the log that's set up by `Manager::new`.
         kubeconfig: Some(env.kubeconfig_path().to_owned()),
         watch_namespace: namespace.clone(),
         metrics_bind_address: format!(":{}", port.number),
@@ -63,7 +63,7 @@ async fn debug_endpoints_require_permission(env: Environment) {
         token(env.client(), &namespace, operator).await,
     ];
     let [stranger_token, reader_token, operator_token] = &tokens;
-    // `/debug/*` does not include `/debug`.
+    // `/debug/*` doesn't include `/debug`.
     let read: (&[_], _) = (&["/debug", "/debug/*"], "get");
     allow(env.client(), &namespace, reader, &[read]).await;
     allow(
@@ -73,8 +73,8 @@ async fn debug_endpoints_require_permission(env: Environment) {
         &[read, (&["/debug/log"], "put")],
     )
     .await;
-    // The API server needs a moment to observe a new role, and a refusal is cached for half a
-    // minute.
+    // It takes a moment until the API server has observed a new role, and denials are cached for
+    // half a minute.
     eventually(SOON, || async { is_known(&env, &namespace, operator).await }).await;
 
     for (path, allowed) in PATHS {
@@ -117,7 +117,7 @@ async fn debug_endpoints_require_permission(env: Environment) {
     running.await.unwrap().unwrap();
 }
 
-/// Returns `true` if the API server applies the last role.
+/// Returns `true` if the last role is in effect.
 async fn is_known(env: &Environment, namespace: &str, name: &str) -> bool {
     use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 

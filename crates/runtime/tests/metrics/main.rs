@@ -1,4 +1,4 @@
-//! The metrics of a manager, and access to them, with a real API server. Listed as ignored unless
+//! Metrics of a manager, and access to them on a real API server. These tests are ignored unless
 //! `KUBEBUILDER_ASSETS` is set.
 
 mod access;
@@ -20,7 +20,7 @@ use access::{MetricsPort, allow, certificate, token};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Holds a metric that the operator adds to the built-in ones.
+/// Contains an additional metric of the operator.
 struct State {
     seen: Counter,
 }
@@ -161,7 +161,7 @@ async fn error_about_used_port_names_the_address(env: Environment) {
     assert!(error.starts_with(&expected), "{error}");
 }
 
-/// Returns the value of a metric series.
+/// Returns the value of a series.
 fn value(text: &str, series: &str) -> f64 {
     let value = text
         .lines()

@@ -1,4 +1,4 @@
-//! CPU profiles, decoded like `go tool pprof` does.
+//! CPU profiles, which are decoded in the same way as by `go tool pprof`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ fn burn_for_the_profile() -> u64 {
     state
 }
 
-/// Returns the status and the body of the response.
+/// Returns the status and the body of a response.
 async fn ask(address: &str, path: &str) -> Result<(u16, Vec<u8>), String> {
     let answer = async {
         let mut stream = TcpStream::connect(address).await?;
@@ -42,8 +42,8 @@ async fn ask(address: &str, path: &str) -> Result<(u16, Vec<u8>), String> {
     Ok((status.parse().map_err(|_| "no status")?, body.to_vec()))
 }
 
-/// A profile contains the functions and threads that used the CPU. Only one can be recorded at a
-/// time, and it ends when its client disconnects or the manager stops.
+/// A profile contains the functions and threads which have used CPU time. There can only be one at
+/// a time. It ends if the client disconnects or the manager stops.
 #[tokio::test(flavor = "multi_thread")]
 async fn profile_shows_cpu_time_by_thread_and_function() {
     let reserved = ReservedPort::reserve().unwrap();
@@ -86,7 +86,7 @@ async fn profile_shows_cpu_time_by_thread_and_function() {
 
     let address_of_first = address.clone();
     let first = tokio::spawn(async move {
-        // The other request may have arrived first.
+        // The other request may have been faster.
         eventually(SOON, || async {
             match ask(&address_of_first, "/debug/pprof/profile?seconds=120").await? {
                 (409, _) => Err("another is recorded".to_owned()),
@@ -113,18 +113,19 @@ async fn profile_shows_cpu_time_by_thread_and_function() {
     burner.join().unwrap();
 }
 
-/// The parts of a `perftools.profiles.Profile` that the test reads.
+/// Those parts of a `perftools.profiles.Profile` that we need.
 #[derive(Debug)]
 struct Profile {
     sample_types: Vec<String>,
-    /// Thread, functions starting at the leaf, nanoseconds.
+    /// Thread, functions (the leaf comes first), and nanoseconds.
     samples: Vec<(String, Vec<String>, u64)>,
-    /// Nanoseconds.
+    /// In nanoseconds.
     duration: u64,
 }
 
 impl Profile {
-    /// Returns the CPU time of a function and its callees on a thread, in nanoseconds.
+    /// Returns the CPU time of a function on a thread in nanoseconds, including the functions it
+    /// calls.
     fn cpu(&self, thread: &str, function: &str) -> u64 {
         let samples = self.samples.iter().filter(|(on, functions, _)| {
             on == thread && functions.iter().any(|name| name.contains(function))
@@ -169,7 +170,7 @@ impl Profile {
     }
 }
 
-/// The fields of a protocol buffer message, in order.
+/// Fields of a protocol buffer message in their original order.
 struct Message<'a>(Vec<(u64, Field<'a>)>);
 
 enum Field<'a> {

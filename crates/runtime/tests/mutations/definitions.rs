@@ -1,4 +1,4 @@
-//! Checks whether the server accepts CRDs and serves the kinds that they define.
+//! Checks whether a CRD is accepted by the server, and whether its kind is served.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use tokio::time::{Instant, sleep};
 use super::record::Verdict;
 use super::server::{Answer, DEFINITIONS, Server};
 
-/// How long to wait until a kind is served.
+/// How long to wait for a kind to be served.
 const PATIENCE: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(40);
 
-/// Creates the CRDs, waits until each is served or rejected, and deletes them.
+/// Creates the CRDs, waits until each of them is either served or rejected, and deletes them.
 pub(crate) async fn judge(server: &Server, definitions: Vec<Value>) -> Option<Verdict> {
     if definitions.is_empty() {
         return None;
@@ -34,7 +34,7 @@ pub(crate) async fn judge(server: &Server, definitions: Vec<Value>) -> Option<Ve
     Some(verdict)
 }
 
-/// Creates a CRD without deleting it. Returns the problem, if any.
+/// Creates a CRD and keeps it. Returns the problem, if there is one.
 pub(crate) async fn install(server: &Server, definition: &Value) -> Option<Verdict> {
     let verdict = one(server, definition).await;
     (verdict != Verdict::Served).then_some(verdict)
@@ -61,8 +61,8 @@ async fn one(server: &Server, definition: &Value) -> Verdict {
     }
 }
 
-/// Waits until the names are accepted and the kind is established. Returns the condition that
-/// prevents it, if any.
+/// Waits until the names are accepted and the kind is established. If a condition prevents this,
+/// returns it.
 async fn establish(server: &Server, path: &str) -> Result<(), String> {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -83,7 +83,7 @@ async fn establish(server: &Server, path: &str) -> Result<(), String> {
             ("Established", "False"),
         ] {
             if let Some(condition) = condition(name, status)
-                // Each new CRD has these conditions for a moment.
+                // Every new CRD has these conditions for a moment.
                 && !["NotAccepted", "Installing"].iter().any(|reason| condition["reason"] == *reason)
             {
                 return Err(format!(
@@ -103,7 +103,7 @@ async fn establish(server: &Server, path: &str) -> Result<(), String> {
     }
 }
 
-/// Lists all versions like kubectl. Returns a difference from the CRD, if any.
+/// Lists all versions in the same way as kubectl. If there's a difference to the CRD, returns it.
 async fn serve(server: &Server, definition: &Value) -> Option<String> {
     let spec = &definition["spec"];
     let (group, plural) = (spec["group"].as_str()?, spec["names"]["plural"].as_str()?);
@@ -134,7 +134,7 @@ async fn eventually_listed(server: &Server, path: &str) -> Answer {
     }
 }
 
-/// Returns a printer column of the version that the table lacks, if any.
+/// If there's a printer column that isn't part of the table, returns it.
 fn missing_column(version: &Value, table: &Value) -> Option<String> {
     let names = |columns: &Value| -> Vec<String> {
         let columns = columns.as_array().into_iter().flatten();

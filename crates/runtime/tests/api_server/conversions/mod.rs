@@ -1,5 +1,5 @@
-//! Kinds whose versions a webhook converts: over HTTPS on kube-apiserver, in the process on the fake
-//! server.
+//! Kinds with a conversion webhook. On kube-apiserver it's called over HTTPS, and on the fake
+//! server within the process.
 
 mod webhook;
 
@@ -34,7 +34,6 @@ on_both_servers!(
 const SOON: Duration = Duration::from_secs(20);
 const GROUP: &str = "conversions.example.com";
 
-/// A kind with a conversion webhook.
 struct Flasks {
     place: Place,
     plural: &'static str,
@@ -49,7 +48,8 @@ impl Drop for Flasks {
     }
 }
 
-/// Returns the CRD of a kind: a CRD has one webhook for the objects of all tests, so each test has a kind.
+/// Returns the CRD of a kind. Each test needs its own kind, since a CRD has a single webhook for
+/// all of its objects.
 fn crd(plural: &str) -> Value {
     let spec = |fields: Value| {
         json!({ "openAPIV3Schema": { "type": "object", "properties": {
@@ -113,7 +113,7 @@ impl Flasks {
             plural,
             serving,
         };
-        // A real server serves the kind without the webhook for a while.
+        // It takes a real server some time to use the webhook for this kind.
         flasks
             .send(
                 "POST",
@@ -152,7 +152,7 @@ impl Flasks {
         (code, serde_json::from_str(&text).unwrap())
     }
 
-    /// Creates an object in `v1`, in which objects are stored.
+    /// Creates an object in `v1`, which is the storage version.
     async fn store(&self, name: &str, annotations: Value, spec: Value) -> Value {
         let object = json!({ "metadata": { "name": name, "annotations": annotations }, "spec": spec });
         let (code, object) = self.send("POST", "v1", "", object).await;
@@ -160,7 +160,7 @@ impl Flasks {
         object
     }
 
-    /// Returns the spec of an object in both versions.
+    /// Returns the spec of an object in either version.
     async fn specs(&self, name: &str) -> (Value, Value) {
         let (_, first) = self.send("GET", "v1", &format!("/{name}"), Value::Null).await;
         let (_, second) = self.send("GET", "v2", &format!("/{name}"), Value::Null).await;
@@ -177,13 +177,13 @@ impl Flasks {
         Api::namespaced_with(self.place.client.clone(), &self.place.namespace, &kind)
     }
 
-    /// Returns a message of the server with this kind in it.
+    /// Replaces the placeholder in a message of the server with this kind.
     fn named(&self, message: &str) -> String {
         message.replace("Flask", &kind(self.plural))
     }
 }
 
-/// Returns the kind with a plural.
+/// Returns the kind for a plural name.
 fn kind(plural: &str) -> String {
     let (first, rest) = plural.split_at(1);
     format!("{}{rest}", first.to_uppercase())
@@ -261,7 +261,7 @@ async fn objects_are_written_in_every_version(server: Server) {
     let (_, read) = flasks.send("GET", "v1", "/a", Value::Null).await;
     assert_eq!(read["status"]["size"], 4);
     assert_eq!(read["spec"], json!({ "size": 4, "colour": "red" }));
-    // A write that changes nothing has no new version.
+    // If a write doesn't change anything, the resource version stays the same.
     let (code, same) = flasks.send("PATCH", "v2", "/a/status", patch).await;
     assert_eq!(code, 200);
     assert_eq!(
@@ -296,7 +296,7 @@ async fn every_version_judges_and_defaults_what_is_written_in_it(server: Server)
     );
     let (code, made) = flasks.send("POST", "v2", "", object(5)).await;
     assert_eq!((code, &made["spec"]["paint"]), (201, &json!("red")));
-    // The other version permits more, and what it permits is read in this version too.
+    // The other version permits more values. They can also be read in this version.
     let (code, _) = flasks
         .send("PATCH", "v1", "/a", json!({ "spec": { "size": 8 } }))
         .await;
@@ -308,7 +308,7 @@ async fn every_version_judges_and_defaults_what_is_written_in_it(server: Server)
             json!({ "dimensions": { "size": 8 }, "paint": "red" })
         )
     );
-    // What was invalid before and does not change is accepted.
+    // If an invalid value isn't modified, the write is accepted.
     let (code, patched) = flasks
         .send("PATCH", "v2", "/a", json!({ "spec": { "note": "n" } }))
         .await;
@@ -411,7 +411,7 @@ async fn managers_own_fields_of_their_version(server: Server) {
         };
         entries.map(describe).collect()
     };
-    // Another version has the field in another place.
+    // In the other version, the field has a different path.
     let (code, patched) = flasks
         .send("PATCH", "v1", "/a", json!({ "spec": { "size": 2 } }))
         .await;
@@ -437,13 +437,14 @@ async fn managers_own_fields_of_their_version(server: Server) {
         entries(&applied),
         [r#"m Apply v2 {"f:spec":{"f:dimensions":{"f:size":{}},"f:note":{}}}"#]
     );
-    // An applier that changes to another version keeps one entry, and loses what it no longer applies.
+    // When a manager switches to another version, there's still just one entry for it. Fields that
+    // it doesn't apply anymore are removed.
     let next = json!({ "metadata": { "name": "a" }, "spec": { "size": 3 } });
     let (code, applied) = flasks.send("PATCH", "v1", "/a?fieldManager=m", next).await;
     assert_eq!(code, 200);
     assert_eq!(entries(&applied), [r#"m Apply v1 {"f:spec":{"f:size":{}}}"#]);
     assert_eq!(applied["spec"], json!({ "size": 3, "colour": "red" }));
-    // A field that another applier owns in another version is kept.
+    // A field is kept if it's owned by another manager, even if that uses a different version.
     let (code, _) = flasks.send("PATCH", "v2", "/a?fieldManager=n", wanted(3)).await;
     assert_eq!(code, 200);
     let next = json!({ "metadata": { "name": "a" }, "spec": { "colour": "red" } });
@@ -472,7 +473,7 @@ async fn conversions_change_only_labels_and_annotations(server: Server) {
     assert_eq!(read["metadata"], expected);
 }
 
-/// Returns the start of the message about an object that cannot be read.
+/// Returns the beginning of the message for objects that can't be decoded.
 fn undecodable(flasks: &Flasks, stored: &Value) -> String {
     let metadata = &stored["metadata"];
     format!(
@@ -642,7 +643,7 @@ async fn watch_from_the_start_has_all_objects_in_the_requested_version() {
     assert_eq!(object.data["spec"]["dimensions"]["size"], 1);
 }
 
-/// Without an operator, only what needs no conversion is answered.
+/// If no conversion is required, requests still work.
 #[tokio::test]
 async fn conversion_without_an_operator_is_explained() {
     let mut crd = crd("lonelyflasks");

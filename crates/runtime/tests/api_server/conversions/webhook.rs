@@ -1,5 +1,5 @@
-//! A conversion webhook for tests, which answers wrongly on demand: over HTTPS for kube-apiserver, in the
-//! process for the fake server.
+//! A conversion webhook that can be told to return invalid responses. It's called over HTTPS by
+//! kube-apiserver, and within the process by the fake server.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// The webhook of a CRD.
 pub(super) struct ConversionWebhook {
-    /// The name of the CRD.
+    /// Name of the CRD.
     pub(super) crd: String,
 }
 
@@ -28,8 +28,9 @@ impl Webhooks for ConversionWebhook {
     }
 }
 
-/// Returns the status and the body of the answer to a `ConversionReview`. The annotation `answer` of an
-/// object says what is wrong with it:
+/// Returns the status and the body of the response to a `ConversionReview`. If an object has the
+/// annotation `answer`, the response is wrong in the specified way:
+///
 /// - `code`: the status of the response
 /// - `uid`: another uid
 /// - `result`: another result
@@ -67,7 +68,8 @@ fn answer(body: &[u8]) -> (u16, Vec<u8>) {
     (200, review.to_string().into_bytes())
 }
 
-/// Moves `spec.size` of `v1` to `spec.dimensions.size` of `v2`, and `spec.colour` to `spec.paint`.
+/// In `v1` there's `spec.size` and `spec.colour`, in `v2` it's `spec.dimensions.size` and
+/// `spec.paint`.
 fn convert(object: &Value, version: &str) -> Value {
     let mut object = object.clone();
     object["apiVersion"] = version.into();
@@ -95,7 +97,7 @@ fn convert(object: &Value, version: &str) -> Value {
     object
 }
 
-/// Serves the webhook where the API server expects it.
+/// Starts the webhook on the port that the API server is going to call.
 pub(super) async fn serve(server: &WebhookServer) -> AbortHandle {
     let folder = server.certificates();
     let certificates = CertificateDer::pem_file_iter(folder.join("tls.crt")).unwrap();
@@ -117,7 +119,7 @@ pub(super) async fn serve(server: &WebhookServer) -> AbortHandle {
             let (stream, _) = listener.accept().await.unwrap();
             let acceptor = acceptor.clone();
             tokio::spawn(async move {
-                // A connection that only looks whether someone listens has no handshake.
+                // The handshake fails if somebody just checks whether the port is open.
                 if let Ok(stream) = acceptor.accept(stream).await {
                     respond(BufStream::new(stream)).await;
                 }
@@ -127,7 +129,7 @@ pub(super) async fn serve(server: &WebhookServer) -> AbortHandle {
     serving.abort_handle()
 }
 
-/// Answers one request and closes the connection.
+/// Responds to a single request, then closes the connection.
 async fn respond(mut stream: BufStream<impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin>) {
     let mut length = 0;
     loop {

@@ -1,4 +1,4 @@
-//! Clusters that are added and removed while the manager runs.
+//! Clusters which are added and removed while the manager is running.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use rbuilder::{Action, Cluster, ClusterConfig, Controller, Ctx, ObjectRef, Resul
 
 use crate::support::{Memo, Operator, Place, SOON, Seen, Server, config_map, memo};
 
-/// An API server of the fleet, with a namespace.
+/// An API server in the fleet, and a namespace.
 struct Member {
     server: ApiServer,
     namespace: String,
@@ -41,7 +41,7 @@ async fn note(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Starts a manager whose controller watches the ConfigMaps of all clusters.
+/// Starts a manager with a controller that watches ConfigMaps in all clusters.
 async fn start(place: &Place, seen: &Seen) -> (Operator, rbuilder::Clusters, rbuilder::metrics::Metrics) {
     let watched = place.create(memo("fleet", "")).await;
     let memo = ObjectRef::from_obj(&watched);
@@ -100,15 +100,15 @@ async fn added_cluster_is_watched_until_it_is_removed() {
         "{text}"
     );
 
-    // Another cluster of the same name gets a new cache.
+    // A new cluster with the same name gets its own cache.
     let again = clusters.add(east.config("east"));
     assert_ne!(again, cluster);
     eventually(SOON, || async { seen.count("east has unseen") == 1 }).await;
     operator.stop().await.unwrap();
 }
 
-/// The name may be reused for another cluster, whose resource versions are unrelated to the first
-/// one's.
+/// The resource versions of two clusters have nothing to do with each other, even if a name is used
+/// again.
 #[tokio::test]
 async fn replaced_cluster_is_listed_again() {
     let place = Place::new(Server::fake()).await;
@@ -132,7 +132,7 @@ async fn replaced_cluster_is_listed_again() {
     operator.stop().await.unwrap();
 }
 
-/// Calls a reconcile function directly, with a cluster that has no manager.
+/// Calls a reconcile function without a manager.
 #[tokio::test]
 async fn reconcile_function_runs_without_a_manager() {
     let (own, member) = (ApiServer::new(), Member::new());

@@ -1,4 +1,4 @@
-//! A controller that writes to another cluster and watches it.
+//! A controller that watches and writes to another cluster.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +25,8 @@ on_both_servers!(
     owners_in_another_cluster_are_refused,
 );
 
-/// Returns a manager whose controller copies memos to this cluster, and the counts of the
-/// controller.
+/// Returns a manager with a controller that copies memos to the given cluster, along with the
+/// statistics of the controller.
 fn mirroring(place: &Place, edge: &ApiServer, namespace: &str) -> (Manager, Cluster, Seen) {
     let mut manager = place.manager();
     let cluster = manager.cluster(ClusterConfig::from_client("edge", edge.client()));
@@ -67,7 +67,7 @@ async fn copies_in_another_cluster_are_kept_up_to_date(server: Server) {
     copies.delete("a", &DeleteParams::default()).await.unwrap();
     eventually(SOON, || is("second")).await;
 
-    // The server has the copy slightly earlier than the cache of the process that wrote it.
+    // The copy is on the server a bit earlier than it's in the cache of the process.
     let lines = [
         "rbuilder_cluster_connected{cluster=\"edge\"} 1\n",
         "rbuilder_cache_objects{kind=\"ConfigMap\",content=\"whole\",selection=\"\",cluster=\"edge\"} 1\n",
@@ -115,8 +115,7 @@ async fn lease_is_only_in_the_own_cluster(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Owner references must not point to another cluster: the garbage collector would delete the
-/// child.
+/// The garbage collector deletes objects whose owner reference is for another cluster.
 async fn owners_in_another_cluster_are_refused(server: Server) {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<State>) -> Result {
         let edge = ctx.in_cluster(&ctx.edge);
@@ -179,15 +178,15 @@ async fn owners_in_another_cluster_are_refused(server: Server) {
     assert_eq!(place.copied("child").await, None);
 }
 
-/// While another cluster is unreachable, work that needs only the own cluster continues. Failed
-/// work is done when the cluster is back.
+/// If a cluster can't be reached, everything that doesn't depend on it still works. The rest is
+/// done as soon as it's back.
 #[tokio::test(start_paused = true)]
 async fn unreachable_cluster_does_not_stop_other_work() {
     let (place, edge) = (Place::new(Server::fake()).await, ApiServer::new());
     let namespace = edge.namespace("copies");
     let (manager, cluster, seen) = mirroring(&place, &edge, &namespace);
     let metrics = manager.metrics().clone();
-    // The other controller needs only its own cluster.
+    // This controller doesn't need the other cluster.
     let manager = manager.controller(Controller::new(copy, Seen::default()).owns::<ConfigMap>());
     let operator = Operator::start(manager);
     place.create(memo("a", "text")).await;
@@ -199,7 +198,7 @@ async fn unreachable_cluster_does_not_stop_other_work() {
     place.create(memo("b", "text")).await;
     let hour = Duration::from_secs(3600);
     eventually(hour, || async { place.copied("b").await.is_some() }).await;
-    // Wait longer than the longest back-off.
+    // Longer than the maximum backoff.
     tokio::time::sleep(hour).await;
     let error = cluster.check().unwrap_err().to_string();
     assert!(
@@ -217,10 +216,11 @@ async fn unreachable_cluster_does_not_stop_other_work() {
     assert!(failed > 5, "retried with back-off: {failed}");
 
     edge.heal();
-    // Less than the back-off, which has grown to 1000 s: a watch is retried after at most 30 s.
+    // This is less than the backoff, which is 1000 s by now. Watches are retried after 30 s at
+    // most.
     eventually(Duration::from_secs(60), || is_copied("b")).await;
     assert!(cluster.check().is_ok());
-    // Watches work again, too.
+    // Watches work again as well.
     change(edge.client(), &namespace, "a", "by somebody else").await;
     let text = async || copied(edge.client(), &namespace, "a").await;
     eventually(hour, || async { text().await.as_deref() == Some("text") }).await;
@@ -286,7 +286,7 @@ async fn debug_endpoints_show_other_clusters() {
     operator.stop().await.unwrap();
 }
 
-/// Until its caches are synced, another cluster must not look like an empty one.
+/// A cluster whose caches haven't synced must not look like an empty cluster.
 #[tokio::test(start_paused = true)]
 async fn manager_starts_without_its_other_clusters() {
     let (place, edge) = (Place::new(Server::fake()).await, ApiServer::new());
@@ -342,14 +342,14 @@ async fn duplicate_cluster_name_is_an_error() {
     assert_eq!(error.to_string(), expected);
 }
 
-/// A reconcile can add a watch in another cluster as well.
+/// Watches in another cluster can also be added by a reconcile.
 #[tokio::test]
 async fn late_watches_can_be_in_another_cluster() {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<State>) -> Result {
         let edge = ctx.in_cluster(&ctx.edge);
         let watch = || Watch::mapped(to_memo);
         edge.watch("copies", watch())?;
-        // This is the same watch, so nothing changes.
+        // There's no effect, because it's the same watch.
         ctx.watch("copies", watch().in_cluster(&ctx.edge))?;
         let owned = edge.watch("owned", Watch::<Secret>::owned()).unwrap_err();
         ctx.seen.note(&owned.to_string());

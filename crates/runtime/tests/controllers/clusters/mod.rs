@@ -1,4 +1,4 @@
-//! Other clusters next to the manager's own.
+//! Tests with additional clusters.
 
 mod credentials;
 mod fleet;

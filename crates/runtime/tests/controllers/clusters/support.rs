@@ -1,5 +1,5 @@
-//! An operator that copies memos of its own cluster to ConfigMaps of another one, and a gate in
-//! front of that cluster.
+//! An operator that copies the memos of its own cluster to another one, where they're ConfigMaps.
+//! There's a gate in front of that cluster.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -20,11 +20,11 @@ use tokio::task::JoinSet;
 
 use crate::support::{Memo, Seen, config_map};
 
-/// State of the mirroring controller.
+/// State of the controller.
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) edge: Cluster,
-    /// The namespace of the copies.
+    /// Namespace for the copies.
     pub(super) namespace: String,
     pub(super) seen: Seen,
 }
@@ -35,7 +35,7 @@ pub(super) async fn mirror(memo: Arc<Memo>, ctx: Ctx<State>) -> Result {
     let edge = ctx.in_cluster(&ctx.edge);
     let copies = edge.cached::<ConfigMap>()?;
     edge.apply(copy_of(&memo, &ctx.namespace)).await?;
-    // As in the own cluster, the cache shows what was written.
+    // What we've just written must be in the cache.
     match copies.named(&ctx.namespace, &memo.name_any()) {
         Some(_) => Ok(Action::await_change()),
         None => Err(Error::new("the copy is not in the cache")),
@@ -51,7 +51,7 @@ pub(super) fn copy_of(memo: &Memo, namespace: &str) -> ConfigMap {
     copy
 }
 
-/// Maps a copy to its original.
+/// Returns the original of a copy.
 pub(super) fn to_memo(copy: &ConfigMap, ctx: &Ctx<State>) -> Vec<ObjectRef<Memo>> {
     assert!(
         ctx.cluster().is_none(),
@@ -75,7 +75,7 @@ pub(super) async fn change(client: Client, namespace: &str, name: &str, text: &s
     copies.patch(name, &PatchParams::default(), &patch).await.unwrap();
 }
 
-/// An HTTP server in front of a cluster's API server, which requires a token.
+/// HTTP server in front of an API server. It requires a token.
 pub(super) struct Gate {
     address: String,
     token: Arc<Mutex<String>>,
@@ -96,12 +96,12 @@ impl Gate {
         }
     }
 
-    /// Accepts only this token from now on.
+    /// Changes the token. All others are rejected from now on.
     pub(super) fn set_token(&self, token: &str) {
         token.clone_into(&mut self.token.lock().unwrap());
     }
 
-    /// Returns a kubeconfig with this user.
+    /// Returns a kubeconfig for the given user.
     pub(super) fn kubeconfig(&self, user: &Value) -> String {
         json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "edge",
@@ -127,7 +127,7 @@ async fn serve(stream: TcpStream, upstream: Client, token: Arc<Mutex<String>>) {
         async move { Ok::<_, Infallible>(forward(request, upstream, &token).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new();
-    // Ignore connections that the client has closed.
+    // The client may have closed the connection.
     let _ = connection.serve_connection(TokioIo::new(stream), answer).await;
 }
 
