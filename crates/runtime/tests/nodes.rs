@@ -1,4 +1,5 @@
-//! A test environment with controllers and nodes, in which workloads progress as in a cluster.
+//! Tests an environment with controllers and nodes, where workloads make progress like in a
+//! cluster.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use kube::{Api, ResourceExt};
 use rbuilder::envtest::{Environment, eventually};
 use serde_json::json;
 
-/// Generous, because the machine may be busy.
+/// The machine may be busy.
 const SOON: Duration = Duration::from_secs(60);
 
 fn pod_template(restart_policy: &str) -> serde_json::Value {
@@ -69,8 +70,7 @@ async fn workloads_start_and_stop_as_in_a_cluster() {
         assert!(node.is_some_and(|node| node.starts_with("node-")), "{node:?}");
     }
 
-    // The garbage collector deletes the Deployment's Pods, and a ConfigMap that the Deployment
-    // owns.
+    // The garbage collector has to delete the Pods of the Deployment, and a ConfigMap that it owns.
     let maps: Api<ConfigMap> = Api::namespaced(env.client(), &namespace);
     let mut map = ConfigMap::default();
     map.metadata.name = Some("owned".to_owned());

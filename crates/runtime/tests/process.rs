@@ -1,6 +1,6 @@
-//! An operator as a process of its own, as in a pod: flags, signals, lease, exit status and log.
-//! Each test starts this program again as the operator, against a real API server. Listed as
-//! ignored unless `KUBEBUILDER_ASSETS` is set.
+//! Tests an operator that has its own process, like in a Pod: flags, signals, the lease, the exit
+//! status and the log. The child process is this program, which is started as the operator and
+//! connects to a real API server. The tests are ignored unless `KUBEBUILDER_ASSETS` is set.
 
 #[path = "process/fencing.rs"]
 mod fencing;
@@ -44,12 +44,12 @@ use serde_json::{Value, json};
 use operator::{ENDED, FAIL, HOLD, LEASE, STARTED};
 use program::{Ended, Program};
 
-/// A timeout longer than anything here takes on a busy machine.
+/// Longer than anything could take, even on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
-/// How long an idle process may take to exit.
+/// How long it may take an idle process to exit.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
-/// The namespace of one test.
+/// Namespace of a test.
 struct Place {
     env: Environment,
     namespace: String,
@@ -65,7 +65,7 @@ impl Place {
         Self { env, namespace }
     }
 
-    /// Starts an operator that watches this namespace and keeps its lease there.
+    /// Starts an operator that uses this namespace for its watches and its lease.
     fn start(&self, flags: &[&str]) -> Program {
         Program::start(self.env.kubeconfig_path(), self.flags(flags))
     }
@@ -116,7 +116,7 @@ impl Place {
             .unwrap();
     }
 
-    /// Writes another holder into the lease, which never renews it.
+    /// Sets a different holder for the lease, which is never going to renew it.
     async fn steal_lease(&self) {
         let thief = Patch::Merge(json!({ "spec": { "holderIdentity": "thief" } }));
         self.leases()
@@ -125,7 +125,7 @@ impl Place {
             .unwrap();
     }
 
-    /// Lets a blocked reconcile finish.
+    /// Lets a blocked reconcile continue.
     async fn release(&self, name: &str) {
         let patch = Patch::Merge(json!({ "data": { HOLD: null } }));
         self.maps()
@@ -134,7 +134,7 @@ impl Place {
             .unwrap();
     }
 
-    /// Returns the ID of the process that set the annotation `mark` on an object.
+    /// Returns the ID of the process that has set the annotation `mark`.
     async fn mark(&self, name: &str, mark: &str) -> Option<String> {
         self.maps()
             .get(name)
@@ -165,8 +165,8 @@ impl Place {
     }
 }
 
-/// The first signal lets running reconciles finish and starts no new ones. Then the process
-/// releases its lease and exits with status 0.
+/// After the first signal, reconciles can finish but no new ones are started. The lease is
+/// released, and the exit status is 0.
 #[rbuilder::envtest::test]
 async fn first_signal_lets_reconciles_finish() {
     if operator::is_this_process() {
@@ -207,7 +207,7 @@ async fn first_signal_lets_reconciles_finish() {
     }
 }
 
-/// A second signal makes the process exit without waiting.
+/// After the second signal, the process exits immediately.
 #[rbuilder::envtest::test]
 async fn second_signal_exits_immediately() {
     let place = Place::new().await;
@@ -234,8 +234,7 @@ async fn second_signal_exits_immediately() {
     }
 }
 
-/// Another process may be reconciling already, so a leader that lost its lease exits without
-/// waiting for its reconciles.
+/// The process must not wait for its reconciles, because another process may already be the leader.
 #[rbuilder::envtest::test]
 async fn leader_that_loses_its_lease_exits_with_an_error() {
     let place = Place::new().await;
@@ -261,10 +260,11 @@ async fn leader_that_loses_its_lease_exits_with_an_error() {
     assert_eq!(place.holder().await, "thief", "what is not ours is not given up");
 }
 
-/// The cluster is stopped or the kubeconfig is wrong, as on a development machine.
+/// On a developer's machine, the cluster may not be running or the kubeconfig may be wrong.
 #[rbuilder::envtest::test]
 async fn unreachable_api_server_is_fatal_outside_of_a_pod() {
-    // A bound port without a listener refuses connections, and no other process can take it.
+    // Bind the port without listening on it. Connections are refused, and no other process can grab
+    // the port.
     let closed = tokio::net::TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let server = format!("http://{}", closed.local_addr().unwrap());
@@ -288,7 +288,7 @@ async fn unreachable_api_server_is_fatal_outside_of_a_pod() {
     assert_eq!(log.matches("Connection refused").count(), 1, "{log}");
 }
 
-/// A leader that cannot reach the API server must exit before another process may take its lease.
+/// The process has to exit before another one may acquire the lease.
 #[rbuilder::envtest::test]
 async fn leader_without_api_server_exits_before_its_lease_expires() {
     let env = Environment::builder().start().await.unwrap();
@@ -299,7 +299,7 @@ async fn leader_without_api_server_exits_before_its_lease_expires() {
 
     let asked = Instant::now();
     env.stop().await.unwrap();
-    // The renew deadline is 10 s and the lease lasts 15 s. Stopping takes part of the difference.
+    // The renew deadline is 10 s and the lease duration is 15 s. It takes some of this to stop.
     let ended = program.ended(Duration::from_secs(15)).await;
     assert_eq!(ended, Ended::with(1), "{}", program.log());
     assert!(asked.elapsed() < Duration::from_secs(15), "{:?}", asked.elapsed());
@@ -319,7 +319,8 @@ async fn leader_without_api_server_exits_before_its_lease_expires() {
     );
 }
 
-/// A killed leader does not release its lease. The standby stays ready and waits until it expires.
+/// If the leader is killed, the lease isn't released. The standby has to wait until it expires, and
+/// stays ready.
 #[rbuilder::envtest::test]
 async fn standby_takes_over_from_a_killed_leader() {
     let place = Place::new().await;
@@ -341,12 +342,12 @@ async fn standby_takes_over_from_a_killed_leader() {
     place.create("second", &[]).await;
     place.marked_by("second", ENDED, &standby).await;
     let waited = killed.elapsed();
-    // The last renewal was at most 2 s before the kill.
+    // The last renewal was 2 s earlier at most.
     assert!(waited >= Duration::from_secs(12), "{waited:?}\n{}", standby.log());
     assert!(standby.get(probes, "/readyz").await.is_ok());
 }
 
-/// The flags in kubebuilder's manifests and patches, with other ports.
+/// The flags in kubebuilder's manifests and patches, except for the ports.
 #[rbuilder::envtest::test]
 async fn operator_accepts_kubebuilders_flags() {
     let place = Place::new().await;
@@ -384,8 +385,8 @@ async fn operator_accepts_kubebuilders_flags() {
     assert_eq!(program.ended(AT_ONCE).await, Ended::with(0), "{}", program.log());
 }
 
-/// In the text format, a failed reconcile is one line with the object, the error and the delay of
-/// the retry.
+/// In text format, an error is a single line with the object, the message, and when it's going to
+/// be retried.
 #[rbuilder::envtest::test]
 async fn failed_reconcile_logs_one_line() {
     let place = Place::new().await;
@@ -415,7 +416,7 @@ async fn failed_reconcile_logs_one_line() {
     assert_eq!(program.ended(AT_ONCE).await, Ended::with(0));
 }
 
-/// In the JSON format, each line is a JSON object.
+/// In JSON format, every line has to be a JSON object.
 #[rbuilder::envtest::test]
 async fn json_log_has_the_same_fields() {
     let place = Place::new().await;
@@ -457,8 +458,7 @@ async fn manager_without_a_cluster_says_where_it_looked() {
     assert!(error.contains("/nowhere/kubeconfig"), "{error}");
 }
 
-/// Flags that select the cluster take precedence over the environment, which may select another
-/// one.
+/// The flags take precedence over the environment.
 #[rbuilder::envtest::test]
 async fn flags_select_the_cluster() {
     let place = Place::new().await;
@@ -482,7 +482,7 @@ async fn flags_select_the_cluster() {
     place.marked_by("chosen", ENDED, &running).await;
 }
 
-/// A manager that cannot start prints one line with the error and exits with status 1.
+/// If the manager can't be started, it prints the error as a single line, and the exit status is 1.
 #[rbuilder::envtest::test]
 async fn startup_error_is_printed_on_one_line() {
     let place = Place::new().await;

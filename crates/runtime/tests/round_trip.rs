@@ -1,5 +1,5 @@
-//! The round-trip test of conversions that operators can use. It finds lost data, reports the
-//! field, and shows a minimal object.
+//! Tests the round trip test for conversions, which is available to operators. It has to find data
+//! that's lost, report the field, and show a minimal object.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use rbuilder::testing::{RandomObjects, RoundTrip, assert_round_trip};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The fields of a version; other versions represent the same data differently.
+/// Fields of a version. The other versions represent the same data in a different way.
 #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[kube(
     group = "trips.example.com",
@@ -160,7 +160,7 @@ fn lossless_conversions_pass() {
     RoundTrip::<Tour, v2::Tour>::new().cases(50).seed(7).assert();
 }
 
-/// A third version, whose conversions have one bug each.
+/// A third version. There's a bug in each of its conversions.
 mod faulty {
     use super::*;
 
@@ -228,7 +228,7 @@ fn report(trip: Faulty) -> String {
         .unwrap()
 }
 
-/// Generates hubs without the data that this spoke drops on purpose.
+/// Generates hubs that don't have the data which is dropped by this spoke on purpose.
 fn without_more() -> Faulty {
     RoundTrip::new().normalize_hub(|tour: &mut Tour| {
         tour.spec.by = Means::Train;
@@ -312,7 +312,7 @@ fn skipping_every_object_is_an_error() {
     );
 }
 
-/// A version whose conversions panic.
+/// A version with conversions that panic.
 mod broken {
     use super::*;
 
@@ -343,7 +343,7 @@ fn panic_counts_as_a_failed_conversion() {
     assert!(said.contains("v1 to trips.example.com/v4: it panicked"), "{said}");
 }
 
-/// Random objects differ from each other, decode into their types, and are the same in every run.
+/// They must also be different from each other, and the same in every run.
 #[test]
 fn random_objects_decode_into_their_type() {
     let objects = RandomObjects::new(&Tour::crd(), "v1")
@@ -375,8 +375,8 @@ fn random_objects_decode_into_their_type() {
     assert!(objects.admit(json!({ "spec": {} })).is_err());
 }
 
-/// kube parses durations as floating-point numbers, so no conversion can keep nanoseconds next to
-/// years.
+/// Durations are parsed as floating point numbers by kube. If they contain years, it's impossible
+/// to preserve nanoseconds.
 #[test]
 fn random_durations_survive_kubes_encoding() {
     #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]

@@ -1,5 +1,5 @@
-//! Traces of an operator as a tracer provider receives them: reconciles with their requests, and
-//! webhooks. The API server is the fake one.
+//! What a tracer provider gets to see: reconciles with their requests, and webhooks. The API server
+//! is a fake.
 
 use std::fs;
 use std::path::Path;
@@ -27,10 +27,10 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 
-/// A timeout longer than anything here takes on a busy machine.
+/// Longer than anything could take, even on a busy machine.
 const SOON: Duration = Duration::from_secs(30);
 
-/// The spans of all tests, because a process has only one provider.
+/// Spans of all tests. There can be just one provider in a process.
 static SPANS: LazyLock<InMemorySpanExporter> = LazyLock::new(|| {
     let exporter = InMemorySpanExporter::default();
     let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone());
@@ -42,7 +42,7 @@ fn finished_spans() -> Vec<SpanData> {
     SPANS.get_finished_spans().unwrap()
 }
 
-/// Returns an attribute as text, or an empty string.
+/// Returns an attribute as a string. If it doesn't exist, returns an empty string.
 fn attribute(span: &SpanData, key: &str) -> String {
     let mut found = span
         .attributes
@@ -54,7 +54,7 @@ fn attribute(span: &SpanData, key: &str) -> String {
         .unwrap_or_default()
 }
 
-/// Waits until a controller has `count` spans.
+/// Waits until there are `count` spans for a controller.
 async fn wait_for_reconciles(controller: &str, count: usize) -> Vec<SpanData> {
     eventually(SOON, || async {
         let mut spans = finished_spans();
@@ -76,7 +76,7 @@ fn children_of(span: &SpanData) -> Vec<SpanData> {
     spans
 }
 
-/// Fails once, panics once, fails terminally once, and then succeeds.
+/// Returns an error, panics, returns a terminal error, and then succeeds.
 async fn reconcile(map: Arc<ConfigMap>, ctx: Ctx<Mutex<u32>>) -> Result {
     if map.name_any() != "map" {
         return Ok(Action::await_change());
@@ -101,7 +101,7 @@ fn config_map(name: &str) -> ConfigMap {
     serde_json::from_value(json!({ "metadata": { "name": name, "namespace": "default" } })).unwrap()
 }
 
-/// Each request with its `traceparent` header.
+/// Requests and their `traceparent` header.
 type Parents = Arc<Mutex<Vec<(String, Option<String>)>>>;
 
 /// Returns a client that records its requests.
@@ -180,7 +180,8 @@ async fn reconcile_trace_includes_its_requests() {
 #[tokio::test]
 async fn request_span_names_the_server() {
     LazyLock::force(&SPANS);
-    // A bound port without a listener refuses connections, and no other process can take it.
+    // Bind the port without listening on it. Connections are refused, and no other process can grab
+    // the port.
     let closed = tokio::net::TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = closed.local_addr().unwrap();
@@ -223,7 +224,7 @@ fn write_certificate(folder: &Path) -> CertificateDer<'static> {
     certificate.der().clone()
 }
 
-/// Sends a review like the API server, and returns the response.
+/// Sends a review in the same way as the API server. Returns the response.
 async fn send_review(port: u16, trusted: &CertificateDer<'static>, parent: &str) -> std::io::Result<String> {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).unwrap();

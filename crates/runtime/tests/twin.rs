@@ -1,9 +1,9 @@
-//! Compares the two front ends of the schema builder: the CRDs of compiled kinds (`Kind::crd()`)
-//! and the manifests that `rbuilder manifests` generates from the same source.
+//! There are two front ends for the schema builder: compiled kinds (`Kind::crd()`) and
+//! `rbuilder manifests`. This test compares the resulting CRDs for the same source.
 
-// The kinds belong to a library, and no program uses them.
+// They're part of a library that isn't used by any program.
 #![allow(dead_code, missing_docs, unreachable_pub)]
-// The kinds violate lints on purpose, because both front ends must parse whatever users write.
+// Users may write code like this, so both front ends have to be able to parse it.
 #![allow(clippy::duplicated_attributes, clippy::empty_docs, clippy::vec_box)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,7 +60,7 @@ const SOURCES: [(&str, &str); 10] = [
     ("src/shapes.rs", include_str!("twin/shapes.rs")),
 ];
 
-/// Returns the CRDs of the compiled kinds by name, with all versions of a kind merged.
+/// Returns the CRDs of all compiled kinds by name, where all versions are merged.
 fn compiled() -> BTreeMap<String, CustomResourceDefinition> {
     let mut merged = BTreeMap::<String, CustomResourceDefinition>::new();
     for crd in compiled_kinds().into_iter().chain(oracle::compiled()) {
@@ -94,7 +94,7 @@ fn compiled_kinds() -> Vec<CustomResourceDefinition> {
     ]
 }
 
-/// Returns the generated manifests by the name of their CRD.
+/// Returns all generated manifests by name of the CRD.
 fn generated() -> BTreeMap<String, String> {
     let mut kinds = SourceSet::default();
     kinds.insert("Cargo.toml", CARGO_TOML);
@@ -158,8 +158,8 @@ fn both_front_ends_agree_on_every_kind() {
     );
 }
 
-/// Returns the versions of a CRD. [`crd_differences`] ignores versions that are on one side only,
-/// because its left side may be one version of many.
+/// Returns the versions of a CRD. [`crd_differences`] ignores a version if it only exists on one
+/// side, since the left side may be just one of many versions.
 fn versions(crd: &serde_json::Value) -> BTreeSet<String> {
     let versions = crd["spec"]["versions"].as_array().expect("versions");
     versions
@@ -168,7 +168,7 @@ fn versions(crd: &serde_json::Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// The kinds must use every marker, and boolean markers with `false` as well.
+/// Boolean markers also have to be used with `false`.
 #[test]
 fn kinds_use_every_marker() {
     let words: BTreeSet<&str> = SOURCES

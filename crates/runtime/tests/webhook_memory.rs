@@ -1,8 +1,8 @@
-//! Converting a review takes memory that does not depend on the number of its objects.
+//! The memory for converting a review must not depend on the number of its objects.
 //!
-//! This program has only one test, because all tests of a program share the counting allocator. To
-//! measure the resident memory for lists of other lengths, with the default memory limit for
-//! reviews:
+//! There's only a single test because the counting allocator is shared by all tests in a program.
+//! You can measure the resident memory for lists with other lengths, using the default memory
+//! limit:
 //!
 //! ```sh
 //! RBUILDER_CONVERSION_OBJECTS=10000,25000,1000000 cargo test -p rbuilder-runtime --test webhook_memory -- --nocapture
@@ -32,19 +32,19 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Maximum number of bytes in use during a conversion, as a multiple of the body of the review.
-/// Counts the body, the response, and one object.
+/// How many bytes may be in use during a conversion, relative to the size of the body. There's the
+/// body, the response, and a single object.
 const MULTIPLE: usize = 3;
-/// Number of bytes allowed in addition, for the connection.
+/// How many more bytes may be in use for the connection.
 const BESIDES: usize = 1 << 20;
-/// Maximum number of bytes in use after the review.
+/// How many bytes may be in use after that.
 const AFTER: usize = 1 << 20;
-/// Memory limit for reviews, as in the scaffold with its 128 MiB.
+/// Memory limit for reviews. It's the same as in the scaffold, where the total is 128 MiB.
 const MEMORY: usize = 64 << 20;
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// Highest number of bytes in use while an object was converted.
+/// Maximum number of bytes that were in use while converting an object.
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 fn in_use() -> usize {
@@ -109,7 +109,7 @@ impl From<Backup> for v2::Backup {
     }
 }
 
-/// Returns a review of a list with this many objects of 240 bytes.
+/// Returns a review of a list. Each of its objects is 240 bytes long.
 fn review(objects: usize) -> String {
     let object = json!({
         "apiVersion": "memory.example.com/v1", "kind": "Backup",
@@ -119,8 +119,8 @@ fn review(objects: usize) -> String {
     review_of(&object, objects)
 }
 
-/// Returns a review as text, because its objects would take a hundred times as much memory as
-/// values.
+/// Returns a review as text. If we built it from values, its objects would take a hundred times as
+/// much memory.
 fn review_of(object: &Value, count: usize) -> String {
     let object = object.to_string();
     let mut objects = format!("{object},").repeat(count);
@@ -131,7 +131,7 @@ fn review_of(object: &Value, count: usize) -> String {
     )
 }
 
-/// A running conversion webhook.
+/// A conversion webhook that's running.
 struct Served {
     port: u16,
     connector: TlsConnector,
@@ -151,7 +151,7 @@ impl Served {
         let (mut reader, mut writer) = tokio::io::split(stream);
         let receiving = async {
             let (mut buffer, mut length, mut first) = (vec![0; 64 * 1024], 0, String::new());
-            // Do not keep the response, because it would count.
+            // Drop the response, as it'd count towards the memory.
             while let Ok(read) = reader.read(&mut buffer).await
                 && read > 0
             {
@@ -168,7 +168,8 @@ impl Served {
         };
         let sending = async {
             writer.write_all(head.as_bytes()).await?;
-            // A server that rejects a review may close the connection before it has read all of it.
+            // If the server rejects a review, it may close the connection before we've sent all of
+            // it.
             let _ = writer.write_all(body.as_bytes()).await;
             let _ = writer.flush().await;
             Ok::<_, std::io::Error>(())
@@ -199,7 +200,7 @@ impl Served {
     }
 }
 
-/// Returns a field of `/proc/self/status`, such as `VmHWM`, the peak of the resident memory.
+/// Returns a field in `/proc/self/status`, e.g. `VmHWM`, which is the peak of the resident memory.
 fn status(field: &str) -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mut lines = status.lines().filter_map(|line| line.strip_prefix(field));
@@ -211,12 +212,12 @@ fn status(field: &str) -> String {
         .to_owned()
 }
 
-/// Prints the resident memory before, during and after reviews of these lengths. It includes the
-/// body, because this process also sends it.
+/// Prints the resident memory before, during and after reviews of the given lengths. Note that this
+/// includes the body, because it's sent by the same process.
 async fn measure(served: &Served, lengths: &str) {
     for objects in lengths.split(',') {
         let body = review(objects.parse().expect("a number of objects"));
-        // Reset the peak.
+        // This resets the peak.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let before = status("VmRSS");
         let answer = served.send(&body).await;
@@ -271,14 +272,14 @@ async fn conversion_memory_is_a_small_multiple_of_the_review() {
         served.check(2_000).await;
         served.check(20_000).await;
 
-        // A single object, as dense as possible. It would take about 500 MiB.
+        // A single object with as many small values as possible. It'd take about 500 MiB.
         let dense = vec![json!({ "a": 0 }); 300_000];
         let object =
             json!({ "apiVersion": "memory.example.com/v1", "kind": "Backup", "spec": { "database": dense } });
         let body = review_of(&object, 1);
         let (_, first) = served.send(&body).await.unwrap();
         assert_eq!(first, "HTTP/1.1 413 Payload Too Large");
-        // A review larger than the memory limit.
+        // This one exceeds the limit.
         let (_, first) = served.send(&review(150_000)).await.unwrap();
         assert_eq!(first, "HTTP/1.1 413 Payload Too Large");
         served.check(2_000).await;

@@ -1,6 +1,6 @@
-//! Invalid objects, and how a real API server responds. With a defaulting webhook, a validating
-//! webhook and a conversion, the response is the same as without them. Listed as ignored unless
-//! `KUBEBUILDER_ASSETS` is set.
+//! How a real API server responds to invalid objects. The response must be the same with and
+//! without a defaulting webhook, a validating webhook and a conversion. The tests are ignored
+//! unless `KUBEBUILDER_ASSETS` is set.
 
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ fn validate(new: &Backup, old: Option<&Backup>, request: &AdmissionRequest) -> R
     Ok(Warnings::new())
 }
 
-/// A webhook of another operator.
+/// Webhook of some other operator.
 async fn label(request: AdmissionRequest) -> AdmissionResponse {
     let object = request.object.as_ref().unwrap();
     let has_labels = object.metadata.labels.is_some();
@@ -128,13 +128,14 @@ async fn label(request: AdmissionRequest) -> AdmissionResponse {
 struct Served {
     env: Environment,
     namespace: String,
-    /// Deletes the certificate files when dropped.
+    /// Deletes the certificate on drop.
     _server: WebhookServer,
     stop: oneshot::Sender<()>,
     ended: JoinHandle<Result<()>>,
 }
 
-/// Stores an object that its Rust type cannot decode, before there are webhooks.
+/// Stores an object which can't be decoded into its Rust type. Must be called before there are any
+/// webhooks.
 async fn store_bad(env: &Environment, namespace: &str, name: &str) {
     let backups: Api<DynamicObject> = Api::namespaced_with(env.client(), namespace, &resource("v1"));
     let mut object = DynamicObject::new(name, &resource("v1"));
@@ -211,7 +212,7 @@ fn status_of(error: kube::Error) -> Box<Status> {
     }
 }
 
-/// Checks that the API server reports exactly these fields.
+/// Asserts that the API server reports these fields and no others.
 #[track_caller]
 fn assert_invalid(result: Result<DynamicObject, Box<Status>>, expected: &[&str]) {
     let status = result.expect_err("an invalid object");
@@ -230,7 +231,7 @@ async fn webhooks_do_not_change_the_response_to_invalid_objects(env: Environment
         store_bad(&env, &namespace, name).await;
     }
     let served = serve(env, namespace).await;
-    // Wait until the API server calls the webhooks.
+    // Wait until the webhooks are being called.
     eventually(SOON, || async {
         let created = served
             .create("v2", "good", json!({ "cycle": "Daily", "source": "db" }))
@@ -281,7 +282,7 @@ async fn webhooks_do_not_change_the_response_to_invalid_objects(env: Environment
         assert_invalid(served.patch("v2", "good", spec).await, &[&expected]);
     }
 
-    // The validator names the field if the schema allows the value.
+    // If the schema permits the value, the field is reported by the validator.
     let denied = served
         .create("v1", "bad", json!({ "database": "db", "every": "x" }))
         .await;
@@ -290,8 +291,8 @@ async fn webhooks_do_not_change_the_response_to_invalid_objects(env: Environment
     assert_invalid(denied, &["spec.every"]);
     let denied = served.patch("v2", "good", json!({ "every": "x" })).await;
     assert_invalid(denied, &["spec.every"]);
-    // The API server converts a new object of the other version after validating its schema, as for
-    // storage. This object cannot be converted.
+    // After validating the schema, the API server converts an object of the other version, because
+    // that's how it's stored. This isn't possible here.
     let failed = served
         .create("v2", "bad", json!({ "source": "db", "every": "x" }))
         .await
@@ -303,7 +304,7 @@ async fn webhooks_do_not_change_the_response_to_invalid_objects(env: Environment
     );
     assert!(failed.message.contains(&expected), "{failed:?}");
 
-    // Invalid objects that were stored earlier can be corrected and deleted.
+    // If an invalid object already exists, it can be fixed or deleted.
     let corrected = served.patch("v1", "corrected", json!({ "every": "1h" })).await;
     assert_eq!(corrected.unwrap().data["spec"]["every"], "1h");
     for name in ["corrected", "deleted"] {
@@ -314,7 +315,7 @@ async fn webhooks_do_not_change_the_response_to_invalid_objects(env: Environment
             .unwrap();
     }
 
-    // None of the rejected objects was stored.
+    // None of the rejected objects must exist.
     let stored = served.backups("v2").list(&Default::default()).await.unwrap();
     assert_eq!(stored.items.len(), 1);
     assert_eq!(stored.items[0].data["spec"]["source"], "db");

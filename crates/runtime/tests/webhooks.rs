@@ -1,4 +1,5 @@
-//! Webhooks called by a real API server. Listed as ignored unless `KUBEBUILDER_ASSETS` is set.
+//! Webhooks that are called by a real API server. The tests are ignored unless `KUBEBUILDER_ASSETS`
+//! is set.
 
 #[path = "webhooks/events.rs"]
 mod events;
@@ -108,11 +109,11 @@ fn letter(name: &str, to: &str) -> Letter {
     Letter::new(name, LetterSpec { to, copies: None })
 }
 
-/// A running operator whose webhooks the API server calls for one namespace.
+/// A running operator. Its webhooks are called for a single namespace.
 struct Served {
     env: Environment,
     namespace: String,
-    /// Deletes the certificate files when dropped.
+    /// Deletes the certificate on drop.
     _server: WebhookServer,
     stop: oneshot::Sender<()>,
     ended: JoinHandle<Result<()>>,
@@ -149,7 +150,8 @@ impl Served {
         Api::namespaced(self.env.client(), &self.namespace)
     }
 
-    /// Waits until the API server has observed the configuration and calls the webhooks.
+    /// Waits until the API server has observed the configuration, and the webhooks are being
+    /// called.
     async fn until_asked(&self) {
         eventually(SOON, || async {
             let params = PostParams {
@@ -176,8 +178,8 @@ fn status_of(error: kube::Error) -> kube::core::Status {
     }
 }
 
-/// Guarantee 16: defaults are set, unknown fields are kept, errors name their field, and the
-/// validator of a deletion receives the object to delete.
+/// Guarantee 16: defaults are set, unknown fields are preserved, errors contain the field, and
+/// validators receive the object when it's deleted.
 #[rbuilder::envtest::test]
 async fn admission_webhooks_run_before_storage(env: Environment) {
     let admission =
@@ -213,7 +215,7 @@ async fn admission_webhooks_run_before_storage(env: Environment) {
         (causes[0].field.as_str(), causes[0].message.as_str()),
         ("spec.to", "wanted `name, street`")
     );
-    // Without these, kubectl prints only "The request is invalid".
+    // If these are missing, kubectl just prints "The request is invalid".
     assert_eq!((&*details.kind, &*details.name), ("Letter", "wrong"));
     let said = format!("Letter.{} \"wrong\" is invalid: spec.to: wanted", details.group);
     assert!(
@@ -240,9 +242,9 @@ async fn admission_webhooks_run_before_storage(env: Environment) {
     served.stop().await;
 }
 
-/// Guarantee 12: an operator that converts a kind itself can sync the caches of this kind, because
-/// it serves its webhooks first. Objects stored in one version can be read and written in the
-/// other.
+/// Guarantee 12: if an operator converts its own kind, the cache for that kind can sync, because
+/// webhooks are served first. Objects that are stored in one version can be read and written in the
+/// other one.
 #[rbuilder::envtest::test]
 async fn operator_starts_with_stored_objects_of_the_other_version(env: Environment) {
     async fn reconcile(letter: Arc<v2::Letter>, ctx: Ctx<Arc<std::sync::Mutex<Vec<String>>>>) -> Result {
@@ -252,14 +254,14 @@ async fn operator_starts_with_stored_objects_of_the_other_version(env: Environme
     env.install_crds("tests/webhooks/crd.yaml").await.unwrap();
     let namespace = env.namespace("conversions").await.unwrap();
     let first: Api<Letter> = Api::namespaced(env.client(), &namespace);
-    // Stored before the conversion webhook is served.
+    // At this point, the conversion webhook isn't being served.
     first
         .create(&PostParams::default(), &letter("old", "Ada, Main Street"))
         .await
         .unwrap();
     let server = env.webhook_server().unwrap();
     server.convert("letters.webhooks.example.com").await.unwrap();
-    // Another test that installs the CRD does not reset its webhook configuration.
+    // Another test installs the same CRD. This must not reset the webhook configuration.
     env.install_crds("tests/webhooks/crd.yaml").await.unwrap();
     let seen: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
     let args = server.args(ManagerArgs {
@@ -296,7 +298,7 @@ async fn operator_starts_with_stored_objects_of_the_other_version(env: Environme
     let bad = first
         .create(&PostParams::default(), &letter("bad", "nowhere"))
         .await;
-    // It is stored unchanged; reading it in the other version fails with the reason.
+    // It's stored as is. Reading it in the other version fails with the reason.
     bad.unwrap();
     let error = second.get("bad").await.unwrap_err().to_string();
     assert!(error.contains("spec.to names no street"), "{error}");
@@ -339,7 +341,7 @@ async fn users_have_the_permissions_that_rbac_grants(env: Environment) {
     assert_eq!(env.user("", &[]).unwrap_err().to_string(), "a user needs a name");
 }
 
-/// On a developer's machine, there is no certificate and the API server cannot call webhooks.
+/// There's no certificate on a developer's machine, and the API server can't call webhooks there.
 #[rbuilder::envtest::test]
 async fn webhooks_can_be_disabled(env: Environment) {
     let start = async |enable_webhooks| {

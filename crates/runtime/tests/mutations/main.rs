@@ -1,8 +1,8 @@
-//! Compares kube-apiserver's verdict on every case of the mutation corpus with the recorded one.
+//! Compares the verdicts of kube-apiserver on the mutation corpus with the recorded ones.
 //!
-//! The corpus and the record are in `crates/generator/tests/mutations`, where a test without a server
-//! compares rbuilder with the record. `cargo xtask mutations` runs this test and rewrites the
-//! record.
+//! Both the corpus and the record are in `crates/generator/tests/mutations`, along with a test
+//! which compares rbuilder with the record and doesn't need a server. This test is run by
+//! `cargo xtask mutations`, which also updates the record.
 
 #[path = "../../../generator/tests/mutations/corpus/mod.rs"]
 mod corpus;
@@ -22,10 +22,10 @@ use corpus::{Case, GROUP};
 use record::{Recorded, Verdict};
 use server::Server;
 
-/// Number of cases sent to the server concurrently.
+/// How many cases are sent at the same time.
 const AT_ONCE: usize = 24;
 
-/// The environment variable that requests a new record.
+/// Set this environment variable to update the record.
 const OVERWRITE: &str = "SNAPSHOTS";
 
 #[rbuilder::envtest::test]
@@ -71,7 +71,7 @@ fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../generator/tests/mutations/recorded.jsonl")
 }
 
-/// Returns the server's verdict on a case, or `None` if the case is never sent.
+/// Returns the verdict of the server. Returns `None` if the case is never sent.
 async fn judge(case: &Case, number: usize, server: &Server) -> Result<Option<Verdict>, String> {
     let objects = case
         .objects()
@@ -100,7 +100,7 @@ async fn judge(case: &Case, number: usize, server: &Server) -> Result<Option<Ver
     })
 }
 
-/// Returns each case with its two verdicts if they differ.
+/// Returns all cases with two different verdicts.
 fn differences(recorded: &[Recorded], answers: &[Recorded]) -> Vec<String> {
     let find = |list: &[Recorded], slug: &str| list.iter().find(|line| line.slug == slug).cloned();
     let show = |line: Option<Recorded>| line.map_or("nothing".into(), |line| line.verdict.to_string());
@@ -124,7 +124,7 @@ fn differences(recorded: &[Recorded], answers: &[Recorded]) -> Vec<String> {
     slugs.iter().filter_map(difference).collect()
 }
 
-/// Replaces the group that the case had on the server by the group of the base project.
+/// The case had a different group on the server. Changes it to the one of the base project.
 fn renamed(verdict: Verdict, group: &str) -> Verdict {
     let rename = |why: String| why.replace(group, GROUP);
     match verdict {

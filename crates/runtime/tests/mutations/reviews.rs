@@ -1,5 +1,5 @@
-//! Checks whether the server accepts roles and webhook configurations and serves the resources that
-//! they name.
+//! Checks whether roles and webhook configurations are accepted by the server, and whether it
+//! serves the resources that they're about.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::server::{Answer, Served, Server};
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1";
 const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1";
 
-/// Resources that are authorized but not served: group, resource and verbs.
+/// Resources for which there are permissions, but which aren't served: group, resource and verbs.
 const ASKED: &[(&str, &str, &[&str])] = &[
     ("", "users", &["impersonate"]),
     ("", "groups", &["impersonate"]),
@@ -22,7 +22,7 @@ const ASKED: &[(&str, &str, &[&str])] = &[
     ("rbac.authorization.k8s.io", "roles", &["bind", "escalate"]),
 ];
 
-/// The verbs of requests for URLs.
+/// Verbs of requests for URLs.
 const HTTP: &[&str] = &["get", "head", "post", "put", "patch", "delete", "options", "*"];
 
 pub(crate) async fn roles(server: &Server, roles: &[Value]) -> Option<Verdict> {
@@ -31,7 +31,7 @@ pub(crate) async fn roles(server: &Server, roles: &[Value]) -> Option<Verdict> {
             Some(_) => format!("{ROLES}/namespaces/default/roles"),
             None => format!("{ROLES}/clusterroles"),
         };
-        // kustomize replaces the namespace. This server has only `default`.
+        // The namespace gets replaced by kustomize. On this server there's just `default`.
         let mut sent = role.clone();
         if role["metadata"]["namespace"].is_string() {
             sent["metadata"]["namespace"] = "default".into();
@@ -61,7 +61,7 @@ fn texts(value: &Value) -> Vec<&str> {
     items.filter_map(Value::as_str).collect()
 }
 
-/// Returns a value of the rule that matches no request, if any.
+/// If some value of the rule doesn't match any request, returns it.
 fn idle_rule(server: &Server, rule: &Value) -> Option<String> {
     let [groups, resources, verbs] = ["apiGroups", "resources", "verbs"].map(|key| texts(&rule[key]));
     if !texts(&rule["nonResourceURLs"]).is_empty() {
@@ -92,7 +92,7 @@ fn idle_rule(server: &Server, rule: &Value) -> Option<String> {
                 .iter()
                 .any(|(_, verbs)| verbs.contains(&"*") || verbs.contains(&verb))
     };
-    // Custom verbs of custom kinds are valid, because their own authorizer checks them.
+    // Custom verbs are fine for custom kinds, since they may have their own authorizer.
     let is_own = groups == [GROUP];
     let verb = verbs
         .iter()
@@ -109,7 +109,7 @@ fn is_domain(group: &str) -> bool {
     labels.len() > 1 && labels.iter().all(is_label)
 }
 
-/// Returns the verbs for a resource of these groups, or nothing if the resource does not exist.
+/// Returns the verbs of a resource in the given groups. The result is empty if it doesn't exist.
 fn verbs_of<'a>(server: &'a Server, groups: &[&str], resource: &str) -> Vec<&'a str> {
     if resource == "*" {
         return vec!["*"];
@@ -130,8 +130,8 @@ fn verbs_of<'a>(server: &'a Server, groups: &[&str], resource: &str) -> Vec<&'a 
         in_groups(group) && (*name == resource || name.ends_with('/') && resource.starts_with(name))
     });
     verbs.extend(asked.flat_map(|(_, _, verbs)| *verbs));
-    // No request uses this subresource, but an admission plugin checks the permission for the
-    // garbage collector.
+    // There are no requests for this subresource, but an admission plugin checks the permission
+    // before it lets you block the deletion of an owner.
     if let Some(whole) = resource.strip_suffix("/finalizers")
         && server
             .resources
@@ -167,8 +167,8 @@ pub(crate) async fn webhooks(server: &Server, configurations: &[Value]) -> Optio
     (!configurations.is_empty()).then_some(Verdict::Served)
 }
 
-/// Returns a value of the rule that matches nothing, if any. Each resource must receive admission
-/// requests, and one of them must receive objects of the handler's kind.
+/// If some value of the rule doesn't match anything, returns it. There must be admission requests
+/// for every resource, and one of them must have objects of the handler's kind.
 fn idle_webhook(server: &Server, rule: &Value) -> Option<String> {
     let [groups, versions, resources] =
         ["apiGroups", "apiVersions", "resources"].map(|key| texts(&rule[key]));
@@ -198,7 +198,7 @@ fn idle_webhook(server: &Server, rule: &Value) -> Option<String> {
     (!is_asked).then(|| "nothing is asked about the handler's kind".to_owned())
 }
 
-/// Returns `true` if a value of `resources` matches a resource or subresource.
+/// Returns `true` if an item of `resources` matches a resource or subresource.
 fn covers(word: &str, name: &str) -> bool {
     let (resource, part) = name.split_once('/').unwrap_or((name, ""));
     match word.split_once('/') {

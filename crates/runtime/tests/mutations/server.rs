@@ -1,4 +1,4 @@
-//! Requests to the server, and the interpretation of its responses.
+//! Sends requests to the server and interprets the responses.
 
 use http::Request;
 use kube::Client;
@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 
 use super::corpus;
 
-/// Maximum number of characters of a recorded reason.
+/// Maximum length of a recorded reason.
 const REASON: usize = 160;
 
 pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// The server, and the resources that it serves in addition to the cases.
+/// The server, and the resources that it serves apart from those of the cases.
 pub(crate) struct Server {
     client: Client,
     /// Resources and subresources by group: name, verbs, versions and scope.
     pub(crate) resources: Vec<Served>,
 }
 
-/// One resource or subresource in one version.
+/// A resource or subresource in a particular version.
 pub(crate) struct Served {
     pub(crate) group: String,
     pub(crate) version: String,
@@ -28,7 +28,7 @@ pub(crate) struct Served {
     pub(crate) namespaced: bool,
 }
 
-/// A response: status, warnings and body.
+/// Status, warnings and body of a response.
 pub(crate) struct Answer {
     pub(crate) code: u16,
     pub(crate) warnings: Vec<String>,
@@ -36,7 +36,7 @@ pub(crate) struct Answer {
 }
 
 impl Server {
-    /// Installs the kind of the base project and discovers the served resources.
+    /// Installs the kind of the base project and discovers all resources.
     pub(crate) async fn new(env: &Environment) -> Server {
         let mut server = Server {
             client: env.client(),
@@ -80,14 +80,14 @@ impl Server {
         self.send(Request::get(path), Vec::new()).await
     }
 
-    /// Requests a list as a table, like kubectl.
+    /// Requests a list as a table. This is what kubectl does.
     pub(crate) async fn table(&self, path: &str) -> Answer {
         let accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
         self.send(Request::get(path).header("accept", accept), Vec::new())
             .await
     }
 
-    /// Creates an object like `kubectl apply`, rejecting unknown fields.
+    /// Creates an object in the same way as `kubectl apply`. Unknown fields are rejected.
     pub(crate) async fn create(&self, path: &str, object: &Value, dry_run: bool) -> Answer {
         let dry_run = if dry_run { "&dryRun=All" } else { "" };
         let request = Request::post(format!("{path}?fieldValidation=Strict{dry_run}"))
@@ -122,7 +122,8 @@ impl Answer {
         (200..300).contains(&self.code)
     }
 
-    /// Returns the reason of a rejection: the server's message for the alphabetically first field.
+    /// Returns the reason of a rejection. If there are several fields, uses the message for the
+    /// first one in alphabetical order.
     pub(crate) fn reason(&self) -> String {
         let causes = self.body["details"]["causes"].as_array();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -138,7 +139,7 @@ impl Answer {
         short(&reason)
     }
 
-    /// Returns the alphabetically first warning.
+    /// Returns the first warning in alphabetical order.
     pub(crate) fn warning(&self) -> Option<String> {
         self.warnings.iter().min().map(|warning| short(warning))
     }

@@ -1,7 +1,7 @@
-//! Compares kube-apiserver's answers to writes of objects with the record in `crates/judge/tests`, which the tests of
-//! `rbuilder-judge` hold their verdicts to.
+//! Compares how kube-apiserver responds to writes of objects with the record in
+//! `crates/judge/tests`. The verdicts of `rbuilder-judge` are tested against the same record.
 //!
-//! `cargo xtask objects` runs this and rewrites the record.
+//! This is run by `cargo xtask objects`, which also updates the record.
 
 #[path = "../../../judge/tests/corpus/mod.rs"]
 mod corpus;
@@ -21,21 +21,21 @@ use corpus::record::Recorded;
 use corpus::{Kind, Write};
 use server::Server;
 
-/// Number of random schemas.
+/// How many random schemas to use.
 const RANDOM: u64 = 160;
 
-/// Number of writes sent to the server at a time.
+/// How many writes are sent at the same time.
 const AT_ONCE: usize = 16;
 
-/// The largest number of differences in a message.
+/// How many differences to include in a message.
 const MOST_SHOWN: usize = 20;
 
-/// Part of a message about a rule that met values of another type than its schema declares. The
-/// server visits the values at random: it reports the first one, or a violation that it found
-/// before.
+/// Part of the message if a rule encounters a value of the wrong type. The server looks at the
+/// values in random order, so it either reports the first one of those or a violation that it has
+/// found earlier.
 const RANDOM_MESSAGE: &str = "invalid data, ";
 
-/// The environment variable that requests a new record.
+/// Set this environment variable to update the record.
 const OVERWRITE: &str = "SNAPSHOTS";
 
 #[rbuilder::envtest::test]
@@ -55,7 +55,7 @@ async fn the_server_answers_as_recorded(env: Environment) {
             async move {
                 match server.install(&kind).await {
                     Ok(()) => Some((kind, writes)),
-                    // The server rejects some random schemas, such as those with a default that does not fit.
+                    // Some of the random schemas are rejected, e.g. because of an invalid default.
                     Err(_) if !is_table => None,
                     Err(why) => panic!("a schema of a table is refused: {why}\n{}", kind.schema),
                 }
@@ -109,7 +109,7 @@ fn format_record(kinds: &[(Kind, Vec<Recorded>)]) -> String {
     text
 }
 
-/// Keeps the recorded line of each answer that only differs at random.
+/// If a response only differs in a random part, keeps the recorded line.
 fn keep_same_lines(before: &str, now: &str) -> String {
     let mut before = before.lines();
     let lines = now.lines().map(|now| match before.next() {
@@ -119,7 +119,7 @@ fn keep_same_lines(before: &str, now: &str) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// Returns whether two lines only differ in messages about values of another type.
+/// Returns whether two lines are the same except for messages about values of the wrong type.
 fn is_same_answer(before: &str, now: &str) -> bool {
     let read = |line: &str| serde_json::from_str::<Value>(line).expect("a line of JSON");
     let (mut before, mut now) = (read(before), read(now));
@@ -138,7 +138,8 @@ fn is_same_answer(before: &str, now: &str) -> bool {
     before == now
 }
 
-/// Returns the lines that differ, and the number of lines if that differs.
+/// Returns the lines that are different. If the number of lines isn't the same, returns that as
+/// well.
 fn differences(before: &str, now: &str) -> Vec<String> {
     let mut differences: Vec<String> = before
         .lines()

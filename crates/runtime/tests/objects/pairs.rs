@@ -1,14 +1,16 @@
-//! Compares the answers of the fake API server with the record, and with those of kube-apiserver to
-//! the same random writes.
+//! Compares the fake API server with the record, and with kube-apiserver for the same random
+//! writes.
 //!
-//! `RBUILDER_WRITES=20000 cargo test --workspace --test objects alike` compares more writes. Answers
-//! that differed are in `crates/judge/tests/found.jsonl`.
+//! To compare more of them, run
+//! `RBUILDER_WRITES=20000 cargo test --workspace --test objects alike`. Differences that were found
+//! in this way are in `crates/judge/tests/found.jsonl`.
 //!
-//! kube-apiserver visits the fields of an object in the order of Go's maps, which is random, when a
-//! rule compares objects (`for key, value := range t.value` in `unstructuredMap.Equal` of
-//! `k8s.io/apiserver/pkg/cel/common/valuesunstructured.go`) or iterates over a map. It stops at the
-//! first field that differs or cannot be read, so that it has several answers to one write. An answer
-//! of the fake server that differs must be one of them: the test sends the write again.
+//! Note that kube-apiserver may respond to the same write in more than one way. When a rule
+//! compares objects (`for key, value := range t.value` in `unstructuredMap.Equal` of
+//! `k8s.io/apiserver/pkg/cel/common/valuesunstructured.go`) or iterates over a map, it visits the
+//! fields in the order of Go's maps, which is random, and stops at the first one that's different
+//! or can't be read. So if the fake server's response is different, we send the write again a few
+//! times. It has to be one of the responses that we get.
 
 use rbuilder::envtest::Environment;
 use rbuilder::fake::ApiServer;
@@ -20,16 +22,16 @@ use crate::random;
 use crate::server::Server;
 use crate::{MOST_SHOWN, RANDOM, RANDOM_MESSAGE, answer_all};
 
-/// Number of random writes, unless `RBUILDER_WRITES` is set.
+/// How many random writes to send, unless `RBUILDER_WRITES` is set.
 const WRITES: usize = 480;
 
-/// How often a write is sent again to see the answers that kube-apiserver has at random.
+/// How often to send a write again, in order to see all possible responses.
 const AGAIN: usize = 64;
 
-/// The largest part of the answers that may differ at random.
+/// Fraction of responses that may be different for random reasons.
 const RANDOM_SHARE: f64 = 0.01;
 
-/// Number of the first kind: the kinds of the record have smaller ones.
+/// Number of the first kind. The kinds in the record have smaller ones.
 const FIRST: usize = 100_000;
 
 #[tokio::test]
@@ -58,7 +60,7 @@ async fn fake_server_answers_as_recorded() {
     report(count, 3000, &differences);
 }
 
-/// Sends recorded writes again. Returns the answers that differ.
+/// Sends all recorded writes again. Returns those for which the response is different.
 async fn replay(server: &Server, kind: &Kind, recorded: Vec<Recorded>) -> Vec<String> {
     server
         .install(kind)
@@ -85,7 +87,7 @@ async fn fake_and_real_server_answer_alike(env: Environment) {
         let (kind, writes) = random::kind(seed);
         let number = FIRST + usize::try_from(seed).expect("a small number");
         let kind = Kind { number, ..kind };
-        // The server rejects some random schemas, such as those with a default that does not fit.
+        // Some of the random schemas are rejected, e.g. because of an invalid default.
         if real.install(&kind).await.is_err() {
             continue;
         }
@@ -116,9 +118,10 @@ async fn fake_and_real_server_answer_alike(env: Environment) {
     );
 }
 
-/// Kinds and updates to which kube-apiserver has several answers, which contain these words.
+/// Kinds and updates for which there's more than one possible response. All of them contain these
+/// strings.
 const AT_RANDOM: &[(&str, &str, &str, [&str; 2])] = &[
-    // A field that differs, and one that cannot be read.
+    // One field is different, and another one can't be read.
     (
         r#"{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},
             "x-kubernetes-validations":[{"rule":"self == oldSelf"}]}}}"#,
@@ -129,7 +132,7 @@ const AT_RANDOM: &[(&str, &str, &str, [&str; 2])] = &[
             "invalid data, expected int, got bool",
         ],
     ),
-    // The same in a map.
+    // Same for a map.
     (
         r#"{"type":"object","properties":{"spec":{"type":"object","maxProperties":5,"additionalProperties":{"type":"integer"},
             "x-kubernetes-validations":[{"rule":"self == oldSelf"}]}}}"#,
@@ -142,7 +145,7 @@ const AT_RANDOM: &[(&str, &str, &str, [&str; 2])] = &[
     ),
 ];
 
-/// The answer of the fake server is one of those that kube-apiserver has at random.
+/// The fake server's response must be one of those that are possible on kube-apiserver.
 #[rbuilder::envtest::test]
 async fn answers_at_random_include_ours(env: Environment) {
     let (real, fake) = (Server::new(env.client()), Server::new(ApiServer::new().client()));
@@ -172,7 +175,7 @@ async fn answers_at_random_include_ours(env: Environment) {
     }
 }
 
-/// Sends a write several times. Returns whether one of the answers is the expected one.
+/// Sends a write several times. Returns whether one of the responses is the expected one.
 async fn gives_answer(server: &Server, kind: &Kind, write: &Write, expected: &Answer) -> bool {
     for index in FIRST..FIRST + AGAIN {
         if server.answer(kind, write, index).await == *expected {
@@ -193,10 +196,11 @@ fn report(count: usize, least: usize, differences: &[String]) {
     );
 }
 
-/// Part of the message about a rule that met a text without the format that its schema declares. The
-/// server decodes such texts when a rule reads them; which of several it reads first is random, as is
-/// whether it reads them before the rule has failed or passed otherwise. The judge leaves open what it
-/// cannot decide, and the fake server accepts it.
+/// Part of the message if a rule encounters a string without the format in its schema.
+///
+/// The server decodes these strings when a rule reads them. If there's more than one, the order is
+/// random, and the rule may succeed or fail before it gets to any of them. The judge doesn't decide
+/// such cases, and the fake server accepts them.
 const UNDECODABLE: &str = " formatted string ";
 
 fn is_undecidable(answer: &Answer) -> bool {
@@ -206,7 +210,7 @@ fn is_undecidable(answer: &Answer) -> bool {
         .any(|(_, _, message)| message.contains(UNDECODABLE) && message.contains(" evaluating rule: "))
 }
 
-/// Returns a description of two answers to a write that differ.
+/// Describes the difference between two responses, if there is one.
 fn compare(kind: &Kind, write: &Write, expected: &Answer, found: &Answer) -> Option<String> {
     let is_same = without_random_parts(expected) == without_random_parts(found);
     if is_same || is_undecidable(expected) {
@@ -222,8 +226,8 @@ fn compare(kind: &Kind, write: &Write, expected: &Answer, found: &Answer) -> Opt
     ))
 }
 
-/// Removes which of several values of the wrong type a rule has met first: the server visits the
-/// values at random.
+/// If there are several values of the wrong type, the server visits them in random order. Removes
+/// the part of a message that says which one was first.
 fn without_random_parts(answer: &Answer) -> Answer {
     let mut answer = answer.clone();
     for (_, _, message) in &mut answer.causes {

@@ -1,10 +1,10 @@
-//! Random schemas, and random objects for them, some of which have mistakes.
+//! Generates random schemas, and random objects for them. Some objects contain mistakes.
 
 use serde_json::{Map, Value, json};
 
 use super::corpus::{Kind, Write};
 
-/// Number of objects that are created, and of objects that are updated, for each schema.
+/// How many objects to create per schema, and how many to update.
 const WRITES: usize = 12;
 
 /// Maximum depth of schemas below `spec`.
@@ -32,7 +32,7 @@ const RULES: [(&str, &[&str]); 4] = [
     ("boolean", &["self", "oldSelf || !self"]),
 ];
 
-/// Sebastiano Vigna's SplitMix64.
+/// SplitMix64 by Sebastiano Vigna.
 struct Random(u64);
 
 impl Random {
@@ -57,7 +57,7 @@ impl Random {
     }
 }
 
-/// Returns the kind with this number and its writes.
+/// Returns the kind for this seed, and writes of its objects.
 pub(crate) fn kind(seed: u64) -> (Kind, Vec<Write>) {
     let random = &mut Random(seed);
     let mut properties = json!({ "spec": object_schema(random, DEPTH) });
@@ -85,7 +85,7 @@ pub(crate) fn kind(seed: u64) -> (Kind, Vec<Write>) {
             "update"
         };
         for _ in 0..random.below(3) {
-            // The parts of the root, which remains an object.
+            // The root must still be an object.
             for (name, inner) in [
                 ("spec", &schema["properties"]["spec"]),
                 ("status", &schema["properties"]["status"]),
@@ -247,7 +247,7 @@ fn object_schema(random: &mut Random, depth: u32) -> Value {
     schema
 }
 
-/// Returns an object with some mistakes; most have none or one.
+/// Returns an object that may contain mistakes. In most cases it's either none or one.
 fn object(schema: &Value, random: &mut Random) -> Value {
     let boldness = *random.one_of(&[5, 20, 60, u64::MAX]);
     let mut object = json!({ "spec": value(&schema["properties"]["spec"], random, boldness) });
@@ -257,7 +257,7 @@ fn object(schema: &Value, random: &mut Random) -> Value {
     object
 }
 
-/// Returns a value in which one of `boldness` parts is of any type.
+/// Returns a value. One in `boldness` parts has a random type.
 fn value(schema: &Value, random: &mut Random, boldness: u64) -> Value {
     if random.once_in(boldness) {
         let any = [
@@ -313,7 +313,7 @@ fn fields(schema: &Value, random: &mut Random, boldness: u64) -> Map<String, Val
     fields
 }
 
-/// Changes one part of a value.
+/// Modifies a part of a value.
 fn change(target: &mut Value, schema: &Value, random: &mut Random) {
     let stops = random.once_in(4);
     match target {

@@ -1,4 +1,4 @@
-//! Requests to the server.
+//! Sends requests to the server.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::corpus::{GROUP, Kind, NAMESPACE, Write, bare, complete, complete_text
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// How long to wait until a kind is served.
+/// How long to wait for a kind to be served.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -20,7 +20,7 @@ pub(crate) struct Server {
     client: Client,
 }
 
-/// A response: status, warnings and body.
+/// Status, warnings and body of a response.
 struct Response {
     code: u16,
     warnings: Vec<String>,
@@ -38,10 +38,11 @@ impl Server {
         self.send(Request::delete(path), String::new()).await;
     }
 
-    /// Creates the CRD of a kind and waits until it is served.
+    /// Creates the CRD of a kind, and waits until it's served.
     ///
     /// # Errors
-    /// The server's reason if it rejects the CRD.
+    ///
+    /// If the CRD is rejected, returns the reason.
     pub(crate) async fn install(&self, kind: &Kind) -> Result<(), String> {
         let crd = kind.crd();
         let path = format!("{DEFINITIONS}?fieldValidation=Strict");
@@ -94,7 +95,7 @@ impl Server {
         answer_of(response, &name)
     }
 
-    /// Stores an object with the version that accepts everything.
+    /// Stores an object, using the version that accepts everything.
     async fn store(&self, kind: &Kind, old: &Value, name: &str) -> Value {
         let path = collection(kind, "v0");
         let body = complete(old, kind.number, name, "v0").to_string();
@@ -103,8 +104,9 @@ impl Server {
         response.body
     }
 
-    /// Sends a request until the server serves the kind. While it replaces the handlers of a kind
-    /// whose CRD has just changed, it answers 503 "apiserver is shutting down".
+    /// Sends a request, and retries it until the kind is served. When a CRD has changed, the server
+    /// replaces the handlers of its kind, and in the meantime it responds with 503 "apiserver is
+    /// shutting down".
     async fn send(&self, request: http::request::Builder, body: String) -> Response {
         let request = request.header("content-type", "application/json");
         let request = request.body(body).expect("a request");
@@ -134,7 +136,7 @@ impl Server {
     }
 }
 
-/// Removes the backslashes of a quoted string in a header.
+/// Removes the backslashes from a quoted string in a header.
 fn unescape(text: &str) -> String {
     let mut characters = text.chars();
     let mut plain = String::new();
@@ -202,7 +204,7 @@ fn answer_of(response: Response, name: &str) -> Answer {
     answer
 }
 
-/// Checks that the message consists of the causes, in their order and each once.
+/// Asserts that the message consists of the causes, in the same order and without duplicates.
 fn check_message(message: &str, causes: &[(String, String, String)]) {
     let mut texts: Vec<String> = Vec::new();
     for (_, field, message) in causes {

@@ -1,4 +1,4 @@
-//! The writes in `crates/judge/tests/tables`.
+//! Writes from the files in `crates/judge/tests/tables`.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -22,7 +22,6 @@ pub(crate) fn kinds() -> Vec<(Kind, Vec<Write>)> {
     entries.map(Entry::into_kind).collect()
 }
 
-/// An entry of a table.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Entry {

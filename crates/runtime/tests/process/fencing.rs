@@ -1,5 +1,6 @@
-//! Operators that cannot stop in time, because a reconcile blocks its thread or the process was
-//! suspended. Two of them must never act at the same time, and none may lose a healthy lease.
+//! Operators that can't stop in time, because they've been suspended or because a reconcile blocks
+//! its thread. There must never be two of them active at the same time, and they must not lose a
+//! lease without a reason.
 
 use std::path::PathBuf;
 
@@ -9,18 +10,18 @@ use super::*;
 use crate::operator::{BLOCK, WRITTEN};
 use crate::proxy::Proxy;
 
-/// How long it takes until somebody else holds an unrenewed lease: 15 s, a retry period with
-/// jitter, and some slack.
+/// How long it may take until the lease is acquired by someone else: the lease duration of 15 s, a
+/// retry period with jitter, and a margin.
 const TAKEN_OVER: Duration = Duration::from_secs(30);
-/// How long a process may live after losing its lease: one second, and some slack for a busy
-/// machine.
+/// How long a process may take to exit after it has lost its lease. This is a second, plus a margin
+/// because the machine may be busy.
 const GONE: Duration = Duration::from_secs(5);
-/// Longer than a writer takes to notice that it must wait.
+/// It doesn't take a writer any longer than this to notice that it has to wait.
 const QUIET: Duration = Duration::from_secs(1);
 
 const FLAGS: [&str; 2] = ["--leader-elect", "--health-probe-bind-address=0"];
 
-/// An operator process behind a proxy that records its writes.
+/// An operator's process, and a proxy that records its writes.
 struct Replica {
     program: Program,
     proxy: Proxy,
@@ -65,8 +66,7 @@ fn write_kubeconfig(folder: &TempDir, server: &str) -> PathBuf {
     path
 }
 
-/// A leader and a standby. A reconcile of the leader never yields its thread and writes
-/// continuously.
+/// A leader and a standby. The leader has a reconcile that keeps writing and never yields.
 struct Pair {
     place: Place,
     leader: Replica,
@@ -88,7 +88,8 @@ impl Pair {
         }
     }
 
-    /// Checks that the standby writes and that no write of the former leader comes in between.
+    /// Asserts that the standby writes something, and that there's no write by the old leader after
+    /// that.
     async fn assert_handed_over(&mut self) {
         self.standby.has_written(20).await;
         let ended = self.leader.program.ended(GONE).await;
@@ -99,7 +100,7 @@ impl Pair {
     }
 }
 
-/// Runs with one worker thread, as with `cpu: 500m`, and with only the thread of `main`.
+/// Uses a single worker thread, like with `cpu: 500m`, or no other thread than `main`.
 #[rbuilder::envtest::test]
 async fn blocked_thread_does_not_lose_the_lease() {
     tokio::join!(keeps_its_lease(0), keeps_its_lease(1));
@@ -107,7 +108,7 @@ async fn blocked_thread_does_not_lose_the_lease() {
 
 async fn keeps_its_lease(threads: usize) {
     let place = Place::new().await;
-    // Longer than the lease and an attempt of the standby together: 15 + 4.4 s.
+    // This is longer than the lease duration and the time until the next attempt (15 + 4.4 s).
     place.create_with("blocking", &[(BLOCK, "22")]).await;
     let kubeconfig = place.env.kubeconfig_path();
     let mut leader = Program::start_on(threads, kubeconfig, place.flags(&FLAGS));
@@ -122,8 +123,8 @@ async fn keeps_its_lease(threads: usize) {
     assert_eq!(leader.ended(SOON).await, Ended::with(0), "{}", leader.log());
 }
 
-/// A thread that is blocked forever does not keep the process alive. It may be one of the runtime's
-/// threads, all of them, or one of the blocking pool, for which `main` would wait.
+/// The process must exit even if one of its threads is blocked forever. This may be a thread of the
+/// runtime (or all of them), or one of the blocking pool, for which `main` would wait.
 #[rbuilder::envtest::test]
 async fn process_that_cannot_stop_exits_a_second_after_losing_its_lease() {
     tokio::join!(
@@ -161,12 +162,12 @@ async fn unstoppable_reconcile_writes_nothing_after_a_partition() {
     pair.assert_handed_over().await;
 }
 
-/// The leader is suspended for longer than its lease lasts. When it resumes, the next write may be
-/// the first thing that it does.
+/// The leader is suspended for longer than the lease duration. When it resumes, the next thing that
+/// it does may be a write.
 #[rbuilder::envtest::test]
 async fn leader_suspended_beyond_its_lease_writes_nothing_after_resuming() {
     let mut pair = Pair::new().await;
-    // Let it wait, so that the signal does not arrive between the check of a write and its sending.
+    // Make it wait, since the signal must not arrive after the check and before the write is sent.
     pair.place.hold("writer").await;
     eventually(SOON, || async {
         let before = pair.leader.proxy.writes().len();

@@ -1,4 +1,4 @@
-//! Operators behind an HTTP proxy that environment variables configure.
+//! Operators with an HTTP proxy, which is configured by environment variables.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,14 +9,14 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 
-/// A host name of the API server that only the proxy can resolve.
+/// Host name of the API server. Only the proxy can resolve it.
 const NAME: &str = "kubernetes.nowhere.example";
 
-/// A proxy that responds to each request with this status line. On success, it connects to the API
-/// server.
+/// A proxy that always responds with the same status line. If it's a success, the proxy connects to
+/// the API server.
 struct HttpProxy {
     url: String,
-    /// The heads of the requests.
+    /// Heads of all requests.
     heads: Arc<Mutex<Vec<String>>>,
 }
 
@@ -57,7 +57,7 @@ async fn forward(mut client: TcpStream, heads: Arc<Mutex<Vec<String>>>, status: 
     }
 }
 
-/// Writes a kubeconfig that refers to the API server by [`NAME`].
+/// Writes a kubeconfig that uses [`NAME`] for the API server.
 fn hide_server(place: &Place) -> NamedTempFile {
     let mut kubeconfig = Kubeconfig::read_from(place.env.kubeconfig_path()).unwrap();
     let cluster = kubeconfig.clusters[0].cluster.as_mut().unwrap();
@@ -69,7 +69,7 @@ fn hide_server(place: &Place) -> NamedTempFile {
     file
 }
 
-/// Returns all proxy variables, to override the test's own environment.
+/// Returns a value for each of the proxy variables, which overrides those of the test.
 fn variables(set: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
     let names = ["HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"];
     let value = |name| set.iter().find(|(other, _)| *other == name);
@@ -83,7 +83,7 @@ fn variables(set: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
         .to_vec()
 }
 
-/// The operator sends all requests through the proxy, including those of leader election.
+/// All requests have to go through the proxy, including those for leader election.
 #[rbuilder::envtest::test]
 async fn operator_reaches_the_api_server_through_a_proxy() {
     let place = Place::new().await;
@@ -104,7 +104,7 @@ async fn operator_reaches_the_api_server_through_a_proxy() {
         place.create(&name, &[]).await;
         place.marked_by(&name, ENDED, &program).await;
         let heads = proxy.heads();
-        // One connection of the manager's client, and one of the lease's.
+        // There's one connection for the manager's client, and another one for the lease.
         assert!(heads.len() >= 2, "{heads:?}");
         for head in heads {
             assert!(head.starts_with(&format!("CONNECT {NAME}:")), "{head}");
@@ -137,8 +137,8 @@ async fn error_about_refusing_proxy_names_the_variable() {
     assert!(!log.contains("secret"), "{log}");
 }
 
-/// As in Go, addresses on this machine or in `NO_PROXY` are reached without the proxy, even if it
-/// is unusable.
+/// Like in Go, the proxy isn't used for addresses of this machine and for those in `NO_PROXY`. It
+/// doesn't matter if the proxy is unusable.
 #[rbuilder::envtest::test]
 async fn no_proxy_bypasses_the_proxy() {
     let place = Place::new().await;
@@ -159,7 +159,7 @@ async fn no_proxy_bypasses_the_proxy() {
         ("no_proxy", "a.com, *.nowhere.example"),
     ]);
     let mut excluded = Program::start_with(kubeconfig.path(), flags(), set);
-    // Only the proxy can resolve the name.
+    // The name can't be resolved without the proxy.
     assert_eq!(excluded.ended(SOON).await, Ended::with(1), "{}", excluded.log());
     assert!(excluded.log().contains("dns error"), "{}", excluded.log());
     assert_eq!(proxy.heads(), [""; 0]);

@@ -1,6 +1,6 @@
-//! Replicas that join, stop, crash and are suspended while the objects that they share change all the
-//! time. What the reconciles record and what the audit log of the API server shows must agree: no
-//! change is lost, and no two replicas ever work on one object.
+//! Replicas are started, stopped, killed and suspended while the objects change all the time. We
+//! compare what the reconciles have recorded with the audit log of the API server. No change may be
+//! lost, and no two replicas may work on the same object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use super::*;
 use crate::operator::{RECORD, ROUND, ROUND_DONE, Step, now};
 
 const OBJECTS: u64 = 60;
-/// The time between two changes.
+/// Time between two changes.
 const PACE: Duration = Duration::from_millis(25);
-/// How long the others may take to take over from a replica that is gone, in microseconds and with
-/// some slack for a busy machine.
+/// How long it may take the others to take over from a replica, in microseconds. Includes a margin
+/// because the machine may be busy.
 const TAKEN_OVER: u128 = 30_000_000;
 
-/// How long a signal may take to reach all threads, in microseconds.
+/// How long it may take for a signal to reach all threads, in microseconds.
 const DELIVERED: u128 = 100_000;
 
-/// Writes every change of a ConfigMap with its content.
+/// Logs all changes of ConfigMaps with their contents.
 const AUDIT_POLICY: &str = r#"
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -36,7 +36,7 @@ rules:
 - level: None
 "#;
 
-/// A step of a reconcile.
+/// A step in a reconcile.
 #[derive(Clone, Debug)]
 struct Recorded {
     at: u128,
@@ -62,7 +62,7 @@ impl Recorded {
     }
 }
 
-/// The time during which a process works on an object.
+/// When a process was working on an object.
 #[derive(Clone, Debug)]
 struct Work {
     process: String,
@@ -78,7 +78,7 @@ struct Load {
 }
 
 impl Load {
-    /// Starts an API server with an audit log, and with this feature gate if there is one.
+    /// Starts an API server that has an audit log. Optionally enables a feature gate.
     async fn start(gate: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let policy = folder.path().join("policy.yaml");
@@ -100,7 +100,7 @@ impl Load {
         }
     }
 
-    /// Starts a replica, and returns it with the port of its metrics once it has ranges.
+    /// Starts a replica and waits until it has ranges. Also returns the port of its metrics.
     async fn join(&self) -> (Program, ReservedPort) {
         let reserved = ReservedPort::reserve().unwrap();
         let metrics = format!("--metrics-bind-address=:{}", reserved.number());
@@ -117,7 +117,7 @@ impl Load {
         (program, reserved)
     }
 
-    /// Ends or suspends a replica without notice, and waits until the others work on its objects.
+    /// Kills or suspends a replica, and waits until the others have taken over its objects.
     async fn lose(&mut self, program: &Program, signal: &str) {
         program.signal(signal);
         self.gone.insert(program.id(), now());
@@ -131,7 +131,7 @@ impl Load {
         record
     }
 
-    /// Returns the writes of the operator that the API server has accepted: object, process, round.
+    /// Returns all writes by the operator that have been accepted: object, process and round.
     fn audited(&self) -> Vec<(String, String, u64)> {
         let text = std::fs::read_to_string(self.folder.path().join("audit")).unwrap();
         let events = text
@@ -147,8 +147,8 @@ impl Load {
         writes.collect()
     }
 
-    /// Returns the work on each object, in order. The work of a process that was killed or suspended
-    /// ends then.
+    /// Returns when each object was being worked on, in order. If a process was killed or
+    /// suspended, this is when its work ended.
     fn work(&self) -> BTreeMap<String, Vec<Work>> {
         let mut all: BTreeMap<String, Vec<Work>> = BTreeMap::new();
         for recorded in self.record() {
@@ -177,7 +177,7 @@ impl Load {
         all
     }
 
-    /// Waits until each object is reconciled in its last round, and returns the round of each.
+    /// Waits until the last round of each object was reconciled. Returns the rounds.
     async fn settled(&self) -> BTreeMap<String, u64> {
         eventually(SOON, || async {
             let maps = self.place.maps().list(&ListParams::default()).await.unwrap();
@@ -207,7 +207,7 @@ impl Load {
         .await
     }
 
-    /// Checks that no two replicas have worked on one object at a time.
+    /// Asserts that there weren't two replicas working on the same object.
     fn check_work(&self) {
         for (name, work) in self.work() {
             for pair in work.windows(2) {
@@ -220,7 +220,7 @@ impl Load {
         }
     }
 
-    /// Checks that no object waited too long: each is changed all the time.
+    /// Asserts that no object had to wait for too long. (They change all the time.)
     fn check_gaps(&self) {
         let mut last: BTreeMap<String, u128> = BTreeMap::new();
         for recorded in self.record() {
@@ -232,7 +232,8 @@ impl Load {
         }
     }
 
-    /// Checks that the record and the audit log agree, and that no round was reconciled twice.
+    /// Asserts that the record is consistent with the audit log, and that no round was reconciled
+    /// twice.
     fn check_audit(&self) {
         let audited = self.audited();
         let distinct: BTreeSet<_> = audited.iter().cloned().collect();
@@ -249,7 +250,7 @@ impl Load {
             "{:?}",
             written.difference(&distinct)
         );
-        // A process that is killed may not have recorded its last writes.
+        // If a process was killed, its last writes may not have been recorded.
         let unrecorded = distinct.difference(&written);
         let others: Vec<_> = unrecorded
             .filter(|(_, process, _)| !self.gone.contains_key(process))
@@ -267,7 +268,8 @@ impl Load {
     }
 }
 
-/// Changes the objects in turn until the switch is off. Returns the number of changes.
+/// Modifies one object after the other until it's told to stop. Returns how many changes there
+/// were.
 fn change(maps: Api<ConfigMap>, is_on: Arc<AtomicBool>) -> JoinHandle<u64> {
     tokio::spawn(async move {
         let mut round = 0;
@@ -282,7 +284,7 @@ fn change(maps: Api<ConfigMap>, is_on: Arc<AtomicBool>) -> JoinHandle<u64> {
     })
 }
 
-/// Returns the number of objects that a replica has received although they are of others.
+/// Returns how many objects a replica has received although they belong to others.
 async fn foreign(program: &Program, port: &ReservedPort) -> f64 {
     let scraped = program.get(port.number(), "/metrics").await.unwrap();
     let lines = scraped.lines().filter_map(|line| {
@@ -294,7 +296,7 @@ async fn foreign(program: &Program, port: &ReservedPort) -> f64 {
     lines.sum()
 }
 
-/// Replicas come and go under load. Returns those that remain, the last one with its port.
+/// Starts and stops replicas. Returns the ones that are left, and the port of the last one.
 async fn come_and_go(load: &mut Load) -> (Program, Program, ReservedPort) {
     let (mut first, _) = load.join().await;
     let (second, _) = load.join().await;

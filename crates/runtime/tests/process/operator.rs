@@ -1,5 +1,5 @@
-//! The operator that the tests start. It reconciles the ConfigMaps of its namespace as their data
-//! instructs.
+//! The operator that's started by the tests. It reconciles ConfigMaps in its namespace and does
+//! what's in their data.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -20,46 +20,48 @@ use rbuilder::{Action, Controller, Ctx, Manager, ManagerArgs, Result};
 use serde_json::json;
 use tokio::runtime::Handle;
 
-/// The id of the operator, which is the name of its lease, unless [`ID`] has another one.
+/// ID of the operator, and hence the name of its lease. Can be overridden with [`ID`].
 pub(crate) const LEASE: &str = "process.example.com";
-/// Data key that makes reconciles wait until it is removed.
+/// Data key that makes reconciles wait until it's removed.
 pub(crate) const HOLD: &str = "hold";
-/// Data key that makes a reconcile block its thread: a number of seconds to sleep, `write` to
-/// [write](WRITTEN) forever, or `pool` to wait forever for a thread of the blocking pool.
+/// Data key that makes a reconcile block its thread. The value is the number of seconds to sleep,
+/// `write` to keep [writing](WRITTEN) forever, or `pool` to wait forever for a thread of the
+/// blocking pool.
 pub(crate) const BLOCK: &str = "block";
 /// Data key that makes reconciles fail.
 pub(crate) const FAIL: &str = "fail";
-/// Data key that makes the first reconcile of an object panic: in the reconcile itself, or with
-/// `thread`, in a thread named `helper`.
+/// Data key that makes the first reconcile of an object panic. With `thread`, it's another thread
+/// named `helper` that panics.
 pub(crate) const PANIC: &str = "panic";
-/// Annotation that a reconcile sets first, to the ID of its process.
+/// Annotation that's set at the start of a reconcile. Contains the ID of the process.
 pub(crate) const STARTED: &str = "process.example.com/started";
-/// Annotation that a reconcile sets last, to the ID of its process.
+/// Annotation that's set at the end of a reconcile. Contains the ID of the process.
 pub(crate) const ENDED: &str = "process.example.com/ended";
 
-/// Annotation that a reconcile with `block: write` sets continuously, except while [`HOLD`] is in
-/// the data.
+/// Annotation that's set all the time by a reconcile with `block: write`, unless the data contains
+/// [`HOLD`].
 pub(crate) const WRITTEN: &str = "process.example.com/written";
 
-/// Data key with a number that changes. A reconcile copies it to [`ROUND_DONE`] and appends what it
-/// does to the file in [`RECORD`].
+/// Data key that contains a counter. A reconcile copies it to [`ROUND_DONE`], and records its steps
+/// in the file named by [`RECORD`].
 pub(crate) const ROUND: &str = "round";
-/// Annotation with the ID of the process that has reconciled a round, and the round.
+/// Annotation with the round and the process which has reconciled it.
 pub(crate) const ROUND_DONE: &str = "process.example.com/round-done";
-/// Environment variable with a file for all processes: a line for each [`Step`] of a reconcile.
+/// Environment variable with the path of a file that's shared by all processes. Each [`Step`] of a
+/// reconcile is recorded as a line.
 pub(crate) const RECORD: &str = "RBUILDER_TEST_RECORD";
 
-/// Environment variable with another id for the operator.
+/// Environment variable that overrides the ID of the operator.
 pub(crate) const ID: &str = "RBUILDER_TEST_ID";
-/// Environment variable with the number of worker threads. With 0, `main` is the only thread.
+/// Environment variable with the number of worker threads. If it's 0, everything runs on `main`.
 pub(crate) const THREADS: &str = "RBUILDER_TEST_THREADS";
-/// Environment variable that selects what to set up before the manager: `subscriber` for a tracing
-/// subscriber of the operator, `hook` for a panic hook that prints [`HOOKED`], `traces` for a
+/// Environment variable for what to set up before the manager is created: `subscriber` installs a
+/// tracing subscriber, `hook` installs a panic hook that prints [`HOOKED`], and `traces` installs a
 /// tracer provider.
 pub(crate) const BEFORE: &str = "RBUILDER_TEST_BEFORE";
-/// The line that the operator's own panic hook prints.
+/// Printed by the operator's own panic hook.
 pub(crate) const HOOKED: &str = "the crash was reported\n";
-/// Environment variable with the operator's flags, one per line. If it is set, this program runs as
+/// Environment variable with the flags of the operator, one per line. If it's set, this program is
 /// the operator.
 pub(crate) const FLAGS: &str = "RBUILDER_TEST_OPERATOR";
 
@@ -71,7 +73,7 @@ struct Args {
     manager: ManagerArgs,
 }
 
-/// A step of the reconcile of a round.
+/// A step of a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Began,
@@ -107,7 +109,7 @@ pub(crate) fn is_this_process() -> bool {
     std::env::var_os(FLAGS).is_some()
 }
 
-/// Runs the operator and exits as its `main` would.
+/// Runs the operator, and exits in the same way as `main` would.
 pub(crate) async fn run() {
     end_with_parent();
     let flags = std::env::var(FLAGS).unwrap();
@@ -129,12 +131,13 @@ pub(crate) async fn run() {
         Err(_) => operate(args.manager).await,
     };
     let status = i32::from(ended.is_err());
-    // Print the error as a `main` that returns it would.
+    // Print the error like a `main` function that returns it.
     let _ = ended.report();
     std::process::exit(status)
 }
 
-/// Runs the operator on its own runtime. Waits for the runtime's threads, like `#[tokio::main]`.
+/// Runs the operator with its own runtime. Like `#[tokio::main]`, this waits for the threads of the
+/// runtime.
 fn run_on_threads(threads: usize, args: ManagerArgs) -> Result<()> {
     let mut runtime = match threads {
         0 => tokio::runtime::Builder::new_current_thread(),
@@ -148,8 +151,8 @@ fn run_on_threads(threads: usize, args: ManagerArgs) -> Result<()> {
     runtime.block_on(operate(args))
 }
 
-/// Exits when standard input is closed, which happens only when the test that started this process
-/// has ended.
+/// Exits when stdin is closed. This means that the test which has started this process doesn't
+/// exist anymore.
 fn end_with_parent() {
     std::thread::spawn(|| {
         let _ = std::io::stdin().read(&mut [0]);
@@ -215,7 +218,7 @@ async fn reconcile_round(map: &ConfigMap, round: &str, ctx: &Ctx<()>) -> Result 
     if written.is_ok() {
         record(Step::Wrote, map, round);
     }
-    // Some take so long that another replica would come in between if it could.
+    // Take long enough to give other replicas the chance to interfere.
     let is_slow = map.name_any().ends_with('0');
     tokio::time::sleep(Duration::from_millis(if is_slow { 4000 } else { 30 })).await;
     record(Step::Ended, map, round);
@@ -223,7 +226,7 @@ async fn reconcile_round(map: &ConfigMap, round: &str, ctx: &Ctx<()>) -> Result 
     Ok(Action::await_change())
 }
 
-/// Appends a step to the file that all processes share. A short line is appended in one piece.
+/// Records a step in the file that's shared by all processes. A short line is written atomically.
 fn record(step: Step, map: &ConfigMap, round: &str) {
     let Some(path) = std::env::var_os(RECORD) else {
         return;
@@ -234,7 +237,7 @@ fn record(step: Step, map: &ConfigMap, round: &str) {
     file.unwrap().write_all(line.as_bytes()).unwrap();
 }
 
-/// Returns the time in microseconds, by the clock that all processes share.
+/// Returns the time in microseconds, using a clock that's the same for all processes.
 pub(crate) fn now() -> u128 {
     std::time::UNIX_EPOCH.elapsed().unwrap().as_micros()
 }
@@ -250,7 +253,7 @@ fn panic_in(place: &str) {
     }
 }
 
-/// Blocks the thread. `kind` is a value of [`BLOCK`].
+/// Blocks the thread. See [`BLOCK`] for the values of `kind`.
 async fn block(kind: &str, map: &ConfigMap, ctx: &Ctx<()>) {
     const FOR_EVER: Duration = Duration::from_secs(3600);
     match kind {

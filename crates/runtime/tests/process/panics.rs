@@ -1,10 +1,9 @@
-//! How panics appear in the log of a process.
+//! What panics look like in the log of a process.
 
 use super::*;
 use crate::operator::{BEFORE, HOOKED, PANIC};
 
-/// Starts an operator with these environment variables and makes one of its reconciles panic at the
-/// given place. Returns the log when the object is reconciled.
+/// Makes a reconcile panic, and returns the log after the object has been reconciled successfully.
 async fn log_of_panic(panics_in: &str, flag: &str, variables: &[(&'static str, &str)]) -> String {
     let place = Place::new().await;
     let flags = place.flags(&["--health-probe-bind-address=0", flag]);
@@ -70,7 +69,7 @@ async fn panic_logs_one_text_line() {
     );
 }
 
-/// No panic stays silent.
+/// If the line is filtered out, we fall back to Rust's own output.
 #[rbuilder::envtest::test]
 async fn panic_hidden_by_the_log_filter_is_printed_by_rust() {
     let log = log_of_panic("reconcile", "--log-level=off", &[]).await;
@@ -84,7 +83,7 @@ async fn panic_output_is_unchanged_with_a_custom_subscriber() {
     assert!(!log.contains(": panicked "), "{log}");
 }
 
-/// A hook that reports crashes keeps running.
+/// For example, the operator might have a hook which reports crashes.
 #[rbuilder::envtest::test]
 async fn custom_panic_hook_still_runs() {
     let log = log_of_panic("reconcile", "--log-format=text", &[(BEFORE, "hook")]).await;

@@ -1,4 +1,4 @@
-//! The operator as a child process that tests start, signal and wait for.
+//! Starts the operator as a child process, sends signals to it, and waits for it to exit.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -11,10 +11,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::operator::{FLAGS, THREADS};
 
-/// The test that runs the operator in a child process.
+/// Name of the test that's run in the child process, where it's the operator.
 const ENTRY: &str = "first_signal_lets_reconciles_finish";
 
-/// The exit status or signal of a process.
+/// Exit status or signal of a process.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ended {
     status: Option<i32>,
@@ -37,7 +37,7 @@ impl Ended {
     }
 }
 
-/// A running operator. Dropping it kills the process.
+/// A running operator. It's killed on drop.
 pub(crate) struct Program {
     child: Child,
     log: NamedTempFile,
@@ -48,7 +48,7 @@ impl Program {
         Self::start_with(kubeconfig, flags, [])
     }
 
-    /// Starts an operator whose runtime has this number of threads.
+    /// Starts an operator with the given number of worker threads.
     pub(crate) fn start_on(threads: usize, kubeconfig: &Path, flags: Vec<String>) -> Self {
         Self::start_with(kubeconfig, flags, [(THREADS, threads.to_string())])
     }
@@ -59,7 +59,7 @@ impl Program {
         variables: impl IntoIterator<Item = (&'static str, String)>,
     ) -> Self {
         let log = NamedTempFile::new().unwrap();
-        // A build without a control plane ignores this test, as all others.
+        // If there's no control plane, this test is ignored just like all others.
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--include-ignored", "--exact", ENTRY, "--nocapture"])
             .env("KUBECONFIG", kubeconfig)
@@ -110,12 +110,12 @@ impl Program {
         }
     }
 
-    /// Returns the standard error of the process so far.
+    /// Returns what the process has written to stderr so far.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.log.path()).unwrap()
     }
 
-    /// Waits until the log contains `text`.
+    /// Waits until the log contains the given text.
     pub(crate) async fn logs(&self, text: &str) {
         eventually(Duration::from_secs(30), || async {
             let log = self.log();
@@ -128,7 +128,7 @@ impl Program {
         .await;
     }
 
-    /// Returns the response to a GET, which must be 200.
+    /// Returns the response to a GET. The status must be 200.
     pub(crate) async fn get(&self, port: u16, path: &str) -> Result<String, String> {
         let answer = get(port, path).await.map_err(|error| error.to_string())?;
         match answer.starts_with("HTTP/1.1 200 ") {

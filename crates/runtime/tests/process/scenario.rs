@@ -1,5 +1,5 @@
-//! Typical operations on the pods of an operator: scaling to two replicas, rolling out, reading
-//! probes and metrics, and renewing certificates.
+//! What's typically done with the Pods of an operator: scaling up, rolling out a new version,
+//! reading probes and metrics, and renewing certificates.
 
 use std::fs;
 use std::net::TcpListener;
@@ -8,11 +8,10 @@ use super::*;
 use crate::operator::PANIC;
 use crate::webhook_client::{connect, write_certificate};
 
-/// How long another process takes to acquire a released lease. The retry period with its jitter is
-/// 4.4 s.
+/// How long it may take until a released lease is acquired by another process. The retry period is
+/// 4.4 s including jitter.
 const HANDED_OVER: Duration = Duration::from_secs(5);
-/// The period at which certificates are checked for replacement, plus some slack for a busy
-/// machine.
+/// How often certificates are checked, plus a margin because the machine may be busy.
 const RELOADED: Duration = Duration::from_secs(30);
 
 #[rbuilder::envtest::test]
@@ -60,7 +59,7 @@ async fn second_replica_takes_over_immediately() {
     assert!(value(&second, ports[3], reconciled).await >= 1.0);
 }
 
-/// Returns the value of a metric series.
+/// Returns the value of a series.
 async fn value(program: &Program, port: u16, series: &str) -> f64 {
     let scraped = program.get(port, "/metrics").await.unwrap();
     let line = scraped.lines().find_map(|line| line.strip_prefix(series));
@@ -89,7 +88,7 @@ async fn panic_is_counted_and_retried() {
     );
 }
 
-/// The liveness of the operator does not depend on the API server.
+/// Liveness doesn't depend on the API server.
 #[rbuilder::envtest::test]
 async fn process_is_live_but_not_ready_before_its_caches_sync() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -117,7 +116,7 @@ async fn process_is_live_but_not_ready_before_its_caches_sync() {
     assert_eq!(program.ended(AT_ONCE).await, Ended::with(0), "{}", program.log());
 }
 
-/// Replaces the certificate, as cert-manager does before it expires.
+/// cert-manager does the same before a certificate expires.
 #[rbuilder::envtest::test]
 async fn replaced_certificate_is_served_without_a_restart() {
     let place = Place::new().await;

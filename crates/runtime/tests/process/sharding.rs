@@ -1,5 +1,5 @@
-//! Replicas that share the objects of a namespace. Each is a process with its ring on a thread of its
-//! own, which no test on the fake API server has.
+//! Replicas which share the objects in a namespace. Unlike in tests with the fake API server,
+//! they're separate processes, and each of them has a thread for its ring.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +9,15 @@ use super::*;
 use crate::operator::ID;
 use crate::webhook_client::{review, write_certificate};
 
-/// How long objects of a suspended replica may wait: 20 s, and some slack.
+/// How long objects of a suspended replica may have to wait: 20 s, and a margin.
 const TAKEN_OVER: Duration = Duration::from_secs(40);
-/// How long a replica may live after it has found its claims gone.
+/// How long it may take a replica to exit after its claims were removed.
 const GONE: Duration = Duration::from_secs(5);
 const OBJECTS: usize = 24;
 
 const FLAGS: [&str; 2] = ["--shards=auto", "--health-probe-bind-address=0"];
 
-/// Creates objects and returns how many of them each replica has reconciled.
+/// Creates objects. Returns how many of them each replica has reconciled.
 async fn shares(place: &Place, batch: &str, replicas: &[&Program]) -> Vec<usize> {
     let names: Vec<String> = (0..OBJECTS).map(|number| format!("{batch}-{number}")).collect();
     for name in &names {
@@ -45,7 +45,7 @@ async fn replicas_share_objects_and_take_over_from_each_other() {
     first.logs("shards of this replica").await;
     let second = place.start(&FLAGS);
     second.logs("shards of this replica").await;
-    // The first replica gives its ranges in one write, so both shares are final.
+    // The first replica gives up its ranges in a single write, so this is their final share.
     let both = shares(&place, "both", &[&first, &second]).await;
     assert!(both.iter().all(|share| *share > 3), "{both:?}");
 
@@ -62,7 +62,7 @@ async fn replicas_share_objects_and_take_over_from_each_other() {
     third.logs("shards lost").await;
 }
 
-/// The API server calls any replica, through a Service.
+/// The API server uses a Service, so it may call any of the replicas.
 #[rbuilder::envtest::test]
 async fn replica_without_ranges_serves_webhooks() {
     let place = Place::new().await;
@@ -102,10 +102,10 @@ async fn replica_without_ranges_serves_webhooks() {
     assert_eq!(shares(&place, "second", &[&second]).await, [OBJECTS]);
 }
 
-/// A release of an operator with two replicas, which works in a namespace of its own.
+/// A release of an operator that has two replicas and its own namespace.
 struct Release {
     place: Place,
-    /// The namespace of its Leases.
+    /// Namespace of the Leases.
     leases: String,
     id: &'static str,
     replicas: Vec<Program>,
@@ -136,7 +136,7 @@ impl Release {
         )
     }
 
-    /// Returns the identities in the Leases of the replicas, and the claims.
+    /// Returns the claims, and the identities from the Leases of all replicas.
     async fn ring(&self) -> (BTreeSet<String>, Value) {
         let leases: Api<Lease> = Api::namespaced(self.place.env.client(), &self.leases);
         let own = ListParams::default().labels(&format!("rbuilder.dev/shards={}", self.id));
@@ -151,7 +151,8 @@ impl Release {
         (replicas, claims)
     }
 
-    /// Returns the identities of the replicas once they own all ranges, and nobody else owns one.
+    /// Waits until the replicas own all ranges, and there are no other owners. Returns their
+    /// identities.
     async fn settled(&self) -> BTreeSet<String> {
         eventually(Duration::from_secs(60), || async {
             let (replicas, claims) = self.ring().await;
@@ -171,7 +172,7 @@ impl Release {
     }
 }
 
-/// Each release reconciles all of its objects and none of the other's.
+/// Asserts that both releases reconcile all of their own objects, and none of the others.
 async fn check_independent(releases: [Release; 2]) {
     let [one, other] = &releases;
     let (ours, theirs) = (one.settled().await, other.settled().await);
@@ -182,12 +183,12 @@ async fn check_independent(releases: [Release; 2]) {
         assert!(shares.iter().all(|share| *share > 3), "{shares:?}");
     }
     let [mut one, other] = releases;
-    // What leaves one ring does not get to the other.
+    // If something leaves a ring, it must not end up in the other one.
     one.replicas.clear();
     assert_eq!(other.settled().await, theirs);
 }
 
-/// As with a chart that is installed twice.
+/// For example, a chart may be installed twice.
 #[rbuilder::envtest::test]
 async fn releases_in_two_namespaces_share_nothing() {
     let releases = [Place::new().await, Place::new().await].map(|place| {

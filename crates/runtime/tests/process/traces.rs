@@ -1,9 +1,9 @@
-//! The trace ID in the log of a process with a tracer provider.
+//! Trace IDs in the log of a process with a tracer provider.
 
 use super::*;
 use crate::operator::BEFORE;
 
-/// Returns the log line of a failed reconcile.
+/// Returns the line that was logged for a failed reconcile.
 async fn log_failure(format: &str, before: &str) -> String {
     let place = Place::new().await;
     let flags = place.flags(&["--health-probe-bind-address=0", format]);

@@ -1,4 +1,4 @@
-//! A client of the operator's webhook server, and the server's certificate.
+//! A client for the operator's webhook server, and the certificate of the server.
 
 use std::fs;
 use std::io;
@@ -24,7 +24,7 @@ pub(crate) fn write_certificate(folder: &Path) -> CertificateDer<'static> {
     certificate.der().clone()
 }
 
-/// Connects as a client that trusts only this certificate.
+/// Connects with a client that trusts this certificate and nothing else.
 pub(crate) async fn connect(
     port: u16,
     trusted: &CertificateDer<'static>,
@@ -41,7 +41,7 @@ pub(crate) async fn connect(
     TlsConnector::from(Arc::new(config)).connect(name, stream).await
 }
 
-/// Asks the webhook at `/allow` about the creation of a ConfigMap, and returns the HTTP response.
+/// Sends a review of a new ConfigMap to the webhook at `/allow`. Returns the HTTP response.
 pub(crate) async fn review(port: u16, trusted: &CertificateDer<'static>, uid: &str) -> io::Result<String> {
     let body = review_of_a_config_map(uid).to_string();
     let head =
@@ -51,7 +51,7 @@ pub(crate) async fn review(port: u16, trusted: &CertificateDer<'static>, uid: &s
     stream.write_all(request.as_bytes()).await?;
     let mut response = String::new();
     match stream.read_to_string(&mut response).await {
-        // The server may close the connection without the alert that ends TLS.
+        // If the server closes the connection without a TLS alert, that's fine.
         Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
         _ => Ok(response),
     }

@@ -1,4 +1,4 @@
-//! The API servers that tests run on: always the fake one, and the real one if its binaries are
+//! API servers for tests. The fake one is always used, and the real one if its binaries are
 //! available.
 
 use std::path::Path;
@@ -7,7 +7,7 @@ use kube::Client;
 use rbuilder::envtest::Environment;
 use rbuilder::fake::ApiServer;
 
-/// A fake or real API server.
+/// Either a fake or a real API server.
 #[derive(Clone, Debug)]
 pub(crate) enum Server {
     Fake(ApiServer),
@@ -33,7 +33,7 @@ impl Server {
         }
     }
 
-    /// Returns the real API server, for tests that the fake one does not support.
+    /// Returns the real API server. For tests which can't be run on the fake one.
     #[track_caller]
     pub(crate) fn real(&self) -> &Environment {
         match self {
@@ -59,9 +59,9 @@ impl Server {
     }
 }
 
-/// Turns each named function, which takes a [`Server`], into two tests: one on the fake server and
-/// one on the real server. The latter is listed as ignored unless `KUBEBUILDER_ASSETS` is set.
-/// `Server` must be in scope.
+/// Creates two tests for each function, which takes a [`Server`] as its argument. One of them uses
+/// the fake server and the other one a real server. The latter is ignored unless
+/// `KUBEBUILDER_ASSETS` is set. `Server` has to be in scope.
 #[allow(unused_macros)]
 macro_rules! on_both_servers {
     ($($name:ident),+ $(,)?) => {

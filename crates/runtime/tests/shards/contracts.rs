@@ -1,5 +1,5 @@
-//! What a controller promises about each object holds while ranges move, because a replica joins,
-//! stops or crashes.
+//! The promises of a controller have to be kept while ranges move, i.e. when a replica joins, stops
+//! or crashes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,17 +17,17 @@ use tokio::time::{Instant, sleep};
 use crate::fleet::{Done, Fleet, Maps, SELECTED, clean_up, count_names, forget, namespace_of};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// How long the objects of a crashed replica may have none.
+/// How long objects may be without a replica after a crash.
 const TAKEN_OVER: Duration = Duration::from_secs(21);
-/// How long objects may have no replica otherwise.
+/// How long objects may be without a replica in all other cases.
 const HANDED_OVER: Duration = Duration::from_secs(5);
-/// Longer than ranges move after any of these.
+/// By then, ranges have stopped moving.
 const SETTLED: Duration = Duration::from_secs(60);
 const OBJECTS: usize = 24;
-/// The time between two deletions or other changes, which together last longer than a takeover.
+/// Time between two deletions or other changes. All of them together take longer than a takeover.
 const PACE: Duration = Duration::from_millis(900);
 
-/// Why ranges move.
+/// Reasons for ranges to move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Move {
     Join,
@@ -46,7 +46,7 @@ impl Move {
         }
     }
 
-    /// Returns how long an object may have no replica.
+    /// Returns how long an object may be without a replica.
     fn gap(self) -> Duration {
         match self {
             Self::Join | Self::Stop => HANDED_OVER,
@@ -55,19 +55,21 @@ impl Move {
     }
 }
 
-/// Every reason for which ranges move, on API servers that select objects and on others.
+/// Returns all reasons for ranges to move, both for API servers that support shard selectors and
+/// for those that don't.
 fn cases() -> impl Iterator<Item = (Move, bool)> {
     Move::ALL
         .into_iter()
         .flat_map(|moved| [(moved, true), (moved, false)])
 }
 
-/// Starts three replicas, and has them reconcile objects, whose names are returned.
+/// Starts three replicas, and waits until they've reconciled some objects. Also returns the names
+/// of the objects.
 async fn reconciled(sharding: bool, configure: impl Fn(Maps) -> Maps + 'static) -> (Fleet, Vec<String>) {
     let fleet = Fleet::configured(3, sharding, configure).await;
     let names = fleet.create_many(OBJECTS).await;
     fleet.reconciled().await;
-    // New children reconcile their owners once more.
+    // When a child is created, its owner is reconciled once more.
     sleep(5 * SECOND).await;
     fleet.record.lock().unwrap().clear();
     (fleet, names)
@@ -83,7 +85,7 @@ fn selecting(controller: Maps) -> Maps {
         .when_unselected(Unselected::CleanUp)
 }
 
-/// Returns the names of the objects with a finalizer.
+/// Returns the names of all objects with a finalizer.
 async fn held(fleet: &Fleet) -> BTreeSet<String> {
     let objects = fleet.objects().await.into_iter();
     let held = objects.filter(|object| !object.finalizers().is_empty());
@@ -110,7 +112,7 @@ async fn deleted_objects_are_cleaned_up_once() {
         assert_eq!(held(&fleet).await, BTreeSet::new(), "{moved:?}");
         let cleanups = count_names(&fleet.record.lock().unwrap().cleanups);
         assert_eq!(cleanups.len(), OBJECTS, "{moved:?}: {cleanups:?}");
-        // A replica that crashes may have cleaned up without removing the finalizer.
+        // If a replica has crashed, it may not have removed the finalizer after the cleanup.
         let is_once = cleanups.values().all(|count| *count == 1);
         assert!(is_once || moved == Move::Crash, "{moved:?}: {cleanups:?}");
     }
@@ -134,7 +136,8 @@ async fn objects_that_leave_the_selection_are_cleaned_up() {
     }
 }
 
-/// The old replica of its range is told nothing any more, and the new one is not told yet.
+/// The previous replica doesn't get any events for its range anymore, and the new one doesn't get
+/// them yet.
 #[tokio::test(start_paused = true)]
 async fn object_that_leaves_the_selection_before_its_range_is_listed_is_cleaned_up() {
     let mut fleet = Fleet::configured(1, true, selecting).await;
@@ -179,7 +182,7 @@ async fn deletion_is_reported_at_most_once_and_always_while_ranges_stay() {
     }
 }
 
-/// Returns the longest time between two reconciles of an object, from `start` on.
+/// Returns the longest time between two reconciles for each object, beginning at `start`.
 fn longest_gaps(reconciles: &[Done], start: Instant) -> BTreeMap<String, Duration> {
     let mut last: BTreeMap<&str, Instant> = BTreeMap::new();
     let mut gaps: BTreeMap<String, Duration> = BTreeMap::new();
@@ -191,13 +194,13 @@ fn longest_gaps(reconciles: &[Done], start: Instant) -> BTreeMap<String, Duratio
     gaps
 }
 
-/// The triggers of all replicas, to which their sources send everything.
+/// Triggers of all replicas. Sources send everything to each of them.
 type Triggers = Arc<Mutex<Vec<Trigger<ConfigMap>>>>;
 
 fn send_everywhere(triggers: &Triggers, name: &str, delay: Duration) {
     for trigger in triggers.lock().unwrap().iter() {
         let object = ObjectRef::new(name).within(&namespace_of(name));
-        // The channels of replicas that have ended are closed.
+        // This fails if the replica doesn't exist anymore.
         trigger.try_send(Request::new(object).after(delay));
     }
 }
@@ -214,7 +217,7 @@ async fn trigger_reconciles_its_object_in_one_replica() {
                 controller.triggers(requests)
             })
             .await;
-            // Longer than the delay: an object that waits already is not enqueued again.
+            // Longer than the delay, because an object isn't enqueued again while it's waiting.
             let pause = SECOND.max(delay * 3 / 2);
             moved.happen(&mut fleet);
             let started = Instant::now();
@@ -250,7 +253,7 @@ async fn trigger_reconciles_its_object_in_one_replica() {
 #[tokio::test(start_paused = true)]
 async fn objects_are_resynced_by_one_replica() {
     let period = 20 * SECOND;
-    // With the random part of a period.
+    // Including jitter.
     let longest = period + period / 10 + SECOND;
     for (moved, sharding) in cases() {
         let (mut fleet, _) = reconciled(sharding, move |controller| controller.resync_every(period)).await;
@@ -301,7 +304,7 @@ async fn change_overtakes_the_objects_of_a_range_that_was_acquired() {
         while fleet.record.lock().unwrap().last[name].0 != "urgent" {
             sleep(SECOND / 10).await;
         }
-        // The one before it, and its own start.
+        // It may take as long as the reconcile before it, plus the time to start.
         assert!(sent.elapsed() <= SECOND, "{:?}", sent.elapsed());
     }
     fleet.check();
@@ -385,7 +388,7 @@ async fn child_of_a_late_watch_is_restored() {
     }
 }
 
-/// Marks a task as running in a replica, until it is dropped.
+/// Guard which says that a task is running on a replica.
 struct Runs(Arc<AtomicUsize>);
 
 impl Drop for Runs {

@@ -1,4 +1,4 @@
-//! Replicas of one operator on one API server, and a record of what they do.
+//! Replicas of an operator, all of which use the same API server. Everything they do is recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,38 +20,38 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-/// The namespace of the replicas' Leases.
+/// Namespace for the replicas' Leases.
 pub(crate) const NAMESPACE: &str = "default";
-/// The number of namespaces over which the objects are distributed.
+/// Number of namespaces to distribute the objects over.
 const NAMESPACES: usize = 8;
 const ID: &str = "fleet.example.com";
-/// The label that every object has at first.
+/// Label that all objects have initially.
 pub(crate) const SELECTED: &str = "selected";
 
-/// What the replicas have done.
+/// What was done by replicas.
 #[derive(Default)]
 pub(crate) struct Record {
-    /// The replica that works on each object now, by UID.
+    /// The replica that's currently working on an object, by UID.
     working: BTreeMap<String, usize>,
-    /// Objects on which two replicas worked at the same time.
+    /// Objects that two replicas have been working on at the same time.
     pub(crate) doubled: Vec<String>,
-    /// The text of each object when it was last reconciled, and the replica that did it.
+    /// The text that each object had when it was last reconciled, and the replica.
     pub(crate) last: BTreeMap<String, (String, usize)>,
-    /// The names of the objects that each replica has reconciled.
+    /// Names of the objects that were reconciled by each replica.
     pub(crate) by_replica: BTreeMap<usize, BTreeSet<String>>,
-    /// How many objects a replica finds in the cache of all replicas, or why it finds none.
+    /// How many objects a replica has found in the cache for all replicas, or the error.
     pub(crate) everywhere: Vec<Result<usize, String>>,
     /// All reconciles.
     pub(crate) reconciles: Vec<Done>,
-    /// The cleanups that have ended.
+    /// All cleanups that have finished.
     pub(crate) cleanups: Vec<Done>,
-    /// The deleted objects that were reported.
+    /// Deleted objects that were reported.
     pub(crate) forgotten: Vec<Done>,
-    /// The names of the objects whose reconciles fail.
+    /// Names of objects for which reconciles fail.
     pub(crate) failing: BTreeSet<String>,
 }
 
-/// Something that a replica did with an object, and when.
+/// Something that was done by a replica, and when.
 #[derive(Clone, Debug)]
 pub(crate) struct Done {
     pub(crate) at: Instant,
@@ -60,7 +60,7 @@ pub(crate) struct Done {
 }
 
 impl Record {
-    /// Forgets what was done so far, except for work in progress.
+    /// Resets the record, except for work that's still in progress.
     pub(crate) fn clear(&mut self) {
         self.last.clear();
         self.by_replica.clear();
@@ -70,7 +70,7 @@ impl Record {
     }
 }
 
-/// Returns how often each name occurs.
+/// Counts how many times each name occurs.
 pub(crate) fn count_names(done: &[Done]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for done in done {
@@ -79,26 +79,26 @@ pub(crate) fn count_names(done: &[Done]) -> BTreeMap<String, usize> {
     counts
 }
 
-/// The controller of a replica.
+/// Controller of a replica.
 pub(crate) type Maps = Controller<ConfigMap, State>;
 
-/// Changes the settings of a controller.
+/// Configures a controller.
 pub(crate) type Configure = fn(Maps) -> Maps;
 
-/// All ways in which replicas divide objects.
+/// All ways to distribute objects.
 pub(crate) const DIVISIONS: [Configure; 3] = [
     |controller| controller,
     |controller| controller.label_owned(),
     |controller| controller.shard_by(ShardBy::Namespace),
 ];
 
-/// The state of the controller of one replica.
+/// State of a replica's controller.
 pub(crate) struct State {
     replica: usize,
     record: Arc<Mutex<Record>>,
-    /// How long a reconcile or a cleanup takes.
+    /// Duration of reconciles and cleanups.
     work: Duration,
-    /// Whether reconciles add a watch of ServiceAccounts, and apply one for each object.
+    /// Whether a reconcile adds a watch for ServiceAccounts, and applies one per object.
     watches_late: bool,
 }
 
@@ -120,7 +120,7 @@ impl State {
     }
 }
 
-/// Marks an object as worked on, until it is dropped.
+/// Guard which says that an object is being worked on.
 struct Working<'a>(&'a State, String);
 
 impl<'a> Working<'a> {
@@ -181,7 +181,7 @@ async fn reconcile(object: Arc<ConfigMap>, ctx: Ctx<State>) -> Result {
     Ok(Action::await_change())
 }
 
-/// The cleanup of a finalizer.
+/// Cleanup function of the finalizer.
 pub(crate) async fn clean_up(object: Arc<ConfigMap>, ctx: Ctx<State>) -> Result {
     let _working = Working::on(&ctx, &object);
     sleep(ctx.work).await;
@@ -190,7 +190,7 @@ pub(crate) async fn clean_up(object: Arc<ConfigMap>, ctx: Ctx<State>) -> Result 
     Ok(Action::await_change())
 }
 
-/// Handles a deleted object.
+/// Called for deleted objects.
 pub(crate) async fn forget(object: ObjectRef<ConfigMap>, ctx: Ctx<State>) -> Result {
     let forgotten = ctx.done(&object.name);
     ctx.record.lock().unwrap().forgotten.push(forgotten);
@@ -215,14 +215,15 @@ pub(crate) struct Fleet {
     pub(crate) configure: Box<dyn Fn(Maps) -> Maps>,
 }
 
-/// Returns the namespace of an object and its child, by the number at the end of its name.
+/// Returns the namespace of an object, and of its child. It's determined by the number at the end
+/// of the name.
 pub(crate) fn namespace_of(name: &str) -> String {
     let number = name.rsplit('-').next().and_then(|number| number.parse().ok());
     namespace_with(number.unwrap_or(0) % NAMESPACES)
 }
 
-/// Returns the name of a namespace. The names differ at their beginning, because the hash of the API
-/// server hardly depends on their end.
+/// Returns the name of a namespace. Names have to be different at the beginning, because the end
+/// hardly makes a difference in the hash of the API server.
 fn namespace_with(number: usize) -> String {
     format!("{number}-team")
 }
@@ -246,12 +247,12 @@ impl Fleet {
         }
     }
 
-    /// Starts a fleet with this many replicas and waits until they share the ranges.
+    /// Starts the given number of replicas, and waits until each of them has ranges.
     pub(crate) async fn of(replicas: usize, sharding: bool) -> Self {
         Self::configured(replicas, sharding, |controller| controller).await
     }
 
-    /// Like [`of`](Self::of), with other settings of the controllers.
+    /// Like [`of`](Self::of), but with a different configuration of the controllers.
     pub(crate) async fn configured(
         replicas: usize,
         sharding: bool,
@@ -263,7 +264,7 @@ impl Fleet {
         fleet
     }
 
-    /// Starts replicas and waits until they share the ranges.
+    /// Starts more replicas, and waits until each of them has ranges.
     pub(crate) async fn start_many(&mut self, replicas: usize) {
         for _ in 0..replicas {
             self.start();
@@ -271,7 +272,7 @@ impl Fleet {
         sleep(Duration::from_secs(40)).await;
     }
 
-    /// Returns a client that gets no response while the switch is on.
+    /// Returns a client that doesn't get any responses while it's cut off.
     fn client(&self, is_cut_off: Arc<AtomicBool>) -> Client {
         let client = self.server.client();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -291,7 +292,7 @@ impl Fleet {
         Manager::with_client(ID, client, ManagerArgs::for_tests()).sharded(Sharding::ranges(64).unwrap())
     }
 
-    /// Starts another replica.
+    /// Starts a replica.
     pub(crate) fn start(&mut self) {
         self.start_with(|manager| manager);
     }
@@ -322,31 +323,31 @@ impl Fleet {
         });
     }
 
-    /// Ends a replica at once. Its Lease remains.
+    /// Kills a replica. It doesn't delete its Lease.
     pub(crate) fn crash(&mut self, index: usize) {
         self.replicas.remove(index).running.abort();
     }
 
-    /// Asks a replica to stop.
+    /// Tells a replica to stop.
     pub(crate) fn stop(&mut self, index: usize) -> Replica {
         let mut replica = self.replicas.remove(index);
         replica.stop.take().map(|stop| stop.send(()));
         replica
     }
 
-    /// Holds all requests of a replica, or lets them pass.
+    /// Blocks or unblocks all requests of a replica.
     pub(crate) fn cut_off(&self, index: usize, is_cut_off: bool) {
         self.replicas[index]
             .is_cut_off
             .store(is_cut_off, Ordering::Relaxed);
     }
 
-    /// Returns the API for the object with this name.
+    /// Returns an API for the given object.
     pub(crate) fn maps(&self, name: &str) -> Api<ConfigMap> {
         Api::namespaced(self.server.admin(), &namespace_of(name))
     }
 
-    /// Returns the API for the child of the object with this name.
+    /// Returns an API for the child of the given object.
     pub(crate) fn secrets(&self, name: &str) -> Api<Secret> {
         Api::namespaced(self.server.admin(), &namespace_of(name))
     }
@@ -372,7 +373,7 @@ impl Fleet {
             .unwrap();
     }
 
-    /// Creates this many objects, and returns their names.
+    /// Creates some objects. Returns their names.
     pub(crate) async fn create_many(&self, count: usize) -> Vec<String> {
         let names: Vec<String> = (0..count).map(|number| format!("object-{number}")).collect();
         for name in &names {
@@ -389,7 +390,7 @@ impl Fleet {
             .unwrap();
     }
 
-    /// Removes the label of an object.
+    /// Removes the label from an object.
     pub(crate) async fn unselect(&self, name: &str) {
         let patch = Patch::Merge(json!({ "metadata": { "labels": { SELECTED: null } } }));
         self.maps(name)
@@ -409,13 +410,14 @@ impl Fleet {
         all.list(&ListParams::default()).await.unwrap().items
     }
 
-    /// Checks that no two replicas have worked on an object at the same time.
+    /// Asserts that two replicas have never been working on the same object.
     pub(crate) fn check(&self) {
         let record = self.record.lock().unwrap();
         assert!(record.doubled.is_empty(), "{:?}", record.doubled);
     }
 
-    /// Waits until all selected objects were reconciled in their present state, and returns how long it took.
+    /// Waits until the current version of all selected objects was reconciled. Returns how long it
+    /// took.
     pub(crate) async fn reconciled(&self) -> Duration {
         let start = Instant::now();
         loop {
@@ -446,14 +448,14 @@ impl Fleet {
         }
     }
 
-    /// Returns the share of each replica: how many objects it has reconciled.
+    /// Returns how many objects have been reconciled by each replica.
     pub(crate) fn shares(&self) -> Vec<usize> {
         let record = self.record.lock().unwrap();
         let share = |replica: &Replica| record.by_replica.get(&replica.number).map_or(0, BTreeSet::len);
         self.replicas.iter().map(share).collect()
     }
 
-    /// Returns the shard selectors of the lists of ConfigMaps, decoded.
+    /// Returns the shard selectors for all lists of ConfigMaps in decoded form.
     pub(crate) fn listed(&self) -> Vec<String> {
         let lists =
             self.server.requests().into_iter().filter(|request| {

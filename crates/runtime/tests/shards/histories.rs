@@ -1,6 +1,6 @@
-//! Random histories: replicas join, stop, crash and lose their connection, the API server changes
-//! between sharded and unsharded answers, and objects are created, changed, unselected and deleted
-//! meanwhile.
+//! Random histories. Replicas are started, stopped, killed and cut off, and the API server may or
+//! may not support shard selectors. At the same time, objects are created, modified, unselected and
+//! deleted.
 
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ impl History {
                 fleet.unselect(&name).await;
             }
             Event::DeleteChild(index) if !self.objects.is_empty() => {
-                // It may not exist yet.
+                // It may not exist.
                 let name = index.get(&self.objects);
                 let _ = fleet.secrets(name).delete(name, &DeleteParams::default()).await;
             }
@@ -96,14 +96,14 @@ impl History {
             Event::Reconnect(index) if replicas > 0 => fleet.cut_off(index.index(replicas), false),
             _ => {}
         }
-        // Those that were cut off for too long have stopped.
+        // If they've been cut off for too long, they've exited.
         self.fleet
             .replicas
             .retain(|replica| !replica.running.is_finished());
     }
 
-    /// Checks that everything is reconciled, that every object has its child, and that objects are
-    /// held by the finalizer as long as they are selected.
+    /// Asserts that everything was reconciled, that all objects have a child, and that an object
+    /// has the finalizer if and only if it's selected.
     async fn end(mut self) {
         for index in 0..self.fleet.replicas.len() {
             self.fleet.cut_off(index, false);

@@ -1,4 +1,5 @@
-//! Several replicas of a sharded operator on one API server, whose clock is paused.
+//! A sharded operator with several replicas, all of which use the same API server. The clock is
+//! paused.
 
 mod contracts;
 mod divided;
@@ -90,7 +91,7 @@ async fn objects_of_a_stopped_replica_are_reconciled_within_five_seconds() {
     }
 }
 
-/// It cannot know whether others have taken over, so it stops before they may.
+/// It doesn't know whether others have taken over, so it has to stop before that.
 #[tokio::test(start_paused = true)]
 async fn replica_without_responses_stops_before_others_take_over() {
     let mut fleet = Fleet::of(2, true).await;
@@ -113,7 +114,7 @@ async fn join_lists_only_the_ranges_that_move() {
     let mut fleet = Fleet::of(1, true).await;
     let names = fleet.create_many(40).await;
     fleet.reconciled().await;
-    // The new children reconcile their owners once more.
+    // When a child is created, its owner is reconciled once more.
     sleep(5 * SECOND).await;
     fleet.record.lock().unwrap().clear();
     fleet.server.forget_requests();
@@ -167,7 +168,7 @@ async fn reconciles_in_progress_end_before_their_range_moves() {
     assert!(fleet.shares()[1] > 0);
 }
 
-/// What the reconciles of a fleet need.
+/// Permissions that are needed for reconciling the objects.
 const RECONCILES: &str = r#"
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -211,7 +212,7 @@ async fn scaffolded_role_permits_everything_that_shards_need() {
     );
 }
 
-/// As while a control plane with several API servers is upgraded.
+/// This happens while a control plane with several API servers is being upgraded.
 #[tokio::test(start_paused = true)]
 async fn answers_may_be_sharded_or_not() {
     let mut fleet = Fleet::of(2, true).await;
@@ -242,7 +243,7 @@ async fn task_runs_in_one_replica_until_that_stops() {
         let task = Task::new("sweeper", move |stopped| async move {
             assert_eq!(runner.swap(number, Ordering::Relaxed), NOBODY, "one at a time");
             stopped.requested().await;
-            // Others must not start before it has ended.
+            // Others must wait until it has ended.
             sleep(3 * SECOND).await;
             runner.store(NOBODY, Ordering::Relaxed);
             Ok::<_, Error>(())

@@ -1,4 +1,5 @@
-//! The objects that the operators of the corpus make, and requests that bypass the library's care.
+//! Objects created by the operators in the corpus, and requests without the library's safety
+//! checks.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ use serde::Serialize;
 
 use crate::kinds::namespace;
 
-/// The label with the name of the object for which something was made.
+/// Label with the name of the owner.
 pub(crate) const OWNER: &str = "simulated.example.com/owner";
 
 pub(crate) fn metadata(name: impl Into<String>) -> ObjectMeta {
@@ -29,7 +30,7 @@ pub(crate) fn metadata(name: impl Into<String>) -> ObjectMeta {
     }
 }
 
-/// Returns labels that name the owner.
+/// Returns labels which contain the owner.
 pub(crate) fn labels(owner: &impl Object) -> BTreeMap<String, String> {
     BTreeMap::from([(OWNER.to_owned(), owner.name_any())])
 }
@@ -54,7 +55,7 @@ pub(crate) fn secret(name: impl Into<String>, user: &str) -> Secret {
     }
 }
 
-/// Returns a claim of so many GiB.
+/// Returns a claim for the given number of GiB.
 pub(crate) fn claim(name: impl Into<String>, storage: i32) -> PersistentVolumeClaim {
     let requests = BTreeMap::from([("storage".to_owned(), Quantity(format!("{storage}Gi")))]);
     PersistentVolumeClaim {
@@ -71,7 +72,7 @@ pub(crate) fn claim(name: impl Into<String>, storage: i32) -> PersistentVolumeCl
     }
 }
 
-/// Returns the storage that a claim requests.
+/// Returns the storage requested by a claim.
 pub(crate) fn requested(claim: &PersistentVolumeClaim) -> Option<&str> {
     let requests = claim.spec.as_ref()?.resources.as_ref()?.requests.as_ref()?;
     Some(&requests.get("storage")?.0)
@@ -108,7 +109,7 @@ pub(crate) fn deployment(name: impl Into<String>, image: &str, size: i32) -> Dep
     }
 }
 
-/// Returns `true` if all replicas of the Deployment's current generation are available.
+/// Returns `true` if all replicas of the current generation are available.
 pub(crate) fn is_available(deployment: &Deployment) -> bool {
     let Some(status) = &deployment.status else {
         return false;
@@ -135,7 +136,7 @@ pub(crate) fn service(name: impl Into<String>) -> Service {
     }
 }
 
-/// Returns a ClusterRole for a namespaced object, which cannot own it.
+/// Returns a ClusterRole for a namespaced object. It can't have an owner reference.
 pub(crate) fn cluster_role(owner: &impl Object) -> ClusterRole {
     let mut role = ClusterRole {
         metadata: metadata(format!("{}.{}", namespace(owner), owner.name_any())),
@@ -147,10 +148,10 @@ pub(crate) fn cluster_role(owner: &impl Object) -> ClusterRole {
     role
 }
 
-/// The label with the namespace of the owner.
+/// Label with the namespace of the owner.
 const NAMESPACE: &str = "simulated.example.com/namespace";
 
-/// Returns the owner that the labels of a cluster-scoped object name.
+/// Returns the owner of a cluster-scoped object according to its labels.
 pub(crate) fn labelled_owner<K: Object>(object: &impl Object) -> Vec<ObjectRef<K>> {
     let label = |label| object.labels().get(label);
     let owner = label(OWNER).zip(label(NAMESPACE));
@@ -160,7 +161,7 @@ pub(crate) fn labelled_owner<K: Object>(object: &impl Object) -> Vec<ObjectRef<K
         .collect()
 }
 
-/// Creates an owned object without asking what exists, and without showing it to the caches.
+/// Creates an owned object. Neither checks whether it exists, nor adds it to the caches.
 pub(crate) async fn create<K: Object + Serialize, S>(
     ctx: &Ctx<S>,
     owner: &(impl Object + Serialize),
@@ -171,7 +172,7 @@ pub(crate) async fn create<K: Object + Serialize, S>(
     Ok(api.create(&PostParams::default(), &child).await?)
 }
 
-/// Applies an object without the library's checks of its owner.
+/// Applies an object without checking its owner.
 pub(crate) async fn force<K: Object + Serialize, S>(
     ctx: &Ctx<S>,
     owner: &impl Object,
@@ -184,7 +185,7 @@ pub(crate) async fn force<K: Object + Serialize, S>(
         .await?)
 }
 
-/// Deletes whatever has this name. Returns `false` if nothing has.
+/// Deletes an object by name. Returns `false` if it doesn't exist.
 pub(crate) async fn delete_named<K: Object, S>(
     ctx: &Ctx<S>,
     owner: &impl Object,
@@ -198,7 +199,7 @@ pub(crate) async fn delete_named<K: Object, S>(
     }
 }
 
-/// Deletes an object that exists according to its cache. Objects that are gone already are fine.
+/// Deletes an object if it's in the cache. It may be gone already.
 pub(crate) async fn delete_cached<K: Object + Serialize, S>(
     ctx: &Ctx<S>,
     namespace: &str,

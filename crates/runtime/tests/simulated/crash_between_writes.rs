@@ -1,4 +1,4 @@
-//! The operator dies between two writes of one reconcile.
+//! The operator crashes between two writes of a reconcile.
 
 use std::sync::Arc;
 
@@ -46,8 +46,8 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The second child is only made in the reconcile that makes the first one: the pattern that Sieve
-/// calls *intermediate state*, such as K8SPXC-896 and K8SPSMDB-578.
+/// The second child is only created in the same reconcile as the first one. Sieve calls this
+/// *intermediate state*, e.g. K8SPXC-896 and K8SPSMDB-578.
 mod second_child {
     use super::*;
 
@@ -68,7 +68,7 @@ mod second_child {
     }
 }
 
-/// Whether the claim must grow is read from an object that is written before the claim:
+/// Another object is written before the claim, and determines whether the claim has to be resized:
 /// rabbitmq/cluster-operator#782.
 mod resize {
     use super::*;
@@ -94,8 +94,8 @@ mod resize {
     }
 }
 
-/// The phase is written before the work that it stands for, and the next process believes it. Sieve
-/// lists konpyutaika/nifikop#49 and #79 for such states.
+/// The phase is written before the work is done, and trusted after a restart. For such bugs, Sieve
+/// lists konpyutaika/nifikop#49 and #79.
 mod phase {
     use super::*;
 

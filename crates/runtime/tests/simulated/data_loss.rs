@@ -1,4 +1,4 @@
-//! Data is deleted and made again, although its owner lives.
+//! Data is deleted and recreated while its owner still exists.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// A claim that must grow is deleted and made again: Altinity/clickhouse-operator#730.
+/// A claim is deleted and recreated in order to resize it: Altinity/clickhouse-operator#730.
 mod grown {
     use super::*;
 
@@ -69,8 +69,8 @@ mod grown {
     }
 }
 
-/// The name of the claim follows a field of the spec, and the claim of the former name is pruned:
-/// vexxhost/atmosphere#518.
+/// The name of the claim is derived from a field in the spec. When it changes, the old claim is
+/// pruned: vexxhost/atmosphere#518.
 mod named {
     use super::*;
 
@@ -99,8 +99,8 @@ mod named {
     }
 }
 
-/// A Secret is replaced when its user changes, with the password in it, which exists nowhere else:
-/// crossplane/crossplane#64.
+/// A Secret is replaced because the user has changed. The password in it wasn't stored anywhere
+/// else: crossplane/crossplane#64.
 mod password {
     use super::*;
 

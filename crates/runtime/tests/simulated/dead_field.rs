@@ -1,4 +1,4 @@
-//! A field of the spec that changes nothing.
+//! A field in the spec doesn't have any effect.
 
 use std::sync::Arc;
 
@@ -46,8 +46,8 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Nobody reads the field: what Acto's consistency oracle reports, such as knative/operator#1157,
-/// where a switch changes nothing.
+/// Nothing reads the field. Acto's consistency oracle finds these, e.g. a switch without effect in
+/// knative/operator#1157.
 mod never_read {
     use super::*;
 
@@ -66,8 +66,8 @@ mod never_read {
     }
 }
 
-/// Another field is copied in its place. Acto's consistency oracle reports such fields: see its
-/// list of bugs in OT-CONTAINER-KIT/redis-operator, #283 to #290.
+/// Some other field is copied instead. Acto's consistency oracle finds these as well, see its list
+/// of bugs in OT-CONTAINER-KIT/redis-operator (#283 to #290).
 mod read_twice {
     use super::*;
 
@@ -91,7 +91,7 @@ mod read_twice {
     }
 }
 
-/// The field counts when the child is made, and never again: IBM/ibm-spectrum-scale-csi#173.
+/// The field is only used when the child is created: IBM/ibm-spectrum-scale-csi#173.
 mod at_creation {
     use super::*;
 

@@ -1,5 +1,4 @@
-//! The owner is being deleted, and the operator does not let it go, or does not take its children
-//! with it.
+//! The owner is being deleted, but the operator prevents that, or doesn't delete its children.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +48,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// An owner that is being deleted is reconciled like any other: dragonflydb/dragonfly-operator#408,
+/// The owner is reconciled as usual while it's being deleted: dragonflydb/dragonfly-operator#408,
 /// ClickHouse/clickhouse-operator#309, SeldonIO/seldon-core#2781.
 mod readopts {
     use super::*;
@@ -77,8 +76,8 @@ mod readopts {
     }
 }
 
-/// The cleanup waits for a child that only the garbage collector would delete, after the owner:
-/// openeverest/openeverest-operator#949.
+/// The cleanup waits for a child, but the garbage collector isn't going to delete it until the
+/// owner is gone: openeverest/openeverest-operator#949.
 mod waits {
     use super::*;
 
@@ -112,8 +111,8 @@ mod waits {
     }
 }
 
-/// The child gets its owner in a second write, and without it nobody deletes it: an *intermediate
-/// state* as in K8SPXC-979.
+/// The owner reference is set by a second write. If it's missing, nobody deletes the child. This is
+/// an *intermediate state* like K8SPXC-979.
 mod owner_later {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! A reconcile that has failed reports success, or that no retry can help.
+//! A reconcile has failed, but reports that it was successful or that it shouldn't be retried.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The error of an apply is dropped: integr8ly/gitea-operator#20.
+/// The error of an apply is ignored: integr8ly/gitea-operator#20.
 mod ignored {
     use super::*;
 
@@ -69,8 +69,8 @@ mod ignored {
     }
 }
 
-/// No error is retried: cert-manager/cert-manager#6378, where a request that has failed once stays
-/// failed.
+/// Errors are never retried: cert-manager/cert-manager#6378, where a request that has failed once
+/// stays like that.
 mod terminal {
     use super::*;
 
@@ -87,8 +87,8 @@ mod terminal {
     }
 }
 
-/// Settings that cannot be read count as no settings, and the defaults stay:
-/// netbirdio/kubernetes-operator#191 confuses an error with absence.
+/// If the settings can't be read, the defaults are used: netbirdio/kubernetes-operator#191, which
+/// doesn't distinguish an error from a missing object.
 mod absent {
     use super::*;
 

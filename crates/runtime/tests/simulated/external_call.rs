@@ -1,5 +1,5 @@
-//! A system outside of the cluster that the operator calls over the network: buckets of a cloud, and
-//! records of a zone that others edit, too.
+//! External systems which are called over the network: buckets of a cloud provider, and DNS records
+//! that are also edited by others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The buckets of an account: tags by the identifiers that the system assigns.
+/// Buckets of an account. Maps the identifier assigned by the system to a tag.
 #[derive(Default)]
 struct Buckets(BTreeMap<String, String>);
 
@@ -83,7 +83,7 @@ impl External for Buckets {
     }
 }
 
-/// Creates a bucket and returns its identifier. Each call creates one.
+/// Creates a bucket and returns its identifier. Calling this twice creates two buckets.
 async fn create_bucket(buckets: &Remote<Buckets>, tag: &str) -> Result<String, Outage> {
     let owned = tag.to_owned();
     let create = move |buckets: &mut Buckets| {
@@ -94,7 +94,7 @@ async fn create_bucket(buckets: &Remote<Buckets>, tag: &str) -> Result<String, O
     buckets.call(format!("create {tag}"), create).await
 }
 
-/// Returns the identifier of a bucket with a tag.
+/// Returns the identifier of the bucket with the given tag.
 async fn find_bucket(buckets: &Remote<Buckets>, tag: &str) -> Result<Option<String>, Outage> {
     let owned = tag.to_owned();
     let find = move |buckets: &mut Buckets| {
@@ -104,7 +104,7 @@ async fn find_bucket(buckets: &Remote<Buckets>, tag: &str) -> Result<Option<Stri
     buckets.call(format!("find {tag}"), find).await
 }
 
-/// Deletes all buckets with a tag. Returns whether there were any.
+/// Deletes all buckets with the given tag. Returns whether there were any.
 async fn delete_buckets(buckets: &Remote<Buckets>, tag: &str) -> Result<bool, Outage> {
     let owned = tag.to_owned();
     let delete = move |buckets: &mut Buckets| {
@@ -115,7 +115,7 @@ async fn delete_buckets(buckets: &Remote<Buckets>, tag: &str) -> Result<bool, Ou
     buckets.call(format!("delete {tag}"), delete).await
 }
 
-/// Makes sure that the bucket of an App exists, and publishes its identifier.
+/// Creates the bucket of an App if necessary, and publishes its identifier.
 async fn ensure_bucket(app: Arc<App>, ctx: Ctx<Remote<Buckets>>) -> Result {
     let tag = app.name_any();
     let found = find_bucket(&ctx, &tag).await?;
@@ -138,7 +138,7 @@ async fn delete_all(app: Arc<App>, ctx: Ctx<Remote<Buckets>>) -> Result {
     Ok(Action::await_change())
 }
 
-/// The identifier is only known from the answer, and the next process creates another bucket:
+/// The identifier is only known from the response. After a restart, another bucket is created:
 /// aws-controllers-k8s/community#2062, k-orc/openstack-resource-controller#19.
 mod created_twice {
     use super::*;
@@ -163,8 +163,8 @@ mod created_twice {
     }
 }
 
-/// The finalizer is removed although the system has not deleted the bucket:
-/// pingcap/tidb-operator#6532, where a store outside of the cluster is left.
+/// The finalizer is removed, but the bucket wasn't deleted: pingcap/tidb-operator#6532, where an
+/// external store is left behind.
 mod left_over {
     use super::*;
 
@@ -182,7 +182,7 @@ mod left_over {
     }
 }
 
-/// The answer to the deletion is lost, and the next attempt fails because nothing is there any more:
+/// The response to the deletion is lost. The next attempt fails because the bucket doesn't exist:
 /// coralogix/coralogix-operator#239, Twingate/kubernetes-operator#403.
 mod gone {
     use super::*;
@@ -201,8 +201,9 @@ mod gone {
     }
 }
 
-/// The operator waits for a time, and then reports a failure that it never takes back:
-/// Azure/azure-service-operator#4902, where a trouble of the API is taken for the user's mistake.
+/// After some time, the operator reports an error and sticks to it:
+/// Azure/azure-service-operator#4902, where a temporary problem of the API is treated as a mistake
+/// by the user.
 mod slow {
     use super::*;
 
@@ -227,12 +228,12 @@ mod slow {
     }
 }
 
-/// A record that someone deletes in the zone never comes back, because the status says that it was made:
+/// If someone deletes a record, it's never restored, since the status says that it was created:
 /// k-orc/openstack-resource-controller#759.
 mod drift {
     use super::*;
 
-    /// The records of a zone, by name.
+    /// DNS records by name.
     #[derive(Default)]
     struct Zone(BTreeMap<String, String>);
 

@@ -1,5 +1,5 @@
-//! A system outside of the cluster, whose answers the operator must remember. The API server plays
-//! it with the kind `Machine`: it survives restarts, and its answers can be lost.
+//! An external system whose responses have to be remembered by the operator. It's represented by
+//! the kind `Machine` on the API server, so it survives restarts and its responses can get lost.
 
 use std::sync::Arc;
 
@@ -48,8 +48,8 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Returns the machine of an App. Its name is derived from the App, so that it can be ordered
-/// twice without harm.
+/// Returns the machine of an App. Its name is derived from the App, so it's harmless to order it
+/// twice.
 fn machine(app: &App) -> Machine {
     let role = cluster_role(app);
     let mut machine = Machine::new(&role.name_any(), MachineSpec { size: app.spec.size });
@@ -57,7 +57,7 @@ fn machine(app: &App) -> Machine {
     machine
 }
 
-/// Returns all machines of an App, as the external system lists them.
+/// Returns all machines of an App according to the external system.
 async fn machines(ctx: &Ctx<()>, app: &App) -> Result<Vec<Machine>> {
     let of_app = ListParams::default().labels(&format!("{OWNER}={}", app.name_any()));
     Ok(ctx.api::<Machine>(app).list(&of_app).await?.items)
@@ -71,8 +71,8 @@ async fn delete_all(app: Arc<App>, ctx: Ctx<()>) -> Result {
     Ok(Action::await_change())
 }
 
-/// A machine is only known by the name in the answer, and is ordered again if that was lost:
-/// crossplane/crossplane-runtime#279, crossplane-contrib/provider-upjet-aws#1482.
+/// The name of a machine is only known from the response. If that's lost, another machine is
+/// ordered: crossplane/crossplane-runtime#279, crossplane-contrib/provider-upjet-aws#1482.
 mod lost_id {
     use super::*;
 
@@ -99,7 +99,8 @@ mod lost_id {
     }
 }
 
-/// The cleanup forgets the identifier before the machine is gone: SAP/crossplane-provider-btp#427.
+/// The identifier is dropped by the cleanup before the machine is gone:
+/// SAP/crossplane-provider-btp#427.
 mod forgotten_id {
     use super::*;
 
@@ -128,8 +129,8 @@ mod forgotten_id {
     }
 }
 
-/// The status records a resize that has not been ordered yet: crossplane/crossplane#3037, where a
-/// write before the call decides what the next process believes.
+/// The status says that the machine was resized before that's been ordered:
+/// crossplane/crossplane#3037, where a restarted process trusts a write from before the call.
 mod recorded {
     use super::*;
 

@@ -49,7 +49,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Applies a ClusterRole, which the App cannot own, and a ConfigMap with its name.
+/// Applies a ClusterRole (which can't be owned by the App), and a ConfigMap that contains its name.
 async fn reconcile(app: Arc<App>, ctx: Ctx<()>) -> Result {
     let role = cluster_role(&*app);
     let data = [("role", role.name_any()), ("size", app.spec.size.to_string())];
@@ -64,7 +64,7 @@ fn controller() -> Controller<App, ()> {
         .watches(|role: &ClusterRole, _| labelled_owner(role))
 }
 
-/// The finalizer goes although the cleanup has failed, and the role stays:
+/// The cleanup has failed, but the finalizer is removed, and the role is left behind:
 /// SAP/crossplane-provider-btp#427.
 mod ignored {
     use super::*;
@@ -82,7 +82,7 @@ mod ignored {
     }
 }
 
-/// What is gone already cannot be deleted, and the object stays:
+/// The cleanup fails if there's nothing to delete, so the object is never deleted:
 /// aclerici38/pocket-id-operator#545.
 mod gone {
     use super::*;
@@ -104,7 +104,7 @@ mod gone {
     }
 }
 
-/// The cleanup reads a child that somebody has deleted: netbirdio/kubernetes-operator#191.
+/// The cleanup needs a child that somebody has deleted: netbirdio/kubernetes-operator#191.
 mod lost_settings {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! The operator's own writes reconcile the object again, without end.
+//! The operator's own writes trigger another reconcile, and so on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,8 +49,9 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Once the Deployment is late, each reconcile counts in the status, like the transition times of
-/// openstack-k8s-operators/keystone-operator#452 and strimzi/strimzi-kafka-operator#13079.
+/// If the Deployment is late, each reconcile increments a counter in the status. Something similar
+/// happens with transition times in openstack-k8s-operators/keystone-operator#452 and
+/// strimzi/strimzi-kafka-operator#13079.
 mod attempts {
     use super::*;
 
@@ -85,7 +86,7 @@ mod attempts {
     }
 }
 
-/// One controller writes what is declared, another one what is allowed:
+/// One controller writes what's declared, and another one writes what's permitted:
 /// apache/superset-kubernetes-operator#151, defilantech/LLMKube#484.
 mod two_writers {
     use super::*;
@@ -124,8 +125,8 @@ mod two_writers {
     }
 }
 
-/// The child notes the version of its owner, and the status that of the child:
-/// operator-framework/operator-lifecycle-manager#1816.
+/// The child contains the version of its owner, and the owner's status contains the version of the
+/// child: operator-framework/operator-lifecycle-manager#1816.
 mod versions {
     use super::*;
 

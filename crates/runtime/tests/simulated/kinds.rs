@@ -1,5 +1,5 @@
-//! The custom kinds of the corpus. Each has only fields that its operators read, because a field
-//! without effect is a finding of its own.
+//! Custom kinds used in the corpus. All of their fields are read by operators, because a field
+//! without any effect is reported.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{CustomResource, CustomResourceExt, ResourceExt};
@@ -184,9 +184,9 @@ pub(crate) struct Status {
     pub(crate) conditions: Vec<Condition>,
 }
 
-/// An object of one of the kinds.
+/// An object of any of the kinds.
 pub(crate) trait Reported: Object + WithStatus<Status = Status> {
-    /// Returns the status, or an empty one.
+    /// Returns the status. If there's none, it's empty.
     fn reported(&self) -> Status;
 }
 
@@ -198,7 +198,7 @@ impl<K: Object + WithStatus<Status = Status> + kube::core::object::HasStatus<Sta
     }
 }
 
-/// Changes the status of an object.
+/// Updates the status of an object.
 pub(crate) async fn report<K: Reported, S>(
     ctx: &Ctx<S>,
     object: &K,
@@ -209,12 +209,12 @@ pub(crate) async fn report<K: Reported, S>(
     ctx.apply_status(object, status).await
 }
 
-/// Reports the phase of an object.
+/// Updates the phase of an object.
 pub(crate) async fn report_phase<K: Reported, S>(ctx: &Ctx<S>, object: &K, phase: &str) -> Result<K> {
     report(ctx, object, |status| status.phase = Some(phase.to_owned())).await
 }
 
-/// Reports whether an object is ready, for its current generation.
+/// Reports whether the current generation of an object is ready.
 pub(crate) async fn report_ready<K: Reported, S>(ctx: &Ctx<S>, object: &K, is_ready: bool) -> Result<K> {
     let reason = if is_ready { "Running" } else { "Progressing" };
     let ready = conditions::new("Ready", is_ready, reason).observed(object);
@@ -225,7 +225,7 @@ pub(crate) async fn report_ready<K: Reported, S>(ctx: &Ctx<S>, object: &K, is_re
     .await
 }
 
-/// Returns the manifest of an object of kind `K` named `sample`.
+/// Returns the manifest of an object named `sample`.
 pub(crate) fn declared<K: Object>(spec: Value) -> Value {
     json!({
         "apiVersion": K::api_version(&()),
@@ -235,7 +235,7 @@ pub(crate) fn declared<K: Object>(spec: Value) -> Value {
     })
 }
 
-/// Returns the manifest of a ConfigMap of the user.
+/// Returns the manifest of a ConfigMap that belongs to the user.
 pub(crate) fn declared_map(name: &str, text: &str) -> Value {
     json!({
         "apiVersion": "v1",

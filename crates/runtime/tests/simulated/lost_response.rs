@@ -1,4 +1,4 @@
-//! The answer to a write is lost, although the server has made the write.
+//! The server has processed a write, but the response is lost.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// A child with a generated name is only known from the answer to its creation:
+/// The generated name of a child is only known from the response:
 /// crossplane/crossplane-runtime#279.
 mod generated_name {
     use super::*;
@@ -64,8 +64,8 @@ mod generated_name {
     }
 }
 
-/// The repeated create finds the child of the first one, and the operator takes it for somebody
-/// else's: wildfly/wildfly-operator#120, infinispan/infinispan-operator#203.
+/// The child exists when it's created again, and the operator thinks that it's someone else's:
+/// wildfly/wildfly-operator#120, infinispan/infinispan-operator#203.
 mod already_exists {
     use super::*;
 

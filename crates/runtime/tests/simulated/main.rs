@@ -1,9 +1,10 @@
-//! A corpus of small operators, each with a bug that has been published, and its repaired twin.
+//! A corpus of small operators. Each of them has a published bug, and there's a twin in which it's
+//! fixed.
 //!
-//! Ordinary tests find none of these bugs: without faults, each operator reaches its declared
-//! state and can be deleted. They show under the fault or the declaration that the class of the
-//! bug is named for. The classes are files; the comment of a case names where such a bug was
-//! published. The operators are our own.
+//! Ordinary tests don't find any of these bugs. Without faults, all of the operators get to their
+//! declared state and can be deleted. The bugs are triggered by the fault (or the declaration) that
+//! their class is named after. There's one file per class, and the comment of each case says where
+//! the bug was published. The code of the operators is our own.
 
 mod children;
 mod crash_between_writes;
@@ -37,45 +38,45 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use rbuilder::Manager;
 use serde_json::Value;
 
-/// A broken operator and its repaired twin.
+/// An operator with a bug, and its twin.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) class: &'static str,
-    /// The oracle that must report the broken operator; one of [`ORACLES`].
+    /// The oracle that has to find the bug, which is one of [`ORACLES`].
     pub(crate) oracle: &'static str,
     pub(crate) broken: fn(Manager) -> Manager,
     pub(crate) repaired: fn(Manager) -> Manager,
     pub(crate) crds: fn() -> Vec<CustomResourceDefinition>,
-    /// The objects that a user declares. A later declaration of the same object is a change that
-    /// an ordinary test would not make.
+    /// Objects declared by the user. If the same object is declared again, it's a change that an
+    /// ordinary test wouldn't make.
     pub(crate) declarations: fn() -> Vec<Value>,
-    /// The ClusterRole of the operator, as YAML; `None` if it may do everything.
+    /// ClusterRole of the operator as YAML. If it's `None`, everything is permitted.
     pub(crate) role: Option<&'static str>,
 }
 
-/// What can be wrong with an operator.
+/// What may be wrong with an operator.
 pub(crate) const ORACLES: [&str; 9] = [
-    // The settled state differs from that of the run without faults.
+    // Without faults, it settles in a different state.
     "end-state",
-    // The settled state depends on the declarations before the last one.
+    // The state in which it settles depends on previous declarations.
     "path",
-    // Writes or reconciles do not end.
+    // It doesn't stop writing or reconciling.
     "quiet",
-    // A claim or a Secret with data is deleted while its owner lives.
+    // A claim or a Secret with data is deleted while its owner exists.
     "data",
-    // The object, or something made for it, remains after its deletion.
+    // The object, or something that was created for it, is left behind after the deletion.
     "deletion",
-    // The status reports work as done that is not.
+    // The status says that something was done although it wasn't.
     "truth",
-    // The operator panics.
+    // It panics.
     "panic",
-    // A request is not allowed by the role.
+    // A request isn't permitted by the role.
     "role",
-    // A field of the spec changes nothing.
+    // A field in the spec doesn't have any effect.
     "dead-field",
 ];
 
-/// All cases, by class.
+/// Returns all cases by class.
 pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
     let classes = [
         crash_between_writes::CASES,

@@ -1,4 +1,4 @@
-//! What operators keep in the memory of their process, which a restart loses.
+//! State that operators keep in memory, and lose in a restart.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,18 +18,18 @@ impl Names {
         lock(&self.0).insert(name.to_owned());
     }
 
-    /// Removes a name. Returns `false` if it was not there.
+    /// Removes a name. Returns `false` if it isn't in the set.
     pub(crate) fn remove(&self, name: &str) -> bool {
         lock(&self.0).remove(name)
     }
 
-    /// Removes all names that begin with `prefix`.
+    /// Removes all names with the given prefix.
     pub(crate) fn remove_prefixed(&self, prefix: &str) {
         lock(&self.0).retain(|name| !name.starts_with(prefix));
     }
 }
 
-/// When something was seen for the first time.
+/// Remembers when something was first seen.
 #[derive(Default)]
 pub(crate) struct Times(Mutex<HashMap<String, Instant>>);
 
@@ -39,7 +39,7 @@ impl Times {
         lock(&self.0).get(name).copied()
     }
 
-    /// Returns the time of the first call for this name.
+    /// Returns when this was called for the first time with this name.
     pub(crate) fn first(&self, name: &str) -> Instant {
         *lock(&self.0).entry(name.to_owned()).or_insert_with(Instant::now)
     }

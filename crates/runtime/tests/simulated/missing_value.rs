@@ -1,5 +1,5 @@
-//! A value that was always there is missing: what Sieve calls *indirect* bugs, such as K8SPSMDB-434,
-//! and Acto's misoperations.
+//! A value is missing which has always been there. Sieve calls these *indirect* bugs (e.g.
+//! K8SPSMDB-434), and Acto calls them misoperations.
 
 use std::sync::Arc;
 
@@ -37,8 +37,8 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The operator reads back what it has written, and nobody else could have changed it: K8SPSMDB-434,
-/// a nil pointer.
+/// The operator reads what it has written, assuming that nobody else could've modified it:
+/// K8SPSMDB-434, a nil pointer.
 mod read_back {
     use super::*;
 
@@ -65,7 +65,7 @@ mod read_back {
     }
 }
 
-/// The field is optional in the schema, and expected in the code: NVIDIA/gpu-operator#2417.
+/// The field is optional according to the schema, but not in the code: NVIDIA/gpu-operator#2417.
 mod optional {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! The object waits for something that has happened already, or never will.
+//! The object waits for something that has already happened, or is never going to.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,8 +50,8 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The phase becomes `Available` when the operator sees the Deployment become available. A process
-/// that starts later sees no such event: rabbitmq/cluster-operator#758 and
+/// The phase becomes `Available` when the operator sees that the Deployment has become available.
+/// After a restart, there's no such event: rabbitmq/cluster-operator#758 and
 /// Orange-OpenSource/casskop#342, which Sieve lists as *unobserved state*.
 mod progressing {
     use super::*;
@@ -87,8 +87,9 @@ mod progressing {
     }
 }
 
-/// A Job that is gone seems not to have started yet: openstack-k8s-operators/nova-operator#110,
-/// openstack-k8s-operators/lib-common#78, ansible/awx-resource-operator#64.
+/// If a Job doesn't exist anymore, it looks as if it hasn't been started:
+/// openstack-k8s-operators/nova-operator#110, openstack-k8s-operators/lib-common#78,
+/// ansible/awx-resource-operator#64.
 mod job {
     use super::*;
 
@@ -144,8 +145,8 @@ mod job {
     }
 }
 
-/// An object that has failed once is not looked at again, even when its spec is repaired: the
-/// *error state* of Acto, mongodb/mongodb-kubernetes-operator#1245.
+/// An object that has failed is ignored from then on, even if its spec gets fixed. Acto calls this
+/// an *error state*: mongodb/mongodb-kubernetes-operator#1245.
 mod failed {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! A declaration leaves something of the one before it.
+//! Something is left behind from a previous declaration.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// What is switched off is not removed: open-telemetry/opentelemetry-operator#2651,
+/// If something is disabled, it isn't removed: open-telemetry/opentelemetry-operator#2651,
 /// apache/solr-operator#673, knative/operator#1157 (found by Acto).
 mod left_on {
     use super::*;
@@ -71,8 +71,8 @@ mod left_on {
     }
 }
 
-/// A merge patch adds keys and removes none: Apicurio/apicurio-registry-operator#252, where values
-/// of a former declaration stay.
+/// A merge patch adds keys, but doesn't remove any: Apicurio/apicurio-registry-operator#252, where
+/// old values are kept.
 mod left_key {
     use super::*;
 
@@ -95,8 +95,8 @@ mod left_key {
     }
 }
 
-/// The status keeps what the operator no longer reports: Kong/kong-operator#4870, whose condition
-/// stays as it was.
+/// The status contains something that isn't reported anymore: Kong/kong-operator#4870, where a
+/// condition is never updated.
 mod left_status {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! Something that the object needs arrives later.
+//! Something that the object depends on is created later.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Nothing tells the operator that the settings exist by now: grafana/tempo-operator#551,
+/// The operator isn't notified when the settings are created: grafana/tempo-operator#551,
 /// shipwright-io/build#466, grafana/agent#655.
 mod unwatched {
     use super::*;
@@ -72,8 +72,8 @@ mod unwatched {
     }
 }
 
-/// After ten seconds, the operator no longer believes that the Deployment will become available:
-/// cert-manager/cert-manager#6378 and #7639 do not try again what was once unavailable.
+/// After ten seconds, the operator gives up on the Deployment: cert-manager/cert-manager#6378 and
+/// #7639, where something isn't retried if it was unavailable once.
 mod given_up {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! Something that the operator has made is left over.
+//! Something that was created by the operator is left behind.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// A ClusterRole that only some objects need has no owner, and nobody deletes it with them:
+/// A ClusterRole that's only needed by some objects has no owner, and isn't deleted with them:
 /// crossplane/crossplane#749.
 mod forgotten {
     use super::*;
@@ -79,8 +79,8 @@ mod forgotten {
     }
 }
 
-/// The name of the child is in the spec, and the child of the former name stays:
-/// apache/solr-operator#673 leaves Services of former names.
+/// The name of the child is part of the spec. When it changes, the old child is left behind:
+/// apache/solr-operator#673, where it's a Service.
 mod renamed {
     use super::*;
 
@@ -112,8 +112,8 @@ mod renamed {
     }
 }
 
-/// Only one member is removed, because sizes change in steps of one: the leaks after scaling down
-/// of K8SPXC-897 and Orange-OpenSource/casskop#370.
+/// Sizes are assumed to change by one, so only one member is removed. Other leaks after scaling
+/// down are K8SPXC-897 and Orange-OpenSource/casskop#370.
 mod scaled_down {
     use super::*;
 

@@ -1,5 +1,5 @@
-//! A request that only a rare branch sends is missing in the role. The repaired twins need no
-//! other permission than the branches that always run.
+//! A permission is missing for a request that's rarely sent. The fixed version doesn't need any
+//! other permissions than the code which always runs.
 
 use std::sync::Arc;
 
@@ -65,8 +65,8 @@ rules:
   verbs: [get, list, watch, create, patch, delete]
 ";
 
-/// The role has `delete`, but not `deletecollection`: cockroachdb/cockroach-operator#881,
-/// submariner-io/lighthouse#691.
+/// There's a permission for `delete`, but not for `deletecollection`:
+/// cockroachdb/cockroach-operator#881, submariner-io/lighthouse#691.
 mod collection {
     use super::*;
 
@@ -98,8 +98,8 @@ mod collection {
     }
 }
 
-/// The role has `patch`, but not `update`, which only a change needs: k8ssandra/k8ssandra#41 adds
-/// what only scaling down needs.
+/// There's a permission for `patch`, but not for `update`, which is only needed after a change:
+/// k8ssandra/k8ssandra#41, where it's only needed for scaling down.
 mod update {
     use super::*;
 
@@ -129,8 +129,8 @@ mod update {
     }
 }
 
-/// Only a warning needs the permission for events, and its failure is silent:
-/// IBM/ibm-namespace-scope-operator#90 and many others add permissions that one branch needs.
+/// Events are only used for a warning, and nobody notices if that fails:
+/// IBM/ibm-namespace-scope-operator#90 and many others have added permissions for a single branch.
 mod event {
     use super::*;
 

@@ -1,5 +1,5 @@
-//! Simulates each operator of the corpus: the oracle of its case must report the broken one, and
-//! nothing may report its twin.
+//! Simulates all operators in the corpus. Bugs have to be reported by the right oracle, and nothing
+//! may be reported for the twins.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,19 +10,20 @@ use rbuilder::simulation::{Report, Simulation};
 use crate::plain::ordinary;
 use crate::{Case, cases, second_set};
 
-/// The largest number of perturbations in the history of a failure.
+/// Maximum number of perturbations in a failing history.
 const MOST_PERTURBATIONS: usize = 3;
 
-/// Numbers of histories of a broken operator, up to the default. Most are reported within the first.
+/// How many histories to use for an operator with a bug. The last one is the default, but most bugs
+/// are found with the first.
 const HISTORIES: [usize; 2] = [50, 120];
-/// Number of histories of a repaired operator.
+/// How many histories to use for a twin.
 const TWIN_HISTORIES: usize = 70;
 
-/// Broken operators that are not reported yet by the oracle of their case, with the reason. A case
-/// that is reported must leave this list.
+/// Cases which aren't reported by the right oracle yet, with the reason. When one is found, it has
+/// to be removed from this list.
 const NOT_FOUND_YET: &[(&str, &str)] = &[];
 
-/// The same for the second set.
+/// Same for the second set.
 const NOT_FOUND_IN_SECOND_SET: &[(&str, &str)] = &[(
     "claims_of_unknown_owners_deleted",
     "the first lists of the library's caches are the most recent ones, so that no cache begins in the past",
@@ -50,7 +51,7 @@ fn simulate(case: &Case, register: fn(Manager) -> Manager, histories: usize) -> 
     simulation.histories(histories).run()
 }
 
-/// Returns whether an oracle has reported the operator.
+/// Returns whether an oracle has reported a failure.
 fn reports(report: &Report, oracle: &str) -> bool {
     if oracle == "dead-field" {
         return report.unused_fields.iter().any(|field| field.contains(" /spec/"));
@@ -61,7 +62,7 @@ fn reports(report: &Report, oracle: &str) -> bool {
     })
 }
 
-/// Returns the report on a broken operator that its oracle does not report.
+/// Returns the report of a case, unless the right oracle has found the bug.
 fn find_missed(case: &Case) -> Option<Report> {
     let [few, all] = HISTORIES.map(|count| move || simulate(case, case.broken, count));
     let is_missed = |report: &Report| !reports(report, case.oracle);
@@ -70,7 +71,7 @@ fn find_missed(case: &Case) -> Option<Report> {
         .and_then(|_| Some(all()).filter(is_missed))
 }
 
-/// Returns whether a case is run: `SIMULATED_CASE` may name the only one.
+/// Returns whether to run a case. If `SIMULATED_CASE` is set, it's just that one.
 fn is_selected(name: &str) -> bool {
     let only = std::env::var("SIMULATED_CASE").unwrap_or_default();
     only.is_empty() || only == name

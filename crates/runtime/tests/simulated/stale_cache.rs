@@ -1,4 +1,4 @@
-//! The caches show the past.
+//! The caches are stale.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,8 +51,9 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// A claim of a former object with this name is deleted without a precondition, and by then the
-/// name belongs to the new claim: k8ssandra/cass-operator#118, Orange-OpenSource/casskop#316.
+/// A claim that's left over from an old object is deleted without a precondition. By then, the new
+/// object has a claim with the same name: k8ssandra/cass-operator#118,
+/// Orange-OpenSource/casskop#316.
 mod leftovers {
     use super::*;
 
@@ -89,7 +90,7 @@ mod leftovers {
             report_phase(&ctx, &*store, "Running").await?;
             return Ok(Action::await_change());
         }
-        // Look again until the cache shows the claim.
+        // Wait until the claim is in the cache.
         Ok(Action::requeue(Duration::from_secs(1)))
     }
 
@@ -99,8 +100,8 @@ mod leftovers {
     }
 }
 
-/// What the cache does not show is made from a clean slate: instaclustr/cassandra-operator#407
-/// deletes a claim in use because its view of the Pods is of the past.
+/// If something isn't in the cache, it's created from scratch: instaclustr/cassandra-operator#407,
+/// where a claim is deleted because of an outdated list of Pods.
 mod clean_slate {
     use super::*;
 
@@ -127,8 +128,9 @@ mod clean_slate {
     }
 }
 
-/// The process remembers what it has made until its cache shows it, so late events do no harm. The next
-/// process remembers nothing, and its cache begins in the past: what Sieve calls *stale state*.
+/// The process remembers what it has created until it's in the cache, so delayed events aren't a
+/// problem. After a restart this is lost, and the cache may be stale. Sieve calls this *stale
+/// state*.
 mod next_process {
     use super::*;
 

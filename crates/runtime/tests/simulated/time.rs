@@ -1,4 +1,4 @@
-//! Nothing happens for a long time, and then something must.
+//! There's nothing to do for a long time, and then there is.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::kinds::{App, crds, declared, report_phase};
 use crate::memory::Times;
 
 const CLASS: &str = "time";
-/// A minute stands for months, because a simulation does not wait for longer when nothing happens.
+/// In reality this would be months, but the simulation doesn't wait any longer if nothing happens.
 const LIFETIME: Duration = Duration::from_secs(60);
 
 pub(crate) const CASES: &[Case] = &[
@@ -41,7 +41,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Reports that the App's certificate was renewed if its time is over, or waits until it is.
+/// If the certificate has expired, reports that it was renewed. If it hasn't, waits until it has.
 async fn wait(app: &App, ctx: &Ctx<Times>, since: Instant) -> Result {
     let rest = LIFETIME.saturating_sub(since.elapsed());
     if rest.is_zero() {
@@ -51,8 +51,8 @@ async fn wait(app: &App, ctx: &Ctx<Times>, since: Instant) -> Result {
     Ok(Action::requeue(rest))
 }
 
-/// The renewal is scheduled when the certificate is made, and a process that starts later does not
-/// know of it: cert-manager/cert-manager#1023.
+/// The renewal is scheduled when the certificate is created. After a restart, nobody knows about
+/// it: cert-manager/cert-manager#1023.
 mod renewal {
     use super::*;
 
@@ -73,7 +73,7 @@ mod renewal {
     }
 }
 
-/// The renewal is noted as tried before it has succeeded, and is not tried again:
+/// The attempt is recorded before it has succeeded, and isn't retried:
 /// cert-manager/cert-manager#6378 and #7639.
 mod tried_once {
     use super::*;

@@ -1,4 +1,4 @@
-//! A change, or a deletion and a new creation, that the operator never sees as an event.
+//! The operator never gets an event for a change, or for an object that's deleted and recreated.
 
 use std::sync::Arc;
 
@@ -54,8 +54,8 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The settings reach the Deployment when an event says that they have changed, and only then:
-/// percona's K8SPSMDB-585 and K8SPXC-918, which Sieve lists as *unobserved state*.
+/// The Deployment is only updated if there's an event for the settings: percona's K8SPSMDB-585 and
+/// K8SPXC-918, which Sieve lists as *unobserved state*.
 mod settings {
     use super::*;
 
@@ -94,9 +94,9 @@ mod settings {
     }
 }
 
-/// An object is known by its name, and a new one of the same name seems to have all it needs:
-/// instaclustr/cassandra-operator#398 and pravega/zookeeper-operator#453, which Sieve lists as
-/// *unobserved state*.
+/// Objects are identified by name. So it looks as if everything has been done for a new object with
+/// the same name: instaclustr/cassandra-operator#398 and pravega/zookeeper-operator#453, which
+/// Sieve lists as *unobserved state*.
 mod namesake {
     use super::*;
 
@@ -121,8 +121,8 @@ mod namesake {
     }
 }
 
-/// The first Pod of a set becomes the primary once, and the operator never sees that it was replaced: what
-/// Sieve lists as *unobserved state*.
+/// The first Pod of a set becomes the primary. The operator doesn't notice when it's replaced,
+/// which Sieve lists as *unobserved state*.
 mod replaced_pod {
     use super::*;
 
@@ -163,7 +163,7 @@ mod replaced_pod {
         }
     }
 
-    /// Returns the App of a Pod, whose Pods have its name as the label `app`.
+    /// Returns the App of a Pod according to the label `app`.
     fn app_of(pod: &Pod) -> Vec<ObjectRef<App>> {
         let name = pod.labels().get("app").into_iter();
         name.map(|name| ObjectRef::new(name).within(&namespace(pod)))

@@ -1,4 +1,4 @@
-//! An object that a former version of the operator has written, or that was declared for it.
+//! An object was written by an older version of the operator, or declared for it.
 
 use std::sync::Arc;
 
@@ -41,8 +41,8 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The former version wrote a word where this one expects JSON:
-/// infinispan/infinispan-operator#2086, where a former value is not known any more.
+/// The old version has written a plain string, but we expect JSON:
+/// infinispan/infinispan-operator#2086, where an old value isn't known anymore.
 mod annotation {
     use super::*;
 
@@ -68,9 +68,8 @@ mod annotation {
     }
 }
 
-/// Objects of the first release have the field under another name:
-/// alexandrevilain/temporal-operator#560, infinispan/infinispan-operator#2104,
-/// OT-CONTAINER-KIT/redis-operator#414.
+/// In the first release, the field had a different name: alexandrevilain/temporal-operator#560,
+/// infinispan/infinispan-operator#2104, OT-CONTAINER-KIT/redis-operator#414.
 mod renamed_field {
     use super::*;
 

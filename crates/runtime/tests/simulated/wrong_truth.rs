@@ -1,4 +1,4 @@
-//! The status reports as done what is not.
+//! The status says that something is done, but it isn't.
 
 use std::sync::Arc;
 
@@ -46,8 +46,8 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The replicas of the former generation count for the new one:
-/// openstack-k8s-operators/neutron-operator#335, project-koku/koku-service-operator#176.
+/// Replicas of the previous generation are counted: openstack-k8s-operators/neutron-operator#335,
+/// project-koku/koku-service-operator#176.
 mod former_generation {
     use super::*;
 
@@ -72,8 +72,8 @@ mod former_generation {
     }
 }
 
-/// The status of a new generation is written before its work: noobaa/noobaa-operator#2062 reports
-/// ready before the Secret exists.
+/// The status is updated to the new generation before anything is done:
+/// noobaa/noobaa-operator#2062, which is ready before the Secret exists.
 mod before_work {
     use super::*;
 
@@ -94,8 +94,8 @@ mod before_work {
     }
 }
 
-/// Ready once, ready for ever: kubernetes/kubernetes#124264, where a condition of the last rollout
-/// is read during the next one.
+/// Once it's ready, it's ready forever: kubernetes/kubernetes#124264, where a condition of the
+/// previous rollout is used during the next one.
 mod never_taken_back {
     use super::*;
 

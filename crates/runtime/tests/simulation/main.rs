@@ -93,7 +93,7 @@ fn register_early_return(manager: Manager) -> Manager {
     manager.controller(controller.owns::<ConfigMap>().owns::<Service>())
 }
 
-/// Creates a child that nothing deletes.
+/// Creates a child that's never deleted.
 async fn forgets_owner(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let maps: Api<ConfigMap> = Api::namespaced(ctx.client(), "default");
     if maps.get_opt(&widget.name_any()).await?.is_none() {
@@ -113,7 +113,8 @@ fn correct_operator_has_no_failures() {
     assert!(report.histories == 200, "{report}");
 }
 
-/// Declares an object of each kind that the environment acts on. The operator does nothing.
+/// Declares an object for each kind that the environment knows about. The operator doesn't do
+/// anything.
 fn workloads() -> Simulation {
     let labels = json!({ "app": "a" });
     let pods = json!({ "matchLabels": labels });
@@ -152,7 +153,8 @@ fn declared_objects_may_be_in_other_namespaces() {
     assert!(report.failures.is_empty(), "{report}");
 }
 
-/// Keeps a Secret for widgets of size 1. Its value is always the same, or new for each Secret.
+/// Keeps a Secret for each widget of size 1. The value is either constant, or different for each
+/// Secret.
 async fn keeps_secret<const RANDOM: bool>(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let secrets: Api<Secret> = Api::namespaced(ctx.client(), "default");
     let name = widget.name_any();
@@ -192,7 +194,7 @@ fn copied_secret_may_come_and_go() {
     assert!(!data_is_lost::<false>());
 }
 
-/// Applies a ConfigMap with a name that the server does not accept.
+/// Applies a ConfigMap with an invalid name.
 async fn names_child_badly(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let mut map = map_of(&widget);
     map.metadata.name = Some("A".to_owned());
@@ -211,7 +213,8 @@ fn operator_whose_writes_are_invalid_is_reported() {
     assert!(failure.message.starts_with(start), "{}", failure.message);
 }
 
-/// Changes an event every half minute, as an operator of kube-rs does that waits for something.
+/// Updates an event every 30 seconds. Operators based on kube-rs do this while they're waiting for
+/// something.
 async fn publishes_events(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let events: Api<Event> = Api::namespaced(ctx.client(), "default");
     let event = json!({

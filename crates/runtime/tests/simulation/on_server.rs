@@ -1,4 +1,4 @@
-//! Histories on etcd and kube-apiserver.
+//! Runs histories on etcd and kube-apiserver.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{Widget, register_correct, simulate};
 
-/// Applies a Service with a port that only a real server rejects.
+/// Applies a Service whose port is only rejected by a real server.
 async fn applies_wrong_port(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let service: Service = serde_json::from_value(json!({
         "metadata": { "name": "a" }, "spec": { "ports": [{ "port": 80_000 + widget.spec.size }] },
@@ -29,7 +29,7 @@ async fn server_shows_the_states_of_the_simulation() {
     let Some(OnServer::Replayed { history, .. }) = report.on_server else {
         panic!("{report}");
     };
-    // Declared, changed to sizes 2 and 0 and back, and deleted.
+    // It's declared, resized to 2 and 0 and back again, and deleted.
     assert_eq!(history.steps.len(), 6, "{history}");
 }
 

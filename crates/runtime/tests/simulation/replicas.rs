@@ -1,4 +1,4 @@
-//! Two replicas of an operator.
+//! Operators with two replicas.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use rbuilder::{Action, Controller, Ctx, Manager, Result, set_controller_referenc
 
 use crate::{Widget, map_of, simulate};
 
-/// Makes a child with a generated name if there is none yet.
+/// Creates a child with a generated name, unless there already is one.
 async fn makes_one(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let maps = ctx.api::<ConfigMap>(&*widget);
     if maps.list(&ListParams::default()).await?.items.is_empty() {
@@ -30,7 +30,7 @@ fn register_leader(manager: Manager) -> Manager {
     manager.controller(Controller::new(makes_one, ()))
 }
 
-/// Returns whether the operator makes two children when it runs in two replicas.
+/// Returns whether an operator with two replicas creates two children.
 fn makes_two(register: fn(Manager) -> Manager) -> bool {
     let report = simulate(register).without(Oracle::Path).histories(60).run();
     let mut failures = report.failures.iter();

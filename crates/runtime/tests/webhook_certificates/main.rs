@@ -1,5 +1,5 @@
-//! Certificates that managers issue for their webhooks. A real API server calls the webhooks
-//! through a Service. Listed as ignored unless `KUBEBUILDER_ASSETS` is set.
+//! Webhook certificates that are issued by the manager. The webhooks are called by a real API
+//! server, which uses a Service. The tests are ignored unless `KUBEBUILDER_ASSETS` is set.
 
 mod replica;
 
@@ -21,11 +21,11 @@ use tokio::time::Instant;
 
 use replica::{CRD, Note, Place, Replica, SECRET, SERVICE};
 
-/// A timeout longer than anything here takes on a busy machine.
+/// Longer than anything could take, even on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
 
-/// Starts a control plane for one test. A kind is converted by only one service, so tests with
-/// conversions cannot share a server.
+/// Starts a control plane for a single test. A kind can only be converted by one service, so tests
+/// with conversions can't share a server.
 async fn own_environment() -> Environment {
     Environment::builder().start().await.unwrap()
 }
@@ -34,7 +34,7 @@ fn certificate(place: &Place) -> ManagedCertificate {
     ManagedCertificate::for_service(SERVICE).namespace(&place.namespace)
 }
 
-/// Returns the CA bundles of all objects that refer to the service.
+/// Returns the CA bundles of all objects which refer to the service.
 async fn bundles(place: &Place) -> BTreeSet<Option<ByteString>> {
     let client = || place.env.client();
     let mutating: Api<MutatingWebhookConfiguration> = Api::all(client());
@@ -52,7 +52,7 @@ async fn bundles(place: &Place) -> BTreeSet<Option<ByteString>> {
     found
 }
 
-/// Waits until all objects that refer to the service have the CA bundle of the Secret.
+/// Waits until the CA bundle in the Secret is the same as in all objects that refer to the service.
 async fn until_injected(place: &Place) {
     eventually(SOON, || async {
         let secret = place.secret().await.ok_or("no Secret")?;
@@ -67,7 +67,8 @@ async fn until_injected(place: &Place) {
     .await;
 }
 
-/// The operator has exactly the permissions that the documentation of `ManagedCertificate` lists.
+/// The operator has the permissions that are listed in the documentation of `ManagedCertificate`,
+/// and no others.
 #[rbuilder::envtest::test]
 async fn api_server_trusts_the_issued_certificate() {
     let place = Place::new(own_environment().await, "made", 1).await;
@@ -116,16 +117,16 @@ async fn api_server_trusts_the_issued_certificate() {
     let secret = place.secret().await.unwrap();
     assert_eq!(secret.type_.as_deref(), Some("kubernetes.io/tls"));
 
-    // Without watches, the next check would be a minute later.
+    // If there wasn't a watch, it'd take a minute until the next check.
     place.install().await;
     until_injected(&place).await;
     replica.stop().await;
 }
 
-/// The configurations may have a `namePrefix` that the operator does not know.
+/// For example, there may be a `namePrefix` on the configurations.
 #[rbuilder::envtest::test]
 async fn unreferenced_service_keeps_the_process_unready() {
-    // All tests of an environment share the CRD.
+    // The CRD is shared by all tests in an environment.
     let place = Place::new(own_environment().await, "unreferenced", 1).await;
     let named = certificate(&place).mutating_configuration("renamed");
     let replica = Replica::start(&place, place.env.client(), named, 0).await;
@@ -164,7 +165,7 @@ async fn ca_bundles_and_secret_are_restored_with_the_same_certificate(env: Envir
     let before = replica.served(&place).await;
     let written = place.text("tls.crt").await;
 
-    // Apply the manifests again, without a CA bundle as in the repository.
+    // In the repository, manifests don't contain a CA bundle.
     place.install().await;
     until_injected(&place).await;
 
@@ -180,8 +181,9 @@ async fn ca_bundles_and_secret_are_restored_with_the_same_certificate(env: Envir
     replica.stop().await;
 }
 
-/// Guarantee 16: certificates are rotated while the API server calls the webhooks. Two replicas
-/// share one Secret, each has its own webhooks, and the certificates are valid for seconds.
+/// Guarantee 16: certificates can be rotated while webhooks are being called. There are two
+/// replicas that share a Secret but have their own webhooks, and certificates are only valid for
+/// some seconds.
 #[rbuilder::envtest::test]
 async fn rotation_of_a_shared_certificate_fails_no_request() {
     let place = Place::new(own_environment().await, "renewed", 2).await;
@@ -271,8 +273,8 @@ async fn missing_permissions_are_named_in_the_error(env: Environment) {
         "{said}"
     );
 
-    // If the operator may write the Secret but not the configurations, it serves without becoming
-    // ready.
+    // If the operator can write the Secret but not the configurations, it serves the webhooks but
+    // doesn't become ready.
     let rule = json!([{ "apiGroups": [""], "resources": ["secrets"], "verbs": ["*"] }]);
     let half = place.user(rule, json!([])).await;
     let replica = Replica::start(&place, half, certificate(&place), 0).await;

@@ -1,4 +1,4 @@
-//! Operators with webhooks, and the configurations that refer to them.
+//! Operators with webhooks, and the configurations for these.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -89,21 +89,22 @@ fn validate(note: &Note, _: Option<&Note>, _: &AdmissionRequest) -> Result<(), D
     }
 }
 
-/// A namespace whose webhook service resolves to this machine.
+/// A namespace with a webhook service that resolves to this machine.
 pub(crate) struct Place {
     pub(crate) env: Environment,
     pub(crate) namespace: String,
-    /// One port for each replica.
+    /// One port per replica.
     ports: Vec<ReservedPort>,
 }
 
 impl Place {
-    /// Creates a namespace for this many replicas. Each has its own webhooks in the configurations.
+    /// Creates a namespace for the given number of replicas. Each of them has its own webhooks in
+    /// the configurations.
     pub(crate) async fn new(env: Environment, prefix: &str, replicas: usize) -> Self {
         let namespace = env.namespace(prefix).await.unwrap();
         let ports = (0..replicas).map(|_| ReservedPort::reserve().unwrap()).collect();
-        // The API server calls a service of this type at its external name. It would call others at
-        // their cluster IP, which is not routed here.
+        // For this type of service, the API server uses the external name. It'd use the cluster IP
+        // for all others, but that isn't routed here.
         let service = json!({
             "apiVersion": "v1", "kind": "Service", "metadata": { "name": SERVICE, "namespace": namespace },
             "spec": { "type": "ExternalName", "externalName": "localhost" },
@@ -117,12 +118,12 @@ impl Place {
         place
     }
 
-    /// Returns the name that both webhook configurations have.
+    /// Returns the name of both webhook configurations.
     pub(crate) fn configuration(&self) -> String {
         format!("{}-configuration", self.namespace)
     }
 
-    /// Applies the manifests as in the repository, without a CA bundle.
+    /// Applies the manifests without a CA bundle, which is how they're stored in the repository.
     pub(crate) async fn install(&self) {
         for (kind, path) in [("Mutating", "mutate"), ("Validating", "validate")] {
             let webhooks: Vec<Value> = self
@@ -210,7 +211,7 @@ impl Place {
         secrets.get_opt(SECRET).await.unwrap()
     }
 
-    /// Returns the value of a key of the Secret.
+    /// Returns a value from the Secret.
     pub(crate) async fn text(&self, key: &str) -> Option<String> {
         let data = self.secret().await?.data?;
         String::from_utf8(data.get(key)?.0.clone()).ok()
@@ -224,7 +225,8 @@ impl Place {
         Api::namespaced(self.env.client(), &self.namespace)
     }
 
-    /// Stores a note, which succeeds when the API server has observed all webhook configurations.
+    /// Stores a note. This succeeds as soon as the API server has observed all webhook
+    /// configurations.
     pub(crate) async fn store(&self, name: &str) {
         let notes = self.notes();
         eventually(Duration::from_secs(60), || async {
@@ -239,7 +241,7 @@ impl Place {
         .await;
     }
 
-    /// Creates a user with these rules in the namespace and in the cluster.
+    /// Creates a user with the given permissions for the namespace and for the cluster.
     pub(crate) async fn user(&self, here: Value, everywhere: Value) -> Client {
         let name = format!("manager-of-{}", self.namespace);
         let subject = json!([{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name }]);
@@ -319,17 +321,17 @@ impl Replica {
         }
     }
 
-    /// Returns how often the defaulter was called.
+    /// Returns how many times the defaulter was called.
     pub(crate) fn asked(&self) -> usize {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Returns the response of `/readyz`, or an empty string if there is none.
+    /// Returns the response of `/readyz`. If there's none, returns an empty string.
     pub(crate) async fn readyz(&self) -> String {
         self.get("/readyz?verbose").await
     }
 
-    /// Returns the response of the probe server.
+    /// Returns a response of the probe server.
     pub(crate) async fn get(&self, path: &str) -> String {
         let ask = async {
             let mut stream = TcpStream::connect(("127.0.0.1", self.probes.number())).await?;
@@ -354,7 +356,7 @@ impl Replica {
         .await;
     }
 
-    /// Returns the served certificate as DER, from a client that trusts the CA bundle of the
+    /// Returns the certificate that's being served as DER. The client trusts the CA bundle in the
     /// Secret.
     pub(crate) async fn served(&self, place: &Place) -> CertificateDer<'static> {
         let bundle = place.text("ca.crt").await.unwrap();
@@ -373,7 +375,7 @@ impl Replica {
         stream.get_ref().1.peer_certificates().unwrap()[0].clone()
     }
 
-    /// Waits until the operator stops by itself. Returns its result.
+    /// Waits until the operator exits on its own, and returns its result.
     pub(crate) async fn ended(self, timeout: Duration) -> Result<()> {
         let _stop = self.stop;
         tokio::time::timeout(timeout, self.ended).await.unwrap().unwrap()

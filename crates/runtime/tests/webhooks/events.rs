@@ -1,4 +1,4 @@
-//! Events that webhooks record.
+//! Events recorded by webhooks.
 
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
@@ -11,7 +11,8 @@ use serde_json::json;
 
 use crate::{Letter, SOON, default, letter, serve, status_of, validate};
 
-/// Returns a validator of letters that records each denied change on the stored letter.
+/// Returns a validator for letters. If a change is denied, an event is recorded for the stored
+/// letter.
 fn recording(
     events: EventRecorder,
 ) -> impl Fn(&Letter, Option<&Letter>, &AdmissionRequest) -> Result<Warnings, Denied> + Send + Sync + 'static
@@ -29,7 +30,7 @@ fn recording(
     }
 }
 
-/// Waits for the event about a letter.
+/// Waits until there's an event for a letter.
 async fn until_recorded(client: Client, namespace: &str, stored: &Letter) {
     let events: Api<Event> = Api::namespaced(client, namespace);
     eventually(SOON, || async {
@@ -71,7 +72,8 @@ async fn webhook_records_events_about_denied_changes(env: Environment) {
     served.stop().await;
 }
 
-/// The test calls the function of a webhook directly, with a recorder that has no manager.
+/// The function of the webhook is called directly, with a recorder that doesn't belong to a
+/// manager.
 #[tokio::test]
 async fn webhook_records_events_without_a_manager() {
     let server = ApiServer::new().kind::<Letter>();

@@ -1,4 +1,4 @@
-//! An operator that loses a permission while it is running.
+//! An operator loses one of its permissions while it's running.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ async fn note(letter: Arc<Letter>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Limits watches to a second, because the API server checks the permission when a watch starts.
+/// Limits watches to a second, since permissions are only checked when a watch is started.
 fn shorten_watch(mut request: Request<Body>) -> Request<Body> {
     const NAME: &str = "timeoutSeconds=";
     let target = request.uri().to_string();
@@ -41,7 +41,7 @@ fn client_of(env: &Environment, user: &str) -> Client {
     builder.with_layer(&MapRequestLayer::new(shorten_watch)).build()
 }
 
-/// Allows a user to read the letters of a namespace.
+/// Permits a user to read all letters in a namespace.
 async fn bind(client: Client, namespace: &str, user: &str) {
     let params = PostParams::default();
     let rule = json!({ "apiGroups": ["webhooks.example.com"], "resources": ["letters"], "verbs": ["list", "watch"] });

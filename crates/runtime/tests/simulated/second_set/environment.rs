@@ -1,4 +1,4 @@
-//! What the operator depends on is slow, or fails.
+//! Something that the operator depends on fails, or is slow.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::children::{config_map, deployment, metadata};
 use crate::kinds::{App, report, report_ready};
 
-/// A Job that has failed is finished, too.
+/// A failed Job is finished as well.
 pub(super) mod finished {
     use super::*;
 
@@ -59,7 +59,8 @@ pub(super) mod finished {
     }
 }
 
-/// An order that takes long is placed elsewhere, and the first one is still carried out.
+/// An order that takes too long is placed in a different region, but the first one is still
+/// processed.
 pub(super) mod region {
     use super::*;
 
@@ -69,7 +70,7 @@ pub(super) mod region {
         size: i32,
     }
 
-    /// The machines of an account, by the identifiers that the system assigns.
+    /// Machines of an account, by the identifier that's assigned by the system.
     #[derive(Default)]
     pub(in super::super) struct Machines(BTreeMap<String, Machine>);
 

@@ -1,9 +1,9 @@
-//! A second set of broken operators, written from the documentation of simulations.
+//! A second set of operators with bugs, based on the documentation of simulations.
 //!
-//! The first corpus grew together with the simulation. These operators were written from
-//! `docs/simulation.md` before a simulation had seen them, so their figures show what it finds in
-//! operators that it was not made for. Their author had read parts of its source. They are reported
-//! apart.
+//! The first set was developed along with the simulation. For this one, the author only used
+//! `docs/simulation.md` (and knew parts of the source), and no simulation had been run before. So
+//! it shows how many bugs are found in operators that the simulation wasn't designed for. The
+//! results are reported separately.
 
 mod environment;
 mod process;
@@ -151,14 +151,14 @@ fn web() -> Vec<Value> {
     vec![declared::<Web>(json!({ "image": "nginx", "size": 1 }))]
 }
 
-/// Returns an object, and one like it with another name.
+/// Returns two objects, which only differ by name.
 fn two(object: Value) -> Vec<Value> {
     let mut other = object.clone();
     other["metadata"]["name"] = json!("other");
     vec![object, other]
 }
 
-/// Returns whether an object could not be created because its name is taken.
+/// Returns whether an object couldn't be created because it already exists.
 fn exists_already(error: &rbuilder::Error) -> bool {
     matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.code == 409)
 }

@@ -1,4 +1,4 @@
-//! The process dies at a bad moment.
+//! The process crashes at an inconvenient time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,13 +14,14 @@ use crate::children::{cluster_role, config_map, create, delete_named, labelled_o
 use crate::kinds::{App, Labelled};
 use crate::second_set::exists_already;
 
-/// A lock is held until the process that took it gives it back: operator-framework/operator-sdk#3339,
-/// where the lock of a node that is gone blocks all others.
+/// A lock is held until it's released by the process that has taken it:
+/// operator-framework/operator-sdk#3339, where the lock of a node that doesn't exist anymore blocks
+/// everyone.
 pub(super) mod lock {
     use super::*;
 
     async fn reconcile<const REPAIRED: bool>(app: Arc<App>, ctx: Ctx<()>) -> Result {
-        // The library never reconciles an object twice at a time, so no lock is necessary.
+        // The library never reconciles the same object concurrently, so there's no need for a lock.
         if !REPAIRED && !take(&app, &ctx).await? {
             return Ok(Action::requeue(Duration::from_secs(5)));
         }
@@ -51,8 +52,8 @@ pub(super) mod lock {
     }
 }
 
-/// What the App cannot own is deleted when an event says that the App is gone, and nobody sees events
-/// while no process runs: zalando/postgres-operator#2678.
+/// If something can't be owned by the App, it's deleted when there's an event for the App's
+/// deletion. There are no such events while the operator is down: zalando/postgres-operator#2678.
 pub(super) mod on_event {
     use super::*;
 
@@ -94,8 +95,8 @@ pub(super) mod on_event {
     }
 }
 
-/// The password is made with the settings, and made again with them:
-/// kloeckner-i/db-operator#170 replaces a whole Secret for the sake of a part.
+/// The password is generated together with the settings, and again whenever they're restored:
+/// kloeckner-i/db-operator#170 replaces an entire Secret because of a single part.
 pub(super) mod password {
     use super::*;
 

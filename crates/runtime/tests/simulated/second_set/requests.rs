@@ -1,4 +1,4 @@
-//! Answers that the author of the operator has not thought of.
+//! Responses that the author of the operator didn't think of.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::children::{config_map, create, deployment, force, is_available};
 use crate::kinds::{App, Limit, Site, Store, StoreSpec, Web, namespace, report_phase};
 use crate::second_set::exists_already;
 
-/// The child refuses what the owner allows: gardener/gardener#14392, where a field that cannot change
-/// stops the controller for ever.
+/// The owner permits something that isn't valid for the child: gardener/gardener#14392, where the
+/// controller gets stuck because of an immutable field.
 pub(super) mod shrink {
     use super::*;
 
@@ -26,7 +26,7 @@ pub(super) mod shrink {
             && REPAIRED
             && found.spec.storage > storage
         {
-            // Its deletion is an event, and then the child is made again.
+            // There's going to be an event for the deletion, and then the child is recreated.
             ctx.delete(&*found).await?;
             return Ok(Action::await_change());
         }
@@ -41,8 +41,8 @@ pub(super) mod shrink {
     }
 }
 
-/// An object that the cache does not show yet is read, and the role has no `get`:
-/// opendatahub-io/opendatahub-operator#1043.
+/// If an object isn't in the cache yet, it's read from the server, but the role doesn't permit
+/// `get`: opendatahub-io/opendatahub-operator#1043.
 pub(super) mod forbidden {
     use super::*;
 
@@ -93,7 +93,8 @@ rules:
     }
 }
 
-/// A conflict is ignored because its cause seems to be an event: Azure/azure-service-operator#2719.
+/// Conflicts are ignored, assuming that there's going to be an event:
+/// Azure/azure-service-operator#2719.
 pub(super) mod conflict {
     use super::*;
 
@@ -129,8 +130,8 @@ pub(super) mod conflict {
     }
 }
 
-/// The schema allows one value more than the code knows:
-/// mongodb/mongodb-kubernetes-operator#488, whose process ends with an index out of range.
+/// The schema permits one more value than the code: mongodb/mongodb-kubernetes-operator#488, where
+/// an index is out of range.
 pub(super) mod bounds {
     use super::*;
 

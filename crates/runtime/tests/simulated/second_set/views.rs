@@ -1,4 +1,4 @@
-//! What an operator knows of other objects.
+//! What an operator knows about other objects.
 
 use std::sync::Arc;
 
@@ -47,8 +47,9 @@ pub(super) mod shared {
     }
 }
 
-/// The reconcile of an object tidies up after others, and takes whom it does not see for gone:
-/// druid-io/druid-operator#305 deletes claims that only seem to be orphans.
+/// When an object is reconciled, everything without an owner is cleaned up, but some owners just
+/// aren't visible: druid-io/druid-operator#305, where claims are deleted because they look like
+/// orphans.
 pub(super) mod unknown_owner {
     use super::*;
 
@@ -75,7 +76,8 @@ pub(super) mod unknown_owner {
     }
 }
 
-/// What does not exist yet counts as a mistake of the user: aws-controllers-k8s/community#1228.
+/// Something that doesn't exist yet is treated as a mistake by the user:
+/// aws-controllers-k8s/community#1228.
 pub(super) mod reference {
     use super::*;
 
