@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// What to do after an object has been reconciled successfully.
 ///
-/// We can't use [`kube::runtime::controller::Action`] because its fields are private. The
+/// We cannot use [`kube::runtime::controller::Action`] because its fields are private. The
 /// constructors have the same names, though.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Action {
@@ -14,7 +14,7 @@ pub struct Action {
 impl Action {
     /// Reconciles the object again after `delay`.
     ///
-    /// If the object or one of the watched objects changes before that, it's reconciled earlier.
+    /// If the object or one of the watched objects changes before that, it is reconciled earlier.
     #[must_use]
     pub const fn requeue(delay: Duration) -> Self {
         Self {
@@ -22,8 +22,8 @@ impl Action {
         }
     }
 
-    /// Doesn't requeue the object. It's reconciled again when it changes, or when anything that the
-    /// controller watches on its behalf changes.
+    /// Doesn't requeue the object. It is reconciled again when it changes, or when anything that
+    /// the controller watches on its behalf changes.
     #[must_use]
     pub const fn await_change() -> Self {
         Self { requeue_after: None }

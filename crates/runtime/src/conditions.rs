@@ -1,6 +1,6 @@
 //! Helpers for status conditions, which follow the Kubernetes API conventions.
 //!
-//! Clients rely on two properties, and [`set`] takes care of both. There's at most one condition
+//! Clients rely on two properties, and [`set`] takes care of both. There is at most one condition
 //! per type, and the `lastTransitionTime` is only updated if the status of a condition changes.
 //!
 //! ```
@@ -26,7 +26,7 @@ pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 pub enum Status {
     /// The condition is met.
     True,
-    /// The condition isn't met.
+    /// The condition is not met.
     False,
     /// It can't be determined whether the condition is met.
     Unknown,
@@ -57,7 +57,7 @@ pub struct Builder(Condition);
 /// Creates a condition whose `lastTransitionTime` is the current time.
 ///
 /// `status` can also be a `bool`. `reason` should be a single CamelCase word. By default, the
-/// message is empty and there's no `observedGeneration`.
+/// message is empty and there is no `observedGeneration`.
 pub fn new(type_: impl Into<String>, status: impl Into<Status>, reason: impl Into<String>) -> Builder {
     Builder(Condition {
         type_: type_.into(),
@@ -118,17 +118,17 @@ pub enum Health {
     /// The controller is still working on it. This includes waiting for something, and retrying
     /// after an error.
     InProgress,
-    /// There's no point in retrying. Somebody has to change the object, or something that it refers
-    /// to.
+    /// There is no point in retrying. Somebody has to change the object, or something that it
+    /// refers to.
     Failed,
 }
 
 impl Health {
     /// Returns the health of an object after its reconcile failed with `error`.
     ///
-    /// It's `Failed` if the error is [terminal](Error::terminal), or if the API server has rejected
-    /// an object as malformed or invalid (400 or 422). Otherwise, the controller is going to retry,
-    /// so it's `InProgress`.
+    /// It is `Failed` if the error is [terminal](Error::terminal), or if the API server has
+    /// rejected an object as malformed or invalid (400 or 422). Otherwise, the controller will
+    /// retry, so it is `InProgress`.
     pub fn of_error(error: &Error) -> Self {
         if error.is_terminal() || error.is_refused() {
             Self::Failed
@@ -141,8 +141,8 @@ impl Health {
 /// Sets the condition `Ready`, and also `Stalled` if the object has failed. Returns `true` if this
 /// changed the list.
 ///
-/// These conditions are defined by [kstatus]. They're used by Flux, kpt and others to determine the
-/// health of arbitrary objects. Argo CD uses them as well, given the Lua scripts that rbuilder
+/// These conditions are defined by [kstatus]. They are used by Flux, kpt and others to determine
+/// the health of arbitrary objects. Argo CD uses them as well, given the Lua scripts that rbuilder
 /// scaffolds:
 ///
 /// | health | `Ready` | `Stalled` | kstatus | Argo CD |
@@ -295,7 +295,7 @@ mod tests {
         assert!(check(Health::InProgress, &[("Ready", "False")]));
         assert!(check(Health::Failed, &[("Ready", "False"), ("Stalled", "True")]));
         assert!(!check(Health::Failed, &[("Ready", "False"), ("Stalled", "True")]));
-        // `Ready` doesn't change, so this is only about `Stalled`.
+        // `Ready` does not change, so this is only about `Stalled`.
         assert!(check(Health::InProgress, &[("Ready", "False")]));
         assert!(check(Health::Ready, &[("Ready", "True")]));
     }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 /// Maximum delay. tokio's timers use 30 years as well.
 const FAR_FUTURE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
-/// Returns `start + delay`, limited to 30 years. On some systems the range of `Instant` isn't much
+/// Returns `start + delay`, limited to 30 years. On some systems the range of `Instant` is not much
 /// larger than that, and an overflow would panic.
 pub(crate) fn deadline_after(start: Instant, delay: Duration) -> Instant {
     start + delay.min(FAR_FUTURE)

@@ -2,7 +2,7 @@
 //!
 //! [`Error`] can hold any other error, so you can use `?` on everything that a reconcile function
 //! calls. To get at the cause, use [`Error::downcast_ref`]. `Error` also tells a controller whether
-//! to retry. Terminal errors (see [`Error::terminal`]) aren't retried, and conflicts aren't
+//! to retry. Terminal errors (see [`Error::terminal`]) are not retried, and conflicts are not
 //! reported as errors unless they keep happening.
 //!
 //! Errors of the library itself have their own types, namely [`ManagerError`], [`OwnershipError`]
@@ -26,7 +26,7 @@ pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
 /// An error of any type, which is either terminal or can be retried.
 ///
-/// Every `std::error::Error` can be converted with `?`. Because of this conversion, `Error` can't
+/// Every `std::error::Error` can be converted with `?`. Because of this conversion, `Error` cannot
 /// implement `std::error::Error` itself. You can still use `?` to convert it to a `Box<dyn Error>`.
 ///
 /// The `Debug` output includes all causes, which is what you see if it's returned from `main`.
@@ -48,8 +48,8 @@ impl Error {
         }
     }
 
-    /// Creates an error that won't go away by retrying. The object isn't reconciled again until it
-    /// changes.
+    /// Creates an error that will not go away by retrying. The object isn't reconciled again until
+    /// it changes.
     pub fn terminal(cause: impl Into<BoxError>) -> Self {
         Self {
             terminal: true,
@@ -65,7 +65,7 @@ impl Error {
     /// Returns `true` if one of the causes is a 409 Conflict from the API server ("the object has
     /// been modified").
     ///
-    /// In most cases this means that the cache was stale, and the next attempt is going to use the
+    /// In most cases this means that the cache was stale, and the next attempt will use the
     /// updated object. Controllers therefore retry up to four consecutive conflicts of an object
     /// without logging an error. From the fifth on, they're handled like any other error.
     ///
@@ -78,8 +78,8 @@ impl Error {
     /// is owned by another field manager. The API server reports this as a 409 Conflict whose
     /// causes are `FieldManagerConflict`.
     ///
-    /// Retrying doesn't help until the other manager gives up the field, so controllers log this as
-    /// an error right away. It can't happen for applies with `force`, which is what a
+    /// Retrying does not help until the other manager gives up the field, so controllers log this
+    /// as an error right away. It cannot happen for applies with `force`, which is what a
     /// [`Ctx`](crate::Ctx) uses unless you call [`without_force`](crate::Ctx::without_force). To
     /// find out about the managers and fields, downcast to [`FieldManagerConflict`].
     pub fn is_field_manager_conflict(&self) -> bool {
@@ -110,8 +110,8 @@ impl Error {
     /// [`OwnershipError::OwnerTerminating`] or [`OwnershipError::OwnerGone`].
     ///
     /// If the owner is the object being reconciled, you can just return the error with `?`.
-    /// Controllers don't count it as a failure and don't retry, because there's going to be a
-    /// deletion event.
+    /// Controllers do not count it as a failure and do not retry, because there will be a deletion
+    /// event.
     pub fn is_owner_terminating(&self) -> bool {
         self.terminating_owners().next().is_some()
     }
@@ -145,7 +145,7 @@ pub(crate) fn causes_of<'a>(
     })
 }
 
-/// Concatenates the messages of an error and its sources. A message is omitted if it's already
+/// Concatenates the messages of an error and its sources. A message is omitted if it is already
 /// contained in the one before.
 pub(crate) fn describe_causes(error: &(dyn StdError + 'static)) -> String {
     let mut said = Vec::<String>::new();
@@ -244,13 +244,13 @@ pub enum ManagerError {
         reason: String,
     },
 
-    /// There's neither a kubeconfig nor a service account.
+    /// There is neither a kubeconfig nor a service account.
     #[error(
         "no cluster configuration found; set KUBECONFIG to the path of a kubeconfig, or run in a pod: {0}"
     )]
     NoCluster(#[from] kube::config::InferConfigError),
 
-    /// The API server didn't respond when the manager was started outside of a Pod. Within a Pod,
+    /// The API server did not respond when the manager was started outside of a Pod. Within a Pod,
     /// the caches keep trying until [`cache_sync_timeout`](crate::Manager::cache_sync_timeout).
     #[error("{0}")]
     Unreachable(
@@ -259,7 +259,7 @@ pub enum ManagerError {
     ),
 
     /// The selection of a controller is invalid. Either it doesn't contain any namespaces (see
-    /// [`Selection::namespaces`](crate::Selection::namespaces)), or there's a finalizer on objects
+    /// [`Selection::namespaces`](crate::Selection::namespaces)), or there is a finalizer on objects
     /// which can leave the selection (see
     /// [`Controller::when_unselected`](crate::Controller::when_unselected)).
     #[error("invalid selection of {kind}: {reason}")]
@@ -278,7 +278,7 @@ pub enum ManagerError {
         String,
     ),
 
-    /// One of the servers couldn't be started.
+    /// One of the servers could not be started.
     #[error("failed to start {server}: {reason}")]
     Server {
         /// Name of the server, e.g. `the metrics server`.
@@ -287,8 +287,8 @@ pub enum ManagerError {
         reason: String,
     },
 
-    /// The webhooks of the manager are invalid, e.g. there's a duplicate path or a contradictory
-    /// conversion.
+    /// The webhooks of the manager are invalid (e.g. there is a duplicate path or a contradictory
+    /// conversion).
     #[error("{0}")]
     Webhook(String),
 
@@ -307,8 +307,8 @@ pub enum ManagerError {
         last_error: String,
     },
 
-    /// A [required](crate::ClusterConfig::required) cluster wasn't connected in time, or its caches
-    /// didn't sync in time. No controllers were started.
+    /// A [required](crate::ClusterConfig::required) cluster was not connected in time, or its
+    /// caches didn't sync in time. No controllers were started.
     #[error("timed out after {} s waiting for the cluster `{cluster}`: {reason}", timeout.as_secs())]
     ClusterSync {
         /// Name of the cluster.
@@ -316,7 +316,7 @@ pub enum ManagerError {
         /// The timeout that was exceeded, see
         /// [`cache_sync_timeout`](crate::Manager::cache_sync_timeout).
         timeout: Duration,
-        /// Most recent error, e.g. that the kubeconfig isn't readable.
+        /// Most recent error (e.g. that the kubeconfig is not readable).
         reason: String,
     },
 
@@ -334,7 +334,7 @@ pub enum ManagerError {
         reason: String,
     },
 
-    /// Some reconciles or tasks didn't finish within the grace period, and were cancelled.
+    /// Some reconciles or tasks did not finish within the grace period, and were cancelled.
     #[error("{parts} did not stop within the grace period of {} s", grace.as_secs())]
     GracePeriod {
         /// Names of the parts that they belong to, separated by commas.
@@ -343,11 +343,11 @@ pub enum ManagerError {
         grace: Duration,
     },
 
-    /// The durations used for leader election don't fit together.
+    /// The durations used for leader election do not fit together.
     #[error("invalid leader election settings: {0}")]
     LeaseTimes(String),
 
-    /// The lease wasn't renewed in time, or was acquired by another process.
+    /// The lease was not renewed in time, or was acquired by another process.
     #[error("leader election lost: {0}")]
     LeaderElectionLost(String),
 
@@ -391,7 +391,7 @@ pub enum OwnershipError {
         uid: String,
     },
 
-    /// The object exists and isn't controlled by the owner. It may not have a controller at all.
+    /// The object exists and is not controlled by the owner. It may not have a controller at all.
     #[error("{object} already exists and is not controlled by {owner}; it was not changed")]
     NotOwned {
         /// Kind, namespace and name of the object.
@@ -400,7 +400,7 @@ pub enum OwnershipError {
         owner: String,
     },
 
-    /// The scopes don't match. The owner is in a different namespace, or it's namespaced while the
+    /// The scopes do not match. The owner is in a different namespace, or it's namespaced while the
     /// object is cluster-scoped.
     #[error("{owner} cannot own {object}: an owner must be cluster-scoped or in the same namespace")]
     Scope {
@@ -412,7 +412,7 @@ pub enum OwnershipError {
 
     /// The owner is being deleted.
     ///
-    /// The garbage collector is going to delete or orphan its dependents (the latter with
+    /// The garbage collector will delete or orphan its dependents (the latter with
     /// `kubectl delete --cascade=orphan`). We must not add any new ones, nor adopt those that have
     /// been orphaned.
     #[error("{owner} is being deleted and cannot own {object}, which was not changed")]
@@ -425,7 +425,7 @@ pub enum OwnershipError {
         uid: String,
     },
 
-    /// The owner doesn't exist anymore, which the caches hadn't noticed yet. There may already be
+    /// The owner does not exist anymore, which the caches hadn't noticed yet. There may already be
     /// another object with the same name.
     #[error("{owner} with uid {uid} was deleted and cannot own {object}, which was not changed")]
     OwnerGone {
@@ -446,7 +446,7 @@ pub enum OwnershipError {
 
     /// The owner is in another cluster.
     ///
-    /// This isn't possible, since the garbage collector wouldn't find the owner. It would conclude
+    /// This isn't possible, since the garbage collector would not find the owner. It would conclude
     /// that the owner is gone and delete the object.
     #[error(
         "{owner} of {owner_cluster} cannot own {object} in {cluster}: owner references do not reach other clusters; apply \
@@ -464,15 +464,15 @@ pub enum OwnershipError {
         owner_cluster: String,
     },
 
-    /// The owner has no UID, which means that it wasn't read from the API server.
+    /// The owner has no UID, which means that it was not read from the API server.
     #[error("{0} has no uid and cannot be an owner; use the object that the API server returned")]
     NoUid(String),
 }
 
 /// A server-side apply was rejected because some of its fields are owned by other field managers.
-/// The object wasn't modified.
+/// The object was not modified.
 ///
-/// This can only happen without `force`. It's the same error that you get from
+/// This can only happen without `force`. It is the same error that you get from
 /// `kubectl apply --server-side` without `--force-conflicts`.
 #[derive(Debug, thiserror::Error)]
 #[error("{object} was not applied, other field managers own its fields: {}", describe_fields(.fields))]
@@ -481,7 +481,7 @@ pub struct FieldManagerConflict {
     /// Kind, namespace and name of the object.
     pub object: String,
     /// Fields with a conflict and their managers, in the order of the API server's response. If a
-    /// field has several managers, there's an entry for each of them.
+    /// field has several managers, there is an entry for each of them.
     pub fields: Vec<OwnedField>,
     /// Response of the API server.
     pub status: Box<Status>,

@@ -1,4 +1,4 @@
-//! Hash maps and sets. With the feature `simulation`, their order isn't random, because runs must
+//! Hash maps and sets. With the feature `simulation`, their order is not random, because runs must
 //! be reproducible.
 
 /// State used by the hashers.

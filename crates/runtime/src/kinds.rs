@@ -2,7 +2,7 @@
 //!
 //! This is a subset of client-go's RESTMapper with just what operators need. We look up each kind
 //! once, using the discovery API. Errors aren't cached, since a CRD may be installed at any time.
-//! If a kind isn't served anymore, we forget about it, because its CRD may come back with a
+//! If a kind is not served anymore, we forget about it, because its CRD may come back with a
 //! different scope or plural name.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,12 +20,12 @@ use crate::object::DynamicKind;
 pub(crate) struct Kinds(Arc<Mutex<HashMap<GroupVersionKind, DynamicKind>>>);
 
 impl Kinds {
-    /// Adds a kind that was declared by the operator, so that it doesn't have to be looked up.
+    /// Adds a kind that was declared by the operator, so that it does not have to be looked up.
     pub(crate) fn add(&self, kind: DynamicKind) {
         self.lock().insert(kind.group_version_kind(), kind);
     }
 
-    /// Returns a kind. Uses the discovery API if it's not known yet.
+    /// Returns a kind. Uses the discovery API if it is not known yet.
     ///
     /// # Errors
     ///

@@ -125,13 +125,14 @@
 //!   is requeued with exponential [backoff](Controller::backoff) until it succeeds, without
 //!   delaying any other objects.
 //! - On SIGTERM or SIGINT, no new reconciles are started. The ones that are running have 30 s to
-//!   finish, then the lease is released and the process exits with status 0. If there's a second
+//!   finish, then the lease is released and the process exits with status 0. If there is a second
 //!   signal, it exits immediately with status 1.
 //! - If the lease is lost, or if a server or a watch stops unexpectedly, everything is stopped and
 //!   [`Manager::start`] returns an error with the name of the component. You should return this
 //!   from `main`, so that the process exits with status 1 and is restarted.
-//! - After the lease is lost, all writes of the leader's controllers are rejected. The process exits
-//!   with status 1 if it's still running one second later because a reconcile blocks its thread.
+//! - After the lease is lost, all writes of the leader's controllers are rejected. The process
+//!   exits with status 1 if it's still running one second later because a reconcile blocks its
+//!   thread.
 
 mod action;
 mod args;
@@ -215,7 +216,7 @@ pub use private as __private;
 ///
 /// # Panics
 ///
-/// Some errors can't be detected at compile time, such as recursive types, or a default that isn't
+/// Some errors can't be detected at compile time, such as recursive types, or a default that is not
 /// a valid value of its field. In this case, the generated code panics when the schema is built.
 pub use rbuilder_derive::CrdSchema;
 
@@ -228,8 +229,8 @@ pub use rbuilder_derive::CrdSchema;
 /// async fn reconcile() {}
 /// ```
 ///
-/// The item isn't modified. It's a compile error if the API server would reject a rule, or if a
-/// rule doesn't grant anything.
+/// The item is not modified. It's a compile error if the API server would reject a rule, or if a
+/// rule does not grant anything.
 pub use rbuilder_derive::rbac;
 
 /// Declares that the annotated function is an admission webhook. `rbuilder manifests` generates
@@ -258,7 +259,7 @@ pub use rbuilder_derive::rbac;
 /// function has the path `/mutate--v1-pod` (like in controller-runtime), and its name is
 /// `mpod-v1.kb.io`.
 ///
-/// The function isn't modified. It's a compile error if the API server would reject an argument.
+/// The function isn't modified. It is a compile error if the API server would reject an argument.
 pub use rbuilder_derive::webhook;
 
 pub use action::Action;

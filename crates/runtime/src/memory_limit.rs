@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Returns the memory limit in bytes. This is the lowest limit of all its cgroups (v1 or v2), or
-/// the memory of the machine if that's even less. Returns `None` if there's no procfs.
+/// the memory of the machine if that's even less. Returns `None` if there is no procfs.
 pub(crate) fn find() -> Option<u64> {
     find_below(Path::new("/"))
 }

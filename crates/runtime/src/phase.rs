@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::error::{Error, ManagerError};
 
-/// Tasks of a startup phase, by name. They're cancelled on drop.
+/// Tasks of a startup phase, by name. They are cancelled on drop.
 #[derive(Default)]
 pub(crate) struct Phase {
     tasks: JoinSet<Result<(), Error>>,
@@ -59,12 +59,12 @@ impl Phase {
         }
     }
 
-    /// Waits until all tasks have exited, after they've been told to stop. The ones that are still
-    /// running at `deadline` are cancelled.
+    /// Waits until all tasks have exited, after they have been told to stop. The ones that are
+    /// still running at `deadline` are cancelled.
     ///
     /// # Errors
     ///
-    /// Returns the error of the first task that fails. If there's none, returns the names of the
+    /// Returns the error of the first task that fails. If there is none, returns the names of the
     /// tasks that were cancelled.
     pub(crate) async fn finish(&mut self, deadline: Instant, grace: Duration) -> Result<(), ManagerError> {
         let mut first = Ok(());

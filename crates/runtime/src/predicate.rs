@@ -1,4 +1,4 @@
-//! Predicates, which filter events before they're added to a queue.
+//! Predicates, which filter events before they are added to a queue.
 //!
 //! A [`Predicate`] can access the object as it was before and after a change. You can pass it to
 //! [`Controller::filter`](crate::Controller::filter) for the controller's own kind, or to
@@ -42,7 +42,7 @@ impl<K> std::fmt::Debug for Predicate<K> {
 
 impl<K: Watchable> Predicate<K> {
     /// Creates a predicate from a function. It must not block because all events of the kind have
-    /// to wait for it. If it panics, the event isn't filtered out.
+    /// to wait for it. If it panics, the event is not filtered out.
     pub fn new(matches: impl Fn(&Change<K>) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(matches))
     }
@@ -57,7 +57,7 @@ impl<K: Watchable> Predicate<K> {
         Self::new(move |change| self.matches(change) || other.matches(change))
     }
 
-    /// Accepts events that aren't accepted by this predicate.
+    /// Accepts events that are not accepted by this predicate.
     #[allow(clippy::should_implement_trait)] // named like `and` and `or`
     pub fn not(self) -> Self {
         Self::new(move |change| !self.matches(change))

@@ -1,4 +1,4 @@
-//! Used by the code that `derive(CrdSchema)` generates. This isn't part of the public API, and may
+//! Used by the code that `derive(CrdSchema)` generates. This is not part of the public API, and may
 //! change together with the derive macro.
 
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ pub use rbuilder_schema::private::{
 /// Re-exported so that users don't need a dependency on it.
 pub use schemars;
 
-/// Returns the schema of a type that's used in a container.
+/// Returns the schema of a type that is used in a container.
 ///
 /// # Panics
 ///
@@ -49,7 +49,7 @@ impl JsonSchema for Bytes {
 /// [`Bytes`].
 ///
 /// `(&Probe::<T, S>::new()).slot()` returns the schema of `T` if there is one, since `ByteString`
-/// might be a type of the user. If there's none, it returns the schema of `S`. This works because
+/// might be a type of the user. If there is none, it returns the schema of `S`. This works because
 /// [`Substituted`] is the last candidate in method resolution.
 pub struct Probe<T: ?Sized, S: ?Sized>(PhantomData<T>, PhantomData<S>);
 

@@ -210,7 +210,7 @@ impl Endpoint {
     }
 }
 
-/// Returns the values of a query parameter. We don't have to decode anything, because the names of
+/// Returns the values of a query parameter. We do not have to decode anything, because the names of
 /// checks only consist of characters that don't need it.
 fn query_values<'q>(query: &'q str, name: &'static str) -> impl Iterator<Item = &'q str> {
     query.split('&').filter_map(move |pair| {

@@ -50,7 +50,7 @@ const LONGEST_QUEUE: Duration = Duration::from_secs(1000);
 
 /// Determines how long to wait before a failed object is reconciled again.
 ///
-/// The methods are called from several workers of a controller, which don't hold any locks. They
+/// The methods are called from several workers of a controller, which do not hold any locks. They
 /// must not block. If a method panics, the panic is logged, and the default backoff is used
 /// instead.
 pub trait RateLimiter<T>: Send + Sync + 'static {
@@ -137,8 +137,8 @@ impl<T: Clone + Hash + Eq + Send + 'static> RateLimiter<T> for ExponentialBackof
 
 /// Limits the overall rate of retries with a token bucket, independently of the key.
 ///
-/// Note that this doesn't back off. If there's just one object that fails, it's retried at the full
-/// rate. You probably want to combine it with [`ExponentialBackoff`], using [`MaxOf`].
+/// Note that this doesn't back off. If there is just one object that fails, it's retried at the
+/// full rate. You probably want to combine it with [`ExponentialBackoff`], using [`MaxOf`].
 #[derive(Debug)]
 pub struct TokenBucket {
     rate: f64,
@@ -149,9 +149,9 @@ pub struct TokenBucket {
 impl TokenBucket {
     /// Creates a limit of `rate` retries per second, with bursts of up to `burst` (at least one).
     ///
-    /// There's no limit if the rate isn't a positive number. Retries never have to wait longer than
-    /// 1000 s. If there are too many failures or if the rate is very low, they're therefore faster
-    /// than `rate`, rather than not being retried at all.
+    /// There is no limit if the rate is not a positive number. Retries never have to wait longer
+    /// than 1000 s. If there are too many failures or if the rate is very low, they're therefore
+    /// faster than `rate`, rather than not being retried at all.
     pub fn new(rate: f64, burst: u32) -> Self {
         let burst = f64::from(burst.max(1));
         Self {
@@ -176,7 +176,7 @@ impl<T> RateLimiter<T> for TokenBucket {
         wait.min(LONGEST_QUEUE)
     }
 
-    /// Does nothing, since the bucket isn't aware of keys.
+    /// Does nothing, since the bucket is not aware of keys.
     fn forget(&self, _: &T) {}
 
     /// Returns zero, since the bucket isn't aware of keys.

@@ -52,7 +52,7 @@ impl<K: Watchable> Request<K> {
         self
     }
 
-    /// Sets the priority to -100, which is the same as for resyncs. Use this for work that's less
+    /// Sets the priority to -100, which is the same as for resyncs. Use this for work that is less
     /// important than changes.
     #[must_use]
     pub fn low_priority(self) -> Self {

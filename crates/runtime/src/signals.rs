@@ -38,7 +38,7 @@ impl Signals {
     /// Waits for a signal and returns its name.
     pub(crate) async fn next(&mut self) -> &'static str {
         if tokio::signal::ctrl_c().await.is_err() {
-            // There's nothing to wait for without a handler.
+            // There is nothing to wait for without a handler.
             std::future::pending::<()>().await;
         }
         "Ctrl-C"

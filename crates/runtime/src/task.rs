@@ -11,7 +11,7 @@ use crate::shutdown::Shutdown;
 type Work = Box<dyn FnOnce(Shutdown) -> BoxFuture<'static, Result<(), Error>> + Send>;
 
 /// A background task that's run by a [`Manager`](crate::Manager), in addition to its controllers.
-/// It's like a `Runnable` in controller-runtime.
+/// It is like a `Runnable` in controller-runtime.
 ///
 /// Tasks are started after all caches have synced, and (unless leader election is disabled) after
 /// this process has become the leader. On shutdown, they're told to stop at the same time as the

@@ -1,4 +1,4 @@
-//! Triggers reconciles from outside of the cluster, for objects which haven't changed.
+//! Triggers reconciles from outside of the cluster, for objects which have not changed.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,9 +15,9 @@ const CAPACITY: usize = 1024;
 /// Creates a channel that other parts of your program can use to enqueue objects for a controller.
 ///
 /// Pass the [`Triggers`] to [`Controller::triggers`](crate::Controller::triggers). The [`Trigger`],
-/// which can be cloned, is for the source of events, e.g. an HTTP server or the state of another
-/// controller. You can send an [`ObjectRef`](crate::ObjectRef), or a [`Request`] if you want to set
-/// a priority and a delay.
+/// which can be cloned, is for the source of events (e.g. an HTTP server or the state of another
+/// controller). You can send an [`ObjectRef`](crate::ObjectRef), or a [`Request`] if you want to
+/// set a priority and a delay.
 ///
 /// ```no_run
 /// # use std::sync::Arc;

@@ -181,8 +181,8 @@ async fn fake_server_follows_the_propagation_policy() {
     check_cascades(server.client(), &namespaces).await;
 }
 
-/// If an operator adopts orphaned children, they're deleted together with the owner. Check that
-/// it's the same on the fake server.
+/// If an operator adopts orphaned children, they're deleted together with the owner. Check that it
+/// is the same on the fake server.
 #[tokio::test(start_paused = true)]
 async fn readopted_children_are_deleted_on_the_fake_server() {
     let server = ApiServer::new().collecting_garbage();

@@ -1,8 +1,8 @@
 //! Measures memory per cached object and per queued key, and the number of allocations per
-//! reconcile. Neither depends on the machine, so we can check that they don't increase. Everything
+//! reconcile. Neither depends on the machine, so we can check that they do not increase. Everything
 //! else is measured by `cargo xtask bench-operator`.
 //!
-//! There's only a single test because the counting allocator is shared by all tests in a program.
+//! There is only a single test because the counting allocator is shared by all tests in a program.
 
 #![allow(clippy::disallowed_macros)] // prints the measurements
 
@@ -31,7 +31,7 @@ use tokio::task::JoinHandle;
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Maximum size of a cached ConfigMap that has 200 bytes of data, two labels and an annotation. Two
-/// thirds of this are for maps: even if it's almost empty, a node of a `BTreeMap<String, String>`
+/// thirds of this are for maps: even if it is almost empty, a node of a `BTreeMap<String, String>`
 /// takes 544 bytes.
 const BYTES_PER_OBJECT: usize = 2800;
 /// Maximum size of the cached metadata of a Deployment that has three labels, an annotation and an
@@ -213,7 +213,7 @@ async fn count(_object: Arc<ConfigMap>, ctx: Ctx<Arc<State>>) -> Result {
 
 /// Applies the child of an object, and counts the reconcile.
 async fn apply(object: Arc<ConfigMap>, ctx: Ctx<Arc<State>>) -> Result {
-    // If the body was the same as before, `apply_owned` wouldn't send it.
+    // If the body was the same as before, `apply_owned` would not send it.
     let round = ctx.reconciled.load(Ordering::Relaxed);
     let name = object.metadata.name.as_deref().unwrap_or_default();
     ctx.apply_owned(&*object, child(name, round)).await?;

@@ -95,7 +95,7 @@ pub struct Tuning {
     pub threads: u32,
 }
 
-/// A generic type that contains itself with a different argument. This isn't recursive.
+/// A generic type that contains itself with a different argument. This is not recursive.
 #[derive(CrdSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct Page<T> {
     pub entries: Vec<T>,

@@ -1,4 +1,4 @@
-//! Tests of the environment with real servers. They're ignored unless `KUBEBUILDER_ASSETS` is set.
+//! Tests of the environment with real servers. They are ignored unless `KUBEBUILDER_ASSETS` is set.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ use serde_json::json;
 
 const CRDS: &str = "tests/envtest/crds";
 const MEMOS: &str = "tests/controllers/crds/memos.yaml";
-/// Set in the child process which is going to be killed by [`servers_die_with_a_killed_test`].
+/// Set in the child process which will be killed by [`servers_die_with_a_killed_test`].
 const VICTIM: &str = "RBUILDER_ENVTEST_VICTIM";
 
 #[rbuilder::envtest::test]
@@ -154,7 +154,7 @@ async fn extra_arguments_reach_both_servers() {
     assert!(error.contains("unknown flag: --no-such-flag"), "{error}");
 }
 
-/// Uses SIGKILL, so there's no chance to clean up.
+/// Uses SIGKILL, so there is no chance to clean up.
 #[rbuilder::envtest::test]
 async fn servers_die_with_a_killed_test() {
     if let Some(report) = std::env::var_os(VICTIM) {
@@ -204,7 +204,7 @@ fn processes_of(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Returns `true` if a process is running. This doesn't include zombies.
+/// Returns `true` if a process is running. This does not include zombies.
 fn is_alive(id: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat"));
     stat.is_ok_and(|stat| {
@@ -351,7 +351,7 @@ async fn operator_has_the_permissions_of_its_roles(env: Environment) {
     let maps = format!("/api/v1/namespaces/{namespace}/configmaps");
     assert_eq!(code(&format!("{maps}/mine")).await, 404);
     assert_eq!(code(&format!("{maps}/other")).await, 403);
-    // Roles without a binding don't grant anything.
+    // Roles without a binding do not grant anything.
     assert_eq!(
         code(&format!("/api/v1/namespaces/{namespace}/secrets")).await,
         403

@@ -1,6 +1,6 @@
 //! A manager must not leak anything after it was stopped. The test compares the number of tasks,
 //! open files, threads and connections before and after, so it can't share a process with others.
-//! It's ignored unless `KUBEBUILDER_ASSETS` is set.
+//! It is ignored unless `KUBEBUILDER_ASSETS` is set.
 
 #![allow(clippy::disallowed_macros)] // prints the counts
 
@@ -31,7 +31,7 @@ use proxy::{Fault, Proxy, closed};
 
 const LEASE: &str = "leaks.example.com";
 const SOON: Duration = Duration::from_secs(30);
-/// tokio's blocking threads exit after they've been idle for 10 s.
+/// tokio's blocking threads exit after they have been idle for 10 s.
 const SETTLED: Duration = Duration::from_secs(20);
 
 /// Number of resources used by the process.
@@ -104,7 +104,7 @@ impl Place {
         maps.patch(name, &params, &Patch::Apply(map)).await.unwrap();
     }
 
-    /// Sets the holder of the lease. If it's empty, the lease is released.
+    /// Sets the holder of the lease. If it is empty, the lease is released.
     async fn give_lease(&self, holder: &str) {
         let lease = json!({
             "apiVersion": "coordination.k8s.io/v1",
@@ -197,7 +197,7 @@ async fn with_a_reconcile_that_hangs(place: &Place, proxy: &Proxy) {
     let manager = place.manager(proxy, &calls, |_| {});
     let ended = manager.start_until(called(&calls, 2)).await;
     fails(ended, "did not stop within the grace period");
-    // The lease hasn't been released.
+    // The lease has not been released.
     place.give_lease("").await;
 }
 
@@ -216,7 +216,7 @@ async fn behind_a_silent_network(place: &Place, proxy: &Proxy) {
     place.give_lease("").await;
 }
 
-/// The runtime isn't dropped together with the manager.
+/// The runtime is not dropped together with the manager.
 async fn dropped(place: &Place, proxy: &Proxy) {
     let calls = Calls::default();
     place.give_lease("").await;
@@ -227,7 +227,7 @@ async fn dropped(place: &Place, proxy: &Proxy) {
     }
 }
 
-/// Asserts that managers don't leak anything. The first one doesn't count.
+/// Asserts that managers don't leak anything. The first one does not count.
 async fn leave_nothing(place: &Place, what: &str, managers: usize, round: impl AsyncFn(&Place, &Proxy)) {
     let mut before = None;
     for count in 0..=managers {

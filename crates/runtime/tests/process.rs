@@ -385,8 +385,8 @@ async fn operator_accepts_kubebuilders_flags() {
     assert_eq!(program.ended(AT_ONCE).await, Ended::with(0), "{}", program.log());
 }
 
-/// In text format, an error is a single line with the object, the message, and when it's going to
-/// be retried.
+/// In text format, an error is a single line with the object, the message, and when it will be
+/// retried.
 #[rbuilder::envtest::test]
 async fn failed_reconcile_logs_one_line() {
     let place = Place::new().await;
@@ -482,7 +482,7 @@ async fn flags_select_the_cluster() {
     place.marked_by("chosen", ENDED, &running).await;
 }
 
-/// If the manager can't be started, it prints the error as a single line, and the exit status is 1.
+/// If the manager cannot be started, it prints the error as a single line and exits with status 1.
 #[rbuilder::envtest::test]
 async fn startup_error_is_printed_on_one_line() {
     let place = Place::new().await;

@@ -1,5 +1,5 @@
 //! Tests the round trip test for conversions, which is available to operators. It has to find data
-//! that's lost, report the field, and show a minimal object.
+//! that is lost, report the field, and show a minimal object.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -160,7 +160,7 @@ fn lossless_conversions_pass() {
     RoundTrip::<Tour, v2::Tour>::new().cases(50).seed(7).assert();
 }
 
-/// A third version. There's a bug in each of its conversions.
+/// A third version. There is a bug in each of its conversions.
 mod faulty {
     use super::*;
 
@@ -228,7 +228,7 @@ fn report(trip: Faulty) -> String {
         .unwrap()
 }
 
-/// Generates hubs that don't have the data which is dropped by this spoke on purpose.
+/// Generates hubs that do not have the data which is dropped by this spoke on purpose.
 fn without_more() -> Faulty {
     RoundTrip::new().normalize_hub(|tour: &mut Tour| {
         tour.spec.by = Means::Train;

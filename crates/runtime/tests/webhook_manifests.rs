@@ -182,7 +182,7 @@ mod server {
     use rbuilder::envtest::Environment;
     use serde_json::Value;
 
-    /// Sources that use all arguments of the marker. They're shared with the tests of the
+    /// Sources that use all arguments of the marker. They are shared with the tests of the
     /// generator.
     const SOURCES: [(&str, &str); 3] = [
         (

@@ -32,14 +32,14 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// How many bytes may be in use during a conversion, relative to the size of the body. There's the
+/// How many bytes may be in use during a conversion, relative to the size of the body. There is the
 /// body, the response, and a single object.
 const MULTIPLE: usize = 3;
 /// How many more bytes may be in use for the connection.
 const BESIDES: usize = 1 << 20;
 /// How many bytes may be in use after that.
 const AFTER: usize = 1 << 20;
-/// Memory limit for reviews. It's the same as in the scaffold, where the total is 128 MiB.
+/// Memory limit for reviews. It is the same as in the scaffold, where the total is 128 MiB.
 const MEMORY: usize = 64 << 20;
 
 const SOON: Duration = Duration::from_secs(60);
@@ -151,7 +151,7 @@ impl Served {
         let (mut reader, mut writer) = tokio::io::split(stream);
         let receiving = async {
             let (mut buffer, mut length, mut first) = (vec![0; 64 * 1024], 0, String::new());
-            // Drop the response, as it'd count towards the memory.
+            // Drop the response, as it would count towards the memory.
             while let Ok(read) = reader.read(&mut buffer).await
                 && read > 0
             {
@@ -168,8 +168,8 @@ impl Served {
         };
         let sending = async {
             writer.write_all(head.as_bytes()).await?;
-            // If the server rejects a review, it may close the connection before we've sent all of
-            // it.
+            // If the server rejects a review, it may close the connection before we have sent all
+            // of it.
             let _ = writer.write_all(body.as_bytes()).await;
             let _ = writer.flush().await;
             Ok::<_, std::io::Error>(())
@@ -213,7 +213,7 @@ fn status(field: &str) -> String {
 }
 
 /// Prints the resident memory before, during and after reviews of the given lengths. Note that this
-/// includes the body, because it's sent by the same process.
+/// includes the body, because it is sent by the same process.
 async fn measure(served: &Served, lengths: &str) {
     for objects in lengths.split(',') {
         let body = review(objects.parse().expect("a number of objects"));
@@ -272,7 +272,7 @@ async fn conversion_memory_is_a_small_multiple_of_the_review() {
         served.check(2_000).await;
         served.check(20_000).await;
 
-        // A single object with as many small values as possible. It'd take about 500 MiB.
+        // A single object with as many small values as possible. It would take about 500 MiB.
         let dense = vec![json!({ "a": 0 }); 300_000];
         let object =
             json!({ "apiVersion": "memory.example.com/v1", "kind": "Backup", "spec": { "database": dense } });

@@ -134,7 +134,7 @@ struct Served {
     ended: JoinHandle<Result<()>>,
 }
 
-/// Stores an object which can't be decoded into its Rust type. Must be called before there are any
+/// Stores an object which cannot be decoded into its Rust type. Must be called before there are any
 /// webhooks.
 async fn store_bad(env: &Environment, namespace: &str, name: &str) {
     let backups: Api<DynamicObject> = Api::namespaced_with(env.client(), namespace, &resource("v1"));
@@ -292,7 +292,7 @@ async fn webhooks_do_not_change_the_response_to_invalid_objects(env: Environment
     let denied = served.patch("v2", "good", json!({ "every": "x" })).await;
     assert_invalid(denied, &["spec.every"]);
     // After validating the schema, the API server converts an object of the other version, because
-    // that's how it's stored. This isn't possible here.
+    // that is how it is stored. This isn't possible here.
     let failed = served
         .create("v2", "bad", json!({ "source": "db", "every": "x" }))
         .await

@@ -179,7 +179,7 @@ fn status_of(error: kube::Error) -> kube::core::Status {
 }
 
 /// Guarantee 16: defaults are set, unknown fields are preserved, errors contain the field, and
-/// validators receive the object when it's deleted.
+/// validators receive the object when it is deleted.
 #[rbuilder::envtest::test]
 async fn admission_webhooks_run_before_storage(env: Environment) {
     let admission =
@@ -298,7 +298,7 @@ async fn operator_starts_with_stored_objects_of_the_other_version(env: Environme
     let bad = first
         .create(&PostParams::default(), &letter("bad", "nowhere"))
         .await;
-    // It's stored as is. Reading it in the other version fails with the reason.
+    // It is stored as is. Reading it in the other version fails with the reason.
     bad.unwrap();
     let error = second.get("bad").await.unwrap_err().to_string();
     assert!(error.contains("spec.to names no street"), "{error}");

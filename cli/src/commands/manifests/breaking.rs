@@ -1,7 +1,7 @@
 //! Warns about breaking changes of a CRD which aren't covered elsewhere: bounds, patterns, rules,
 //! list types, defaults and subresources.
 //!
-//! If a change makes objects undecodable, or if the CRD can't be applied at all, the warnings of
+//! If a change makes objects undecodable, or if the CRD cannot be applied at all, the warnings of
 //! [`stored`](super::stored) and [`versions`](super::versions) are more helpful.
 
 use rbuilder_compatibility::{Budget, Change, Level, compare_within};
@@ -30,7 +30,7 @@ const WARNED_ELSEWHERE: [&str; 10] = [
     "enum-value-removed",
 ];
 
-/// We have to look for these changes, but don't warn about them.
+/// We have to look for these changes, but do not warn about them.
 const HARMLESS: [&str; 1] = ["default-added"];
 
 /// Returns a warning for each breaking change in the plan, and for risky changes that concern
@@ -53,7 +53,7 @@ pub(super) fn find_breaking(
             continue;
         }
         let (before, after) = (read_objects(before), read_objects(after));
-        // The generated CRD is known to be valid. If the old file can't be read, it wasn't written
+        // The generated CRD is known to be valid. If the old file cannot be read, it wasn't written
         // by us.
         let changes = compare_within(&before, &after, &budget).unwrap_or_default();
         let warned = changes.into_iter().filter(is_warned_of);
@@ -84,7 +84,7 @@ fn is_warned_of(change: &Change) -> bool {
     is_bad && !WARNED_ELSEWHERE.contains(&name) && !HARMLESS.contains(&name)
 }
 
-/// Returns the field that has changed. If the change isn't about a field, returns the path of the
+/// Returns the field that has changed. If the change is not about a field, returns the path of the
 /// kind.
 fn field_path(change: &Change, crds: &[Value]) -> Option<FieldPath> {
     let crd = crds

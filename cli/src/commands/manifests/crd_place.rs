@@ -13,7 +13,7 @@ use crate::tree::Tree;
 /// Where to write CRDs.
 #[derive(Clone, Debug)]
 pub(in crate::commands) struct CrdPlace {
-    /// Directory for all CRDs that aren't in `files`. If it's `None`, those aren't written.
+    /// Directory for all CRDs that are not in `files`. If it's `None`, those aren't written.
     pub(super) folder: Option<String>,
     /// Pattern for file names, with `{group}` and `{plural}`. If there's no `{plural}`, all CRDs
     /// are in the same file.
@@ -91,7 +91,7 @@ impl CrdPlace {
     ///
     /// # Errors
     ///
-    /// Fails if the directory can't be read.
+    /// Fails if the directory cannot be read.
     pub(super) fn list(&self, tree: &Tree) -> Result<Vec<String>> {
         let mut paths = match &self.folder {
             Some(folder) => tree.list(folder)?,
@@ -109,7 +109,7 @@ impl CrdPlace {
     ///
     /// # Errors
     ///
-    /// Fails if the directory or one of the files can't be read.
+    /// Fails if the directory or one of the files cannot be read.
     pub(in crate::commands) fn list_names(&self, tree: &Tree) -> Result<Vec<String>> {
         let mut names: Vec<String> = self.files.keys().cloned().collect();
         for path in self.list(tree)? {

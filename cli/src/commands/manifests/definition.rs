@@ -61,7 +61,7 @@ impl Definition {
         (&self.group, &self.names.plural) == (&other.group, &other.names.plural)
     }
 
-    /// Returns the location of the kind in the source. If it doesn't exist there, returns the
+    /// Returns the location of the kind in the source. If it does not exist there, returns the
     /// location of the manifest.
     pub(super) fn place(&self, path: &str, kinds: &[KindSummary]) -> FileRange {
         let names = (&self.group, &self.names.plural);
@@ -70,7 +70,7 @@ impl Definition {
     }
 }
 
-/// A file with CRDs that's modified by a plan.
+/// A file with CRDs that is modified by a plan.
 pub(super) struct ChangedFile<'p> {
     pub(super) path: &'p str,
     pub(super) before: Vec<Definition>,

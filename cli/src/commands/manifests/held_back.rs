@@ -1,4 +1,4 @@
-//! Summary for `--keep-going`, printed if some of the manifests couldn't be generated.
+//! Summary for `--keep-going`, printed if some of the manifests could not be generated.
 
 use std::fmt::{Display, Formatter, Result};
 
@@ -12,7 +12,7 @@ pub(crate) struct HeldBack {
     errors: usize,
     /// How many kinds were requested.
     asked: usize,
-    /// The kinds that couldn't be generated, and the first error of each.
+    /// The kinds that could not be generated, and the first error of each.
     kinds: Vec<String>,
     /// Other manifests that couldn't be generated.
     products: Vec<&'static str>,

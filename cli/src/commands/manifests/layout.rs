@@ -34,7 +34,7 @@ pub(in crate::commands) struct Layout {
     pub(super) webhooks: String,
     /// Whether to remove CRDs of kinds that don't exist anymore.
     pub(super) prunes: bool,
-    /// Whether packages or targets were excluded by flags. In that case, missing manifests don't
+    /// Whether packages or targets were excluded by flags. In that case, missing manifests do not
     /// count as stale.
     pub(super) is_partial: bool,
 }
@@ -126,16 +126,16 @@ impl Layout {
         format!("{}/{manifest}", self.config)
     }
 
-    /// Returns whether a path belongs to a CRD. Doesn't consider copies.
+    /// Returns whether a path belongs to a CRD. Does not consider copies.
     pub(super) fn holds_crd(&self, path: &str) -> bool {
         self.crds.holds(path) && !self.is_role(path)
     }
 
-    /// Returns the paths of all existing CRDs in sorted order. Doesn't consider copies.
+    /// Returns the paths of all existing CRDs in sorted order. Does not consider copies.
     ///
     /// # Errors
     ///
-    /// Fails if the directory can't be read.
+    /// Fails if the directory cannot be read.
     pub(super) fn list_crds(&self, tree: &Tree) -> Result<Vec<String>> {
         let mut paths = self.crds.list(tree)?;
         paths.retain(|path| self.holds_crd(path));
@@ -182,7 +182,7 @@ fn split_manifest(manifest: &str) -> (&str, &str) {
         .unwrap_or(("", manifest))
 }
 
-/// Normalizes a directory in the project, e.g. `./deploy/` to `deploy`.
+/// Normalizes a directory in the project (e.g. `./deploy/` to `deploy`).
 fn folder(flag: &str, typed: &str) -> Result<String> {
     let typed = typed_path(typed);
     let parts: Vec<&str> = typed.split('/').filter(|part| *part != ".").collect();
@@ -279,8 +279,8 @@ impl Generated {
         self.crds.is_empty() && !self.roles && !self.webhooks
     }
 
-    /// Adds everything that depends on the manifests as a whole, i.e. removes stale ones and
-    /// updates kustomizations.
+    /// Adds everything that depends on the manifests as a whole (i.e. removes stale ones and
+    /// updates kustomizations).
     ///
     /// If there are errors in the source, we can't tell which manifests are missing because of
     /// that, so nothing is considered stale. This is also true for the CRDs in `kept`.
@@ -317,7 +317,7 @@ impl Generated {
     }
 }
 
-/// Removes CRDs that we've generated for a kind that doesn't exist anymore.
+/// Removes CRDs that we have generated for a kind that does not exist anymore.
 fn prune(
     plan: &mut Plan,
     tree: &Tree,
@@ -389,10 +389,10 @@ fn is_printed(text: &str) -> bool {
     is_same_text(&documents.iter().map(print).collect::<String>(), text)
 }
 
-/// Removes all rules of a role that isn't requested by any marker anymore. The role itself is kept
-/// because there's a binding that refers to it.
+/// Removes all rules of a role that is not requested by any marker anymore. The role itself is kept
+/// because there is a binding that refers to it.
 ///
-/// If there's no PROJECT, the file may not be ours, so we don't touch it. The same goes for a
+/// If there is no PROJECT, the file may not be ours, so we do not touch it. The same goes for a
 /// hand-written role in an adopted package.
 fn empty_role(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
     let path = request.layout.path("rbac/role.yaml");

@@ -1,4 +1,4 @@
-//! Prevents manifests from losing something that's still defined in the source by accident.
+//! Prevents manifests from losing something that is still defined in the source by accident.
 //!
 //! If the file of a kind was deleted, the kind is removed without further ado. But if just the
 //! `mod` item is missing, a feature is disabled, or a package isn't read, this requires `--prune`.
@@ -127,7 +127,7 @@ fn lost_from(path: &str, change: &Change, layout: &Layout) -> Vec<Lost> {
         .collect()
 }
 
-/// Parses the documents in a manifest. Returns an empty list if it can't be ours.
+/// Parses the documents in a manifest. Returns an empty list if it cannot be ours.
 fn documents(text: &str) -> Vec<Document> {
     rbuilder_yaml::parse_all(&without_template(text)).unwrap_or_default()
 }

@@ -162,8 +162,7 @@ fn print(files: &[OutputFile], found: &RenderedDiagnostics, output: Output, shel
     }
 }
 
-/// Generates the manifests for the tree to which `plan` is going to lead, and adds them to the
-/// plan.
+/// Generates the manifests for the tree to which `plan` will lead, and adds them to the plan.
 ///
 /// # Errors
 ///
@@ -254,7 +253,7 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
 ///
 /// # Errors
 ///
-/// Fails if there's no `Cargo.toml`.
+/// Fails if there is no `Cargo.toml`.
 pub(super) fn generate_in_memory(
     plan: &Plan,
     tree: &Tree,
@@ -268,7 +267,7 @@ pub(super) fn generate_in_memory(
     Ok((sources, found))
 }
 
-/// Frees the model of the source. There's no point in doing this if the process is about to exit.
+/// Frees the model of the source. There is no point in doing this if the process is about to exit.
 fn release_source(found: &mut Findings, request: &Request) {
     let source = std::mem::take(&mut found.source);
     if request.is_last {
@@ -311,7 +310,7 @@ pub(super) fn options(sources: &TreeSources, request: &Request) -> Result<Option
     Ok(options)
 }
 
-/// Returns the kinds that are listed in PROJECT. Returns `None` if it can't be read; commands that
+/// Returns the kinds that are listed in PROJECT. Returns `None` if it cannot be read; commands that
 /// need PROJECT will report that.
 fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
     let (_, known) = read_known(sources)?;
@@ -331,7 +330,7 @@ fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
     })
 }
 
-/// Parses PROJECT. Also returns its text. Returns `None` if it doesn't exist, if it's invalid, or
+/// Parses PROJECT. Also returns its text. Returns `None` if it does not exist, if it is invalid, or
 /// if it belongs to another tool. For example, there may be a Go operator in the same directory.
 fn read_known(sources: &TreeSources) -> Option<(Arc<str>, Known)> {
     let text = sources.text(FILE).ok()??;

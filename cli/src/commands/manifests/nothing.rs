@@ -1,4 +1,4 @@
-//! Explains why there aren't any manifests.
+//! Explains why there are not any manifests.
 
 use rbuilder_generator::{Diagnostic, FileRange, Findings, KindOutcome, KindSummary};
 
@@ -8,10 +8,10 @@ use crate::tree::TreeSources;
 /// How many kinds to mention in a message.
 const MOST_NAMED: usize = 3;
 
-/// Explains why there aren't any manifests.
+/// Explains why there are not any manifests.
 ///
-/// If the source doesn't have markers, it's only a note: a new project may not have any kinds, and
-/// there may be another diagnostic which explains it. If all kinds are skipped, it's always a
+/// If the source does not have markers, it is only a note: a new project may not have any kinds,
+/// and there may be another diagnostic which explains it. If all kinds are skipped, it's always a
 /// warning, because `--check` wouldn't compare anything.
 pub(super) fn explain_nothing(found: &Findings, sources: &TreeSources) -> Option<Diagnostic> {
     let place = FileRange::new("Cargo.toml", 0..0);
@@ -47,7 +47,7 @@ fn list_reasons(kinds: &[KindSummary]) -> Option<String> {
             _ => None,
         })
         .collect();
-    // Settings come first because users can change them. They can't change which project a kind
+    // Settings come first because users can change them. They cannot change which project a kind
     // belongs to.
     reasons.sort_by_key(|reason| !reason.contains("Cargo.toml"));
     let more = reasons.len().saturating_sub(MOST_NAMED);

@@ -74,7 +74,7 @@ struct Rule {
     urls: Vec<String>,
 }
 
-/// Returns the rules of all roles in a manifest. Returns an empty list if it can't be ours.
+/// Returns the rules of all roles in a manifest. Returns an empty list if it cannot be ours.
 fn granted(text: &str) -> Vec<Granted> {
     let roles: Vec<Role> = rbuilder_yaml::parse_all(text).unwrap_or_default();
     let mut granted = Vec::new();
@@ -88,7 +88,7 @@ fn granted(text: &str) -> Vec<Granted> {
 }
 
 impl Granted {
-    /// Creates a rule. If there's no namespace, it's cluster-wide.
+    /// Creates a rule. If there's no namespace, it is cluster-wide.
     pub(super) fn of(namespace: Option<&str>, rule: PolicyRule) -> Granted {
         let list = |names: BTreeSet<String>| names.into_iter().collect();
         Granted {

@@ -12,7 +12,7 @@ use super::layout::Layout;
 use crate::plan::{Change, Plan};
 
 /// Returns a diagnostic for each CRD that would be removed. It's an error if the file is tracked by
-/// git (`is_tracked`) and removing it isn't permitted (`removes_tracked`). Otherwise, it's just a
+/// git (`is_tracked`) and removing it is not permitted (`removes_tracked`). Otherwise, it's just a
 /// warning.
 pub(super) fn find_removed(
     plan: &Plan,
@@ -37,7 +37,7 @@ pub(super) fn find_removed(
         .collect()
 }
 
-/// Returns what's removed as the subject of a sentence. It's either the file or a CRD in it.
+/// Returns what's removed as the subject of a sentence. It is either the file or a CRD in it.
 fn name_removed(path: &str, change: &Change, crd: &Definition) -> String {
     match change.after() {
         Some(_) => format!("`{}` in `{path}`", crd.name()),

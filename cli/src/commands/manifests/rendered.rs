@@ -42,7 +42,7 @@ impl RenderedDiagnostics {
         self.data.iter().find(|said| said["severity"] == "error")
     }
 
-    /// Returns the error if some of the manifests couldn't be generated.
+    /// Returns the error if some of the manifests could not be generated.
     pub(in crate::commands) fn failure(&self) -> Option<&anyhow::Error> {
         self.failure.as_ref()
     }
@@ -74,8 +74,8 @@ impl RenderedDiagnostics {
     }
 }
 
-/// How many diagnostics to print. All others are just counted. If there are more than that, they're
-/// most likely due to a single mistake, or the source was generated.
+/// How many diagnostics to print. All others are just counted. If there are more than that, they
+/// are most likely due to a single mistake, or the source was generated.
 const MAX_PRINTED: usize = 2000;
 
 /// Renders all diagnostics.

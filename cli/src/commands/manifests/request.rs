@@ -1,4 +1,4 @@
-//! Requests to generate manifests. They're created from flags and settings.
+//! Requests to generate manifests. They are created from flags and settings.
 
 use anyhow::{Result, anyhow};
 use rbuilder_generator::{Levels, Options, Product};
@@ -30,12 +30,12 @@ pub(in crate::commands) struct Request {
     pub(in crate::commands) advice: &'static str,
     /// Whether the command writes manifests.
     pub(in crate::commands) writes: bool,
-    /// Whether errors only block the manifests that are affected, if the project isn't scaffolded.
+    /// Whether errors only block the manifests that are affected, if the project is not scaffolded.
     ///
     /// The manifests of a scaffolded project are deployed together. In an existing project, a
     /// single mistake shouldn't block all other kinds.
     pub(in crate::commands) keeps_going_without_scaffold: bool,
-    /// Whether the command converts the package to a project that's deployed from `config/`.
+    /// Whether the command converts the package to a project that is deployed from `config/`.
     pub(in crate::commands) deploys: bool,
     /// Whether the process exits after the manifests have been written.
     pub(in crate::commands) is_last: bool,

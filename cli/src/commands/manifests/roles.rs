@@ -25,7 +25,7 @@ pub(super) struct Role {
     pub(super) namespace: Option<String>,
 }
 
-/// Returns the roles in a manifest, or an empty set if it can't be parsed.
+/// Returns the roles in a manifest, or an empty set if it cannot be parsed.
 pub(super) fn read_roles(text: &str) -> BTreeSet<Role> {
     let documents = parse_documents(text).unwrap_or_default();
     documents.iter().filter_map(to_role).collect()
@@ -55,11 +55,11 @@ pub(super) fn find_namespace(kustomization: &str) -> Option<String> {
 }
 
 /// Returns whether a namespace is preserved, i.e. whether config/default includes the transformers
-/// and they're about this namespace.
+/// and they are about this namespace.
 ///
 /// # Errors
 ///
-/// Fails if a file can't be read.
+/// Fails if a file cannot be read.
 pub(super) fn is_kept(plan: &Plan, tree: &Tree, namespace: &str) -> Result<bool> {
     let deployment = plan.read(tree, DEPLOYMENT)?.unwrap_or_default();
     let is_listed = kustomization::entries(&deployment, TRANSFORMERS)

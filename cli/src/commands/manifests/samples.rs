@@ -1,8 +1,7 @@
-//! Finds samples in `config/samples` which are rejected by their CRD, or don't
-//! have a CRD anymore.
+//! Finds samples in `config/samples` which are rejected by their CRD, or don't have a CRD anymore.
 //!
-//! Samples are created together with a kind, and nobody updates them when the types change. They're
-//! then rejected by `kubectl apply`, and catalogs still show them as an example. We only check
+//! Samples are created together with a kind, and nobody updates them when the types change. They
+//! are then rejected by `kubectl apply`, and catalogs still show them as an example. We only check
 //! samples of CRDs that are modified. If nothing has changed, parsing all CRDs again would take
 //! twice as long. All samples are checked by `--check` and by `doctor`. Objects are validated in
 //! the same way as in `rbuilder validate`, with the messages of the API server.
@@ -27,7 +26,7 @@ use crate::tree::Tree;
 /// Directory with the samples.
 const SAMPLES: &str = "config/samples";
 
-/// Returns a warning for each sample that's rejected by a new or modified CRD, and for each sample
+/// Returns a warning for each sample that is rejected by a new or modified CRD, and for each sample
 /// whose kind or version doesn't have a CRD anymore.
 pub(super) fn find_refused(plan: &Plan, tree: &Tree, layout: &Layout) -> Vec<Diagnostic> {
     // If there are no samples, we don't have to parse what was just generated.
@@ -47,7 +46,7 @@ pub(super) fn find_refused(plan: &Plan, tree: &Tree, layout: &Layout) -> Vec<Dia
     check_samples(plan, tree, &crds, &was_known)
 }
 
-/// Returns a warning for each sample that's rejected by an unmodified CRD, and for each sample in
+/// Returns a warning for each sample that is rejected by an unmodified CRD, and for each sample in
 /// one of the project's groups that doesn't have a CRD.
 ///
 /// # Errors
@@ -126,7 +125,7 @@ impl Definitions {
     }
 }
 
-/// Returns the paths of all samples that are going to exist after the plan.
+/// Returns the paths of all samples that will exist after the plan.
 pub(super) fn list_samples(plan: &Plan, tree: &Tree) -> BTreeSet<String> {
     let planned = plan.changes().keys();
     let planned = planned.filter(|path| path.starts_with(SAMPLES)).cloned();
@@ -195,7 +194,7 @@ fn noun(object: &Object) -> String {
     }
 }
 
-/// Help message for samples, used if there's no exact fix.
+/// Help message for samples, used if there is no exact fix.
 const UPDATE: &str = "update the sample to match the types: `kubectl apply` rejects it, and the bundle contains it as the \
                       example of the kind";
 
@@ -224,7 +223,7 @@ fn warn_of_invalid(said: Diagnostic, object: &Object) -> Option<Diagnostic> {
     Some(warning)
 }
 
-/// Returns a warning for a sample whose kind or version doesn't have a CRD.
+/// Returns a warning for a sample whose kind or version does not have a CRD.
 fn warn_of_unknown(object: &Object, judges: &Judges) -> Diagnostic {
     let message = format!(
         "{} is of {}, and no CRD of the project has a `{}` there",

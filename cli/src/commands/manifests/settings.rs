@@ -19,8 +19,8 @@ const KEYS: [&str; 6] = ["crd-dir", "crd-file", "crd-files", "keep-going", "deny
 pub(in crate::commands) struct Settings {
     /// Directory for CRDs.
     pub(in crate::commands) crd_dir: Option<String>,
-    /// Pattern for the file names of CRDs, with `{group}` and `{plural}`. If there's no `{plural}`,
-    /// all CRDs are in the same file.
+    /// Pattern for the file names of CRDs, with `{group}` and `{plural}`. If there is no
+    /// `{plural}`, all CRDs are in the same file.
     pub(in crate::commands) crd_file: Option<String>,
     /// Paths of CRDs that are stored elsewhere, by name of the CRD (e.g. `cups.example.com`).
     pub(in crate::commands) crd_files: BTreeMap<String, String>,
@@ -35,7 +35,7 @@ pub(in crate::commands) struct Settings {
 pub(in crate::commands) const DEFAULT_FILE: &str = "{group}_{plural}.yaml";
 
 impl Settings {
-    /// Reads the settings of the project. If there's no `Cargo.toml`, returns the defaults.
+    /// Reads the settings of the project. If there is no `Cargo.toml`, returns the defaults.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl Settings {
             crd_files: files,
             ..Settings::default()
         };
-        // If there's no directory, the pattern is about the default directory.
+        // If there is no directory, the pattern is about the default directory.
         match self.crd_dir.as_ref().is_none_or(is_below) {
             true => (
                 Settings {

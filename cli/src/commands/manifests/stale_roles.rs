@@ -54,12 +54,12 @@ pub(super) fn find_stale(
     check_roles(plan, tree, layout, &|_, resource| lost.contains(resource))
 }
 
-/// Returns a warning for each scaffolded role that contains a resource without a CRD, if it's in
+/// Returns a warning for each scaffolded role that contains a resource without a CRD, if it is in
 /// one of the project's groups.
 ///
 /// # Errors
 ///
-/// Fails if the settings, a directory or a CRD can't be read.
+/// Fails if the settings, a directory or a CRD cannot be read.
 pub(in crate::commands) fn find_stale_roles(tree: &Tree, project: &Project) -> Result<Vec<Diagnostic>> {
     let layout = Request::default().with_settings(tree)?.layout;
     let mut known = BTreeSet::new();
@@ -77,8 +77,8 @@ fn resource_of(definition: &Definition) -> Resource {
     (definition.group.clone(), definition.names.plural.clone())
 }
 
-/// Checks the roles that are going to exist after the plan. There's one warning per resource, which
-/// points to the first role that contains it. Files that can't be read are skipped.
+/// Checks the roles that will exist after the plan. There's one warning per resource, which points
+/// to the first role that contains it. Files that can't be read are skipped.
 fn check_roles(
     plan: &Plan,
     tree: &Tree,

@@ -1,8 +1,8 @@
-//! Warns about changes of a schema after which existing objects may lose values, or can't be
+//! Warns about changes of a schema after which existing objects may lose values, or cannot be
 //! decoded to the Rust type anymore.
 //!
-//! The API server only validates objects when they're written. If a field becomes required, it
-//! still returns existing objects without that field, and the operator won't be able to decode
+//! The API server only validates objects when they are written. If a field becomes required, it
+//! still returns existing objects without that field, and the operator will not be able to decode
 //! them. It helps to add a default to the schema, since defaults are also applied when an object is
 //! read. Unknown fields, on the other hand, are dropped.
 
@@ -15,7 +15,7 @@ use super::definition::ChangedFile;
 /// without having a default. Also warns about fields and enum variants that are removed. Only
 /// versions that existed before are considered. Warnings point to the field in the source.
 ///
-/// While a kind is being developed, fields are added and removed all the time. We therefore don't
+/// While a kind is being developed, fields are added and removed all the time. We therefore do not
 /// warn about removed fields unless `is_released` says that the CRD may exist in a cluster.
 pub(super) fn find_unreadable(
     changed: &[ChangedFile<'_>],
@@ -165,8 +165,8 @@ fn compare_crds(file: &ChangedFile<'_>) -> Vec<Narrowed> {
     found
 }
 
-/// Compares two schemas of the same field. We don't have to look at new fields, because they don't
-/// exist in any object.
+/// Compares two schemas of the same field. We do not have to look at new fields, because they do
+/// not exist in any object.
 fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(String, Narrowing)>) {
     let (Some(before), Some(after)) = (before.as_object(), after.as_object()) else {
         return;
@@ -195,7 +195,7 @@ fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(S
         let values = values.map(ToString::to_string).collect();
         found.push((field.to_owned(), Narrowing::Enum(values)));
     } else if after.contains_key("enum") {
-        // If the schema doesn't permit `null`, it's dropped by the API server when the object is
+        // If the schema does not permit `null`, it is dropped by the API server when the object is
         // read.
         let removed = new_names(after, before, "enum").filter(|value| !value.is_null());
         found.extend(removed.map(|value| (field.to_owned(), Narrowing::EnumValue(value.to_string()))));
@@ -222,7 +222,7 @@ fn new_enum<'a>(before: &Map<String, Value>, after: &'a Map<String, Value>) -> O
     after.get("enum").filter(|_| is_free)?.as_array()
 }
 
-/// Returns both types, if values of the first aren't valid for the second.
+/// Returns both types, if values of the first are not valid for the second.
 fn changed_type<'a>(
     before: &'a Map<String, Value>,
     after: &'a Map<String, Value>,

@@ -5,7 +5,7 @@
 //! is bound by the scaffold, and roles in other namespaces are bound by `role_namespaces`. If a
 //! marker has a `role_name`, it's up to the user. On top of that, kustomize sets the namespace in
 //! config/default on all objects, unless it's preserved by a transformer. We warn about roles
-//! without effect when they're added. All roles are checked by `doctor`.
+//! without effect when they are added. All roles are checked by `doctor`.
 
 use std::collections::BTreeSet;
 
@@ -21,11 +21,11 @@ use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::Tree;
 
-/// Returns a warning for each new role that doesn't have any effect.
+/// Returns a warning for each new role that does not have any effect.
 ///
 /// # Errors
 ///
-/// Fails if a file of the project can't be read.
+/// Fails if a file of the project cannot be read.
 pub(super) fn find_new_unbound(plan: &Plan, tree: &Tree, layout: &Layout) -> Result<Vec<Diagnostic>> {
     let mut changes = plan.changes().iter();
     let Some((path, change)) = changes.find(|(path, _)| layout.is_role(path)) else {
@@ -37,7 +37,7 @@ pub(super) fn find_new_unbound(plan: &Plan, tree: &Tree, layout: &Layout) -> Res
     check_roles(path, &added, plan, tree)
 }
 
-/// Returns a warning for each generated role that doesn't have any effect.
+/// Returns a warning for each generated role that does not have any effect.
 ///
 /// # Errors
 ///

@@ -2,9 +2,9 @@
 //! and to PROJECT.
 //!
 //! It's easy to change a version, a kind or its scope, but the resulting CRD may be rejected by a
-//! cluster. If a version is listed in `status.storedVersions`, the API server doesn't permit to
+//! cluster. If a version is listed in `status.storedVersions`, the API server does not permit to
 //! remove it, since there may be objects that are stored in this version. The kind and the scope
-//! can't be changed at all. In addition, PROJECT still contains the old names. Other commands use
+//! cannot be changed at all. In addition, PROJECT still contains the old names. Other commands use
 //! them in order to find files and to write roles.
 
 use std::ops::Range;
@@ -40,7 +40,7 @@ pub(super) fn find_lost_storage(changed: &[ChangedFile<'_>], kinds: &[KindSummar
     .collect()
 }
 
-/// Returns a warning for each change that's rejected by the API server.
+/// Returns a warning for each change that is rejected by the API server.
 pub(super) fn find_immutable(changed: &[ChangedFile<'_>], kinds: &[KindSummary]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for file in changed {
@@ -64,8 +64,8 @@ pub(super) fn find_immutable(changed: &[ChangedFile<'_>], kinds: &[KindSummary])
     found
 }
 
-/// Returns a warning for each version that's listed in PROJECT but isn't part of the source. `text`
-/// is the contents of PROJECT.
+/// Returns a warning for each version that's listed in PROJECT but is not part of the source.
+/// `text` is the contents of PROJECT.
 pub(super) fn find_unlisted(text: &str, known: &Known, kinds: &[KindSummary]) -> Vec<Diagnostic> {
     let own = known.resources.iter().filter(|resource| resource.api.is_some());
     own.filter_map(|resource| {
@@ -159,7 +159,7 @@ fn describe_version(known: &Known, resource: &Resource, kind: &KindSummary) -> U
     let message = format!("{FILE} lists version `{version}` of `{name}`, but the source has no such version");
     let mut versions = kind.versions.iter();
     let help = match versions.find(|version| !is_listed(known, kind, version)) {
-        // The new version has the same path that it'd get from `create api`.
+        // The new version has the same path that it would get from `create api`.
         Some(new) if kind.place.path.split('/').any(|part| part == new) => {
             format!("write `version: {new}` in its entry in {FILE}")
         }
@@ -214,7 +214,7 @@ fn describe_difference(resource: &Resource, kind: &KindSummary) -> Option<Unlist
     })
 }
 
-/// Describes a kind which isn't part of the source.
+/// Describes a kind which is not part of the source.
 fn describe_kind(known: &Known, resource: &Resource, kinds: &[KindSummary]) -> Unlisted {
     let (name, version, group) = (&resource.kind, &resource.version, resource.qualified_group());
     let message =
@@ -260,7 +260,7 @@ fn find_renamed<'k>(known: &Known, resource: &Resource, kinds: &'k [KindSummary]
 
 /// Returns the help message for a kind with a different name or group.
 ///
-/// If a project has just one group, it isn't part of most paths. So it's sufficient to edit
+/// If a project has just one group, it isn't part of most paths. So it is sufficient to edit
 /// PROJECT, and `update` takes care of the roles. The name of a kind is different (and the group
 /// too, if there are several), since it's used for files and modules. These can only be changed
 /// with `create` and `delete`.

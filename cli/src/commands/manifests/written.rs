@@ -1,4 +1,4 @@
-//! The manifests of a project, as they'd be written by `manifests`.
+//! The manifests of a project, as they would be written by `manifests`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,9 +23,9 @@ pub(in crate::commands) struct Written {
 ///
 /// # Errors
 ///
-/// Fails with all errors in the source, or if a file can't be read.
+/// Fails with all errors in the source, or if a file cannot be read.
 pub(in crate::commands) fn read_written(tree: &Tree, source: &SourceFlags) -> Result<Written> {
-    // `manifests` doesn't remove these unless it's told to, but they aren't part of the source.
+    // `manifests` doesn't remove these unless it's told to, but they are not part of the source.
     let mut request = Request {
         prunes_standing: true,
         removes_tracked: true,

@@ -7,7 +7,7 @@
 //! | 1.35, 1.36 | `v1beta1` | off |
 //! | after 1.36 | `v1`; the controller also trims the stored versions | on |
 //!
-//! Note that the API may be served even if there's no controller for it.
+//! Note that the API may be served even if there is no controller for it.
 
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,8 @@ const BEGIN: Duration = Duration::from_secs(10);
 const TRIM: Duration = Duration::from_secs(10);
 /// Part of the message if a request is being retried.
 const TROUBLE: &str = "transient error";
-/// How long the cluster may retry a request. It'd do so forever, e.g. if a webhook isn't reachable.
+/// How long the cluster may retry a request. It would do so forever, e.g. if a webhook is not
+/// reachable.
 const LONGEST_TROUBLE: Duration = Duration::from_secs(60);
 /// How often to read the status.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -39,18 +40,18 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 #[derive(Debug, PartialEq)]
 pub(super) enum End {
     Migrated,
-    /// The cluster doesn't support it, for the given reason.
+    /// The cluster does not support it, for the given reason.
     Unavailable(String),
     /// The migration has failed. The reason mentions a single object at most.
     Failed(String),
 }
 
-/// Makes the cluster write all objects of a CRD, and waits until it's done. If there's already a
+/// Makes the cluster write all objects of a CRD, and waits until it is done. If there is already a
 /// migration by an earlier run, waits for that. `report` is called with messages of the cluster.
 ///
 /// # Errors
 ///
-/// Fails if the user wants to stop. This doesn't stop the cluster.
+/// Fails if the user wants to stop. This does not stop the cluster.
 pub(super) fn migrate(
     requests: &Requests<'_>,
     definition: &Definition,
@@ -101,7 +102,7 @@ struct Migration<'a> {
 
 impl<'a> Migration<'a> {
     fn new(requests: &'a Requests<'a>, definition: &Definition, version: &str) -> Migration<'a> {
-        // The name doesn't change as long as the CRD doesn't, so a later run will find it.
+        // The name does not change as long as the CRD does not, so a later run will find it.
         let name = format!("rbuilder-{}-{}", definition.uid, definition.generation);
         let mut resource = json!({ "group": definition.group, "resource": definition.plural });
         if version == "v1alpha1" {
@@ -125,7 +126,7 @@ impl<'a> Migration<'a> {
         format!("{}/{}", self.collection, self.name)
     }
 
-    /// Reads the object. Returns `None` if it doesn't exist.
+    /// Reads the object. Returns `None` if it does not exist.
     fn read(&self) -> Result<Option<Value>> {
         let answer = self.requests.send("GET", &self.path(), JSON, Body::None)?;
         match answer.read() {
@@ -225,7 +226,7 @@ impl Watch {
     }
 }
 
-/// Returns the message of a condition, provided that it's true.
+/// Returns the message of a condition, provided that it is true.
 fn condition(state: &Value, name: &str) -> Option<String> {
     let mut conditions = state["status"]["conditions"].as_array()?.iter();
     let found = conditions.find(|condition| condition["type"] == name && condition["status"] == "True")?;

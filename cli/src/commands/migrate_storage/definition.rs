@@ -2,16 +2,16 @@
 //!
 //! # The record
 //!
-//! There's no way to find out in which version an object is stored. But we do know that each write
+//! There is no way to find out in which version an object is stored. But we do know that each write
 //! increases its resource version, and that from some point on, all writes use the new storage
-//! version. The record contains this point, together with the generation of the CRD. If there's a
-//! record by an earlier run, we only have to write objects whose resource version isn't greater
+//! version. The record contains this point, together with the generation of the CRD. If there is a
+//! record by an earlier run, we only have to write objects whose resource version is not greater
 //! than that.
 //!
-//! It's stored in an annotation of the CRD. So it survives a crash of the process or of its
-//! machine, it doesn't require any permissions other than those for the CRD, and it goes away with
-//! the CRD. If we kept a list of finished objects instead, we'd have to update it after every
-//! object. We also can't store the position in a list, since it expires after a few minutes.
+//! It is stored in an annotation of the CRD. So it survives a crash of the process or of its
+//! machine, it does not require any permissions other than those for the CRD, and it goes away with
+//! the CRD. If we kept a list of finished objects instead, we would have to update it after every
+//! object. We also cannot store the position in a list, since it expires after a few minutes.
 
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ struct Record {
 }
 
 impl Definition {
-    /// Reads a CRD. Returns `None` if it doesn't exist in the cluster.
+    /// Reads a CRD. Returns `None` if it does not exist in the cluster.
     ///
     /// # Errors
     ///
@@ -107,7 +107,7 @@ impl Definition {
         self.served.contains(&self.storage)
     }
 
-    /// Returns all served versions. The storage version is the first one, if it's served.
+    /// Returns all served versions. The storage version is the first one, if it is served.
     pub(super) fn served_versions(&self) -> Vec<&str> {
         let mut versions: Vec<&str> = self.served.iter().map(String::as_str).collect();
         versions.sort_by_key(|version| *version != self.storage);
@@ -187,7 +187,7 @@ impl Definition {
     }
 
     /// Patches the CRD, unless its spec has changed. `make` returns the patch for the current
-    /// state, or null if there's nothing to do. Returns the updated CRD.
+    /// state, or null if there is nothing to do. Returns the updated CRD.
     fn change(
         &self,
         requests: &Requests<'_>,

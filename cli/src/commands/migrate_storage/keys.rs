@@ -11,7 +11,7 @@ use crate::cluster::{Body, Refusal, encode};
 const PAGE: usize = 500;
 /// `Accept` header for metadata only.
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-/// How often we start over before giving up. The server can't continue a list after about five
+/// How often we start over before giving up. The server cannot continue a list after about five
 /// minutes.
 const ATTEMPTS: usize = 3;
 
@@ -63,8 +63,8 @@ struct ItemMetadata {
 /// Lists all objects. If we know that all objects have been written in the storage version after
 /// some resource version, it's passed as `since`.
 ///
-/// A list fails if there's just one object that can't be converted. In that case we try all other
-/// served versions, because objects which are stored in the version of the list don't have to be
+/// A list fails if there is just one object that cannot be converted. In that case we try all other
+/// served versions, because objects which are stored in the version of the list do not have to be
 /// converted.
 ///
 /// # Errors

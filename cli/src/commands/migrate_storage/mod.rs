@@ -2,7 +2,7 @@
 //! in the storage version, and then removes all other versions from `status.storedVersions`.
 //!
 //! We only modify the stored versions if all objects were written after the CRD got its storage
-//! version, and if its spec hasn't changed in the meantime. If a run is killed, the next one
+//! version, and if its spec has not changed in the meantime. If a run is killed, the next one
 //! continues from where it left off. See [`definition`] for how this works.
 
 mod by_cluster;
@@ -36,14 +36,14 @@ use crate::shell::Shell;
 /// Default value of `--qps`. By comparison, client-go sends up to 5 requests per second, and
 /// kubectl 50 on average.
 const WRITES_PER_SECOND: u32 = 100;
-/// How long to wait until all API servers of a cluster use the new storage version. They're
+/// How long to wait until all API servers of a cluster use the new storage version. They are
 /// notified by a watch, so it actually takes less than a second.
 const SETTLE: Duration = Duration::from_secs(5);
 
 /// Result for a CRD.
 #[derive(Debug)]
 enum State {
-    /// It's in the project, but not in the cluster.
+    /// It is in the project, but not in the cluster.
     Absent,
     /// All objects were stored in the storage version already.
     Unneeded,
@@ -58,7 +58,7 @@ enum State {
 #[derive(Debug)]
 struct Outcome {
     name: String,
-    /// Storage version, if it's known.
+    /// Storage version, if it is known.
     storage: Option<String>,
     /// Stored versions before and after.
     before: Vec<String>,
@@ -124,7 +124,7 @@ pub(super) fn run(dir: &Path, flags: &MigrateStorageFlags, shell: &mut Shell) ->
     ))
 }
 
-/// State that's shared by the migrations of all CRDs.
+/// State that is shared by the migrations of all CRDs.
 struct Job<'a> {
     requests: Requests<'a>,
     flags: &'a MigrateStorageFlags,
@@ -169,7 +169,7 @@ impl Job<'_> {
         self.migrate_by_rbuilder(&definition, outcome, shell)
     }
 
-    /// Returns whether to try a migration by the cluster first. This isn't possible for a dry run,
+    /// Returns whether to try a migration by the cluster first. This is not possible for a dry run,
     /// or if the user wants to limit the rate.
     fn may_use_cluster(&self) -> bool {
         let flags = self.flags;
@@ -249,7 +249,7 @@ impl Job<'_> {
     }
 }
 
-/// Returns the message that's shown while waiting for [`SETTLE`].
+/// Returns the message that is shown while waiting for [`SETTLE`].
 fn settling(definition: &Definition) -> String {
     format!("waiting until all API servers store {}", definition.storage)
 }

@@ -26,7 +26,7 @@ pub(super) struct Wanted {
 ///
 /// # Errors
 ///
-/// Fails if a name isn't valid, if there's no project, or if there are errors in its source.
+/// Fails if a name is not valid, if there is no project, or if there are errors in its source.
 pub(super) fn find_wanted(dir: &Path, flags: &MigrateStorageFlags, shell: &mut Shell) -> Result<Vec<Wanted>> {
     if let Some(name) = flags.names.iter().find(|name| !is_name(name)) {
         bail!("expected the name of a CRD, such as `cups.example.com`, found `{name}`");

@@ -1,4 +1,4 @@
-//! Sends requests, and retries them if the API server or one of its webhooks isn't available.
+//! Sends requests, and retries them if the API server or one of its webhooks is not available.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ impl Requests<'_> {
     ///
     /// # Errors
     ///
-    /// Fails if kubectl doesn't respond, or if the user wants to stop during a delay.
+    /// Fails if kubectl does not respond, or if the user wants to stop during a delay.
     pub(super) fn send(&self, method: &str, path: &str, accept: &str, body: Body<'_>) -> Result<Answer> {
         for pause in PAUSES {
             let answer = self.server.send(method, path, accept, body)?;
@@ -64,7 +64,7 @@ impl Requests<'_> {
 }
 
 /// Returns whether it makes sense to retry a request. That's the case if the server, a webhook or
-/// something in between isn't available, or if there were too many requests.
+/// something in between is not available, or if there were too many requests.
 pub(super) fn is_unavailable(refusal: &Refusal) -> bool {
     refusal.status == 429 || refusal.status >= 500
 }

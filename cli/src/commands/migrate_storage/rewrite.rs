@@ -4,7 +4,7 @@
 //! We use an empty merge patch for this. The server reads the object, applies the patch (which does
 //! nothing), and encodes the object in the storage version. If the result is the same as what's
 //! stored, nothing is written. Compared to a PUT, this doesn't need another request to read the
-//! object, can't undo concurrent changes, and doesn't drop fields that don't exist in the version
+//! object, cannot undo concurrent changes, and doesn't drop fields that don't exist in the version
 //! of the request. The owners in `managedFields` don't change either.
 
 use std::collections::VecDeque;
@@ -20,9 +20,9 @@ use crate::cluster::{Body, Refusal};
 
 /// Maximum number of concurrent requests.
 const WORKERS: usize = 8;
-/// Give up if the server wasn't available for this many objects in a row.
+/// Give up if the server was not available for this many objects in a row.
 const GIVE_UP: usize = 20;
-/// How often we try to write an object that's modified concurrently.
+/// How often we try to write an object that is modified concurrently.
 const ATTEMPTS: usize = 5;
 /// How often to report the progress.
 const TICK: Duration = Duration::from_millis(250);
@@ -47,7 +47,7 @@ impl Tally {
     }
 }
 
-/// An object that couldn't be written.
+/// An object that could not be written.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) key: Key,
@@ -101,7 +101,7 @@ impl Rewrite<'_> {
     /// Writes all objects. `report` is called regularly with the current state and the number of
     /// writes per second.
     ///
-    /// If an object can't be written, we continue with the others. We stop if the server isn't
+    /// If an object can't be written, we continue with the others. We stop if the server is not
     /// available, or if the user wants us to.
     pub(super) fn run(&self, keys: &[Key], report: &mut dyn FnMut(&Tally, f64)) -> Tally {
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -209,7 +209,7 @@ fn add(tally: &mut Tally, key: &Key, verdict: Verdict) {
 
 /// Observes the progress.
 struct Watch {
-    /// For how many objects in a row the server wasn't available.
+    /// For how many objects in a row the server was not available.
     in_a_row: usize,
     reported: Instant,
     /// How many objects had been processed at certain times within the last seconds.
@@ -233,7 +233,7 @@ impl Watch {
         };
     }
 
-    /// Returns the number of objects per second, if it's time to report it again.
+    /// Returns the number of objects per second, if it is time to report it again.
     fn rate(&mut self, tried: usize, now: Instant) -> Option<f64> {
         if now - self.reported < TICK {
             return None;

@@ -92,8 +92,8 @@ impl Allows {
         )
     }
 
-    /// Returns warnings about codes which haven't suppressed anything. Codes about changes aren't
-    /// included, because they're reported by the command and not by the generator.
+    /// Returns warnings about codes which have not suppressed anything. Codes about changes are not
+    /// included, because they are reported by the command and not by the generator.
     pub(crate) fn find_unused(&self) -> Vec<Diagnostic> {
         let is_unused = |allowed: &Allowed| {
             let is_expected = allowed.code.is_about_source() && allowed.code.id != NO_EFFECT;

@@ -8,8 +8,8 @@ use crate::Severity;
 /// Stands for all warnings.
 const WARNINGS: &str = "warnings";
 
-/// Determines which warnings and notes become errors, and which are suppressed. By default, they're
-/// reported as is.
+/// Determines which warnings and notes become errors, and which are suppressed. By default, they
+/// are reported as is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Levels {
     denies_warnings: bool,
@@ -23,7 +23,7 @@ impl Levels {
     ///
     /// # Errors
     ///
-    /// Returns a message if there's no such code.
+    /// Returns a message if there is no such code.
     pub fn deny(&mut self, word: &str) -> Result<(), String> {
         if word == WARNINGS {
             self.denies_warnings = true;
@@ -35,12 +35,12 @@ impl Levels {
         Ok(())
     }
 
-    /// Suppresses warnings and notes with the given code. This doesn't affect errors, since the
+    /// Suppresses warnings and notes with the given code. This does not affect errors, since the
     /// manifests would be wrong.
     ///
     /// # Errors
     ///
-    /// Returns a message if there's no such code.
+    /// Returns a message if there is no such code.
     pub fn allow(&mut self, word: &str) -> Result<(), String> {
         let id = find(word)?;
         self.denied.retain(|denied| *denied != id);

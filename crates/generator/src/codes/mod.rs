@@ -1,13 +1,13 @@
-//! Codes of errors, warnings and notes. They're stable, even if a message is reworded.
+//! Codes of errors, warnings and notes. They are stable, even if a message is reworded.
 //!
 //! A [`Code`] is assigned to all mistakes that can be fixed in the same way. It contains patterns
 //! for the messages that it covers, with `{}` as a placeholder. Other crates just report a message,
-//! which already says everything about the mistake, and don't have to know about codes. In
+//! which already says everything about the mistake, and do not have to know about codes. In
 //! particular, this table isn't part of the derive macro, which is compiled with every operator. If
 //! a message matches more than one code, the pattern with the most letters wins.
 //!
 //! The table is used by `rbuilder explain` and for `docs/codes.md`. There are tests that generate
-//! manifests from the examples, and look up the messages of all other tests, so you can't add a
+//! manifests from the examples, and look up the messages of all other tests, so you cannot add a
 //! message without a code. Examples of diagnostics that are only reported by the command
 //! (`manifests`, `validate` and `doctor`) are tested there.
 //!
@@ -54,7 +54,7 @@ pub struct Code {
     /// Why this is a mistake, and what to do about it.
     pub reason: &'static str,
     /// Error message of the API server for a manifest with this mistake. Empty if the manifest is
-    /// accepted, or doesn't get that far.
+    /// accepted, or does not get that far.
     pub server: &'static str,
     /// Patterns for messages. `{}` matches any text.
     pub messages: &'static [&'static str],
@@ -69,11 +69,11 @@ pub enum ExamplePlace {
     Keys,
     /// The spec of a kind, including the types that are used in it.
     Types,
-    /// Items that aren't part of a kind.
+    /// Items that are not part of a kind.
     Items,
     /// The package's `Cargo.toml`.
     Manifest,
-    /// Fields in the spec of a kind, before and after changing a CRD that's tracked by git.
+    /// Fields in the spec of a kind, before and after changing a CRD that is tracked by git.
     Change,
     /// `#[kube(…)]` of a kind, before and after changing a CRD that's tracked by git.
     KindChange,
@@ -153,7 +153,7 @@ impl Code {
         Code::all().find(|code| code.id.eq_ignore_ascii_case(id))
     }
 
-    /// Looks up the code of a message. Returns `None` if there isn't any.
+    /// Looks up the code of a message. Returns `None` if there is not any.
     pub fn of_message(message: &str) -> Option<&'static Code> {
         let message = without_rule(message);
         let fitting = Code::all().filter_map(|code| {
@@ -195,7 +195,7 @@ impl Code {
         self.is_about_source() && own.any(|said| find_replacement(said, &source).is_some())
     }
 
-    /// Returns an example with the context that's needed to understand it.
+    /// Returns an example with the context that is needed to understand it.
     fn shown(&self, example: &str) -> String {
         match self.place {
             ExamplePlace::Keys => format!("#[kube({example})]"),
@@ -204,7 +204,7 @@ impl Code {
         }
     }
 
-    /// Returns whether the mistake is reported by the generator. If it isn't, it's reported by the
+    /// Returns whether the mistake is reported by the generator. If it isn't, it is reported by the
     /// command.
     pub fn is_about_source(&self) -> bool {
         !matches!(
@@ -231,9 +231,9 @@ impl Code {
         format!("{version}kind: Widget\nmetadata:\n  name: example\n  namespace: default\n{example}\n")
     }
 
-    /// Returns the files of a package that contains an example. If it's about a change, this is the
-    /// package after it. The result consists of the path and the contents of `Cargo.toml` and of
-    /// the library.
+    /// Returns the files of a package that contains an example. If it is about a change, this is
+    /// the package after it. The result consists of the path and the contents of `Cargo.toml` and
+    /// of the library.
     pub fn package(&self, example: &str) -> [(&'static str, String); 2] {
         let example = example.rsplit(BECOMES).next().unwrap_or_default();
         let manifest = match self.place {
@@ -338,7 +338,7 @@ pub struct WidgetStatus {
 
 ";
 
-/// Removes the part of a message that says which rule it's about.
+/// Removes the part of a message that says which rule it is about.
 fn without_rule(message: &str) -> &str {
     match message.rsplit_once(" (in a rule on ") {
         Some((message, rest)) if rest.ends_with(')') => message,

@@ -5,7 +5,7 @@ use crate::object::Key;
 
 /// Maps namespace and name to a value, with `None` as the namespace of cluster-scoped objects.
 ///
-/// Listing a single namespace doesn't have to look at the others. It also uses less memory than a
+/// Listing a single namespace does not have to look at the others. It also uses less memory than a
 /// `HashMap<Key, V>`, because each namespace is stored only once.
 pub(super) struct ByNamespace<V> {
     namespaces: HashMap<Option<Box<str>>, HashMap<Box<str>, V>>,
@@ -64,7 +64,7 @@ impl<V> ByNamespace<V> {
         entries.map(|(name, value)| (&**name, value))
     }
 
-    /// Returns the keys in the given namespace, or in all namespaces if it's `None`.
+    /// Returns the keys in the given namespace, or in all namespaces if it is `None`.
     pub(super) fn keys(&self, namespace: Option<&str>) -> Vec<Key> {
         self.keys_where(namespace, |_| true)
     }

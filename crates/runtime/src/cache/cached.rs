@@ -27,7 +27,7 @@ use crate::object::{Undecodable, Watchable};
 /// They have to build a new object for each call, which takes about two microseconds. If you need
 /// such an object more than once, keep the `Arc`.
 ///
-/// Objects that can't be decoded into `K` are skipped by all methods. You can find them with
+/// Objects that cannot be decoded into `K` are skipped by all methods. You can find them with
 /// [`undecodable`](Self::undecodable).
 pub struct Cached<K: Watchable> {
     cache: Arc<Cache<K>>,
@@ -78,14 +78,14 @@ impl<K: Watchable> Cached<K> {
         self.list_matching(None, None)
     }
 
-    /// Returns all objects in a namespace, sorted by name. The cost doesn't depend on the number of
-    /// objects in other namespaces.
+    /// Returns all objects in a namespace, sorted by name. The cost does not depend on the number
+    /// of objects in other namespaces.
     pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
         self.list_matching(Some(namespace), None)
     }
 
     /// Returns the objects in a namespace which match a label selector, sorted by name. Like
-    /// [`in_namespace`](Self::in_namespace), this doesn't look at other namespaces.
+    /// [`in_namespace`](Self::in_namespace), this does not look at other namespaces.
     ///
     /// To pass the [`LabelSelector`](k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector)
     /// of a workload, convert it with `try_into`.
@@ -98,11 +98,11 @@ impl<K: Watchable> Cached<K> {
     ///
     /// # Errors
     ///
-    /// Returns a terminal error if there's no such index. Add it with
+    /// Returns a terminal error if there is no such index. Add it with
     /// [`Controller::index`](crate::Controller::index).
     ///
-    /// It's also an error to call this from within an index function of the same cache, because its
-    /// objects aren't fully indexed at that point.
+    /// It is also an error to call this from within an index function of the same cache, because
+    /// its objects aren't fully indexed at that point.
     pub fn by(&self, index: &str, value: &str) -> Result<Vec<Arc<K>>, Error> {
         let kind = || self.cache.kind.name();
         if is_indexing(self.cache.address()) {
@@ -126,7 +126,7 @@ impl<K: Watchable> Cached<K> {
         }
     }
 
-    /// Returns the objects that couldn't be decoded into `K`, sorted by namespace and name.
+    /// Returns the objects that could not be decoded into `K`, sorted by namespace and name.
     ///
     /// You may want to check this before creating an object that seems to be missing, since an
     /// undecodable object might already be using its name.
@@ -140,7 +140,7 @@ impl<K: Watchable> Cached<K> {
     /// Returns `true` once the cache has received the initial list of objects. After that it stays
     /// `true`, even when the watch fails.
     ///
-    /// There's usually no need to call this, because controllers are started after their caches
+    /// There is usually no need to call this, because controllers are started after their caches
     /// have synced. This doesn't apply to [optional](crate::Watch::optional) watches.
     pub fn is_synced(&self) -> bool {
         self.cache.is_synced()
@@ -152,7 +152,7 @@ impl<K: Watchable> Cached<K> {
         self.cache.read().by_key.len()
     }
 
-    /// Returns `true` if the cache doesn't contain any objects.
+    /// Returns `true` if the cache does not contain any objects.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -168,7 +168,7 @@ impl<K: Watchable> Cached<K> {
     }
 
     /// Logs (once per cache) that an index function reads the very cache that it's indexing. This
-    /// is almost certainly a mistake, since the object being indexed isn't visible yet.
+    /// is almost certainly a mistake, since the object being indexed is not visible yet.
     fn note_reader(&self) {
         let cache = &self.cache;
         if is_indexing(cache.address()) && !cache.reads_itself.swap(true, Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! Bulk copies of stored objects. They're made while the cache is locked, and decoded after
+//! Bulk copies of stored objects. They are made while the cache is locked, and decoded after
 //! releasing the lock.
 //!
 //! It takes about two microseconds to decode the metadata of an object, but only a fiftieth of that

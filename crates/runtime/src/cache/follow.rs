@@ -19,7 +19,7 @@ use crate::object::{Decoded, Key, Kind, Trimmed, Watchable};
 type Events<K> = BoxStream<'static, Result<watcher::Event<Decoded<K>>, WatchError>>;
 
 impl<K: Watchable> Cache<K> {
-    /// Watches a single namespace (or all of them if it's `None`) until the future is dropped.
+    /// Watches a single namespace (or all of them if it is `None`) until the future is dropped.
     pub(super) async fn follow(self: Arc<Self>, client: Client, namespace: Option<String>) {
         let (watch, health) = self.add_watch(namespace.clone());
         let client = health.contact.observe(client);
@@ -64,7 +64,7 @@ impl<K: Watchable> Cache<K> {
 
     /// Applies an event from the watch of `namespace` (all namespaces if `None`).
     ///
-    /// `list` collects the state of a list that's in progress, and `synced` is set to `true` as
+    /// `list` collects the state of a list that is in progress, and `synced` is set to `true` as
     /// soon as the first list is complete.
     fn handle_event(
         &self,
@@ -153,7 +153,7 @@ impl PartialList {
     }
 }
 
-/// Formats an error of a watch. Adds a hint if there's a likely cause, such as a missing CRD or a
+/// Formats an error of a watch. Adds a hint if there is a likely cause, such as a missing CRD or a
 /// missing permission.
 fn explain_watch_error<K: Watchable>(kind: &Kind<K>, error: &WatchError) -> String {
     let cause = match error {

@@ -82,7 +82,7 @@ impl WatchHealth {
         self.errors.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of relists, i.e. without the initial list.
+    /// Returns the number of relists (i.e. without the initial list).
     pub(super) fn relists(&self) -> u64 {
         self.lists.load(Ordering::Relaxed).saturating_sub(1)
     }

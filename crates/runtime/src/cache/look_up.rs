@@ -1,12 +1,12 @@
 //! Looks up an object in all caches of its kind.
 //!
 //! There may be more than one cache per kind: caches of whole objects, caches of metadata, and
-//! caches with different selections. They aren't synchronized with each other. One of them may
+//! caches with different selections. They are not synchronized with each other. One of them may
 //! already have notified a controller about a change which another one hasn't seen yet, and the
 //! controller must not act on the older version. Therefore, we only consider an object as known if
 //! no cache can possibly know a newer version of it.
 //!
-//! If a cache doesn't contain the object, we conclude the following:
+//! If a cache does not contain the object, we conclude the following:
 //!
 //! | cache | conclusion |
 //! |---|---|
@@ -29,7 +29,7 @@ use crate::object::{Key, Kind, Watchable};
 pub(crate) enum KnownObject {
     /// The object exists. Contains the metadata of its newest known version.
     Found(Box<ObjectMeta>),
-    /// The object doesn't exist, according to a cache that would contain it.
+    /// The object does not exist, according to a cache that would contain it.
     Missing,
     /// There's no cache that would contain the object.
     NotCached,
@@ -84,8 +84,7 @@ impl Caches {
         found.next()
     }
 
-    /// Returns `true` if the object with this metadata is in a cache of whole objects, or is going
-    /// to be.
+    /// Returns `true` if the object with this metadata is in a cache of whole objects, or will be.
     pub(crate) fn keeps_whole<K: Watchable>(&self, kind: &Kind<K>, meta: &ObjectMeta) -> bool {
         let key = Key::of_meta(meta);
         let of_kind = self.of_kind(kind);
@@ -119,7 +118,7 @@ fn downcast<K: Watchable>(cache: &Arc<dyn AnyCache>) -> Option<Arc<Cache<K>>> {
     Arc::clone(cache).into_any().downcast().ok()
 }
 
-/// Returns `true` if the object is going to be in this cache as soon as its watch has caught up.
+/// Returns `true` if the object will be in this cache as soon as its watch has caught up.
 fn would_have(cache: &dyn AnyCache, key: &Key, meta: &ObjectMeta) -> bool {
     cache.passed(key).is_some() && cache.selects(meta) == Selects::Yes
 }

@@ -17,7 +17,7 @@ pub(super) enum Selects {
 /// Parsed selectors of a [`Selection`].
 #[derive(Debug)]
 pub(super) struct Matcher {
-    /// `None` if we can't parse the label selector, and only the API server can evaluate it.
+    /// `None` if we cannot parse the label selector, and only the API server can evaluate it.
     labels: Option<Selector>,
     fields: Vec<FieldRequirement>,
 }
@@ -47,8 +47,8 @@ impl Matcher {
         }
     }
 
-    /// Evaluates the label and field selectors for the given metadata. Namespaces aren't
-    /// considered, because that's already taken care of by the watches.
+    /// Evaluates the label and field selectors for the given metadata. Namespaces are not
+    /// considered, because that is already taken care of by the watches.
     pub(super) fn selects(&self, meta: &ObjectMeta) -> Selects {
         let labels = self.labels.as_ref().map(|labels| match &meta.labels {
             Some(found) => labels.matches(found),
@@ -101,7 +101,7 @@ impl FieldRequirement {
     }
 }
 
-/// Parses a label selector. Returns `None` if it's invalid, or if it contains an operator that
+/// Parses a label selector. Returns `None` if it is invalid, or if it contains an operator that
 /// kube's [`Expression`] doesn't have, such as `>`.
 fn parse_labels(text: &str) -> Option<Selector> {
     let mut depth = 0;

@@ -1,9 +1,9 @@
 //! In-memory caches of objects that notify their subscribers about changes.
 //!
-//! A manager has one cache per kind and [`Selection`], which all of its controllers share. We don't
-//! build on kube's `Store` for three reasons. Subscribers need the previous version of an object as
-//! well as the new one. Indexes have to be updated atomically with the objects. And finally, a
-//! relist shouldn't keep two copies of every object in memory.
+//! A manager has one cache per kind and [`Selection`], which all of its controllers share. We do
+//! not build on kube's `Store` for three reasons. Subscribers need the previous version of an
+//! object as well as the new one. Indexes have to be updated atomically with the objects. And
+//! finally, a relist should not keep two copies of every object in memory.
 
 mod by_namespace;
 mod cached;
@@ -86,7 +86,7 @@ impl<K> Change<K> {
     }
 }
 
-/// Event that's sent to the subscribers of a cache.
+/// Event that is sent to the subscribers of a cache.
 pub(crate) enum CacheEvent<K> {
     Change(Change<K>),
     /// The object was created or updated, but can't be decoded. `old` is the previous version,
@@ -113,7 +113,7 @@ impl<K: Watchable> CacheEvent<K> {
     }
 }
 
-/// Callback for events. It's called in order, and the watch doesn't proceed to the next event
+/// Callback for events. It is called in order, and the watch doesn't proceed to the next event
 /// before it returns, so it must not block.
 pub(crate) type Handler<K> = Box<dyn Fn(&CacheEvent<K>) + Send + Sync>;
 
@@ -164,7 +164,7 @@ pub(crate) struct Cache<K: Watchable> {
     writer: Mutex<Writer<K>>,
     unpacker: Unpacker<K>,
     objects: RwLock<Objects<K>>,
-    /// Whether we've already logged that an index function reads this cache.
+    /// Whether we have already logged that an index function reads this cache.
     reads_itself: AtomicBool,
     handlers: RwLock<Vec<(HandlerId, Handler<K>)>>,
     /// Set to `true` to stop the watches.
@@ -174,7 +174,7 @@ pub(crate) struct Cache<K: Watchable> {
     /// Notified after listing the objects of additional ranges.
     extended: watch::Sender<()>,
     unseen: UnseenObjects<K>,
-    /// Number of watches which haven't delivered their initial list yet.
+    /// Number of watches which have not delivered their initial list yet.
     unsynced: AtomicUsize,
     synced: watch::Sender<bool>,
     /// Number of users for each level of [`Need`].
@@ -229,7 +229,7 @@ impl<K: Watchable> Cache<K> {
         self.unpacker.open(key, &form)
     }
 
-    /// Returns the undecodable entry for this key, if there's one.
+    /// Returns the undecodable entry for this key, if there is one.
     pub(crate) fn undecodable(&self, key: &Key) -> Option<Arc<UndecodableEntry>> {
         self.read().undecodable.get(key).cloned()
     }
@@ -242,10 +242,10 @@ impl<K: Watchable> Cache<K> {
     /// Adds a handler. It immediately receives an initial event for each existing object.
     pub(crate) fn subscribe(&self, handler: Handler<K>) -> HandlerId {
         let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
-        // Events aren't dispatched while we hold the lock, so the handler won't miss any. However,
-        // a change which is in the cache but hasn't been dispatched yet is delivered twice, first
-        // as an initial event here and then as a change. Likewise, a deletion which hasn't been
-        // dispatched yet is delivered without a preceding initial event.
+        // Events aren't dispatched while we hold the lock, so the handler will not miss any.
+        // However, a change which is in the cache but has not been dispatched yet is delivered
+        // twice, first as an initial event here and then as a change. Likewise, a deletion which
+        // has not been dispatched yet is delivered without a preceding initial event.
         let (existing, undecodable) = {
             let objects = self.read();
             let undecodable: Vec<_> = objects.undecodable.values().cloned().collect();
@@ -331,8 +331,8 @@ impl<K: Watchable> Cache<K> {
         self.trim().apply(object.meta_mut());
         if !K::metadata_api() {
             // When serde deserializes a vector, its capacity is at least four, and most vectors end
-            // up with a single element. Cloning gets rid of the unused capacity. Packed objects
-            // don't have this problem.
+            // up with a single element. Cloning gets rid of the unused capacity. Packed objects do
+            // not have this problem.
             object = object.clone();
         }
         let (key, new) = (Key::of(&object), Arc::new(object));
@@ -392,8 +392,8 @@ impl<K: Watchable> Cache<K> {
     /// Deletes all objects that were missing from the last list of `namespace` (all namespaces if
     /// `None`).
     ///
-    /// `undecodable` contains the keys of listed objects that can't be decoded. `expected` contains
-    /// the keys of objects that were unseen when the list was requested.
+    /// `undecodable` contains the keys of listed objects that cannot be decoded. `expected`
+    /// contains the keys of objects that were unseen when the list was requested.
     fn delete_unlisted(
         &self,
         watch: WatchId,
@@ -442,7 +442,7 @@ impl<K: Watchable> Cache<K> {
         let _ = self.synced.subscribe().wait_for(|synced| *synced).await;
     }
 
-    /// Pretends that the initial list has been received. Used when there's no watch.
+    /// Pretends that the initial list has been received. Used when there is no watch.
     pub(crate) fn assume_synced(&self) {
         self.synced.send_replace(true);
     }
@@ -464,7 +464,7 @@ impl<K: Watchable> Cache<K> {
         all.into_iter().find(has_users).unwrap_or(Need::Optional)
     }
 
-    /// Returns the most recent error. Prefers errors of watches that haven't synced yet.
+    /// Returns the most recent error. Prefers errors of watches that have not synced yet.
     pub(crate) fn last_error(&self) -> String {
         let objects = self.read();
         let failed = objects

@@ -2,10 +2,10 @@
 //! process has written them.
 //!
 //! A watch always lags behind the writes of its own process. If an object is reconciled again
-//! before the watch has caught up, the reconciler wouldn't see its own writes and would repeat
+//! before the watch has caught up, the reconciler would not see its own writes and would repeat
 //! them, e.g. create a second child or increment a counter in the status twice. To avoid that, we
 //! immediately store the object that the API server returns for a write, so that *readers* can see
-//! it. *Subscribers* don't see it yet. They receive exactly the events of the watch, in the same
+//! it. *Subscribers* do not see it yet. They receive exactly the events of the watch, in the same
 //! order, and the old object in an event is always the one from the previous event.
 //!
 //! # Example: an update
@@ -22,13 +22,13 @@
 //! Note that it's not enough to store the write. In step 2, the older event would overwrite the
 //! newer object, and to readers it would look like our write had been undone. And if nobody else
 //! had written the object, then step 3 would replace 9 with 9. That's not a change, so controllers
-//! watching `web` would never be notified. This is what `delivered` is for: for each object that's
+//! watching `web` would never be notified. This is what `delivered` is for: for each object that is
 //! stored ahead of the watch, it contains the version known to subscribers. Events that are older
 //! than the stored object only update `delivered`.
 //!
 //! # Example: a creation that must not be stored
 //!
-//! We can only store a write if the watch is going to deliver it, or something newer. Otherwise the
+//! We can only store a write if the watch will deliver it, or something newer. Otherwise the
 //! object might stay in the cache forever.
 //!
 //! 1. A reconcile sends a create of `c`. Meanwhile the watch gets 410 Gone and starts to relist.
@@ -41,16 +41,16 @@
 //! [`put_own_write`](Objects::put_own_write) uses this to drop the object in any of these cases:
 //!
 //! - The watch of its namespace is currently listing, or has listed since the request was sent.
-//!   Lists of other namespaces don't matter.
-//! - Its namespace isn't watched at all.
-//! - A selector may exclude the object, and it isn't in the cache yet.
+//!   Lists of other namespaces do not matter.
+//! - Its namespace is not watched at all.
+//! - A selector may exclude the object, and it is not in the cache yet.
 //! - The watch has delivered a newer version of *any* object. Events arrive in the order of their
 //!   resource versions, which means that the watch is already past our write.
 //!
 //! # Example: a deletion
 //!
 //! A reconcile deletes the Job `j`, which is cached at version 5 with UID `u`. From the response we
-//! only learn that it's gone. There's no resource version that we could compare with those of
+//! only learn that it's gone. There is no resource version that we could compare with those of
 //! events.
 //!
 //! | step | what happens | readers see | subscribers receive |
@@ -78,21 +78,21 @@ use crate::object::{Key, Undecodable, Watchable};
 
 /// The objects of a cache and their indexes, which are always updated together.
 ///
-/// There's a single lock around this, and all readers contend for it. For that reason, nothing in
+/// There is a single lock around this, and all readers contend for it. For that reason, nothing in
 /// here decodes objects or calls functions of the user. Objects are already packed when they get
 /// here, with precomputed index values, and are returned as copies of their packed form.
 pub(super) struct Objects<K> {
     pub(super) by_key: ByNamespace<Stored<K>>,
     /// Total size of the objects in `by_key`, in bytes of JSON.
     bytes: u64,
-    /// Objects that can't be decoded. These keys don't occur in `by_key`.
+    /// Objects that can't be decoded. These keys do not occur in `by_key`.
     pub(super) undecodable: HashMap<Key, Arc<UndecodableEntry>>,
     pub(super) indexes: Vec<IndexedKeys>,
-    /// The version that was last delivered to subscribers (if any), for each object that's stored
+    /// The version that was last delivered to subscribers (if any), for each object that is stored
     /// ahead of the watch.
     delivered: HashMap<Key, Option<Form<K>>>,
     /// UIDs of objects which were deleted by this process, until the watch delivers the deletion.
-    /// Their keys don't occur in `by_key`, and all of them occur in `delivered`.
+    /// Their keys do not occur in `by_key`, and all of them occur in `delivered`.
     deleted: HashMap<Key, String>,
     watches: Vec<WatchState>,
     /// How many lists have been started by all watches together.
@@ -100,7 +100,7 @@ pub(super) struct Objects<K> {
     now: Tick,
 }
 
-/// Cache entry for an object that can't be decoded.
+/// Cache entry for an object that cannot be decoded.
 #[derive(Debug)]
 pub(crate) struct UndecodableEntry {
     pub(crate) object: Undecodable,
@@ -122,7 +122,7 @@ impl UndecodableEntry {
         }
     }
 
-    /// Returns `true` if the previous version didn't fail with the same error.
+    /// Returns `true` if the previous version did not fail with the same error.
     pub(super) fn is_first_of_reason(&self) -> bool {
         !self.repeated
     }
@@ -137,7 +137,7 @@ impl UndecodableEntry {
     }
 }
 
-/// An object that's ready to be stored.
+/// An object that is ready to be stored.
 pub(super) struct NewObject<K> {
     pub(super) form: Form<K>,
     /// Serialized size of the object, in bytes of JSON.
@@ -231,7 +231,7 @@ impl<K: Watchable> Objects<K> {
         self.watches[watch.0].listed = Some(self.now);
     }
 
-    /// Returns the keys of objects (in a single namespace or in all) that weren't part of the last
+    /// Returns the keys of objects (in a single namespace or in all) that were not part of the last
     /// list.
     ///
     /// To make this possible, each object stores the number of the list that it came from.
@@ -331,7 +331,7 @@ impl<K: Watchable> Objects<K> {
     /// Stores an object written by this process, unless the watch might not deliver it (see the
     /// module documentation).
     ///
-    /// If `is_selected` is `false`, a selector may exclude the object. It's then only stored if
+    /// If `is_selected` is `false`, a selector may exclude the object. It is then only stored if
     /// it's already in the cache.
     pub(super) fn put_own_write(
         &mut self,
@@ -402,7 +402,7 @@ impl<K: Watchable> Objects<K> {
     }
 
     /// Returns the newest resource version delivered by the object's watch. Returns `None` if its
-    /// initial list isn't complete.
+    /// initial list is not complete.
     pub(super) fn passed(&self, key: &Key) -> Option<u64> {
         let watch = self.find_watch(key)?;
         watch.health.is_synced().then_some(watch.passed)
@@ -558,7 +558,7 @@ impl<K: Watchable> Objects<K> {
         }
     }
 
-    /// Returns the number of own writes that haven't been delivered by a watch so far.
+    /// Returns the number of own writes that have not been delivered by a watch so far.
     pub(super) fn own_writes(&self) -> usize {
         self.delivered.len()
     }
@@ -566,7 +566,7 @@ impl<K: Watchable> Objects<K> {
 
 /// Parses a resource version.
 ///
-/// They're numbers for everything that kube-apiserver itself stores, and are
+/// They are numbers for everything that kube-apiserver itself stores, and are
 /// [ordered](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions) within
 /// a kind. Aggregated API servers may use something else, in which case this returns `None`.
 pub(super) fn resource_version(meta: &ObjectMeta) -> Option<u64> {

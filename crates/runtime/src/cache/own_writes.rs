@@ -14,7 +14,7 @@ use super::registry::AnyCache;
 use crate::object::{Key, Kind, Watchable};
 
 /// Converts an object to JSON, to share it with caches of other Rust types. Returns `None` if this
-/// isn't possible.
+/// is not possible.
 pub(crate) type ToJson<K> = fn(&K) -> Option<Value>;
 
 /// The [`ToJson`] function of serializable types.
@@ -23,7 +23,7 @@ pub(crate) fn to_json<K: Serialize>(object: &K) -> Option<Value> {
 }
 
 /// The [`ToJson`] function of types which may not be serializable. Only works for kinds that are
-/// known at runtime, i.e. for `DynamicObject`.
+/// known at runtime (i.e. for `DynamicObject`).
 pub(crate) fn dynamic_to_json<K: Any>(object: &K) -> Option<Value> {
     let object: &dyn Any = object;
     object.downcast_ref::<DynamicObject>().and_then(to_json)

@@ -3,12 +3,12 @@
 //! The [`ObjectMeta`] of a typical Deployment takes about 2 kB. Each of its maps allocates a B-tree
 //! node of 544 bytes, and each of its twenty or so strings is a separate allocation. Caches that
 //! store nothing but metadata pack it into about 100 bytes instead, and rebuild the `ObjectMeta`
-//! whenever it's read.
+//! whenever it is read.
 //!
 //! # Layout
 //!
-//! A block starts with a bit set of the fields that are present. It's followed by those fields in a
-//! fixed order, beginning with the ones that can be read on their own.
+//! A block starts with a bit set of the fields that are present. It is followed by those fields in
+//! a fixed order, beginning with the ones that can be read on their own.
 //!
 //! - Numbers are encoded as LEB128.
 //! - Strings are prefixed with their length plus one. A zero stands for the object's name, which is
@@ -25,14 +25,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use k8s_openapi::jiff::Timestamp;
 use kube::core::ObjectMeta;
 
-/// Strings longer than this (in bytes) don't become words.
+/// Strings longer than this (in bytes) do not become words.
 const MAX_WORD: usize = 320;
 /// Number of words that fit into a byte. Code 0 is reserved for strings that aren't words.
 const MAX_WORDS: usize = u8::MAX as usize;
 
 /// Strings which the objects of a cache have in common.
 ///
-/// Words can be read without a lock, because they're never removed or modified. They are assigned
+/// Words can be read without a lock, because they are never removed or modified. They are assigned
 /// in the order in which they're encountered, until all codes are used up. The memory is limited to
 /// 80 kB, no matter which strings the objects contain.
 pub(super) struct Words([OnceLock<Arc<str>>; MAX_WORDS]);
@@ -47,7 +47,7 @@ impl Words {
     }
 }
 
-/// For fields that can't contain any words.
+/// For fields that cannot contain any words.
 static NO_WORDS: Words = Words::new();
 
 /// Packs metadata and assigns codes to words.
@@ -118,7 +118,7 @@ pub(super) struct PackedMeta(Box<[u8]>);
 
 impl PackedMeta {
     pub(super) fn pack(meta: &ObjectMeta, packer: &mut Packer) -> Self {
-        // Don't use `..` here. If a new version of Kubernetes adds a field, this should fail to
+        // Do not use `..` here. If a new version of Kubernetes adds a field, this should fail to
         // compile until we support it.
         let ObjectMeta {
             annotations,
@@ -180,7 +180,7 @@ impl PackedMeta {
             .iter()
             .for_each(|generation| writer.signed(*generation));
         if let Some(fields) = managed_fields {
-            // Most caches drop managed fields, so it isn't worth inventing an encoding for them.
+            // Most caches drop managed fields, so it is not worth inventing an encoding for them.
             writer.string(&serde_json::to_string(fields).unwrap_or_default());
         }
         if let Some(owners) = owner_references {
@@ -242,13 +242,13 @@ impl<'a> PackedView<'a> {
         }
     }
 
-    /// Returns the resource version. This doesn't unpack any other fields.
+    /// Returns the resource version. This does not unpack any other fields.
     pub(super) fn resource_version(self, name: &'a str) -> Option<&'a str> {
         let (mut reader, bits) = Reader::new(self, &NO_WORDS, name);
         (bits & bit::RESOURCE_VERSION != 0).then(|| reader.str())
     }
 
-    /// Returns `true` if the object has the given UID. This doesn't unpack any other fields.
+    /// Returns `true` if the object has the given UID. This does not unpack any other fields.
     pub(super) fn has_uid(self, name: &str, uid: &str) -> bool {
         let (mut reader, bits) = Reader::new(self, &NO_WORDS, name);
         if bits & bit::RESOURCE_VERSION != 0 {
@@ -385,7 +385,7 @@ fn format_uid(bytes: &[u8]) -> String {
     uid
 }
 
-/// Returns `true` if there's a hyphen before the given byte of a UID.
+/// Returns `true` if there is a hyphen before the given byte of a UID.
 fn is_after_hyphen(index: usize) -> bool {
     matches!(index, 4 | 6 | 8 | 10)
 }

@@ -1,5 +1,5 @@
-//! Combined state of all caches of a manager, i.e. whether they're synced and up to date, and their
-//! statistics.
+//! Combined state of all caches of a manager, i.e. whether they are synced and up to date, and
+//! their statistics.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ impl Caches {
     pub(crate) async fn synced(&self) {
         let needed: Vec<_> = self.all().into_iter().filter(is_needed).collect();
         for cache in needed {
-            // This can't fail: the cache owns the sender.
+            // This cannot fail: the cache owns the sender.
             let _ = cache.watch_synced().wait_for(|synced| *synced).await;
         }
     }
@@ -30,7 +30,7 @@ impl Caches {
         Some((first.kind(), first.last_error()))
     }
 
-    /// Returns a closure that collects statistics. It doesn't keep the caches alive.
+    /// Returns a closure that collects statistics. It does not keep the caches alive.
     pub(crate) fn stats(&self) -> impl Fn() -> Vec<CacheStats> + Send + Sync + 'static {
         let all = self.weakly_all();
         move || all().iter().map(|cache| cache.stats()).collect()
@@ -50,7 +50,7 @@ impl Caches {
     /// Returns a closure which explains why the process isn't ready, or returns `None` if it is.
     ///
     /// The process isn't ready if a watch that is always needed hasn't received data for `limit`.
-    /// With `any_counts`, it's also not ready if that's true for all watches, whether they're
+    /// With `any_counts`, it's also not ready if that is true for all watches, whether they are
     /// needed or not.
     pub(crate) fn find_unready(
         &self,
@@ -70,7 +70,7 @@ impl Caches {
         }
     }
 
-    /// Logs when watches haven't received data for `limit`, and when they recover. Never returns.
+    /// Logs when watches have not received data for `limit`, and when they recover. Never returns.
     pub(crate) async fn report_stale(self, limit: Duration) {
         // Months may pass in a simulation without anything to send.
         #[cfg(feature = "simulation")]

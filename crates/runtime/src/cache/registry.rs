@@ -39,7 +39,7 @@ pub(super) trait AnyCache: Send + Sync {
     fn stats(&self) -> CacheStats;
     /// Returns the status of each watch.
     fn status(&self) -> Vec<WatchStatus>;
-    /// Logs each watch that hasn't received data for `limit`, or that has recovered.
+    /// Logs each watch that has not received data for `limit`, or that has recovered.
     fn report_stale(&self, limit: Duration);
     /// Returns the highest need of all users.
     fn greatest_need(&self) -> Need;
@@ -47,8 +47,8 @@ pub(super) trait AnyCache: Send + Sync {
     fn version_of(&self, key: &Key) -> Option<String>;
     /// Returns the metadata of an object.
     fn meta_of(&self, key: &Key) -> Option<ObjectMeta>;
-    /// Returns the newest resource version delivered by the watch that's responsible for an object.
-    /// `None` if there's no such watch, or if its initial list isn't complete.
+    /// Returns the newest resource version delivered by the watch that is responsible for an
+    /// object. `None` if there is no such watch, or if its initial list isn't complete.
     fn passed(&self, key: &Key) -> Option<u64>;
     /// Returns whether an object with this metadata belongs in the cache.
     fn selects(&self, meta: &ObjectMeta) -> Selects;
@@ -59,7 +59,7 @@ pub(super) trait AnyCache: Send + Sync {
     fn stop_watches(&self);
     /// Returns the current state, to be called before an object is written.
     fn begin_write(&self) -> WriteStart;
-    /// Adds an object that was written as a different Rust type. It's ignored if it can't be
+    /// Adds an object that was written as a different Rust type. It's ignored if it cannot be
     /// decoded as the type of this cache.
     fn put_own_json(&self, start: WriteStart, object: &Value);
     /// Hides an object that was deleted by this process.
@@ -164,7 +164,7 @@ impl<K: Watchable> AnyCache for Cache<K> {
         let objects = self.read();
         match objects.is_watched() {
             true => objects.passed(key),
-            // In unit tests of an operator there's no watch. The cache contains what the test has
+            // In unit tests of an operator there is no watch. The cache contains what the test has
             // put into it.
             false => self.is_synced().then_some(0),
         }
@@ -237,7 +237,7 @@ impl CacheId {
     }
 }
 
-/// Caches that are created before the manager starts, when some of its options aren't known yet.
+/// Caches that are created before the manager starts, when some of its options are not known yet.
 #[derive(Default)]
 pub(crate) struct EarlyCaches(HashMap<CacheId, Arc<dyn AnyCache>>);
 
@@ -333,7 +333,7 @@ impl Caches {
         (Self(Arc::new(registry)), watches)
     }
 
-    /// Sets the options of all caches which don't have any yet.
+    /// Sets the options of all caches which do not have any yet.
     pub(crate) fn configure(&self, options: &CacheOptions) {
         let options = self.0.options.get_or_init(|| options.clone());
         self.all().iter().for_each(|cache| cache.configure(options));
@@ -443,8 +443,8 @@ impl Caches {
         ids.find_map(|id| state.find(&id))
     }
 
-    /// Returns the cache for a kind and selection if there is one that isn't limited to the objects
-    /// of this replica.
+    /// Returns the cache for a kind and selection if there is one that is not limited to the
+    /// objects of this replica.
     pub(crate) fn find_whole<K: Watchable>(
         &self,
         kind: &Kind<K>,
@@ -532,7 +532,7 @@ impl Caches {
         self.0.cluster.as_deref()
     }
 
-    /// Returns `true` during shutdown, when new watches aren't run anymore.
+    /// Returns `true` during shutdown, when new watches are not run anymore.
     pub(crate) fn is_stopping(&self) -> bool {
         self.0.run.is_closed()
     }
@@ -548,7 +548,7 @@ impl Caches {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // It's fine to ignore poisoning, since nothing can panic while the lock is held.
+        // It is fine to ignore poisoning, since nothing can panic while the lock is held.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -557,7 +557,7 @@ impl Registry {
     fn run(&self, cache: Arc<dyn AnyCache>) {
         let name = format!("cache of {}", cache.kind());
         for watch in cache.watches(&self.client, &self.namespaces) {
-            // If this fails, the manager is shutting down and doesn't need the watch anymore.
+            // If this fails, the manager is shutting down and does not need the watch anymore.
             let _ = self.run.send((name.clone(), watch));
         }
     }

@@ -12,7 +12,7 @@ use crate::shards::{RangeSet, Scope};
 
 /// Selects objects of a kind by label, field and namespace.
 ///
-/// Selections are evaluated by the API server, so objects which aren't selected use neither memory
+/// Selections are evaluated by the API server, so objects which are not selected use neither memory
 /// nor bandwidth. Controllers with equal selections share a cache.
 ///
 /// ```
@@ -48,7 +48,7 @@ impl Selection {
 
     /// Selects objects by a [field selector], e.g. `metadata.name=config`.
     ///
-    /// Which fields are supported depends on the kind. For custom resources, they're declared with
+    /// Which fields are supported depends on the kind. For custom resources, they are declared with
     /// `selectable`.
     ///
     /// [field selector]: https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/
@@ -95,7 +95,7 @@ impl Selection {
         self.namespaces.as_deref().unwrap_or(defaults)
     }
 
-    /// Checks that there's at least one namespace, and that none of them is empty.
+    /// Checks that there is at least one namespace, and that none of them is empty.
     ///
     /// # Errors
     ///
@@ -216,7 +216,7 @@ impl Trim {
         {
             annotations.remove(LAST_APPLIED);
         }
-        // The vector has capacity for four entries after deserialization. Usually there's a single
+        // The vector has capacity for four entries after deserialization. Usually there is a single
         // owner, and owner references are large.
         if let Some(owners) = &mut meta.owner_references {
             owners.shrink_to_fit();

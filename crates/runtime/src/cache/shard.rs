@@ -4,7 +4,7 @@
 //! An API server that doesn't support this feature ignores the selector and returns all objects. We
 //! therefore check each object before decoding it, using the same hash as the API server. There's
 //! no upfront check for the feature, because a control plane with several API servers may be in the
-//! middle of an upgrade. Besides, lists of metadata don't indicate whether the selector was
+//! middle of an upgrade. Besides, lists of metadata do not indicate whether the selector was
 //! applied.
 //!
 //! # When ranges change
@@ -18,8 +18,8 @@
 //! The watch resumes from a version before the list of the new ranges, so it repeats some of their
 //! older events. These are skipped, up to the version of the list.
 //!
-//! Objects of ranges that we've lost are dropped silently. They haven't been deleted, so
-//! subscribers aren't notified.
+//! Objects of ranges that we have lost are dropped silently. They have not been deleted, so
+//! subscribers are not notified.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ struct ShardWatch<K: Watchable> {
     covered: RangeSet,
     /// Ranges covered by `events`.
     watched: RangeSet,
-    /// `None` as long as this replica doesn't have any ranges.
+    /// `None` as long as this replica does not have any ranges.
     events: Option<Events<K>>,
     progress: Progress,
     list: PartialList,
@@ -77,7 +77,7 @@ impl<K: Watchable> Cache<K> {
     }
 
     /// Returns `true` if an object with this metadata would be delivered by a watch of this cache.
-    /// Always `true` if the cache isn't sharded.
+    /// Always `true` if the cache is not sharded.
     pub(super) fn is_in_shard(&self, meta: &ObjectMeta) -> bool {
         let Some(shards) = self.shards() else {
             return true;
@@ -88,7 +88,7 @@ impl<K: Watchable> Cache<K> {
         owned.space() > 0 && scope.contains(&owned, meta) && scope.selects_labels(meta)
     }
 
-    /// Returns a receiver that's notified after objects of additional ranges have been listed.
+    /// Returns a receiver that is notified after objects of additional ranges have been listed.
     pub(crate) fn extended(&self) -> watch::Receiver<()> {
         self.extended.subscribe()
     }
@@ -125,13 +125,13 @@ impl<K: Watchable> Cache<K> {
         watch.run().await;
     }
 
-    /// Drops all objects outside of the given ranges. Subscribers aren't notified.
+    /// Drops all objects outside of the given ranges. Subscribers are not notified.
     fn keep_only(&self, namespace: Option<&str>, ranges: &RangeSet) {
         let scope = self.selection.scope();
         let is_in = |meta: &ObjectMeta| ranges.space() > 0 && scope.contains(ranges, meta);
         let keys = self.read().all_keys(namespace);
-        // Check one object at a time. Packed objects take several times as much memory when they're
-        // unpacked.
+        // Check one object at a time. Packed objects take several times as much memory when they
+        // are unpacked.
         let gone = keys.into_iter().filter(|key| match self.known_meta(key) {
             Some(meta) => !is_in(&meta),
             None => true,
@@ -180,7 +180,7 @@ impl<K: Watchable> ShardWatch<K> {
                     self.lose_all_but(&ranges);
                     next = Some(ranges);
                 }
-                // This can't fail: the cache owns the sender.
+                // This cannot fail: the cache owns the sender.
                 _ = restarted.changed() => self.list_all(self.watched.clone()),
                 () = listed => if let Some(ranges) = next.take() {
                     self.change_to(ranges).await;
@@ -207,7 +207,7 @@ impl<K: Watchable> ShardWatch<K> {
         }
         let is_watched = |range: u32| self.watched.contains(range) && ranges.contains(range);
         self.watched = RangeSet::of(ranges.space(), is_watched);
-        // A list that's in progress may already have delivered objects of ranges that aren't
+        // A list that is in progress may already have delivered objects of ranges that are not
         // covered yet.
         let present = match self.events {
             Some(_) => self.watched.union(&kept),
@@ -287,7 +287,7 @@ impl<K: Watchable> ShardWatch<K> {
                     let is_own = self.scope().contains(ranges, object.identity());
                     self.note_filter(is_own);
                     if is_own {
-                        // Don't pass the ID of the watch, because the watch hasn't reached this
+                        // Don't pass the ID of the watch, because the watch has not reached this
                         // version yet.
                         self.apply(None, &object, true);
                     }
@@ -404,7 +404,7 @@ impl<K: Watchable> ShardWatch<K> {
     }
 
     /// Logs whether the API server applies the selector, and whenever this changes. If we receive
-    /// an object of another replica, it doesn't.
+    /// an object of another replica, it does not.
     fn note_filter(&mut self, is_own: bool) {
         if !self.scope().has_shard_selector() || (is_own && self.is_filtered.is_some()) {
             return;
@@ -445,7 +445,7 @@ impl<K: Watchable> Drop for ShardWatch<K> {
     }
 }
 
-/// Returns the next event. If there's no watch, returns `None` at regular intervals.
+/// Returns the next event. If there is no watch, returns `None` at regular intervals.
 async fn next_event<K: Watchable>(
     events: &mut Option<Events<K>>,
 ) -> Option<Result<watcher::Event<Lazy<K>>, WatchError>> {

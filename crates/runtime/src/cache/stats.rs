@@ -21,7 +21,7 @@ pub(crate) struct CacheStats {
     pub(crate) bytes: u64,
     /// Time since data was last received, for the watch where this is longest ago.
     pub(crate) since_contact: Duration,
-    /// Number of relists by all watches, i.e. without initial lists.
+    /// Number of relists by all watches (i.e. without initial lists).
     pub(crate) relists: u64,
     pub(crate) watch_errors: u64,
     /// How many of the received objects belong to other replicas. `None` unless the cache is
@@ -29,7 +29,7 @@ pub(crate) struct CacheStats {
     pub(crate) foreign: Option<u64>,
     /// Number of objects written by this process that no watch has delivered yet.
     pub(crate) own_writes: usize,
-    /// Keys of objects that can't be decoded.
+    /// Keys of objects that cannot be decoded.
     pub(crate) undecodable: HashSet<Key>,
 }
 

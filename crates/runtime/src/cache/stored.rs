@@ -10,7 +10,7 @@ use crate::object::{Key, Watchable};
 /// An object in a cache, with some bookkeeping.
 pub(super) struct Stored<K> {
     pub(super) form: Form<K>,
-    /// Size in bytes of JSON, as received. We don't know the size of an own write, so it gets the
+    /// Size in bytes of JSON, as received. We do not know the size of an own write, so it gets the
     /// size of the version that it replaces.
     pub(super) bytes: u32,
     /// If the object came from a list, the number of that list.
@@ -52,11 +52,11 @@ impl<K: Watchable> Form<K> {
     }
 }
 
-/// Turns stored forms into objects. This doesn't take any locks.
+/// Turns stored forms into objects. This does not take any locks.
 ///
 /// The metadata API returns objects with a type and metadata, and nothing else. So all packed
 /// objects of a cache are the same apart from their metadata, and we only need to store one of them
-/// without metadata. It's called the shell.
+/// without metadata. It is called the shell.
 pub(super) struct Unpacker<K> {
     /// Set when the first object is packed.
     packed: OnceLock<(Arc<Words>, K)>,
@@ -71,7 +71,7 @@ impl<K> Default for Unpacker<K> {
 }
 
 impl<K: Watchable> Unpacker<K> {
-    /// Converts an object to the form in which it's stored.
+    /// Converts an object to the form in which it is stored.
     pub(super) fn pack(&self, object: &Arc<K>, packer: &mut Packer) -> Form<K> {
         if !K::metadata_api() {
             return Form::Whole(Arc::clone(object));

@@ -40,7 +40,7 @@ fn new_recorded_cache() -> (Cache<ConfigMap>, Arc<Mutex<Vec<String>>>) {
     (cache, log)
 }
 
-/// Formats an event like `a/x 5>6`, i.e. with the versions before and after.
+/// Formats an event like `a/x 5>6` (i.e. with the versions before and after).
 fn describe(event: &CacheEvent<ConfigMap>) -> String {
     let version = |meta: &ObjectMeta| meta.resource_version.clone().unwrap_or_default();
     let before = |old: &Option<Arc<ConfigMap>>| {
@@ -186,7 +186,7 @@ fn created_object_is_remembered_until_its_watch_has_passed_it() {
     assert!(labelled.unseen.keys().is_empty());
 }
 
-/// A list may fail for a long time, e.g. because of a missing permission in that namespace.
+/// A list may fail for a long time (e.g. because of a missing permission in that namespace).
 #[test]
 fn own_writes_are_visible_while_another_namespace_is_listed() {
     let (cache, _) = new_recorded_cache();

@@ -12,8 +12,8 @@
 //!    the keys of the unseen objects are saved: the list is expected to contain `c`.
 //! 5. The list does not contain `c`, so a deletion of `c` is delivered and its owner is reconciled.
 //!
-//! We don't expect objects in the list that were recorded after it was requested. At that point, an
-//! object may be missing from the list even though it exists.
+//! We do not expect objects in the list that were recorded after it was requested. At that point,
+//! an object may be missing from the list even though it exists.
 //!
 //! # How long objects are remembered
 //!
@@ -22,14 +22,14 @@
 //! is never going to, e.g. because a webhook or some other writer has removed it from the
 //! selection. A list that was requested after the creation has the same effect.
 //!
-//! Objects in namespaces that aren't watched aren't recorded in the first place.
+//! Objects in namespaces that are not watched aren't recorded in the first place.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::hash::{HashMap, HashSet};
 use crate::object::Key;
 
-/// Created objects that haven't been delivered yet.
+/// Created objects that have not been delivered yet.
 pub(super) struct UnseenObjects<K>(Mutex<HashMap<Key, Unseen<K>>>);
 
 struct Unseen<K> {

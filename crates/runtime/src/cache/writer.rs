@@ -11,7 +11,7 @@ use super::packed::Packer;
 use super::{Cache, WatchId};
 use crate::object::{Key, Watchable};
 
-/// State that's only needed by writers.
+/// State that is only needed by writers.
 ///
 /// It has a separate lock, which writers take before they prepare an object. The lock around the
 /// objects themselves is only taken to insert the result.
@@ -71,7 +71,7 @@ impl<K: Watchable> Cache<K> {
         }
     }
 
-    /// Adds an index. Does nothing if there's already an index with this name.
+    /// Adds an index. Does nothing if there is already an index with this name.
     pub(crate) fn add_index(&self, index: Index<K>) {
         let mut writer = self.lock_writer();
         if writer
@@ -101,7 +101,7 @@ impl<K: Watchable> Cache<K> {
         writer.indexes.push(index);
     }
 
-    /// Returns an identifier for this cache that's valid as long as the cache exists.
+    /// Returns an identifier for this cache that is valid as long as the cache exists.
     pub(super) fn address(&self) -> CacheAddress {
         std::ptr::NonNull::from(self).addr()
     }
@@ -130,7 +130,7 @@ mod tests {
         static CACHE: RefCell<Option<Arc<Cache<Part>>>> = const { RefCell::new(None) };
     }
 
-    /// An object that only has metadata. It's decoded by cloning the shell.
+    /// An object that only has metadata. It is decoded by cloning the shell.
     #[derive(Debug, Deserialize)]
     struct Part {
         metadata: ObjectMeta,

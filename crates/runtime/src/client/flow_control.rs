@@ -1,10 +1,10 @@
 //! Optional client-side rate limiting, like `QPS` and `Burst` in client-go.
 //!
-//! There's no limit by default (as in controller-runtime), because the API server already limits
+//! There is no limit by default (as in controller-runtime), because the API server already limits
 //! its clients with API Priority and Fairness.
 //!
-//! Every attempt of a request takes a token, except for watches. Those don't count in client-go
-//! either. There are just a few of them and they last for minutes, and a cache shouldn't have to
+//! Every attempt of a request takes a token, except for watches. Those do not count in client-go
+//! either. There are just a few of them and they last for minutes, and a cache should not have to
 //! wait for the very reconciles that depend on it. Leader election isn't limited because it uses a
 //! separate client.
 
@@ -30,7 +30,7 @@ pub(crate) struct FlowControl(Arc<Mutex<Option<Limit>>>);
 
 /// A token bucket and its parameters.
 ///
-/// If there's no token left, a request takes one in advance and waits until the bucket has been
+/// If there is no token left, a request takes one in advance and waits until the bucket has been
 /// refilled.
 struct Limit {
     /// Tokens per second.
@@ -54,7 +54,7 @@ impl Limit {
         Duration::try_from_secs_f64((-bucket.tokens).max(0.0) / *rate).unwrap_or(Duration::MAX)
     }
 
-    /// Returns `true` if the wait is worth logging, and we haven't logged another one recently.
+    /// Returns `true` if the wait is worth logging, and we have not logged another one recently.
     fn should_log(&mut self, wait: Duration, now: Instant) -> bool {
         let is_due = self.logged.is_none_or(|logged| now >= logged + LOG_PERIOD);
         let should_log = wait >= LOGGED_WAIT && is_due;
@@ -68,8 +68,8 @@ impl Limit {
 impl FlowControl {
     /// Limits requests to `rate` per second, with bursts of up to `burst`.
     ///
-    /// If `rate` isn't positive, there's no limit. If `burst` isn't positive, it defaults to twice
-    /// the rate. That's the ratio between the defaults of client-go, which are 5 and 10.
+    /// If `rate` isn't positive, there is no limit. If `burst` is not positive, it defaults to
+    /// twice the rate. That is the ratio between the defaults of client-go, which are 5 and 10.
     pub(crate) fn set(&self, rate: i32, burst: i32) {
         let rate = f64::from(rate);
         let burst = if burst > 0 { f64::from(burst) } else { rate * 2.0 };
@@ -98,7 +98,7 @@ impl FlowControl {
         Limited { inner, flow_control }
     }
 
-    /// Takes a token and returns how long to wait for it. Returns `None` if there's no limit.
+    /// Takes a token and returns how long to wait for it. Returns `None` if there is no limit.
     fn take(&self) -> Option<Duration> {
         let now = Instant::now();
         let mut limit = self.lock();
@@ -120,7 +120,7 @@ impl FlowControl {
     }
 }
 
-/// A token that was taken in advance. It's put back if the request is dropped while waiting.
+/// A token that was taken in advance. It is put back if the request is dropped while waiting.
 struct Reservation(Option<FlowControl>);
 
 impl Reservation {
@@ -168,7 +168,7 @@ where
         let Some(wait) = wait.filter(|wait| !wait.is_zero()) else {
             return Either::Left(self.inner.call(request));
         };
-        // `self.inner` has been polled for readiness and its clone hasn't, so call the former.
+        // `self.inner` has been polled for readiness and its clone has not, so call the former.
         let clone = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, clone);
         let reservation = Reservation(Some(self.flow_control.clone()));

@@ -10,7 +10,7 @@ use kube::Client;
 use kube::client::Body;
 use tower::{BoxError, Layer, Service};
 
-/// The manager's client as a [`tower::Service`], as it's passed to the layers of
+/// The manager's client as a [`tower::Service`], as it is passed to the layers of
 /// [`Manager::client_layer`](crate::Manager::client_layer).
 #[derive(Clone)]
 pub struct ClientService(Client);

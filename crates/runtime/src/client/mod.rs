@@ -7,8 +7,8 @@
 //! could keep a reconcile waiting long after the API server has recovered, or create an object more
 //! than once.
 //!
-//! This client puts a limit on both, and only retries requests when it's safe to do so. If that
-//! isn't enough, it's up to the watch or the queue to log the error and try again.
+//! This client puts a limit on both, and only retries requests when it is safe to do so. If that
+//! isn't enough, it is up to the watch or the queue to log the error and try again.
 //!
 //! Each request passes these layers, from the outside in:
 //!

@@ -78,8 +78,8 @@ pub(crate) fn find_no_response<'a>(error: &'a (dyn StdError + 'static)) -> Optio
     causes_of(error).find_map(|cause| cause.downcast_ref())
 }
 
-/// Returns `true` if the API server couldn't be reached. The client has already logged this, so
-/// callers don't need to.
+/// Returns `true` if the API server could not be reached. The client has already logged this, so
+/// callers do not need to.
 pub(crate) fn is_unreachable(error: &(dyn StdError + 'static)) -> bool {
     find_no_response(error).is_some_and(|error| error.is_unreachable)
 }

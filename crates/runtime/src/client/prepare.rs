@@ -15,8 +15,8 @@ use crate::metrics::is_watch;
 /// Server-side timeout of requests. The API server may give up earlier if its `--request-timeout`
 /// is shorter.
 ///
-/// This is less than the timeout of the client, so the server doesn't keep working for a client
-/// that's gone. Watches aren't affected, they use `timeoutSeconds`.
+/// This is less than the timeout of the client, so the server does not keep working for a client
+/// that is gone. Watches are not affected, they use `timeoutSeconds`.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Client service that adds headers and parameters to requests.
@@ -52,7 +52,7 @@ impl<S: Service<Request<B>>, B> Service<Request<B>> for Prepared<S> {
 
     fn call(&mut self, mut request: Request<B>) -> S::Future {
         let headers = request.headers_mut();
-        // If there's a `User-Agent` in `Config::headers`, kube uses that one instead.
+        // If there is a `User-Agent` in `Config::headers`, kube uses that one instead.
         headers
             .entry(USER_AGENT)
             .or_insert_with(|| self.user_agent.header());

@@ -2,12 +2,12 @@
 //!
 //! When a Pod starts before its network is ready, there are dozens of requests from caches, workers
 //! and leader election, each failing several times per second. Only the client can tell that they
-//! all fail for the same reason, so it's the client that logs them. It logs an error for the first
+//! all fail for the same reason, so it is the client that logs them. It logs an error for the first
 //! failure and whenever the cause changes, and another message as soon as a request gets a response
 //! again.
 //!
 //! With a load balancer, some connections may fail while others succeed. To avoid flooding the log,
-//! a cause is only logged again if it hasn't occurred for some time.
+//! a cause is only logged again if it has not occurred for some time.
 //!
 //! Errors are still returned to callers, who retry. Callers that would just log the error should
 //! check [`is_unreachable`](super::is_unreachable) first.
@@ -38,7 +38,7 @@ pub(crate) struct Reachability(Arc<Mutex<State>>);
 struct State {
     /// When we first logged the current outage.
     logged_since: Option<Instant>,
-    /// Messages that we've logged, and when each of them last occurred.
+    /// Messages that we have logged, and when each of them last occurred.
     causes: Vec<(String, Instant)>,
     /// If set, failures are returned to the operator instead of being logged.
     is_silent: bool,
@@ -46,7 +46,7 @@ struct State {
 
 impl Reachability {
     /// Returns a function to process the results of all requests to a server. It logs outages. If
-    /// there's no response, it also adds the address of the server to the error.
+    /// there is no response, it also adds the address of the server to the error.
     pub(super) fn observe<B>(
         &self,
         server: &Uri,
@@ -58,7 +58,7 @@ impl Reachability {
                 reachability.note_response(&address);
                 Ok(response)
             }
-            // E.g. kube's authentication has failed. Those errors don't need an explanation.
+            // E.g. kube's authentication has failed. Those errors do not need an explanation.
             Err(error) if error.is::<kube::Error>() => Err(error),
             Err(error) => {
                 let error = NoResponse::new(&address, error);
@@ -68,12 +68,12 @@ impl Reachability {
         }
     }
 
-    /// Checks that the API server sends any kind of response. If there's none after ten seconds,
+    /// Checks that the API server sends any kind of response. If there is none after ten seconds,
     /// the server might just be slow, so we log a warning and continue.
     ///
     /// # Errors
     ///
-    /// Returns the address of the server and all causes. These aren't logged.
+    /// Returns the address of the server and all causes. These are not logged.
     pub(crate) async fn check(&self, client: &Client) -> Result<(), String> {
         self.lock().is_silent = true;
         let mut request = Request::new(Body::empty());

@@ -23,8 +23,8 @@ pub(super) fn is_idempotent<B>(request: &Request<B>) -> bool {
     }
 }
 
-/// Returns `true` for requests on which the API server doesn't impose a timeout, e.g. `log` and
-/// `exec`.
+/// Returns `true` for requests on which the API server does not impose a timeout (e.g. `log` and
+/// `exec`).
 pub(super) fn is_streaming(path: &str) -> bool {
     let mut segments = path.trim_start_matches('/').split('/');
     // Paths start with either `api/v1` or `apis/<group>/<version>`.
@@ -42,7 +42,8 @@ pub(super) fn is_streaming(path: &str) -> bool {
     )
 }
 
-/// Adds a query parameter `name=value`. Does nothing if there's already a parameter with this name.
+/// Adds a query parameter `name=value`. Does nothing if there is already a parameter with this
+/// name.
 pub(crate) fn add_parameter(uri: &mut Uri, parameter: &str) {
     let query = uri.query().unwrap_or_default();
     let name = |parameter: &str| parameter.split('=').next().map(str::to_owned);
@@ -52,7 +53,7 @@ pub(crate) fn add_parameter(uri: &mut Uri, parameter: &str) {
     let separator = if query.is_empty() { "" } else { "&" };
     let target = format!("{}?{query}{separator}{parameter}", uri.path());
     let mut parts = uri.clone().into_parts();
-    // This can't fail, since the parameter is valid in a query.
+    // This cannot fail, since the parameter is valid in a query.
     let Ok(target) = target.parse() else { return };
     parts.path_and_query = Some(target);
     if let Ok(extended) = Uri::from_parts(parts) {

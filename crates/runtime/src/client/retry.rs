@@ -1,4 +1,4 @@
-//! Retries requests which the API server couldn't handle.
+//! Retries requests which the API server could not handle.
 //!
 //! | status | idempotent request | creates and JSON patches |
 //! |---|---|---|
@@ -9,8 +9,8 @@
 //! For comparison, client-go retries any request if the response is a 429 or 5xx with a
 //! `Retry-After` header, and kube retries any request with status 429, 503 or 504.
 //!
-//! The API server sets this header if it hasn't started to process the request. A 504 means that it
-//! has: the object may have been created already, and if its name is generated, a retry would
+//! The API server sets this header if it has not started to process the request. A 504 means that
+//! it has: the object may have been created already, and if its name is generated, a retry would
 //! create another one.
 
 use std::time::Duration;

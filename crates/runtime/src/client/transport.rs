@@ -9,7 +9,7 @@
 //!
 //! - Add ALPN to the TLS configuration, which is created here.
 //! - Always depend on h2. Currently it's only compiled for servers, with the feature `http2`.
-//! - Keep using HTTP/1.1 for requests that are upgraded, i.e. exec and attach.
+//! - Keep using HTTP/1.1 for requests that are upgraded (i.e. exec and attach).
 //! - Replace the pool of [`legacy::Client`], which uses a single connection per server. We'd have
 //!   to open another connection before hitting the stream limit of the server, and send pings,
 //!   because all watches would hang if that connection breaks.

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use http::HeaderValue;
 
-/// client-go uses this if there's no command line or no version.
+/// client-go uses this if there is no command line or no version.
 const UNKNOWN: &str = "unknown";
 
 /// The `User-Agent` header. Clones share the same value.

@@ -72,7 +72,7 @@ where
 struct LoggedTexts(Mutex<HashSet<String>>);
 
 impl LoggedTexts {
-    /// Adds a warning. Returns `true` if it's new.
+    /// Adds a warning. Returns `true` if it is new.
     fn insert(&self, text: &str) -> bool {
         let mut logged = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if logged.len() == MAX_LOGGED && !logged.contains(text) {
@@ -95,7 +95,7 @@ fn read_warnings(headers: &HeaderMap) -> impl Iterator<Item = String> {
 /// Parses the value of a header, which is a comma-separated list of `<code> <agent> "<text>"` with
 /// an optional date, see [RFC 7234].
 ///
-/// We stop at the first malformed warning since there's no way to tell where the next one starts.
+/// We stop at the first malformed warning since there is no way to tell where the next one starts.
 ///
 /// [RFC 7234]: https://www.rfc-editor.org/rfc/rfc7234#section-5.5
 fn parse_warnings(header: &str) -> Vec<String> {

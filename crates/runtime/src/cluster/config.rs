@@ -49,7 +49,7 @@ enum Origin {
     Client(Client, Serial),
 }
 
-/// Serial number, for values that can't be compared otherwise.
+/// Serial number, for values that cannot be compared otherwise.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Serial(u64);
 
@@ -82,7 +82,7 @@ impl ClusterConfig {
 
     /// Creates a configuration from a kubeconfig file.
     ///
-    /// The file doesn't have to exist yet. It's read again every minute, and whenever the API
+    /// The file does not have to exist yet. It's read again every minute, and whenever the API
     /// server rejects its credentials. This means that you can mount a Secret and rotate the
     /// credentials in it.
     pub fn from_kubeconfig(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
@@ -92,7 +92,7 @@ impl ClusterConfig {
     /// Creates a configuration from a kubeconfig in a Secret, which is read from the manager's own
     /// cluster.
     ///
-    /// The Secret doesn't have to exist yet. It's read again every minute, and whenever the API
+    /// The Secret does not have to exist yet. It's read again every minute, and whenever the API
     /// server rejects its credentials, so the role of the manager needs the verb `get` for it.
     /// Deleting the Secret doesn't disconnect the cluster; call [`remove`](crate::Clusters::remove)
     /// for that.
@@ -163,7 +163,7 @@ impl ClusterConfig {
     ///
     /// The manager fails if this takes longer than
     /// [`cache_sync_timeout`](crate::Manager::cache_sync_timeout). If the cluster is lost at some
-    /// later time, the manager keeps running. By default, it doesn't wait for additional clusters
+    /// later time, the manager keeps running. By default, it does not wait for additional clusters
     /// at all.
     pub fn required(mut self) -> Self {
         self.is_required = true;
@@ -178,7 +178,7 @@ impl ClusterConfig {
         self
     }
 
-    /// Permits paths in a kubeconfig that isn't a file, i.e. `tokenFile`, `client-certificate`,
+    /// Permits paths in a kubeconfig that is not a file, i.e. `tokenFile`, `client-certificate`,
     /// `client-key` and `certificate-authority`.
     ///
     /// This allows everyone who can modify the kubeconfig to send files of the operator's Pod to a
@@ -188,7 +188,7 @@ impl ClusterConfig {
         self
     }
 
-    /// Permits `proxy-url` in a kubeconfig that isn't a file.
+    /// Permits `proxy-url` in a kubeconfig that is not a file.
     pub fn allow_proxy(mut self) -> Self {
         self.source.allowed.proxy = true;
         self
@@ -216,7 +216,7 @@ impl fmt::Debug for ClusterConfig {
 }
 
 impl Source {
-    /// Returns `true` if it's pointless to load the source again.
+    /// Returns `true` if it is pointless to load the source again.
     pub(super) fn is_fixed(&self) -> bool {
         !matches!(self.origin, Origin::File(_) | Origin::Secret { .. })
     }

@@ -16,16 +16,16 @@ use tower::{BoxError, service_fn};
 
 use crate::error::describe_causes;
 
-/// Namespace for requests that don't specify any.
+/// Namespace for requests that do not specify any.
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// State of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// The cluster hasn't responded so far. Contains the reason.
+    /// The cluster has not responded so far. Contains the reason.
     Waiting(String),
     Connected,
-    /// The cluster used to respond, but doesn't anymore. Contains the reason.
+    /// The cluster used to respond, but does not anymore. Contains the reason.
     Lost(String),
     Removed,
 }
@@ -138,7 +138,7 @@ impl Connection {
         }
     }
 
-    /// Records the reason why the cluster can't be used.
+    /// Records the reason why the cluster cannot be used.
     pub(super) fn note_failure(&self, reason: String) {
         let cluster = &*self.0.cluster;
         self.0.state.send_if_modified(|state| match state {

@@ -145,7 +145,7 @@ impl Cluster {
     /// Requests fail until the cluster is connected. Timeouts and retries are the same as for
     /// [`Manager::client`](crate::Manager::client), and the default namespace is `default`.
     ///
-    /// Note that this client isn't aware of leader election, and always permits writes. In a
+    /// Note that this client is not aware of leader election, and always permits writes. In a
     /// reconcile function, you should use the client of [`Ctx::in_cluster`](crate::Ctx::in_cluster)
     /// instead.
     pub fn client(&self) -> Client {
@@ -155,8 +155,8 @@ impl Cluster {
     /// Returns a cache of the objects of kind `K` in this cluster. See
     /// [`Manager::cached`](crate::Manager::cached).
     ///
-    /// This can be called at any time. The cache exists as long as the cluster does, and it's empty
-    /// until [`is_synced`](Cached::is_synced) returns `true`.
+    /// This can be called at any time. The cache exists as long as the cluster does, and it is
+    /// empty until [`is_synced`](Cached::is_synced) returns `true`.
     pub fn cached<K: Object>(&self) -> Cached<K> {
         self.cached_selection(&Selection::all())
     }
@@ -226,7 +226,7 @@ impl Cluster {
 
     pub(crate) async fn until_synced(&self) {
         let mut state = self.0.connection.watch_state();
-        // This can't fail: the connection owns the sender.
+        // This cannot fail: the connection owns the sender.
         let _ = state.wait_for(|state| *state == State::Connected).await;
         self.0.caches.synced().await;
     }
@@ -271,8 +271,8 @@ impl Cluster {
         }
     }
 
-    /// Registers a callback for when the cluster becomes usable, i.e. when it's connected and its
-    /// caches have synced. The callback is also called each time the cluster comes back after it
+    /// Registers a callback for when the cluster becomes usable (i.e. when it is connected and its
+    /// caches have synced). The callback is also called each time the cluster comes back after it
     /// was lost.
     pub(crate) fn on_ready(&self, call: impl Fn() + Send + Sync + 'static) {
         lock(&self.0.on_ready).push(Box::new(call));

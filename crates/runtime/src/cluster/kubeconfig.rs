@@ -1,8 +1,8 @@
 //! Loads kubeconfigs of additional clusters, and decides what they may contain.
 //!
 //! A kubeconfig can specify a command to be run, files to be read, and a server to which
-//! credentials are sent without verifying its certificate. That's fine for a file that somebody has
-//! put on the operator's disk. A Secret is different. Whoever is able to write it could run
+//! credentials are sent without verifying its certificate. That is fine for a file that somebody
+//! has put on the operator's disk. A Secret is different. Whoever is able to write it could run
 //! commands in the Pod of the operator, or exfiltrate its files. The Kubernetes documentation has a
 //! similar warning ("a specially-crafted kubeconfig file could result in malicious code execution
 //! or file exposure").
@@ -31,7 +31,7 @@ impl Allowed {
     };
 }
 
-/// A key which is only accepted if it's been permitted explicitly.
+/// A key which is only accepted if it has been permitted explicitly.
 struct Risk {
     key: &'static str,
     is_present: bool,
@@ -50,7 +50,7 @@ pub(super) fn parse_kubeconfig(text: &[u8]) -> Result<Kubeconfig, String> {
 ///
 /// # Errors
 ///
-/// Fails if the context doesn't exist, or if it contains something that isn't permitted.
+/// Fails if the context does not exist, or if it contains something that isn't permitted.
 pub(super) async fn to_config(
     mut kubeconfig: Kubeconfig,
     context: Option<&str>,

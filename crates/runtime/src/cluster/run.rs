@@ -31,7 +31,7 @@ const RETRIES: Backoff = Backoff {
     max: Duration::from_secs(30),
 };
 
-/// Runs a cluster until it's removed.
+/// Runs a cluster until it is removed.
 ///
 /// Errors are only logged. They must not affect the manager, or other parts of the cluster.
 pub(super) async fn run_cluster(
@@ -50,7 +50,7 @@ pub(super) async fn run_cluster(
     tasks.spawn(announce_sync(cluster.clone()));
     loop {
         tokio::select! {
-            // This can't fail: the cluster owns the sender.
+            // This cannot fail: the cluster owns the sender.
             _ = state.wait_for(|state| *state == State::Removed) => return Ok(()),
             Some((name, watch)) = watches.recv() => {
                 let watch = async move { watch.await.map_err(|error| format!("{name} stopped: {error:#}")) };
@@ -160,12 +160,12 @@ impl Pace {
     }
 }
 
-/// Waits until it's time to read the credentials again, or until the connection is lost and needs
+/// Waits until it is time to read the credentials again, or until the connection is lost and needs
 /// to be probed.
 async fn wait_while_connected(cluster: &Cluster, period: Duration, pace: &mut Pace) {
     let (mut state, since) = (cluster.0.connection.watch_state(), Instant::now());
     let lost = async {
-        // This can't fail: the cluster owns the sender.
+        // This cannot fail: the cluster owns the sender.
         let _ = state.wait_for(|state| *state != State::Connected).await;
     };
     tokio::select! {
@@ -183,7 +183,7 @@ async fn wait(cluster: &Cluster, delay: Duration) {
     }
 }
 
-/// Reads the credentials and starts to use them if they're new. If the cluster didn't respond to
+/// Reads the credentials and starts to use them if they're new. If the cluster did not respond to
 /// the most recent request, probes it.
 async fn connect(
     cluster: &Cluster,
@@ -216,7 +216,7 @@ async fn connect(
     if !cluster.is_connected() {
         let mut request = Request::new(Body::empty());
         *request.uri_mut() = Uri::from_static("/version");
-        // The result doesn't matter, since the connection has recorded it.
+        // The result does not matter, since the connection has recorded it.
         let _ = cluster.client().send(request).await;
     }
     cluster.caches().start();

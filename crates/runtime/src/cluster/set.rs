@@ -23,8 +23,8 @@ use crate::metrics::Metrics;
 /// running.
 ///
 /// Get this from [`Manager::clusters`](crate::Manager::clusters). You'd typically put it into the
-/// state of a controller which reconciles whatever describes your clusters, e.g. Secrets with
-/// kubeconfigs. It's cheap to clone. To watch objects in all of the clusters, use
+/// state of a controller which reconciles whatever describes your clusters (e.g. Secrets with
+/// kubeconfigs). It's cheap to clone. To watch objects in all of the clusters, use
 /// [`Controller::watch_clusters`](crate::Controller::watch_clusters).
 ///
 /// ```no_run
@@ -106,7 +106,7 @@ pub(crate) enum ClusterPart {
 
 impl ClusterServices {
     pub(super) fn run(&self, part: ClusterPart) {
-        // If this fails, the manager is shutting down and doesn't need the part anymore.
+        // If this fails, the manager is shutting down and does not need the part anymore.
         let _ = self.run.send(part);
     }
 }
@@ -114,9 +114,9 @@ impl ClusterServices {
 impl Clusters {
     /// Adds a cluster.
     ///
-    /// You can call this repeatedly, e.g. from a reconcile function. If there's already a cluster
+    /// You can call this repeatedly (e.g. from a reconcile function). If there's already a cluster
     /// with the same name, only the source of its credentials is updated. In particular, its
-    /// namespaces don't change.
+    /// namespaces do not change.
     ///
     /// This doesn't wait for the cluster. Use [`Cluster::synced`] if you need to.
     ///
@@ -150,10 +150,10 @@ impl Clusters {
     }
 
     /// Removes a cluster. All of its watches are stopped, and requests to it will fail. Returns
-    /// `false` if there's no cluster with this name.
+    /// `false` if there is no cluster with this name.
     ///
     /// A [`Cached`](crate::Cached) of this cluster keeps the objects that it contains at this time.
-    /// Nothing is written to a removed cluster, so controllers should delete what they've created
+    /// Nothing is written to a removed cluster, so controllers should delete what they have created
     /// there first.
     pub fn remove(&self, name: &str) -> bool {
         let removed = self.lock().by_name.remove(name);
@@ -215,7 +215,7 @@ impl Clusters {
         }
     }
 
-    /// Returns a required cluster that hasn't synced, and the reason.
+    /// Returns a required cluster that has not synced, and the reason.
     pub(crate) fn first_unsynced(&self) -> Option<(String, String)> {
         let unsynced = self.required().into_iter().find(|cluster| !cluster.is_synced())?;
         Some((unsynced.name().to_owned(), unsynced.describe_problem()))
@@ -238,7 +238,7 @@ impl Clusters {
             .try_for_each(|cluster| cluster.caches().check())
     }
 
-    /// Returns a closure that collects the statistics of all caches. It doesn't keep the clusters
+    /// Returns a closure that collects the statistics of all caches. It does not keep the clusters
     /// alive.
     pub(crate) fn stats(&self) -> impl Fn() -> Vec<CacheStats> + Send + Sync + 'static {
         let state = Arc::downgrade(&self.0);
@@ -249,8 +249,8 @@ impl Clusters {
         }
     }
 
-    /// Returns a closure that returns the name of each cluster, and whether it's connected. It
-    /// doesn't keep the clusters alive.
+    /// Returns a closure that returns the name of each cluster, and whether it is connected. It
+    /// does not keep the clusters alive.
     pub(crate) fn connections(&self) -> impl Fn() -> Vec<(String, bool)> + Send + Sync + 'static {
         let state = Arc::downgrade(&self.0);
         move || {
@@ -260,7 +260,7 @@ impl Clusters {
         }
     }
 
-    /// Returns a closure that describes all clusters. It doesn't keep them alive.
+    /// Returns a closure that describes all clusters. It does not keep them alive.
     pub(crate) fn status(&self) -> impl Fn() -> Vec<ClusterStatus> + Send + Sync + 'static {
         let state = Arc::downgrade(&self.0);
         move || {
@@ -293,7 +293,7 @@ impl Clusters {
 /// State of a cluster, as shown in `/debug/clusters`.
 pub(crate) struct ClusterStatus {
     pub(crate) name: String,
-    /// Why the cluster isn't connected.
+    /// Why the cluster is not connected.
     pub(crate) problem: Option<String>,
     /// Whether all caches have synced. Stays set if the cluster is lost.
     pub(crate) synced: bool,
@@ -322,7 +322,7 @@ impl Cluster {
     }
 
     fn provide(&self, services: &ClusterServices) {
-        // Each cluster gets its own limit, so that one that hangs can't block the lists of the
+        // Each cluster gets its own limit, so that one that hangs cannot block the lists of the
         // others.
         self.0.caches.configure(&CacheOptions {
             list_limit: ListLimit::default(),
@@ -331,7 +331,7 @@ impl Cluster {
         self.0.services.get_or_init(|| services.clone());
     }
 
-    /// Starts the cluster. Does nothing if it's been started before.
+    /// Starts the cluster. Does nothing if it has been started before.
     fn start(&self) {
         let watches = self
             .0

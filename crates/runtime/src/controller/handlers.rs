@@ -14,7 +14,7 @@ use crate::object::{Undecodable, Watchable};
 /// Functions provided by the operator.
 pub(super) struct Handlers<K: Watchable, S> {
     pub(super) reconcile: Reconcile<Arc<K>, S>,
-    /// Whether to reconcile objects that are being deleted, even if they don't have any of our
+    /// Whether to reconcile objects that are being deleted, even if they do not have any of our
     /// finalizers.
     pub(super) reconciles_terminating: bool,
     /// In the order in which they were registered.
@@ -44,7 +44,7 @@ where
     let reconcile = Arc::new(reconcile);
     Box::new(move |argument, ctx| {
         let reconcile = Arc::clone(&reconcile);
-        // It's important to call `reconcile` within the async block. If the block captured the
+        // It is important to call `reconcile` within the async block. If the block captured the
         // future instead, it would be stored twice, and futures of reconcilers can be as large as
         // 10 kB.
         Box::pin(async move { reconcile(argument, ctx).await.map_err(Error::new) })
@@ -55,13 +55,14 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// Adds a finalizer. It prevents objects from being deleted until `cleanup` has succeeded.
     ///
     /// `name` should be something like `cache.example.com/finalizer`. The finalizer is added to
-    /// each object before it's reconciled for the first time. When the object is being deleted,
+    /// each object before it is reconciled for the first time. When the object is being deleted,
     /// `cleanup` is called instead of the reconcile function:
     ///
     /// - If it returns [`Action::await_change`], the finalizer is removed.
-    /// - If it returns [`Action::requeue`], it's called again after the delay.
+    /// - If it returns [`Action::requeue`], it is called again after the delay.
     ///
-    /// Cleanups must be idempotent, because they may be called again even after they've succeeded.
+    /// Cleanups must be idempotent, because they may be called again even after they have
+    /// succeeded.
     ///
     /// You can call this method multiple times, and objects get all of the finalizers. The cleanups
     /// run in the order in which they were added, and each one has to wait for the previous
@@ -70,7 +71,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     ///
     /// # Permissions
     ///
-    /// The role of the controller needs `patch` on the kind. Since this isn't part of the
+    /// The role of the controller needs `patch` on the kind. Since this is not part of the
     /// scaffolded role, specify `verbs = ["list", "watch", "patch"]`.
     pub fn finalizer<F, Fut, E>(mut self, name: impl Into<String>, cleanup: F) -> Self
     where
@@ -118,10 +119,10 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// Calls `forget` after an object has been deleted. You can use this to release state that's
     /// kept in memory.
     ///
-    /// Errors are retried in the same way as errors of a reconcile. Note that `forget` isn't called
-    /// for objects which were deleted while the operator was down, or if there's a new object of
-    /// the same name already. Use a [`finalizer`](Self::finalizer) if you have to clean up external
-    /// resources.
+    /// Errors are retried in the same way as errors of a reconcile. Note that `forget` is not
+    /// called for objects which were deleted while the operator was down, or if there is a new
+    /// object of the same name already. Use a [`finalizer`](Self::finalizer) if you have to clean
+    /// up external resources.
     pub fn on_deleted<F, Fut, E>(mut self, forget: F) -> Self
     where
         F: Fn(ObjectRef<K>, Ctx<S>) -> Fut + Send + Sync + 'static,
@@ -132,14 +133,14 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Calls `handle` for objects which can't be decoded into `K`, e.g. because a newer version
-    /// requires a field that they don't have.
+    /// Calls `handle` for objects which cannot be decoded into `K`, e.g. because a newer version
+    /// requires a field that they do not have.
     ///
-    /// Undecodable objects aren't reconciled, while all others are. By default, the error is logged
-    /// once, recorded as a `Warning` event with reason `Undecodable`, and counted in the metric
-    /// `rbuilder_undecodable_objects`. With `handle` you can do more than that, such as repairing
-    /// the object, or setting a condition with a merge patch. It's called each time the object
-    /// changes, and errors are retried like those of a reconcile.
+    /// Undecodable objects are not reconciled, while all others are. By default, the error is
+    /// logged once, recorded as a `Warning` event with reason `Undecodable`, and counted in the
+    /// metric `rbuilder_undecodable_objects`. With `handle` you can do more than that, such as
+    /// repairing the object, or setting a condition with a merge patch. It is called each time the
+    /// object changes, and errors are retried like those of a reconcile.
     ///
     /// ```no_run
     /// # use std::sync::Arc;

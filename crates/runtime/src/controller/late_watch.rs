@@ -25,7 +25,7 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     /// and selection has no effect, even if the predicate or the mapping is a different one.
     ///
     /// This doesn't wait for the API server. If you need to, you can do so with the returned
-    /// [`Watching`]. If the kind isn't served, or the operator isn't permitted to watch it, the
+    /// [`Watching`]. If the kind is not served, or the operator isn't permitted to watch it, the
     /// error is logged and the watch is retried. The process stays ready in the meantime, unless
     /// the watch is [`required`](Watch::required).
     ///
@@ -48,7 +48,7 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     ///
     /// - The mapping function returns objects of a different kind than the controller's.
     /// - The selection doesn't contain any namespaces.
-    /// - It's called from within a mapping function or a predicate.
+    /// - It is called from within a mapping function or a predicate.
     ///
     /// If the manager is shutting down, returns a retryable error.
     pub fn watch<W, M>(&self, name: impl Into<String>, watch: Watch<W, M>) -> Result<Watching<W>, Error>
@@ -71,8 +71,8 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     /// cache.
     ///
     /// Note that this is about the controller as a whole, not just about the object being
-    /// reconciled. So you should only call this where you know about all the watches, e.g. when
-    /// reconciling a single configuration object.
+    /// reconciled. So you should only call this where you know about all the watches (e.g. when
+    /// reconciling a single configuration object).
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -119,8 +119,8 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     /// Adds a watch, unless there is one with the same name, kind and selection. Returns its
     /// identity.
     ///
-    /// `late_watches` stays locked until the subscription is complete. So if there's a concurrent
-    /// call with the same name, it doesn't return earlier than that.
+    /// `late_watches` stays locked until the subscription is complete. So if there is a concurrent
+    /// call with the same name, it does not return earlier than that.
     fn add_watch<W, M>(
         &self,
         late_watches: &mut LateWatchesById,
@@ -189,7 +189,7 @@ impl<S: Send + Sync + 'static> Ctx<S> {
     ///
     /// # Errors
     ///
-    /// Returns a terminal error if it's called from within a mapping function or a predicate.
+    /// Returns a terminal error if it is called from within a mapping function or a predicate.
     pub fn unwatch(&self, name: &str) -> Result<bool, Error> {
         refuse_in_callback("remove")?;
         let mut late_watches = self.lock_late_watches();

@@ -43,10 +43,10 @@ pub trait Maps<K: Watchable, W: Watchable, S>: MapsLate<W, S> {
 }
 
 /// Like [`Maps`], except that the target kind is checked at runtime.
-/// [`Ctx::watch`](crate::Ctx::watch) needs this, as the kind of the controller isn't part of the
+/// [`Ctx::watch`](crate::Ctx::watch) needs this, as the kind of the controller is not part of the
 /// type of a context. This trait is sealed.
 pub trait MapsLate<W: Watchable, S>: sealed::Sealed + Send + Sync + Sized + 'static {
-    /// Whether this uses owner references, which can't refer to objects in another cluster.
+    /// Whether this uses owner references, which cannot refer to objects in another cluster.
     #[doc(hidden)]
     const BY_OWNER: bool = false;
 
@@ -59,11 +59,11 @@ pub trait ByFunction: sealed::Sealed {}
 impl<K, S, F> ByFunction for ByMap<K, S, F> {}
 impl<K, S, F> ByFunction for ByChange<K, S, F> {}
 
-/// Kind of a controller. It's only public because it's used in a sealed trait.
+/// Kind of a controller. It is only public because it is used in a sealed trait.
 #[doc(hidden)]
 pub struct KindOf<K: Watchable>(pub(super) Kind<K>);
 
-/// Computes the requests for an event. It's only public because it's used in a sealed trait.
+/// Computes the requests for an event. It is only public because it's used in a sealed trait.
 #[doc(hidden)]
 pub struct Keys<W, S> {
     of_event: KeysOfEvent<W, S>,
@@ -183,7 +183,7 @@ where
     }
 }
 
-/// Returns the kind of the controller, after checking that it's the same `K` that the mapping
+/// Returns the kind of the controller, after checking that it is the same `K` that the mapping
 /// function returns.
 fn target_kind<K: Watchable>(target: &WatchTarget) -> Result<KindOf<K>, Error> {
     let kind = target.kind::<K>().cloned().map(KindOf);
@@ -205,7 +205,7 @@ mod sealed {
 }
 
 impl<W: Watchable, S> Keys<W, S> {
-    /// Returns the requests for a change. They're empty if the mapping function panics.
+    /// Returns the requests for a change. They are empty if the mapping function panics.
     pub(super) fn of_change(&self, change: &Change<W>, kind: &Kind<W>, ctx: &Ctx<S>) -> Vec<KeyRequest> {
         let of_object = match &self.of_event {
             KeysOfEvent::OfChange(map) => {

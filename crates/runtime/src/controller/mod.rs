@@ -1,13 +1,13 @@
 //! Controllers, which consist of a reconcile function, settings, and the objects to watch.
 //!
-//! A [`Controller`] doesn't do anything until it's started by a [`Manager`](crate::Manager). It
+//! A [`Controller`] does not do anything until it is started by a [`Manager`](crate::Manager). It
 //! then receives events from its [caches](crate::cache), maps each of them to the keys of objects
 //! that need to be reconciled, and adds those to a [queue](crate::queue). A fixed number of workers
 //! take keys from the queue. When a key is enqueued again depends on the result of its reconcile.
 //! Panics are caught by the worker.
 //!
-//! We don't use the `Controller` of kube because it lacks some features: it stops at the first
-//! panic, doesn't prioritize or limit reconciles, doesn't back off per object, and doesn't report
+//! We do not use the `Controller` of kube because it lacks some features: it stops at the first
+//! panic, does not prioritize or limit reconciles, doesn't back off per object, and does not report
 //! deletions.
 
 mod handlers;
@@ -87,7 +87,7 @@ pub struct Controller<K: Watchable, S> {
     triggers: Vec<BoxStream<'static, Request<K>>>,
     /// Callbacks that request a cache for each kind which is read but not watched.
     reads: Vec<RequestCache>,
-    /// The kinds of those caches, as far as they're only known at runtime.
+    /// The kinds of those caches, as far as they are only known at runtime.
     kinds: Vec<DynamicKind>,
 }
 
@@ -111,15 +111,16 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
     /// [`Error`](crate::Error), any other `std::error::Error`, or a boxed error like
     /// `anyhow::Error`. A panic is treated like an error.
     ///
-    /// The object that's passed to the function is taken from a cache. It may be out of date with
+    /// The object that is passed to the function is taken from a cache. It may be out of date with
     /// regard to the cluster, but it does include all previous writes through [`Ctx`]. If you get a
     /// conflict (409) because the cache is stale, the reconcile is retried. An error is only logged
     /// if this keeps happening, starting with the fifth conflict in a row.
     ///
-    /// Objects aren't reconciled while they're being deleted. Otherwise, a reconcile could recreate
-    /// objects that the garbage collector deletes along with their owner, or adopt objects that are
-    /// supposed to be orphaned. Use the cleanup function of a [`finalizer`](Self::finalizer) to
-    /// handle them. See also [`reconciles_terminating`](Self::reconciles_terminating), and
+    /// Objects aren't reconciled while they are being deleted. Otherwise, a reconcile could
+    /// recreate objects that the garbage collector deletes along with their owner, or adopt objects
+    /// that are supposed to be orphaned. Use the cleanup function of a
+    /// [`finalizer`](Self::finalizer) to handle them. See also
+    /// [`reconciles_terminating`](Self::reconciles_terminating), and
     /// [`on_deleted`](Self::on_deleted) for objects that are already gone.
     pub fn new<F, Fut, E>(reconcile: F, state: S) -> Self
     where
@@ -132,7 +133,7 @@ impl<K: Object, S: Send + Sync + 'static> Controller<K, S> {
 }
 
 impl<S: Send + Sync + 'static> Controller<DynamicObject, S> {
-    /// Like [`new`](Self::new), but for a kind that's only known at runtime.
+    /// Like [`new`](Self::new), but for a kind that is only known at runtime.
     pub fn dynamic<F, Fut, E>(kind: &DynamicKind, reconcile: F, state: S) -> Self
     where
         F: Fn(Arc<DynamicObject>, Ctx<S>) -> Fut + Send + Sync + 'static,
@@ -189,7 +190,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self.watch(Watch::<PartialObjectMeta<C>>::owned())
     }
 
-    /// Like [`owns`](Self::owns), but for a kind that's only known at runtime.
+    /// Like [`owns`](Self::owns), but for a kind that is only known at runtime.
     pub fn owns_dynamic(self, kind: &DynamicKind) -> Self {
         self.watch(Watch::owned_dynamic(kind))
     }
@@ -197,7 +198,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// Watches objects of kind `W`. Whenever one of them changes, the objects returned by `map` are
     /// reconciled.
     ///
-    /// On update, `map` is called with both the old and the new version of the object. It's also
+    /// On update, `map` is called with both the old and the new version of the object. It is also
     /// called with deleted objects. Since it delays all other events of the kind, it must not
     /// block. If you have to know what has happened, or if you want to set a priority, use
     /// [`Watch::mapped_changes`].
@@ -250,7 +251,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Only reconciles on events of the controller's own kind that pass the predicate. If there's
+    /// Only reconciles on events of the controller's own kind that pass the predicate. If there is
     /// more than one predicate, events have to pass all of them.
     ///
     /// Predicates also apply to the initial events at startup, and to deletions, i.e. they affect
@@ -276,7 +277,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
 
     /// Specifies what to do with objects that leave the [selection](Self::selecting) while they
     /// have one of the controller's [finalizers](Self::finalizer). If nobody removed the finalizer,
-    /// it wouldn't be possible to delete them.
+    /// it would not be possible to delete them.
     ///
     /// The manager refuses to start without this if the controller has a finalizer, and if its
     /// objects can leave the selection because a label or field changes. See [`Unselected`] for the
@@ -284,7 +285,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     ///
     /// Unless you use [`Keep`](Unselected::Keep), no other controller may have the same finalizers.
     /// This is because the controller lists the metadata of all objects at startup, and handles
-    /// every object that has one of its finalizers but isn't selected.
+    /// every object that has one of its finalizers but is not selected.
     pub fn when_unselected(mut self, handling: Unselected) -> Self {
         self.unselected = Some(handling);
         self
@@ -311,8 +312,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// Reconciles all objects periodically, with low priority. Disabled by default.
     ///
     /// There's no need for this if you only depend on objects in the cluster, because they're
-    /// watched. It's intended for external state which can't notify you of changes. Up to a tenth
-    /// of the period is added at random, so that controllers don't all resync at the same time.
+    /// watched. It is intended for external state which cannot notify you of changes. Up to a tenth
+    /// of the period is added at random, so that controllers do not all resync at the same time.
     pub fn resync_every(mut self, period: Duration) -> Self {
         self.resync = Some(period);
         self
@@ -327,7 +328,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Like [`reads`](Self::reads), but for a kind that's only known at runtime. Read the cache
+    /// Like [`reads`](Self::reads), but for a kind that is only known at runtime. Read the cache
     /// with [`Ctx::cached_dynamic`](crate::Ctx::cached_dynamic).
     pub fn reads_dynamic(mut self, kind: &DynamicKind) -> Self {
         let cached = Kind::<DynamicObject>::from(kind);
@@ -357,7 +358,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Like [`index`](Self::index), but for a kind that's only known at runtime. Read the cache
+    /// Like [`index`](Self::index), but for a kind that is only known at runtime. Read the cache
     /// with [`Ctx::cached_dynamic`](crate::Ctx::cached_dynamic).
     pub fn index_dynamic(
         mut self,

@@ -61,7 +61,7 @@ pub(crate) struct ManagerResources<'a> {
     pub(crate) stop_events: Shutdown,
 }
 
-/// A controller that's ready to be run.
+/// A controller that is ready to be run.
 pub(crate) struct PreparedController {
     pub(crate) name: String,
     /// Whether to run it on all replicas, rather than just on the leader.
@@ -232,7 +232,7 @@ async fn enqueue_triggers<K: Watchable>(
         while let Some(request) = requests.next().await {
             request.to_key_request(&kind).enqueue(&queue, NORMAL);
         }
-        // The stream has ended, but the controller hasn't.
+        // The stream has ended, but the controller has not.
         std::future::pending::<()>().await;
     };
     tokio::select! {

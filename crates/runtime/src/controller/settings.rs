@@ -25,7 +25,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// Runs the controller on all replicas, regardless of who the leader is, as soon as the caches
     /// have synced.
     ///
-    /// This is useful for state that's local to a replica, e.g. a table in memory. Note that there
+    /// This is useful for state that is local to a replica, e.g. a table in memory. Note that there
     /// will be conflicts if multiple replicas write to the same object.
     pub fn on_every_replica(mut self) -> Self {
         self.everywhere = true;
@@ -33,12 +33,12 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     }
 
     /// Sets which field determines the replica that works on an object, if the operator is
-    /// [sharded](crate::Manager::sharded). Defaults to the UID. Has no effect if the operator isn't
-    /// sharded.
+    /// [sharded](crate::Manager::sharded). Defaults to the UID. Has no effect if the operator is
+    /// not sharded.
     ///
     /// With [`ShardBy::Namespace`], all objects in a namespace are handled by the same replica. It
     /// only watches [owned](Self::owns) objects in its own namespaces, and lets the API server
-    /// select those if that's supported. This works best if you have lots of namespaces of similar
+    /// select those if that is supported. This works best if you have lots of namespaces of similar
     /// size, and if their hashes are evenly distributed. See [`ShardBy`] for details.
     ///
     /// The manager refuses to start if the kind is cluster-scoped.
@@ -52,15 +52,15 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     /// version the API server has.
     ///
     /// Without this, each replica receives the [owned](Self::owns) objects of all replicas and then
-    /// drops most of them. The API server can't help with that since it doesn't look at owners.
+    /// drops most of them. The API server cannot help with that since it does not look at owners.
     ///
     /// The label is named `rbuilder.dev/owner-shard`, and is set by
     /// [`Ctx::apply_owned`](crate::Ctx::apply_owned), [`create_owned`](crate::Ctx::create_owned),
     /// [`create_or_update_owned`](crate::Ctx::create_or_update_owned) and apply sets. If an owned
-    /// object doesn't have the label, the operator can't see it until it's been written by one of
-    /// these functions. So don't use this if your objects are created in other ways.
+    /// object does not have the label, the operator can't see it until it has been written by one
+    /// of these functions. So do not use this if your objects are created in other ways.
     ///
-    /// Has no effect if the operator isn't sharded, or with [`ShardBy::Namespace`].
+    /// Has no effect if the operator is not sharded, or with [`ShardBy::Namespace`].
     pub fn label_owned(mut self) -> Self {
         self.division.labels_owned = true;
         self
@@ -75,7 +75,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
         self
     }
 
-    /// Cancels a reconcile when it takes longer than `limit`, and treats this as an error. There's
+    /// Cancels a reconcile when it takes longer than `limit`, and treats this as an error. There is
     /// no limit by default.
     pub fn reconcile_timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);

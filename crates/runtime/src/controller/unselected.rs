@@ -38,7 +38,7 @@ const RETRY: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unselected {
     /// Run the cleanups and remove the finalizers, as if the object was being deleted. Use this if
-    /// there's a label that marks objects as managed by the operator.
+    /// there is a label that marks objects as managed by the operator.
     CleanUp,
     /// Only remove the finalizers. Everything that belongs to the object is left behind.
     Release,
@@ -51,7 +51,7 @@ pub enum Unselected {
 
 /// Objects that have left the selection and need to be handled.
 pub(super) struct Departures {
-    /// What to do with them. `None` if there's nothing to do, or if objects can't leave the
+    /// What to do with them. `None` if there's nothing to do, or if objects cannot leave the
     /// selection at all.
     handling: Option<Unselected>,
     finalizers: Vec<String>,
@@ -176,14 +176,14 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 }
                 self.find_departed_once().await;
                 match &mut extended {
-                    // Wait until the cache has listed additional ranges. If we looked earlier, we'd
-                    // miss objects that leave the selection before the watch can report it.
+                    // Wait until the cache has listed additional ranges. If we looked earlier, we
+                    // would miss objects that leave the selection before the watch can report it.
                     Some(extended) => drop(extended.changed().await),
                     None => return,
                 }
             }
         };
-        // Don't return early, since a worker that exits before the queue is closed counts as a
+        // Do not return early, since a worker that exits before the queue is closed counts as a
         // failure.
         let find_all = async {
             find_all.await;

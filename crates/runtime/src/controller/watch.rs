@@ -94,7 +94,7 @@ impl<K: Watchable, S, F> Watch<DynamicObject, ByMap<K, S, F>>
 where
     F: Fn(&DynamicObject, &Ctx<S>) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
 {
-    /// Like [`mapped`](Watch::mapped), but for a kind that's only known at runtime.
+    /// Like [`mapped`](Watch::mapped), but for a kind that is only known at runtime.
     pub fn mapped_dynamic(kind: &DynamicKind, map: F) -> Self {
         let types = PhantomData;
         Self::new(kind.into(), ByMap { map, types })
@@ -117,7 +117,7 @@ where
     /// initial list and 0 otherwise. Multiple requests for the same object are combined, with the
     /// earliest time and the highest of the priorities.
     ///
-    /// If an object can't be [decoded](crate::Undecodable) anymore, `map` gets a deletion with its
+    /// If an object cannot be [decoded](crate::Undecodable) anymore, `map` gets a deletion with its
     /// last readable version. Like all mapping functions, it must not block since it delays all
     /// other events of the kind.
     ///
@@ -162,7 +162,7 @@ impl<W: Watchable, M: ByFunction> Watch<W, M> {
     /// Watches the objects of another cluster.
     ///
     /// The mapping function gets a context for that cluster, and returns objects in the manager's
-    /// own cluster. The manager doesn't wait for this watch at startup. If the cluster can't be
+    /// own cluster. The manager does not wait for this watch at startup. If the cluster cannot be
     /// reached, the watch is retried, and delivers what has changed in the meantime as soon as it's
     /// back.
     ///
@@ -194,7 +194,7 @@ impl<W: Watchable, M> Watch<W, M> {
         }
     }
 
-    /// Only reconciles on events that pass the predicate. If there's more than one, events have to
+    /// Only reconciles on events that pass the predicate. If there is more than one, events have to
     /// pass all of them.
     pub fn filter(mut self, predicate: Predicate<W>) -> Self {
         self.filter = Some(match self.filter {
@@ -212,13 +212,13 @@ impl<W: Watchable, M> Watch<W, M> {
 
     /// Doesn't wait for this watch at startup. Use this for kinds which may not be installed.
     ///
-    /// As long as the kind isn't served, its cache is empty. To distinguish this from a kind
+    /// As long as the kind is not served, its cache is empty. To distinguish this from a kind
     /// without any objects, use [`Cached::is_synced`](crate::Cached::is_synced). The watch is
     /// retried, and once it receives objects, they trigger reconciles as usual. By default, the
     /// manager waits for the initial list of each watch, and fails after
     /// [`cache_sync_timeout`](crate::Manager::cache_sync_timeout).
     ///
-    /// This doesn't affect other users of the same cache: if they need it, the manager will wait.
+    /// This does not affect other users of the same cache: if they need it, the manager will wait.
     /// Also note that watches added with [`Ctx::watch`](crate::Ctx::watch) are always optional at
     /// startup.
     pub fn optional(mut self) -> Self {
@@ -226,13 +226,13 @@ impl<W: Watchable, M> Watch<W, M> {
         self
     }
 
-    /// Reports the process as not ready if this watch doesn't receive any data for
+    /// Reports the process as not ready if this watch does not receive any data for
     /// [`cache_stale_after`](crate::Manager::cache_stale_after).
     ///
     /// By default, a stale watch is only logged and counted. For example, somebody might have
     /// deleted the RoleBinding. The process stays ready in this case, since its webhooks and
     /// everything else still work. All replicas are affected in the same way, so only use this if
-    /// it's better not to respond at all than to use stale data.
+    /// it is better not to respond at all than to use stale data.
     pub fn required(mut self) -> Self {
         self.need = Need::Always;
         self
@@ -261,7 +261,7 @@ impl<W: Watchable, M> Watch<W, M> {
         enqueue_changes(&cache, this.filter, keys, Arc::clone(queue), contexts);
     }
 
-    /// Like [`subscribe`](Self::subscribe), but for a controller that's already running.
+    /// Like [`subscribe`](Self::subscribe), but for a controller that is already running.
     pub(crate) fn subscribe_late<S: Send + Sync + 'static>(
         self,
         cache: &Cache<W>,
@@ -284,8 +284,8 @@ impl<W: Watchable, M> Watch<W, M> {
     /// If the controller is sharded, limits the watch to objects whose owners are assigned to this
     /// replica.
     ///
-    /// This isn't possible with a mapping function. It can map any object to any other, so it needs
-    /// all of the events.
+    /// This is not possible with a mapping function. It can map any object to any other, so it
+    /// needs all of the events.
     pub(crate) fn in_shard_of<S: Send + Sync + 'static>(mut self, ctx: &Ctx<S>) -> Self
     where
         M: MapsLate<W, S>,
@@ -296,7 +296,7 @@ impl<W: Watchable, M> Watch<W, M> {
         self
     }
 
-    /// Returns the watched cluster, unless it's the one of the context.
+    /// Returns the watched cluster, unless it is the one of the context.
     pub(crate) fn cluster(&self) -> Option<&Cluster> {
         self.cluster.as_ref()
     }

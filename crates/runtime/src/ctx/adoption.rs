@@ -2,7 +2,7 @@
 //!
 //! Controllers of Kubernetes don't do anything on behalf of an owner that has a deletion timestamp.
 //! Since their caches may be stale, they also ask the API server before they adopt an object. If
-//! they didn't, `kubectl delete --cascade=orphan` would delete the objects it's supposed to keep:
+//! they did not, `kubectl delete --cascade=orphan` would delete the objects it is supposed to keep:
 //! the garbage collector releases an object, the owner's controller adopts it again, and then it's
 //! collected with its owner.
 //!
@@ -20,7 +20,7 @@ use crate::error::{Error, OwnershipError};
 use crate::object::{AnyObject, describe_object};
 
 impl<S> Ctx<S> {
-    /// Asks the API server whether `owner` still exists and isn't being deleted. Called before it
+    /// Asks the API server whether `owner` still exists and is not being deleted. Called before it
     /// adopts `object`.
     ///
     /// We use a list with a single name, because the role of a controller has `list` on its kind

@@ -1,8 +1,8 @@
-//! Remembers the responses to applies, in order to skip applies that wouldn't change anything.
+//! Remembers the responses to applies, in order to skip applies that would not change anything.
 //!
 //! A reconciler applies all of its children every time, and most of the time nothing has changed.
-//! The API server would find that out, but it'd take a request per child and resync. Instead, we
-//! store a hash of each body that was applied, together with the resource version from the
+//! The API server would find that out, but it would take a request per child and resync. Instead,
+//! we store a hash of each body that was applied, together with the resource version from the
 //! response. As long as a cache contains exactly this version, nobody has modified the object (not
 //! even its status), and the same apply can be skipped.
 //!
@@ -21,12 +21,12 @@
 //! [owns](crate::Controller::owns), the response is stored in here. Up to a limit for all of them
 //! together, responses are stored as JSON, as a diff to the first response of the same kind. This
 //! takes about 150 bytes per object. By comparison, caching whole objects would take about 2000
-//! bytes each, and reading the object from the API server would cost as much as the request that
-//! we've just saved.
+//! bytes each, and reading the object from the API server would cost as much as the request that we
+//! have just saved.
 //!
 //! We never store the values of Secrets in here. The idea is that a memory dump of an operator
 //! should only contain Secrets that it caches or is working with. As a consequence, applies of
-//! Secrets are always sent, unless they're in a cache.
+//! Secrets are always sent, unless they are in a cache.
 
 use std::any::TypeId;
 use std::collections::hash_map::RandomState;
@@ -42,12 +42,12 @@ use crate::object::{AnyObject, Key, Kind};
 
 /// Approximate size of an entry without its response, in bytes.
 const ENTRY_BYTES: usize = 320;
-/// Responses that are larger than this (in bytes) aren't used as a base for diffs.
+/// Responses that are larger than this (in bytes) are not used as a base for diffs.
 const MAX_BASE: usize = 64 << 10;
 
 /// Responses to the applies of a controller, as many as fit into the limit.
 pub(super) struct AppliedObjects {
-    /// Uses two hashers with random keys, since a hash collision would mean that a change isn't
+    /// Uses two hashers with random keys, since a hash collision would mean that a change is not
     /// sent.
     hashers: [RandomState; 2],
     /// Memory limit in bytes. The oldest responses are dropped to stay below it.
@@ -58,7 +58,7 @@ pub(super) struct AppliedObjects {
 /// Identifies an object across all kinds.
 type ObjectId = (KindId, Key);
 
-/// Identifies a kind by its Rust type, plus API version and plural name if it's only known at
+/// Identifies a kind by its Rust type, plus API version and plural name if it is only known at
 /// runtime.
 type KindId = (TypeId, Option<(String, String)>);
 
@@ -76,7 +76,7 @@ struct Answers {
     /// Objects sorted by the time of their response. Entries whose number doesn't match the current
     /// response are stale, and are skipped.
     order: VecDeque<(u64, Arc<ObjectId>)>,
-    /// The base for diffs of each kind. This is the first response, or empty if that's too large.
+    /// The base for diffs of each kind. This is the first response, or empty if that is too large.
     bases: HashMap<KindId, Base>,
     last: u64,
     bytes: usize,
@@ -114,7 +114,7 @@ impl AppliedObjects {
     /// object.
     pub(super) fn hash(&self, body: &mut Value) -> BodyHash {
         let preconditions = ["uid", "resourceVersion"].map(|name| (name, take_metadata(body, name)));
-        // This takes half as long as `to_string`. Serializing a `Value` can't fail.
+        // This takes half as long as `to_string`. Serializing a `Value` cannot fail.
         let text = serde_json::to_vec(body).unwrap_or_default();
         for (name, value) in preconditions {
             if let Some(value) = value {
@@ -204,7 +204,7 @@ impl Answers {
         }
     }
 
-    /// Returns the base for a kind. If there's none yet, it's going to be `first`.
+    /// Returns the base for a kind. If there is none yet, it will be `first`.
     fn base_of(&mut self, kind: &KindId, first: &[u8]) -> &Base {
         self.bases.entry(kind.clone()).or_insert_with(|| {
             let fits = first.len() <= MAX_BASE;
@@ -230,7 +230,8 @@ fn take_metadata(object: &mut Value, name: &str) -> Option<Value> {
     object.get_mut("metadata")?.as_object_mut()?.remove(name)
 }
 
-/// Serializes an object without its managed fields, since they'd take as long as everything else.
+/// Serializes an object without its managed fields, since they would take as long as everything
+/// else.
 fn to_json_without_managed_fields<K: AnyObject + Serialize>(object: &mut K) -> Option<Vec<u8>> {
     let managed_fields = object.meta_mut().managed_fields.take();
     let json = serde_json::to_value(&*object);

@@ -111,7 +111,7 @@ impl<S> Ctx<S> {
     }
 }
 
-/// Asks the API server for the current resource version. Returns `None` if the object can't be
+/// Asks the API server for the current resource version. Returns `None` if the object cannot be
 /// read, doesn't exist anymore or was replaced. In these cases the object should be reconciled
 /// again with an up-to-date cache.
 async fn find_version<K: AnyObject>(api: &Api<K>, object: &K) -> Option<String> {
@@ -140,7 +140,7 @@ pub(crate) fn to_test_conflict(error: kube::Error) -> kube::Error {
     }
 }
 
-/// Returns `true` if a JSON patch couldn't be applied, e.g. because of a failed test. We can
+/// Returns `true` if a JSON patch could not be applied (e.g. because of a failed test). We can
 /// distinguish this from an invalid object, because for those the API server names a field.
 fn is_failed_test(status: &Status) -> bool {
     let mut causes = status.details.iter().flat_map(|details| &details.causes);
@@ -161,7 +161,7 @@ fn bind<P: Serialize>(patch: &Patch<P>, conditions: Conditions<'_>) -> Result<Pa
             }
             Patch::Json(operations)
         }
-        // A future version of kube may add other kinds of patches, for which we wouldn't know what
+        // A future version of kube may add other kinds of patches, for which we would not know what
         // to do.
         _ => return Err(Error::terminal("this kind of patch is not supported")),
     })

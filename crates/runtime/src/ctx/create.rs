@@ -1,4 +1,4 @@
-//! Creates owned objects which don't change after that.
+//! Creates owned objects which do not change after that.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ impl<S> Ctx<S> {
     /// Creates an object that's controlled by `owner`. If `owner` already controls an object with
     /// the same name, returns that one instead.
     ///
-    /// Use this for objects that are only created once and aren't updated later (e.g. Jobs), or if
+    /// Use this for objects that are only created once and are not updated later (e.g. Jobs), or if
     /// the owner must not take over existing objects. Unlike [`apply_owned`](Self::apply_owned),
-    /// this doesn't modify existing objects, and doesn't adopt objects without a controller.
+    /// this doesn't modify existing objects, and does not adopt objects without a controller.
     ///
-    /// If there's a cache of whole objects that contains the object, no request is sent. By
+    /// If there is a cache of whole objects that contains the object, no request is sent. By
     /// default, the object is created in the namespace of its owner. The field manager is the name
     /// of the controller.
     ///
@@ -28,9 +28,9 @@ impl<S> Ctx<S> {
     ///
     /// Returns an [`OwnershipError`] in these cases:
     ///
-    /// - An object with the same name exists and isn't controlled by `owner`.
+    /// - An object with the same name exists and is not controlled by `owner`.
     /// - The owner is being deleted.
-    /// - The owner can't own the object because of their scopes.
+    /// - The owner cannot own the object because of their scopes.
     ///
     /// Otherwise, returns the response of the API server as a [`kube::Error`].
     pub async fn create_owned<O: AnyObject, C: AnyObject + Serialize>(
@@ -69,7 +69,7 @@ impl<S> Ctx<S> {
     }
 }
 
-/// Returns `existing` if it's controlled by `owner`, and an error otherwise.
+/// Returns `existing` if it is controlled by `owner`, and an error otherwise.
 fn check_controlled_by<O: AnyObject, C: AnyObject>(owner: &O, existing: C) -> Result<C, OwnershipError> {
     if is_controlled_by(existing.meta(), owner) {
         return Ok(existing);

@@ -48,11 +48,11 @@ impl<S> Ctx<S> {
     /// existing object. It should change its argument to the desired state. If that's what the
     /// existing object looks like already, no request is made.
     ///
-    /// The existing object is taken from the cache if there's one for [whole objects](Self::cached)
-    /// that's consistent with all other caches of the kind. Otherwise it's read from the API
-    /// server. An update is sent as a merge patch, which preserves fields that `K` doesn't know
-    /// about, and replaces lists as a whole. It doesn't include the status, for which you should
-    /// use [`apply_status`](Self::apply_status).
+    /// The existing object is taken from the cache if there is one for [whole
+    /// objects](Self::cached) that is consistent with all other caches of the kind. Otherwise it is
+    /// read from the API server. An update is sent as a merge patch, which preserves fields that
+    /// `K` does not know about, and replaces lists as a whole. It doesn't include the status, for
+    /// which you should use [`apply_status`](Self::apply_status).
     ///
     /// Prefer [`apply`](Self::apply) unless the desired state depends on the existing object. The
     /// role of the controller needs the verbs `get`, `create` and `patch`.
@@ -95,7 +95,7 @@ impl<S> Ctx<S> {
     /// # Errors
     ///
     /// Returns an [`OwnershipError`](crate::OwnershipError) if the object has a different
-    /// controller, if the owner is being deleted, or if it can't own the object because of their
+    /// controller, if the owner is being deleted, or if it cannot own the object because of their
     /// scopes. Apart from that, returns the same errors as `create_or_update`.
     pub async fn create_or_update_owned<O: AnyObject, K: AnyObject + Serialize>(
         &self,
@@ -186,7 +186,7 @@ impl<S> Ctx<S> {
             ..PostParams::default()
         };
         match self.send_write(kind, to_json, api.create(&params, object)).await {
-            // It didn't exist a moment ago, so this is a conflict with whoever has created it.
+            // It did not exist a moment ago, so this is a conflict with whoever has created it.
             Err(kube::Error::Api(status)) if status.is_already_exists() => Err(to_conflict(&status)),
             created => created,
         }

@@ -18,10 +18,10 @@ impl<S> Ctx<S> {
     ///
     /// If `object` has a UID (which is always the case if it comes from a cache), then we won't
     /// delete another object which was created in its place. Dependents are deleted in the
-    /// background. As soon as the object is gone, readers don't find it in the caches anymore.
+    /// background. As soon as the object is gone, readers do not find it in the caches anymore.
     /// Watches are notified when the API server reports the deletion.
     ///
-    /// There's usually no need to delete owned objects when their owner is deleted, because the
+    /// There is usually no need to delete owned objects when their owner is deleted, because the
     /// garbage collector does that.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl<S> Ctx<S> {
     ///
     /// # Errors
     ///
-    /// Returns a conflict if a precondition isn't met. Otherwise, returns the response of the API
+    /// Returns a conflict if a precondition is not met. Otherwise, returns the response of the API
     /// server as a [`kube::Error`].
     pub async fn delete_with<K: AnyObject>(
         &self,

@@ -34,7 +34,7 @@ impl<S> Ctx<S> {
     ///
     /// # Errors
     ///
-    /// Fails if the kind isn't served, or if there's no response from the API server. The error
+    /// Fails if the kind is not served, or if there is no response from the API server. The error
     /// message includes the kind.
     pub async fn discover(&self, kind: &GroupVersionKind) -> Result<DynamicKind, Error> {
         self.shared.kinds.find(&self.shared.client, kind).await
@@ -49,7 +49,7 @@ impl<S> Ctx<S> {
         self.cached_dynamic_selection(kind, &Selection::all())
     }
 
-    /// Like [`cached_selection`](Self::cached_selection), but for a kind that's only known at
+    /// Like [`cached_selection`](Self::cached_selection), but for a kind that is only known at
     /// runtime.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl<S> Ctx<S> {
         self
     }
 
-    /// Like [`indexing`](Self::indexing), but for a kind that's only known at runtime.
+    /// Like [`indexing`](Self::indexing), but for a kind that is only known at runtime.
     pub fn indexing_dynamic(
         self,
         kind: &DynamicKind,
@@ -93,7 +93,7 @@ impl<S> Ctx<S> {
         self
     }
 
-    /// Adds the kind of a controller or a watch, so that we don't have to discover it.
+    /// Adds the kind of a controller or a watch, so that we do not have to discover it.
     pub(crate) fn add_kind<K: Watchable>(&self, kind: &Kind<K>) {
         if let Some(kind) = kind.to_dynamic() {
             self.shared.kinds.add(kind);

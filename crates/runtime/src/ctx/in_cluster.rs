@@ -2,8 +2,8 @@
 //!
 //! All methods of [`Ctx`] use its client and its caches. So in order to work with another cluster,
 //! we need an ordinary context with the client and the caches of that cluster. The state and the
-//! queue are shared with the controller. All else has to be separate, such as the memory of
-//! previous applies. These contexts are created on first use, and exist until the cluster is
+//! queue are shared with the controller. All else has to be separate (such as the memory of
+//! previous applies). These contexts are created on first use, and exist until the cluster is
 //! removed.
 
 use std::sync::Arc;
@@ -27,16 +27,16 @@ use crate::shutdown::Shutdown;
 pub(crate) struct ClusterLinks {
     /// Additional clusters of the manager.
     pub(crate) clusters: Clusters,
-    /// The lease that's required for writes, no matter in which cluster.
+    /// The lease that is required for writes, no matter in which cluster.
     pub(crate) fence: Option<Fence>,
     pub(crate) metrics: Metrics,
-    /// Tells event publishers to exit after they've sent everything in their queue. `None` in
+    /// Tells event publishers to exit after they have sent everything in their queue. `None` in
     /// tests.
     pub(crate) stop_events: Option<Shutdown>,
 }
 
 impl ClusterLinks {
-    /// Returns the links of a context that doesn't belong to a manager.
+    /// Returns the links of a context that does not belong to a manager.
     pub(super) fn of_test() -> Self {
         Self {
             clusters: Clusters::default(),
@@ -70,7 +70,7 @@ impl<S> Ctx<S> {
     ///
     /// [`cached`](Self::cached) returns an error until the cache has synced, since you'd otherwise
     /// get the impression that there are no objects in the cluster. If the cluster is lost, failed
-    /// reconciles are retried with backoff, and immediately once it's back.
+    /// reconciles are retried with backoff, and immediately once it is back.
     ///
     /// # Owner references
     ///
@@ -128,10 +128,11 @@ impl<S> Ctx<S> {
         other.map_or(&self.shared, |other| &other.own)
     }
 
-    /// Checks that `owner` isn't in another cluster. Called before `object` is written in this one.
+    /// Checks that `owner` is not in another cluster. Called before `object` is written in this
+    /// one.
     ///
     /// We can only tell that from the caches: it's in another cluster if its UID is in a cache of
-    /// that cluster, and in no cache of this one. Owners whose kind isn't cached are accepted.
+    /// that cluster, and in no cache of this one. Owners whose kind is not cached are accepted.
     pub(super) fn check_owner_cluster<O: AnyObject, C: AnyObject>(
         &self,
         owner: &O,
@@ -193,7 +194,7 @@ fn new_shared(own: &Arc<Shared>, cluster: &Cluster) -> Shared {
         watch_target: own.watch_target.clone(),
         late_watches: LateWatches::default(),
         applied: AppliedObjects::new(own.caches.options().applied_bytes),
-        // The owners of objects in other clusters aren't in the manager's cluster.
+        // The owners of objects in other clusters are not in the manager's cluster.
         division: None,
         links,
         other_cluster: Some(OtherCluster {

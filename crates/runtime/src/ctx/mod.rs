@@ -74,7 +74,7 @@ struct Shared {
     /// Watches added at runtime.
     late_watches: LateWatches,
     applied: AppliedObjects,
-    /// How objects are distributed over the replicas. `None` if the controller isn't sharded.
+    /// How objects are distributed over the replicas. `None` if the controller is not sharded.
     division: Option<Division>,
     links: ClusterLinks,
     /// `None` in the manager's own cluster.
@@ -91,7 +91,7 @@ pub(crate) struct ContextParts {
     pub(crate) kinds: Kinds,
     /// Kind and queue of the controller, for watches that are added at runtime. `None` in tests.
     pub(crate) watch_target: Option<WatchTarget>,
-    /// How objects are distributed over the replicas. `None` if the controller isn't sharded.
+    /// How objects are distributed over the replicas. `None` if the controller is not sharded.
     pub(crate) division: Option<Division>,
     pub(crate) links: ClusterLinks,
 }
@@ -211,7 +211,7 @@ impl<S> Ctx<S> {
         &self.shared.caches
     }
 
-    /// Returns how objects are distributed over the replicas, or `None` if the controller isn't
+    /// Returns how objects are distributed over the replicas, or `None` if the controller is not
     /// sharded.
     pub(crate) fn division(&self) -> Option<Division> {
         self.shared.division
@@ -250,7 +250,7 @@ impl<S> Ctx<S> {
     ///
     /// With `--leader-elect`, all writes with this client fail after the process has lost its
     /// lease, since the next leader may already be active. That's also true for the methods of this
-    /// context. It doesn't affect reads, or controllers that run [on every
+    /// context. It does not affect reads, or controllers that run [on every
     /// replica](crate::Controller::on_every_replica).
     pub fn client(&self) -> Client {
         self.shared.client.clone()
@@ -262,8 +262,8 @@ impl<S> Ctx<S> {
         crate::clock::now()
     }
 
-    /// Returns a random number. In a simulation it's determined by the history, which makes runs
-    /// reproducible. Don't use it for secrets.
+    /// Returns a random number. In a simulation it is determined by the history, which makes runs
+    /// reproducible. Do not use it for secrets.
     pub fn random(&self) -> u64 {
         crate::random::random_u64()
     }
@@ -274,7 +274,7 @@ impl<S> Ctx<S> {
         &self.shared.controller
     }
 
-    /// Returns the cache of kind `K`. Reading from it doesn't send requests to the API server.
+    /// Returns the cache of kind `K`. Reading from it does not send requests to the API server.
     ///
     /// There are caches for the kinds of all controllers, for kinds of which they watch whole
     /// objects, and for those requested with [`Controller::reads`](crate::Controller::reads) or
@@ -286,7 +286,7 @@ impl<S> Ctx<S> {
     /// # Errors
     ///
     /// Returns a terminal error if the manager doesn't have such a cache. In [another
-    /// cluster](Self::in_cluster), returns an error if the cache hasn't synced.
+    /// cluster](Self::in_cluster), returns an error if the cache has not synced.
     pub fn cached<K: Object>(&self) -> Result<Cached<K>, Error> {
         self.cached_selection(&Selection::all())
     }
@@ -295,7 +295,7 @@ impl<S> Ctx<S> {
     ///
     /// # Errors
     ///
-    /// Returns a terminal error if the manager doesn't have a cache for this kind with the same
+    /// Returns a terminal error if the manager does not have a cache for this kind with the same
     /// selection.
     pub fn cached_selection<K: Object>(&self, selection: &Selection) -> Result<Cached<K>, Error> {
         self.find_cache(Kind::of_type(), selection, "")
@@ -364,10 +364,10 @@ impl<S> Ctx<S> {
     }
 
     /// Returns an [`Api`] for kind `K` in the namespace of `object`. If `K` is cluster-scoped, the
-    /// namespace doesn't matter.
+    /// namespace does not matter.
     ///
     /// If `object` is cluster-scoped but `K` is namespaced, you get an API for all namespaces. Note
-    /// that every call is a request to the API server. If the kind is watched anyway, it's cheaper
+    /// that every call is a request to the API server. If the kind is watched anyway, it is cheaper
     /// to use [`cached`](Self::cached).
     pub fn api<K: Object>(&self, object: &impl Resource) -> Api<K> {
         <K::Scope as Scope>::api(self.client(), object.meta().namespace.as_deref())
@@ -375,20 +375,20 @@ impl<S> Ctx<S> {
 
     /// Creates or updates an object using server-side apply, and returns the result.
     ///
-    /// Fields that aren't part of `object` keep their values. If they were set by an earlier apply
+    /// Fields that are not part of `object` keep their values. If they were set by an earlier apply
     /// of this controller, they're removed. The field manager is the name of the controller. In
     /// case of a conflict with another manager, we take ownership of the field (`force`). Use
     /// [`without_force`](Self::without_force) to prevent that.
     ///
     /// Be aware that the fields of a typed object are always sent unless they're an `Option`. For
-    /// example, the `spec` of a Deployment isn't optional in k8s-openapi's types for recent
+    /// example, the `spec` of a Deployment is not optional in k8s-openapi's types for recent
     /// versions of Kubernetes. If you just want to set a label on such an object, use
     /// [`patch`](Self::patch) or a [`DynamicObject`](kube::api::DynamicObject).
     ///
     /// No request is made if the same apply was sent before, and a cache shows that the object
     /// hasn't changed since then. So a resync with nothing to do is free. The result is the one of
     /// the earlier apply, without `managedFields`. We don't remember the results for Secrets, so
-    /// they're always sent unless whole Secrets are [cached](Self::cached).
+    /// they are always sent unless whole Secrets are [cached](Self::cached).
     ///
     /// # Errors
     ///
@@ -402,12 +402,12 @@ impl<S> Ctx<S> {
         applied.map_err(|error| to_bound_apply_error(&object, error))
     }
 
-    /// Returns a context whose applies don't take ownership of fields from other managers. This
+    /// Returns a context whose applies do not take ownership of fields from other managers. This
     /// affects [`apply`](Self::apply), [`apply_owned`](Self::apply_owned) and
     /// [`apply_status`](Self::apply_status). It's like an apply without `ForceOwnership` in
     /// controller-runtime.
     ///
-    /// If an apply would change a field that's owned by somebody else, it fails with a
+    /// If an apply would change a field that is owned by somebody else, it fails with a
     /// [`FieldManagerConflict`] that lists those fields and managers. When it's returned to a
     /// controller, it's logged as an error and retried with backoff. If two managers set a field to
     /// the same value, they share it, and there's no conflict.
@@ -471,11 +471,12 @@ impl<S> Ctx<S> {
     ///
     /// Both `reason` and `action` should be a single CamelCase word. They describe why the action
     /// was taken and what it was, respectively. Events are sent in the background, so reconciles
-    /// neither wait for them nor fail if they can't be sent. The role of the controller needs the
+    /// neither wait for them nor fail if they cannot be sent. The role of the controller needs the
     /// verbs `create` and `patch` for `events` in the group `events.k8s.io`.
     ///
-    /// Like in client-go, there's a limit of 25 events per object, and one more every five minutes.
-    /// Any other events are dropped, and counted in the metric `rbuilder_events_dropped_total`.
+    /// Like in client-go, there is a limit of 25 events per object, and one more every five
+    /// minutes. Any other events are dropped, and counted in the metric
+    /// `rbuilder_events_dropped_total`.
     pub fn normal<K: AnyObject>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
         self.event(object, new_event(EventType::Normal, reason, action, note.into()));
     }
@@ -516,7 +517,7 @@ impl<S> Ctx<S> {
         self.send_apply_body(kind, object, body, hash).await
     }
 
-    /// Sends an apply, unless the same apply was sent before and the object hasn't changed since
+    /// Sends an apply, unless the same apply was sent before and the object has not changed since
     /// then.
     async fn send_apply_if_needed<K: AnyObject + Serialize>(
         &self,
@@ -608,7 +609,7 @@ fn check_synced<K: Watchable>(cache: &Cache<K>, cluster: &Cluster) -> Result<(),
     )))
 }
 
-/// Turns the error of an apply into a [`FieldManagerConflict`] if that's the reason for it.
+/// Turns the error of an apply into a [`FieldManagerConflict`] if that is the reason for it.
 fn to_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     match &error {
         kube::Error::Api(status) => {
@@ -628,7 +629,7 @@ fn to_bound_apply_error<K: AnyObject>(object: &K, error: kube::Error) -> Error {
     }
 }
 
-/// Returns `true` if a write was rejected because its UID isn't the one of the object.
+/// Returns `true` if a write was rejected because its UID is not the one of the object.
 fn is_uid_mismatch(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes.into_iter().any(|cause| cause.field == "metadata.uid")

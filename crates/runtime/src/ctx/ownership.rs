@@ -8,21 +8,21 @@
 //! `b` is reconciled, it applies the Deployment with an owner reference to `b`. From the server's
 //! perspective, a field manager applies a different set of fields. It removes the reference to `a`
 //! that was set by the same manager before, and accepts the apply. Then `a` applies its own version
-//! again, and so on. Looking up the owner in the cache first doesn't solve this, because the cache
+//! again, and so on. Looking up the owner in the cache first does not solve this, because the cache
 //! may be stale.
 //!
 //! Our solution is to add a precondition to each apply. It depends on what we know:
 //!
 //! - In the cache, the object is controlled by `owner`. The apply then contains its UID and
 //!   resource version. The UID alone isn't sufficient, because the garbage collector may have
-//!   released the object in the meantime (`--cascade=orphan`). The apply would take it back, and
-//!   it'd be deleted along with its owner.
+//!   released the object in the meantime (`--cascade=orphan`). The apply would take it back, and it
+//!   would be deleted along with its owner.
 //! - The object doesn't exist according to the cache. The apply then contains the resource version
 //!   `1`, which is older than that of any object. Either it creates the object, or it fails with a
 //!   conflict because another owner was faster. This is the most common case, and it takes a single
 //!   request.
 //! - In all other cases, and also after such a conflict, we read the metadata of the object from
-//!   the server. If it's controlled by someone else, we return an error. Otherwise the object is
+//!   the server. If it is controlled by someone else, we return an error. Otherwise the object is
 //!   applied with the resource version that we've just read, so nobody can get in between.
 //!
 //! Conflicts are returned to the controller, which tries again with an up-to-date cache. In the
@@ -46,8 +46,8 @@ use crate::object::{AnyKind, AnyObject, Kind, describe_object};
 /// A resource version which no object can have, because even the first write to the store gets a
 /// larger one.
 ///
-/// If there's no such object, an apply with this version creates it. If there is one, it fails with
-/// a conflict.
+/// If there is no such object, an apply with this version creates it. If there is one, it fails
+/// with a conflict.
 const DOES_NOT_EXIST: &str = "1";
 
 impl<S> Ctx<S> {
@@ -56,10 +56,10 @@ impl<S> Ctx<S> {
     /// By default, the object is created in the namespace of its owner. It gets an owner reference
     /// with `controller` and `blockOwnerDeletion`, which has two effects. The owner is reconciled
     /// when the object changes (see [`owns`](crate::Controller::owns)), and the object is deleted
-    /// together with its owner. If the object exists and has no controller, it's adopted. Use
-    /// [`create_owned`](Self::create_owned) if you don't want that.
+    /// together with its owner. If the object exists and has no controller, it is adopted. Use
+    /// [`create_owned`](Self::create_owned) if you do not want that.
     ///
-    /// Objects can't be applied if the owner is being deleted, even if it owns them already. See
+    /// Objects cannot be applied if the owner is being deleted, even if it owns them already. See
     /// [`OwnershipError::OwnerTerminating`].
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl<S> Ctx<S> {
     /// - The object has another controller. This may be a deleted object with the same name as the
     ///   owner ([`OwnedByNamesake`](OwnershipError::OwnedByNamesake)).
     /// - The owner is being deleted.
-    /// - The owner can't own the object because of their scopes.
+    /// - The owner cannot own the object because of their scopes.
     ///
     /// Returns a conflict if another owner creates or adopts the object at the same time, and a
     /// [`FieldManagerConflict`] like [`apply`](Self::apply) does. Otherwise, returns the response
@@ -164,7 +164,7 @@ impl<S> Ctx<S> {
     }
 
     /// Records an owned object which may have been created just now. This makes sure that its owner
-    /// is notified of its deletion, even if there's a gap in the watch.
+    /// is notified of its deletion, even if there is a gap in the watch.
     pub(super) fn record_created<C: AnyObject>(&self, kind: &Kind<C>, created: &C) {
         self.shared.caches.record_created(kind, created);
     }
@@ -220,7 +220,7 @@ pub(super) fn is_controlled_by<O: AnyObject>(owned: &ObjectMeta, owner: &O) -> b
 /// - The object has another controller.
 /// - The owner is namespaced, and the object is cluster-scoped or in a different namespace.
 /// - The owner is being deleted.
-/// - The owner wasn't read from the API server.
+/// - The owner was not read from the API server.
 pub fn set_controller_reference<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &mut C,
@@ -261,7 +261,7 @@ fn set_controller<O: AnyObject, C: AnyObject>(
 ///
 /// An object can have more than one owner, and is deleted when all of them are gone. Note that its
 /// changes only reconcile its controller, and not the other owners. If there's already a reference
-/// to the owner, it's updated, except for `controller` and `blockOwnerDeletion`.
+/// to the owner, it is updated, except for `controller` and `blockOwnerDeletion`.
 ///
 /// # Errors
 ///
@@ -317,9 +317,9 @@ fn type_scope<K: AnyObject>() -> Option<bool> {
 /// Sets the namespace of `object` to the owner's if it's missing, and checks whether the owner can
 /// own the object.
 ///
-/// If we don't know the scope of the object, we assume that it's namespaced, like most objects. The
-/// owner itself was read from the API server. Therefore, it has a namespace if and only if its kind
-/// is namespaced.
+/// If we do not know the scope of the object, we assume that it is namespaced, like most objects.
+/// The owner itself was read from the API server. Therefore, it has a namespace if and only if its
+/// kind is namespaced.
 fn check_scope<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &mut C,
@@ -338,7 +338,7 @@ fn check_scope<O: AnyObject, C: AnyObject>(
     Ok(())
 }
 
-/// Checks that the owner isn't being deleted, as far as we can tell from this copy.
+/// Checks that the owner is not being deleted, as far as we can tell from this copy.
 fn check_not_terminating<O: AnyObject, C: AnyObject>(owner: &O, object: &C) -> Result<(), OwnershipError> {
     match owner.meta().deletion_timestamp {
         Some(_) => Err(new_terminating_error(owner, object)),
@@ -346,7 +346,7 @@ fn check_not_terminating<O: AnyObject, C: AnyObject>(owner: &O, object: &C) -> R
     }
 }
 
-/// Returns the error for an owner that's being deleted.
+/// Returns the error for an owner that is being deleted.
 pub(super) fn new_terminating_error<O: AnyObject, C: AnyObject>(owner: &O, object: &C) -> OwnershipError {
     OwnershipError::OwnerTerminating {
         object: describe_object(object),
@@ -406,8 +406,8 @@ fn new_namesake_error<O: AnyObject, C: AnyObject>(
 /// Returns `true` if the reference has a different UID, but the kind and the name of the owner.
 ///
 /// There can't be two objects with the same name, so the referenced object must have been deleted,
-/// and the garbage collector is going to delete what it owned. We don't compare API versions, since
-/// a reference may contain any version of the kind.
+/// and the garbage collector will delete what it owned. We don't compare API versions, since a
+/// reference may contain any version of the kind.
 fn is_namesake<O: AnyObject>(reference: &OwnerReference, owner: &O) -> bool {
     let group_of = |api_version: &str| {
         let (group, _) = api_version.split_once('/').unwrap_or_default();
@@ -554,7 +554,7 @@ mod tests {
             "Deployment a/child is owned by a deleted ConfigMap a/owner with uid 2; it was not changed, and can be \
              created again once the garbage collector has deleted it"
         );
-        // An owner of a different kind isn't a namesake. If just the version is different, it is.
+        // An owner of a different kind is not a namesake. If just the version is different, it is.
         for (api_version, kind, is_namesake) in [
             ("v1", "Secret", false),
             ("apps/v1", "ConfigMap", false),

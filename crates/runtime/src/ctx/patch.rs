@@ -21,7 +21,7 @@ impl<S> Ctx<S> {
     ///
     /// Only the name, the namespace and the UID of `object` are used. If it has a UID (which is
     /// always the case if it comes from a cache), then we won't modify another object which was
-    /// created in its place. If you don't want to modify a newer version of the object either,
+    /// created in its place. If you do not want to modify a newer version of the object either,
     /// include `metadata.resourceVersion` in the patch.
     ///
     /// You should prefer [`apply`](Self::apply) for fields that are managed by the controller. It

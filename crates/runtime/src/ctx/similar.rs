@@ -1,6 +1,6 @@
 //! Delta compression of strings that are similar to a base.
 //!
-//! Responses to applies of the same kind only differ in names, identifiers and versions. That's
+//! Responses to applies of the same kind only differ in names, identifiers and versions. That is
 //! about 200 out of 2000 bytes. We store the first response as is. For all others, we only store
 //! the bytes that are different, and the ranges that they have in common with the first:
 //!
@@ -70,7 +70,7 @@ impl Base {
     }
 
     /// Finds a prefix of `text` in the base and returns its position and length. `beside` is the
-    /// position that's most likely.
+    /// position that is most likely.
     fn find(&self, text: &[u8], beside: usize) -> Option<(usize, usize)> {
         let window = text.first_chunk::<WINDOW>()?;
         let is_beside = self
@@ -84,7 +84,7 @@ impl Base {
         Some((from, common_prefix(text, &self.text[from..])))
     }
 
-    /// Decodes a delta. Returns `None` if it's malformed.
+    /// Decodes a delta. Returns `None` if it is malformed.
     pub(super) fn decode(&self, mut encoded: &[u8]) -> Option<Vec<u8>> {
         let mut text = Vec::with_capacity(self.text.len());
         while !encoded.is_empty() {

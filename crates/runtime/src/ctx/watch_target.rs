@@ -1,6 +1,6 @@
 //! Information about the controller, for watches that are added at runtime.
 //!
-//! It's stored in `Ctx`, but created and used by `controller`. We define it here because
+//! It is stored in `Ctx`, but created and used by `controller`. We define it here because
 //! `controller` depends on `ctx`, and not the other way around.
 
 use std::any::Any;

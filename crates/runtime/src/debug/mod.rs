@@ -127,7 +127,7 @@ impl DebugState {
     }
 }
 
-/// Adds all endpoints to the metrics server. Unless the server authorizes its clients, they're
+/// Adds all endpoints to the metrics server. Unless the server authorizes its clients, they are
 /// read-only.
 pub(crate) fn add_endpoints(handlers: &mut Handlers, state: &Arc<DebugState>, is_secure: bool) {
     for path in ["/debug", "/debug/"] {

@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 
 /// Returns the state of the runtime in which it's called.
 ///
-/// You can use this to find code that doesn't yield: it blocks a worker, whose busy time then
+/// You can use this to find code that does not yield: it blocks a worker, whose busy time then
 /// increases by a second per second while its park count stays the same. Memory is only reported on
 /// Linux.
 pub(super) fn report() -> Value {
@@ -34,7 +34,7 @@ fn worker_to_json(_: &tokio::runtime::RuntimeMetrics, _: usize) -> Value {
     json!({})
 }
 
-/// Returns sizes reported by the kernel in bytes. Returns null if this isn't Linux.
+/// Returns sizes reported by the kernel in bytes. Returns null if this is not Linux.
 fn memory() -> Value {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
         return Value::Null;

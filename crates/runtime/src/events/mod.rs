@@ -1,4 +1,4 @@
-//! Kubernetes events. They're sent in the background, so a slow API server doesn't delay
+//! Kubernetes events. They are sent in the background, so a slow API server does not delay
 //! reconciles.
 
 mod recorder;
@@ -31,8 +31,8 @@ pub(crate) struct EventSender {
 }
 
 impl EventSender {
-    /// Adds an event to the queue. It's dropped and counted if there were too many events about its
-    /// object, or if the queue is full. The latter is also logged.
+    /// Adds an event to the queue. It is dropped and counted if there were too many events about
+    /// its object, or if the queue is full. The latter is also logged.
     pub(crate) fn send(&self, event: Event, regarding: ObjectReference) {
         let mut filter = self.filter.lock().unwrap_or_else(PoisonError::into_inner);
         let is_admitted = filter.admit(&regarding);
@@ -63,7 +63,7 @@ impl EventSender {
 /// The receiving end of the queue.
 pub(crate) struct WaitingEvents(mpsc::Receiver<(Event, ObjectReference)>);
 
-/// Creates a queue. `dropped` counts the events which don't make it into the queue.
+/// Creates a queue. `dropped` counts the events which do not make it into the queue.
 pub(crate) fn new_event_channel(dropped: Counter) -> (EventSender, WaitingEvents) {
     let (sender, waiting) = mpsc::channel(CAPACITY);
     let sender = EventSender {
@@ -84,7 +84,7 @@ impl WaitingEvents {
         stop: impl Future<Output = ()> + Send + 'static,
     ) {
         let Self(mut waiting) = self;
-        // kube's recorder doesn't set a field manager.
+        // kube's recorder does not set a field manager.
         let client = with_field_manager(client, &reporter.controller);
         let recorder = Recorder::new(client, reporter);
         let mut stop = std::pin::pin!(stop.fuse());

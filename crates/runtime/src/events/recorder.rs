@@ -1,4 +1,4 @@
-//! Events recorded by tasks, webhooks and other code that doesn't have a [`Ctx`](crate::Ctx).
+//! Events recorded by tasks, webhooks and other code that does not have a [`Ctx`](crate::Ctx).
 
 use std::fmt;
 
@@ -52,8 +52,9 @@ impl EventRecorder {
     /// neither blocks nor fails. The role of the manager needs the verbs `create` and `patch` for
     /// `events` in the group `events.k8s.io`.
     ///
-    /// Like in client-go, there's a limit of 25 events per object, and one more every five minutes.
-    /// Any other events are dropped, and counted in the metric `rbuilder_events_dropped_total`.
+    /// Like in client-go, there is a limit of 25 events per object, and one more every five
+    /// minutes. Any other events are dropped, and counted in the metric
+    /// `rbuilder_events_dropped_total`.
     pub fn normal<K: AnyObject>(&self, object: &K, reason: &str, action: &str, note: impl Into<String>) {
         self.event(object, new_event(EventType::Normal, reason, action, note.into()));
     }

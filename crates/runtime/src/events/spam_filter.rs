@@ -1,7 +1,7 @@
 //! Rate limit for events, like the spam filter in client-go.
 //!
-//! If a reconcile records an event and then fails, it's retried forever, and records the event each
-//! time. We let 25 events per object pass, and one more every five minutes.
+//! If a reconcile records an event and then fails, it is retried forever, and records the event
+//! each time. We let 25 events per object pass, and one more every five minutes.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -16,14 +16,14 @@ use crate::token_bucket::TokenBucket;
 const BURST: f64 = 25.0;
 /// Interval between further events, in seconds.
 const PERIOD: f64 = 300.0;
-/// How many objects to keep track of. Same as in client-go. An object that's been forgotten starts
-/// over with a full burst.
+/// How many objects to keep track of. Same as in client-go. An object that has been forgotten
+/// starts over with a full burst.
 const MAX_OBJECTS: usize = 4096;
 
 /// Counts the events of each object.
 ///
 /// To limit the memory, objects are kept in two generations. Looking up an object moves it to
-/// `recent`. When that's half full, it replaces `older`, which drops all objects that haven't been
+/// `recent`. When that's half full, it replaces `older`, which drops all objects that have not been
 /// used since the last time. An LRU list would be more accurate, but it would need more memory and
 /// code.
 #[derive(Debug, Default)]

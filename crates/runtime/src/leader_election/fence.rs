@@ -17,7 +17,7 @@
 //! | 110 s: takes a key, observes the lapse, exits | | lost |
 //! | | 110.1 s: receives the response, cannot move the fence to 118 s, and has lost | lost |
 //!
-//! If we didn't, the elector would go on renewing the lease at 110.1 s, with nobody left to
+//! If we did not, the elector would go on renewing the lease at 110.1 s, with nobody left to
 //! reconcile anything.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// The lease hasn't been acquired yet.
+/// The lease has not been acquired yet.
 const NOT_YET: u64 = 0;
 /// The lease was lost, because it wasn't renewed in time or another process holds it.
 const LOST: u64 = u64::MAX;
@@ -69,7 +69,7 @@ pub(super) enum FenceState {
 }
 
 impl Fence {
-    /// Creates a fence for a lease that hasn't been acquired.
+    /// Creates a fence for a lease that has not been acquired.
     pub(crate) fn new(lease: impl Into<String>) -> Self {
         Self::for_purpose("leader election", lease)
     }
@@ -97,7 +97,7 @@ impl Fence {
     ///
     /// # Errors
     ///
-    /// Fails if the lease hasn't been acquired yet, or if it was lost. The latter is permanent.
+    /// Fails if the lease has not been acquired yet, or if it was lost. The latter is permanent.
     pub(crate) fn check(&self) -> Result<(), LeaseNotHeld> {
         match self.state() {
             FenceState::HeldFor(_) => Ok(()),
@@ -108,7 +108,7 @@ impl Fence {
         }
     }
 
-    /// Returns the remaining time, or `None` if we don't hold the lease.
+    /// Returns the remaining time, or `None` if we do not hold the lease.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         match self.state() {
             FenceState::HeldFor(left) => Some(left),
@@ -153,7 +153,7 @@ impl Fence {
         matches!(self.state(), FenceState::HeldFor(_))
     }
 
-    /// Closes the fence because the lease was lost. Does nothing if it's closed already.
+    /// Closes the fence because the lease was lost. Does nothing if it is closed already.
     pub(crate) fn lose(&self) {
         self.end(LOST);
     }
@@ -194,7 +194,7 @@ impl Fence {
     /// Sets the thread that calls [`wait_for_end`](Self::wait_for_end). This has to happen before
     /// the fence is opened.
     pub(super) fn set_watchdog(&self, thread: &Thread) {
-        // There's only one watchdog per lease.
+        // There is only one watchdog per lease.
         let _ = self.0.watchdog.set(thread.clone());
     }
 
@@ -265,7 +265,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn renewal_after_the_end_fails() {
-        // It doesn't matter whether a worker has noticed.
+        // It does not matter whether a worker has noticed.
         for is_observed in [true, false] {
             let fence = held_for(10);
             tokio::time::advance(10 * SECOND).await;

@@ -10,7 +10,7 @@ use kube::client::Body;
 use super::fence::Fence;
 use crate::client::wrap_client;
 
-/// Wraps a client, so that writes are only sent while we hold the lease. Reads aren't affected.
+/// Wraps a client, so that writes are only sent while we hold the lease. Reads are not affected.
 ///
 /// The fence is checked whenever the request makes progress. That includes the time after it has
 /// waited for a connection or a retry. If the response arrives after the lease has ended, it's
@@ -29,7 +29,7 @@ pub(crate) fn fence_client(client: Client, fence: &Fence) -> Client {
     })
 }
 
-/// Returns `true` if a request doesn't modify anything. `exec` and `attach` aren't reads even
+/// Returns `true` if a request does not modify anything. `exec` and `attach` are not reads even
 /// though they start with a GET, as they run a command.
 fn is_read(request: &Request<Body>) -> bool {
     matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS)

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use super::Fence;
 
-/// The lease isn't being renewed anymore, and we don't know why. The background task may have
+/// The lease is not being renewed anymore, and we do not know why. The background task may have
 /// panicked or got stuck, or its runtime was shut down.
 pub(crate) struct RenewalStopped;
 
@@ -21,11 +21,11 @@ pub(crate) enum LeaseState<L> {
     Waiting,
     Held,
     Lost(L),
-    /// We've given up the lease, or have never held it.
+    /// We have given up the lease, or have never held it.
     Ended,
 }
 
-/// A lease that's renewed by a background task. `O` is the type of orders for that task.
+/// A lease that is renewed by a background task. `O` is the type of orders for that task.
 ///
 /// Dropping the handle closes the fence and stops the task. It doesn't release the lease: after a
 /// failure there may still be work in progress, so we let it expire.
@@ -33,11 +33,11 @@ pub(crate) struct LeaseHandle<O, L> {
     fence: Fence,
     orders: watch::Sender<O>,
     state: watch::Receiver<LeaseState<L>>,
-    /// `None` if there's a separate thread. That one exits when `orders` is dropped.
+    /// `None` if there is a separate thread. That one exits when `orders` is dropped.
     task: Option<JoinHandle<()>>,
 }
 
-/// The part of a [`LeaseHandle`] that's used by the background task.
+/// The part of a [`LeaseHandle`] that is used by the background task.
 pub(crate) struct Background<O, L> {
     /// Closed when the handle is dropped.
     pub(crate) orders: watch::Receiver<O>,
@@ -67,7 +67,7 @@ impl<O, L: Clone + From<RenewalStopped>> LeaseHandle<O, L> {
         self.task = Some(tokio::spawn(background));
     }
 
-    /// Waits until we hold the lease. There's no timeout.
+    /// Waits until we hold the lease. There is no timeout.
     ///
     /// # Errors
     ///
@@ -145,7 +145,7 @@ impl<O, L> Drop for LeaseHandle<O, L> {
 ///
 /// # Errors
 ///
-/// Fails if the thread or the runtime can't be created, or if `start` fails.
+/// Fails if the thread or the runtime cannot be created, or if `start` fails.
 pub(crate) async fn start_on_thread<B: Future<Output = ()>>(
     name: &str,
     start: impl FnOnce() -> Result<B, kube::Error> + Send + 'static,

@@ -14,7 +14,7 @@ use crate::metrics::Metrics;
 /// because its thread could be blocked by the exec plugin of a kubeconfig.
 const REASON_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Why this process isn't the leader anymore.
+/// Why this process is not the leader anymore.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum LeadershipLost {
     #[error("lease is held by {0}")]
@@ -49,7 +49,7 @@ impl Leadership {
     ///
     /// # Errors
     ///
-    /// Fails if the thread, its runtime or the client can't be created.
+    /// Fails if the thread, its runtime or the client cannot be created.
     pub(crate) async fn start_on_thread(
         election: Election,
         config: Config,
@@ -78,7 +78,7 @@ impl Leadership {
         Self(handle)
     }
 
-    /// Waits until this process holds the lease. There's no timeout.
+    /// Waits until this process holds the lease. There is no timeout.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl Leadership {
         self.0.held().await
     }
 
-    /// Waits until the lease is lost, and never returns if it's released. Once this returns, the
+    /// Waits until the lease is lost, and never returns if it is released. Once this returns, the
     /// process must stop everything immediately. The best way to do that is to exit.
     pub(crate) fn lost(&self) -> impl Future<Output = LeadershipLost> + Send + use<> {
         self.0.lost(REASON_TIMEOUT)
@@ -109,7 +109,7 @@ impl Leadership {
     }
 }
 
-/// Acquires the lease and keeps renewing it until it's lost or we're told to stop.
+/// Acquires the lease and keeps renewing it until it is lost or we're told to stop.
 async fn run(background: Background<Order, LeadershipLost>, mut elector: Elector) {
     let Background { mut orders, state } = background;
     let _closed = LoseOnDrop(elector.fence.clone());
@@ -120,7 +120,7 @@ async fn run(background: Background<Order, LeadershipLost>, mut elector: Elector
         tokio::spawn(elector.event("BecomeLeader", "became leader", limit));
         elector.renew().await
     };
-    // It's an error if the `Leadership` was dropped.
+    // It is an error if the `Leadership` was dropped.
     let ordered = async { orders.wait_for(|order| *order != Order::Lead).await.is_ok() };
     let (lost, releases) = tokio::select! {
         lost = led => (Some(lost), false),
@@ -164,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// The elector doesn't announce anything, as if its thread was blocked.
+    /// The elector does not announce anything, as if its thread was blocked.
     #[tokio::test(start_paused = true)]
     async fn lease_is_lost_when_it_lapses_even_if_the_elector_is_stuck() {
         let fence = Fence::new("operator");

@@ -39,7 +39,7 @@
 //!
 //! Two limitations remain, and client-go has them too. If a request was sent before the fence was
 //! closed, it may arrive later, depending on the delay of the network. Also, Linux's monotonic
-//! clock doesn't advance while a machine is suspended. After it's been resumed, the process may
+//! clock does not advance while a machine is suspended. After it has been resumed, the process may
 //! write until its elector has contacted the API server, which is after one retry period at the
 //! latest. Resource versions and server-side apply protect against both of these.
 //!
@@ -56,9 +56,10 @@
 //! | 6 s, 8 s, … 16 s | reads the unchanged lease: 14 s since the last change, still valid |
 //! | 18 s | 16 s since the last change, more than 15 s: takes the lease |
 //!
-//! It'd be simpler to compare `renewTime` with the wall clock. However, we'd then conclude at 0 s
-//! that the lease expired 45 s ago, and take it away from a healthy leader. The downside is that if
-//! a candidate starts after the holder has died, it has to wait for the full lease duration.
+//! It would be simpler to compare `renewTime` with the wall clock. However, we would then conclude
+//! at 0 s that the lease expired 45 s ago, and take it away from a healthy leader. The downside is
+//! that if a candidate starts after the holder has died, it has to wait for the full lease
+//! duration.
 //!
 //! # Example: the renew deadline
 //!
@@ -75,9 +76,9 @@
 //! | 115.1 s | gone for 7 s | one takes the lease |
 //!
 //! This shows why the deadline has to be shorter than the lease duration, and why it starts when a
-//! request is sent. Candidates may observe a renewal as soon as it's been sent, i.e. before the
-//! leader receives the response. If a request is still in flight at the deadline, we drop it, since
-//! its response would be useless.
+//! request is sent. Candidates may observe a renewal as soon as it has been sent (i.e. before the
+//! leader receives the response). If a request is still in flight at the deadline, we drop it,
+//! since its response would be useless.
 //!
 //! # Example: release
 //!
@@ -85,7 +86,7 @@
 //! lease by setting an empty holder and a duration of 1 s. Another replica takes over at its next
 //! attempt, which takes 2 to 4.4 s instead of 15 s. If we released the lease any earlier, two
 //! processes could be active at the same time. For the same reason, we let the lease expire if a
-//! reconcile doesn't finish within the grace period.
+//! reconcile does not finish within the grace period.
 
 mod fence;
 mod fenced_client;
@@ -212,8 +213,8 @@ impl Election {
         }
     }
 
-    /// Returns the timeout per request. It's chosen such that two requests fit into the renew
-    /// deadline, because we don't want to lose the lease due to a single slow response.
+    /// Returns the timeout per request. It is chosen such that two requests fit into the renew
+    /// deadline, because we do not want to lose the lease due to a single slow response.
     fn request_timeout(&self) -> Duration {
         (self.times.renew_deadline / 2).max(Duration::from_secs(1))
     }
@@ -255,19 +256,19 @@ pub(crate) struct Elector {
     /// The lease as it was last read or written.
     observed: Option<ObservedLease>,
     fence: Fence,
-    /// Clock for timestamps. They're only meant to be read by humans.
+    /// Clock for timestamps. They are only meant to be read by humans.
     wall_clock: fn() -> Timestamp,
 }
 
 #[derive(Clone)]
 struct ObservedLease {
     lease: Lease,
-    /// When we've observed this spec for the first time.
+    /// When we have observed this spec for the first time.
     at: Instant,
 }
 
 /// Result of trying to acquire or renew the lease. Failed requests aren't part of this, because we
-/// don't learn anything about the holder from them.
+/// do not learn anything about the holder from them.
 enum Attempt {
     /// We hold the lease. Contains the time at which the write was sent.
     Leading(Instant),
@@ -347,15 +348,15 @@ impl Elector {
     /// Tries to acquire or renew the lease once.
     async fn try_acquire_or_renew(&mut self) -> Result<Attempt, RequestError> {
         if let Some(lease) = self.own_lease() {
-            // Nobody else can write a lease while it's valid, so we don't have to read it first. If
-            // it was modified anyway, we'll get a conflict.
+            // Nobody else can write a lease while it is valid, so we don't have to read it first.
+            // If it was modified anyway, we'll get a conflict.
             if let Ok(sent) = self.write(lease.clone()).await {
                 return Ok(Attempt::Leading(sent));
             }
         }
         let Some(found) = self.read().await? else {
-            // The holder doesn't know that its lease was deleted, and may still be active until it
-            // would've expired.
+            // The holder does not know that its lease was deleted, and may still be active until it
+            // would have expired.
             if let Some(holder) = self.other_holder() {
                 return Ok(Attempt::HeldBy(holder));
             }
@@ -377,7 +378,7 @@ impl Elector {
         holder(lease) == Some(self.election.identity.as_str())
     }
 
-    /// Returns `true` if the lease hasn't expired. Uses the duration in the lease, which may be
+    /// Returns `true` if the lease has not expired. Uses the duration in the lease, which may be
     /// different from ours.
     fn is_valid(&self, observed: &ObservedLease) -> bool {
         let seconds = observed
@@ -398,7 +399,7 @@ impl Elector {
     }
 
     /// Stores a lease that we've observed. The expiry is only reset if the spec has changed. If
-    /// it's just a label or an annotation, we can't conclude that the holder is alive.
+    /// it's just a label or an annotation, we cannot conclude that the holder is alive.
     fn observe(&mut self, lease: Lease) {
         match &mut self.observed {
             Some(observed) if observed.lease.spec == lease.spec => observed.lease = lease,
@@ -435,7 +436,7 @@ impl Elector {
     }
 
     /// Acquires or renews the lease. Returns when the request was sent. The lease contains the
-    /// resource version that we've read, so we'll get a conflict if it was modified since then.
+    /// resource version that we have read, so we'll get a conflict if it was modified since then.
     async fn write(&mut self, mut lease: Lease) -> Result<Instant, RequestError> {
         lease.spec = Some(self.new_spec(lease.spec.as_ref()));
         let sent = Instant::now();
@@ -449,7 +450,7 @@ impl Elector {
             .await
     }
 
-    /// Returns the spec of a lease that's held by this process, based on the previous spec.
+    /// Returns the spec of a lease that is held by this process, based on the previous spec.
     fn new_spec(&self, before: Option<&LeaseSpec>) -> LeaseSpec {
         let now = Some(MicroTime((self.wall_clock)()));
         let before = before.cloned().unwrap_or_default();
@@ -514,7 +515,7 @@ impl Elector {
         }
     }
 
-    /// Releases the lease, unless it's held by another process. If it's modified concurrently,
+    /// Releases the lease, unless it's held by another process. If it is modified concurrently,
     /// tries again.
     async fn release(&self) -> Result<(), RequestError> {
         let mut attempt = 1;
@@ -527,7 +528,7 @@ impl Elector {
     }
 
     async fn try_release(&self) -> Result<(), RequestError> {
-        // We can't rely on what we've observed, since a cancelled renewal may have gone through.
+        // We can't rely on what we have observed, since a cancelled renewal may have gone through.
         let Some(mut lease) = self.read().await? else {
             return Ok(());
         };
@@ -545,7 +546,7 @@ impl Elector {
         self.replace(&lease).await.map(drop)
     }
 
-    /// Returns a future that sends an event `<identity> <change>` about the lease. There's no
+    /// Returns a future that sends an event `<identity> <change>` about the lease. There is no
     /// guarantee that it arrives.
     fn event(&self, action: &str, change: &str, limit: Duration) -> impl Future<Output = ()> + Send + use<> {
         let reference = self

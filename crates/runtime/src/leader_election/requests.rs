@@ -38,7 +38,7 @@ impl RequestError {
 ///
 /// # Errors
 ///
-/// Fails if the request fails, or if there's no response within `limit`.
+/// Fails if the request fails, or if there is no response within `limit`.
 pub(crate) async fn send<T>(
     limit: Duration,
     request: impl Future<Output = Result<T, kube::Error>>,

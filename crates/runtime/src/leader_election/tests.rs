@@ -162,7 +162,7 @@ impl Stored {
     }
 }
 
-/// Starts a candidate and waits until it's the leader.
+/// Starts a candidate and waits until it is the leader.
 async fn lead(elector: Elector) -> Leadership {
     let leadership = Leadership::start(elector);
     leadership.acquired().await.unwrap();
@@ -437,7 +437,7 @@ async fn response_after_the_deadline_does_not_renew() {
     assert!(matches!(lost, LeadershipLost::RenewDeadline { .. }), "{lost}");
 }
 
-/// Every time they're read, the wall clocks of both processes jump by years.
+/// Every time they are read, the wall clocks of both processes jump by years.
 #[tokio::test(start_paused = true)]
 async fn wall_clock_jumps_do_not_matter() {
     fn jumping() -> Timestamp {

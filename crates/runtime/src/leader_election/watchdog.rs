@@ -13,7 +13,7 @@ const EXIT_GRACE: Duration = Duration::from_secs(1);
 /// How long to wait for the log message to be written.
 const LOG_GRACE: Duration = Duration::from_millis(100);
 
-/// Starts a thread which exits the process with status 1 if it's still running one second after it
+/// Starts a thread which exits the process with status 1 if it is still running one second after it
 /// has lost the lease. The thread ends when the fence is closed.
 ///
 /// We need a separate thread for this since all others might be blocked, e.g. the threads of the
@@ -34,8 +34,8 @@ pub(crate) fn start_watchdog(fence: &Fence) -> io::Result<()> {
     Ok(())
 }
 
-/// Logs a message from yet another thread, because the lock of the log may be held by a thread
-/// that's blocked.
+/// Logs a message from yet another thread, because the lock of the log may be held by a thread that
+/// is blocked.
 fn log_exit(lease: &str) {
     let lease = lease.to_owned();
     let (done, logged) = mpsc::channel();

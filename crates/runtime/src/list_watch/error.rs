@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kube::core::Status;
 
-/// Error of a list or watch, which is going to be retried.
+/// Error of a list or watch, which will be retried.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WatchError {
     #[error("list failed: {0}")]
@@ -30,7 +30,7 @@ pub(crate) enum WatchError {
 }
 
 impl WatchError {
-    /// Returns the error of the request, if there's one.
+    /// Returns the error of the request, if there is one.
     pub(crate) fn cause(&self) -> Option<&kube::Error> {
         match self {
             Self::List(cause)
@@ -43,7 +43,7 @@ impl WatchError {
         }
     }
 
-    /// Returns how long the server wants us to wait. This is zero if it didn't say anything.
+    /// Returns how long the server wants us to wait. This is zero if it did not say anything.
     pub(super) fn retry_after(&self) -> Duration {
         let status = match self {
             Self::Reported(status) => status,
@@ -66,7 +66,7 @@ pub(super) fn is_expired(status: &Status) -> bool {
 }
 
 /// Returns `true` if it makes sense to start a failed watch from the same version again. That's the
-/// case if the server couldn't be reached, or is failing or overloaded. Any other error could be
+/// case if the server could not be reached, or is failing or overloaded. Any other error could be
 /// caused by the version.
 pub(super) fn may_resume(error: &kube::Error) -> bool {
     match error {
@@ -75,7 +75,7 @@ pub(super) fn may_resume(error: &kube::Error) -> bool {
     }
 }
 
-/// Returns `true` if a watch failed because it didn't receive any data. See
+/// Returns `true` if a watch failed because it did not receive any data. See
 /// [`client`](crate::client).
 pub(super) fn is_idle_timeout(error: &kube::Error) -> bool {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);

@@ -1,10 +1,10 @@
 //! Lists and watches the objects of a kind for as long as somebody polls the stream.
 //!
 //! [`ListWatch`] is a replacement for kube's `watcher`. It has the same events and the same
-//! configuration. The problem with kube's version is that it doesn't tell us when a watch ends, and
-//! immediately starts another one. If there's a proxy that accepts watches and then closes them, it
-//! would receive thousands of requests per second. We have a separate delay for each way in which a
-//! list or a watch can end, like the reflector in client-go:
+//! configuration. The problem with kube's version is that it does not tell us when a watch ends,
+//! and immediately starts another one. If there is a proxy that accepts watches and then closes
+//! them, it would receive thousands of requests per second. We have a separate delay for each way
+//! in which a list or a watch can end, like the reflector in client-go:
 //!
 //! | what ended | pause | next request |
 //! |---|---|---|
@@ -18,9 +18,9 @@
 //! | a list whose continue token has expired | none | a list without pages |
 //! | a streaming list that is rejected or does not complete | none | a list in pages |
 //!
-//! Like client-go, we make a new list if there was a watch without any event. If watches don't work
-//! at all, objects are then out of date by no more than the backoff, rather than being as old as
-//! the process.
+//! Like client-go, we make a new list if there was a watch without any event. If watches do not
+//! work at all, objects are then out of date by no more than the backoff, rather than being as old
+//! as the process.
 //!
 //! There are two more differences to kube's `watcher`: it doesn't make a new list for every
 //! response that might be about the resource version, and it skips events that aren't valid JSON.
@@ -63,11 +63,11 @@ const MIN_WATCH_SECONDS: u32 = 230;
 const WATCH_MARGIN: Duration = Duration::from_secs(5);
 /// If a watch ends earlier than this and without an event, we assume that something is wrong.
 const VERY_SHORT: Duration = Duration::from_secs(1);
-/// If there's no object for this long, we give up on a streaming list. The API server serves it
+/// If there is no object for this long, we give up on a streaming list. The API server serves it
 /// from memory, and sends the final bookmark after at most three seconds.
 const STREAMING_LIST_IDLE: Duration = Duration::from_secs(30);
 /// How many events to keep capacity for after a list. Lists result in lots of events at once, but
-/// watches don't.
+/// watches do not.
 const KEPT_CAPACITY: usize = 4;
 /// Annotation of the bookmark at the end of a streaming list.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
@@ -128,7 +128,7 @@ pub(crate) struct ListWatch<K> {
 }
 
 enum State<K> {
-    /// There hasn't been a complete list yet.
+    /// There has not been a complete list yet.
     Unlisted,
     /// The next page can be requested.
     Paging {
@@ -164,8 +164,8 @@ struct OpenWatch<K> {
     events: BoxStream<'static, kube::Result<WatchEvent<K>>>,
     /// Version of the most recent event.
     version: String,
-    /// When the request was sent. We can't use the time of the response, because some servers don't
-    /// respond before the first event.
+    /// When the request was sent. We can't use the time of the response, because some servers do
+    /// not respond before the first event.
     started: Instant,
     has_events: bool,
 }
@@ -219,8 +219,8 @@ where
             if let Some(event) = event {
                 return Ok(event);
             }
-            // After a list, there's room for all of its objects. We don't need that for the events
-            // of a watch.
+            // After a list, there is room for all of its objects. We do not need that for the
+            // events of a watch.
             self.pending.shrink_to(KEPT_CAPACITY);
             self.step().await?;
         }
@@ -344,7 +344,8 @@ where
         }
     }
 
-    /// Falls back to a list with pages. There's no delay, since client-go doesn't have one either.
+    /// Falls back to a list with pages. There is no delay, since client-go does not have one
+    /// either.
     fn fall_back(&mut self, error: WatchError) -> WatchError {
         self.permit = None;
         self.in_pages = true;
@@ -418,8 +419,8 @@ where
                 let error = WatchError::Read(error);
                 match (is_very_short, is_idle) {
                     (true, _) => Err(self.fail(error)),
-                    // This happens if the API server doesn't send bookmarks, e.g. because no object
-                    // of the kind has ever changed.
+                    // This happens if the API server does not send bookmarks (e.g. because no
+                    // object of the kind has ever changed).
                     (false, true) => {
                         tracing::debug!(url = self.api.resource_url(), %error, "watch idle for too long, restarting it");
                         Ok(())
@@ -510,7 +511,7 @@ impl<K> OpenWatch<K> {
         }
     }
 
-    /// Records the version of an event. Returns `false` if it doesn't have any.
+    /// Records the version of an event. Returns `false` if it does not have any.
     fn note_version(&mut self, version: Option<String>) -> bool {
         let Some(version) = version.filter(|version| !version.is_empty()) else {
             return false;

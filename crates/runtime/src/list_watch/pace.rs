@@ -46,7 +46,7 @@ impl Pace {
         sleep_until(self.next).await;
     }
 
-    /// Called when a list is complete. This doesn't reset the backoff, because watches may still
+    /// Called when a list is complete. This does not reset the backoff, because watches may still
     /// fail after each list.
     pub(super) fn mark_listed(&mut self) {
         self.has_listed = true;

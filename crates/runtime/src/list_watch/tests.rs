@@ -29,7 +29,7 @@ struct Sent {
 enum Answer {
     /// Responds with the given status and a body.
     Ends(u16, String),
-    /// Responds with status 200 and a body that isn't closed.
+    /// Responds with status 200 and a body that is not closed.
     Open(String),
     /// Doesn't respond at all.
     Lost,
@@ -218,7 +218,7 @@ async fn list_that_accepts_any_version_says_so() {
 
 const TEN_MINUTES: Duration = Duration::from_secs(600);
 
-/// Asserts that there's a delay with backoff after each cycle of requests.
+/// Asserts that there is a delay with backoff after each cycle of requests.
 async fn check_paced(name: &str, config: Config, cycle: &[&str], script: Script) {
     let (requests, _) = follow(config, TEN_MINUTES, script).await;
     for (request, expected) in requests.iter().zip(cycle.iter().cycle()) {
@@ -567,7 +567,7 @@ async fn streaming_list_is_retried_if_the_server_fails() {
 #[tokio::test(start_paused = true)]
 async fn concurrent_lists_are_limited_but_paused_ones_do_not_count() {
     let second = Duration::from_secs(1);
-    // Half of the lists fail after a second, and succeed when they're retried. Streaming lists
+    // Half of the lists fail after a second, and succeed when they are retried. Streaming lists
     // hang.
     let (client, requests) = new_client(move |sent| match &*sent.what {
         "stream" => Answer::Open(String::new()),
@@ -588,7 +588,7 @@ async fn concurrent_lists_are_limited_but_paused_ones_do_not_count() {
         followers.push(tokio::spawn(async move {
             let mut events = list_watch.into_stream();
             while !matches!(events.next().await, Some(Ok(Event::InitDone))) {}
-            // There's no list, the watch continues.
+            // There is no list, the watch continues.
             events.next().await
         }));
     }

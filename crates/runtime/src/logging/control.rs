@@ -35,7 +35,7 @@ impl LogControl {
 
     /// Installs this as the control of the process.
     pub(super) fn install(self) {
-        // If there's another one, its subscriber couldn't be installed either.
+        // If there is another one, its subscriber couldn't be installed either.
         let _ = CONTROL.set(self);
     }
 

@@ -1,6 +1,6 @@
 //! Formats log lines as text or JSON, and allows switching between the two at any time.
 //!
-//! tracing-subscriber formats the fields of a span once, when it's created, and reuses the result
+//! tracing-subscriber formats the fields of a span once, when it is created, and reuses the result
 //! for all lines. So after the format has changed, we have to convert the fields of existing spans.
 
 use std::fmt;

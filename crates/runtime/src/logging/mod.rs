@@ -18,11 +18,11 @@ use crate::error::ManagerError;
 pub(crate) use control::LogControl;
 use lines::{CurrentFormat, Lines, SpanFields};
 
-/// Installs a subscriber, and a panic hook which logs panics. Does nothing if there's already a
+/// Installs a subscriber, and a panic hook which logs panics. Does nothing if there is already a
 /// subscriber.
 ///
-/// If `RUST_LOG` is set, it's used as is and takes precedence over `--log-level`. The flag accepts
-/// directives of tracing, as well as the level names and numbers of zap. If it's just a level,
+/// If `RUST_LOG` is set, it is used as is and takes precedence over `--log-level`. The flag accepts
+/// directives of tracing, as well as the level names and numbers of zap. If it is just a level,
 /// debug messages of network libraries are excluded. Up to `info`, we also exclude kube's messages
 /// about failed requests, since we log those on our own.
 pub(crate) fn init_logging(args: &ManagerArgs) -> Result<(), ManagerError> {
@@ -48,7 +48,7 @@ pub(crate) fn init_logging(args: &ManagerArgs) -> Result<(), ManagerError> {
         .with_filter_reloading();
     let control = LogControl::new(level, lines.reload_handle(), format);
     let installed = lines.finish().with(body_filter()).try_init();
-    // On error, somebody else has installed a subscriber. In this case we don't want to touch the
+    // On error, somebody else has installed a subscriber. In this case we do not want to touch the
     // panic hook.
     if installed.is_ok() {
         control.install();
@@ -57,7 +57,7 @@ pub(crate) fn init_logging(args: &ManagerArgs) -> Result<(), ManagerError> {
     Ok(())
 }
 
-/// Returns `true` if `NO_COLOR` isn't set, see <https://no-color.org>.
+/// Returns `true` if `NO_COLOR` is not set, see <https://no-color.org>.
 fn no_color_is_unset() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
@@ -86,12 +86,12 @@ const NETWORK_TARGETS: [&str; 6] = ["h2", "hyper", "mio", "rustls", "tower", "wa
 
 /// Targets of kube that log each attempt of a failed request or watch, without its causes.
 const KUBE_TARGETS: [&str; 2] = ["kube_client::client", "kube_runtime::watcher"];
-/// This one starts with the same prefix, but we need it: it warns that a CA bundle can't be
+/// This one starts with the same prefix, but we need it: it warns that a CA bundle cannot be
 /// reloaded.
 const KUBE_TLS: &str = "kube_client::client::tls";
 
 /// Drops messages which quote an entire response that couldn't be decoded. That could be a list of
-/// Secrets, so there's no way to enable them.
+/// Secrets, so there is no way to enable them.
 fn body_filter() -> FilterFn {
     filter_fn(|metadata: &Metadata<'_>| {
         !(metadata.target() == "kube_client::client" && *metadata.level() == Level::WARN)
@@ -129,7 +129,7 @@ fn expand_level(level: &str) -> String {
 fn parse_filter(filter: &str) -> Result<EnvFilter, String> {
     const EXPECTED: &str =
         "expected error, warn, info, debug, trace or off, or a filter such as `info,kube=debug`";
-    // If it's a single word that isn't a level, tracing takes it for the name of a crate. With a
+    // If it is a single word that is not a level, tracing takes it for the name of a crate. With a
     // typo in the level, nothing would be logged at all.
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if filter.chars().all(is_word) && filter.parse::<LevelFilter>().is_err() {

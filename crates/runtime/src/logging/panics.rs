@@ -1,7 +1,7 @@
 //! Logs panics as a single line.
 //!
 //! By default, Rust prints panics as multiple lines of plain text. If the log is JSON, collectors
-//! can't parse that. It also doesn't tell us which object was being reconciled.
+//! cannot parse that. It also does not tell us which object was being reconciled.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::{PanicHookInfo, set_hook, take_hook};
@@ -17,7 +17,7 @@ type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
 /// unnoticed.
 pub(super) fn log_panics() {
     let previous = take_hook();
-    // This returns the default hook, because we've just removed the installed one.
+    // This returns the default hook, because we have just removed the installed one.
     let default = take_hook();
     let replaces = is_same_hook(&previous, &default);
     set_hook(Box::new(move |info| {
@@ -27,7 +27,7 @@ pub(super) fn log_panics() {
     }));
 }
 
-/// Returns `true` if both hooks are the same function. There's no need to compare captured state,
+/// Returns `true` if both hooks are the same function. There is no need to compare captured state,
 /// since the default hook doesn't have any.
 fn is_same_hook(a: &Hook, b: &Hook) -> bool {
     std::ptr::eq(&raw const **a, &raw const **b)

@@ -59,10 +59,10 @@ impl Manager {
     /// use it for watches.
     ///
     /// This is in addition to the manager's own cluster, which contains the lease and the objects
-    /// that its controllers reconcile. By default, the manager doesn't wait for additional clusters
-    /// at startup (but see [`required`](ClusterConfig::required)), and keeps running if one of them
-    /// is lost. In that case watches are retried, and requests fail. Additional clusters don't
-    /// affect readiness.
+    /// that its controllers reconcile. By default, the manager does not wait for additional
+    /// clusters at startup (but see [`required`](ClusterConfig::required)), and keeps running if
+    /// one of them is lost. In that case watches are retried, and requests fail. Additional
+    /// clusters do not affect readiness.
     ///
     /// ```no_run
     /// # use rbuilder::{ClusterConfig, Manager, ManagerArgs, Result};
@@ -98,18 +98,18 @@ impl Manager {
     }
 
     /// Returns a recorder for Kubernetes events. Use it in [tasks](Task), in webhooks, and wherever
-    /// else there's no context. It's cheap to clone.
+    /// else there is no context. It's cheap to clone.
     ///
     /// `name` is the reporter of the events, and a label of the metric
-    /// `rbuilder_events_dropped_total`. You can record events immediately. They aren't sent until
-    /// the manager is started, but then on all replicas, whether they're the leader or not. On
+    /// `rbuilder_events_dropped_total`. You can record events immediately. They are not sent until
+    /// the manager is started, but then on all replicas, whether they are the leader or not. On
     /// shutdown, events are sent until the servers have stopped, with a limit of five seconds for
     /// those in the queue. If you use [`with_metrics`](Self::with_metrics), call it before this
     /// method.
     ///
     /// Note that webhooks are also called for dry runs. Moreover, another webhook may still reject
     /// the object. So a webhook should only record what it has decided itself, and nothing at all
-    /// if it's a dry run.
+    /// if it is a dry run.
     ///
     /// ```no_run
     /// # use std::time::Duration;
@@ -174,7 +174,7 @@ impl Manager {
         self
     }
 
-    /// Requires clients of the webhook server to have a certificate that's signed by a CA in the
+    /// Requires clients of the webhook server to have a certificate that is signed by a CA in the
     /// given PEM file. For this to work, you have to [configure] the API server to use a client
     /// certificate.
     ///
@@ -205,10 +205,10 @@ impl Manager {
     ///
     /// - `caches` fails until all caches have synced, and after that depending on
     ///   [`cache_stale_after`](Self::cache_stale_after).
-    /// - `webhook` fails if the webhook server can't complete a TLS handshake. It only exists if
+    /// - `webhook` fails if the webhook server cannot complete a TLS handshake. It only exists if
     ///   there are webhooks.
     ///
-    /// If the operator has conversion webhooks, the check `caches` doesn't exist. This is because
+    /// If the operator has conversion webhooks, the check `caches` does not exist. This is because
     /// the API server may need a conversion to list objects, and it only talks to Pods that are
     /// ready.
     pub fn readyz_check<F, E>(

@@ -16,7 +16,7 @@ const NO_CURRENT_CONTEXT: &str = "the kubeconfig has no current context; choose 
 ///
 /// # Errors
 ///
-/// Fails if a flag is set but can't be used. We must not fall back to a different cluster in this
+/// Fails if a flag is set but cannot be used. We must not fall back to a different cluster in this
 /// case.
 pub(super) async fn load_config(args: &ManagerArgs) -> Result<Config, ManagerError> {
     let path = args.kubeconfig.as_deref().filter(|path| *path != Path::new(""));
@@ -43,8 +43,8 @@ pub(super) async fn load_config(args: &ManagerArgs) -> Result<Config, ManagerErr
     Ok(config)
 }
 
-/// Loads the current context of the default kubeconfig. Returns `None` if there isn't a usable one,
-/// which is normal within a Pod.
+/// Loads the current context of the default kubeconfig. Returns `None` if there is not a usable
+/// one, which is normal within a Pod.
 async fn load_default_kubeconfig() -> Option<Config> {
     load_context(Kubeconfig::read().ok()?, None).await.ok()
 }
@@ -68,7 +68,7 @@ async fn load_context(mut kubeconfig: Kubeconfig, context: Option<&str>) -> Resu
 /// Returns the path of the CA file, if there's one in the kubeconfig.
 ///
 /// kube only reads the file once, except when the configuration has the same form as that of a Pod.
-/// It's then read again every minute, for new connections. For comparison, recent versions of
+/// It is then read again every minute, for new connections. For comparison, recent versions of
 /// client-go read it every five minutes in both cases.
 fn find_authority_file(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<PathBuf> {
     let name = context.or(kubeconfig.current_context.as_deref())?;

@@ -1,7 +1,7 @@
 //! The manager, which runs the controllers, servers and tasks of a process.
 //!
 //! This module is about its configuration. The builder methods in [`components`] add things to be
-//! run, and those in [`settings`] configure how they're run. [`start`] validates everything and
+//! run, and those in [`settings`] configure how they are run. [`start`] validates everything and
 //! then hands over to [`run`], which starts and stops the components.
 
 mod components;
@@ -43,10 +43,10 @@ use kubeconfig::load_config;
 
 /// By default, reconciles may take this long to finish on shutdown.
 const GRACE_PERIOD: Duration = Duration::from_secs(30);
-/// By default, a cache is considered stale if it hasn't received any data for this long.
+/// By default, a cache is considered stale if it has not received any data for this long.
 ///
-/// Watches get a bookmark about once a minute. They're restarted if there wasn't any for 95 s, and
-/// after that, they're retried at least every 60 s.
+/// Watches get a bookmark about once a minute. They are restarted if there was not any for 95 s,
+/// and after that, they're retried at least every 60 s.
 const CACHE_STALE_AFTER: Duration = Duration::from_secs(5 * 60);
 /// By default, caches may take this long to sync.
 const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(120);
@@ -108,8 +108,8 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Creates a manager for the cluster that's specified by the kubeconfig or by the Pod's service
-    /// account.
+    /// Creates a manager for the cluster that is specified by the kubeconfig or by the Pod's
+    /// service account.
     ///
     /// If `--kubeconfig` or `--context` is set, we use exactly that. Otherwise, the files in
     /// `KUBECONFIG`, `~/.kube/config` and the service account are tried in this order.
@@ -124,7 +124,7 @@ impl Manager {
     ///
     /// # Errors
     ///
-    /// Fails if there's no configuration, if `--kubeconfig` or `--context` can't be used, or if
+    /// Fails if there is no configuration, if `--kubeconfig` or `--context` cannot be used, or if
     /// `--log-level` or `RUST_LOG` is invalid.
     pub async fn new(id: impl Into<String>, args: ManagerArgs) -> Result<Self, Error> {
         #[cfg(feature = "logging")]
@@ -136,16 +136,16 @@ impl Manager {
     /// Creates a manager from an existing configuration. Doesn't set up logging.
     ///
     /// Like with [`new`](Self::new), leader election has its own thread, runtime and client. As a
-    /// result, a reconcile that blocks its thread doesn't delay renewals of the lease, and requests
-    /// for it neither wait for other requests nor are they retried. Note that this thread uses the
-    /// real time, even if a test pauses the clock of its runtime.
+    /// result, a reconcile that blocks its thread does not delay renewals of the lease, and
+    /// requests for it neither wait for other requests nor are they retried. Note that this thread
+    /// uses the real time, even if a test pauses the clock of its runtime.
     ///
     /// The timeouts and retries of `config` are ignored in favor of those described for
     /// [`client`](Self::client).
     ///
     /// # Errors
     ///
-    /// Fails if we can't create a client from the configuration.
+    /// Fails if we cannot create a client from the configuration.
     pub fn with_config(id: impl Into<String>, config: Config, args: ManagerArgs) -> Result<Self, Error> {
         let metrics = Metrics::new();
         let client_settings = ClientSettings::default();
@@ -162,14 +162,14 @@ impl Manager {
         })
     }
 
-    /// Creates a manager from an existing client. Doesn't set up logging. This is intended for
+    /// Creates a manager from an existing client. Does not set up logging. This is intended for
     /// tests, and for clients with custom layers.
     ///
     /// The client is also used for leader election, which is just a task on the same runtime. If
     /// your reconciles block all threads of the runtime for longer than the [renew
     /// deadline](Self::renew_deadline), the lease is lost.
     ///
-    /// Requests don't show up in the metrics unless the client was built with
+    /// Requests do not show up in the metrics unless the client was built with
     /// [`Metrics::count_requests`](Metrics::count_requests).
     ///
     /// # Panics
@@ -225,10 +225,10 @@ impl Manager {
     ///
     /// Reading from it never fails. By contrast, [`Ctx::cached`](crate::Ctx::cached) returns an
     /// error at runtime if the kind isn't cached in the same form. If `K` is a kind, objects are
-    /// cached as a whole. If it's a [`PartialObjectMeta`](kube::core::PartialObjectMeta), only
+    /// cached as a whole. If it is a [`PartialObjectMeta`](kube::core::PartialObjectMeta), only
     /// their metadata is cached, as in [`owns`](crate::Controller::owns), and the type ensures that
     /// you can't access anything else. Caches are empty until the manager is started, and
-    /// controllers aren't started before all of them have synced.
+    /// controllers are not started before all of them have synced.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -284,7 +284,7 @@ impl Manager {
     ///
     /// # Errors
     ///
-    /// Fails if the kind isn't served, or if there's no response from the API server. The error
+    /// Fails if the kind isn't served, or if there is no response from the API server. The error
     /// message includes the kind.
     pub async fn discover(&self, kind: &GroupVersionKind) -> Result<DynamicKind, Error> {
         self.kinds.find(&self.client, kind).await
@@ -292,19 +292,19 @@ impl Manager {
 
     /// Returns the manager's client.
     ///
-    /// This client isn't aware of leader election, and always permits writes. You should use
+    /// This client is not aware of leader election, and always permits writes. You should use
     /// [`Ctx::client`](crate::Ctx::client) in a reconcile function, and
     /// [`leader_client`](Self::leader_client) in tasks of the leader.
     ///
     /// # Timeouts and retries
     ///
     /// Requests fail if no data is received for 95 s. This prevents an API server that hangs from
-    /// blocking reconciles forever. There's no timeout for `log`, `exec`, `attach`, `portforward`
+    /// blocking reconciles forever. There is no timeout for `log`, `exec`, `attach`, `portforward`
     /// and `proxy`.
     ///
     /// If the response is a 429, 503 or 504, the request is retried up to six times within a
     /// minute. The delay is taken from `Retry-After`, or else it's a few seconds. Creates and JSON
-    /// patches aren't retried after a 504, or if there's no `Retry-After`, because they may have
+    /// patches are not retried after a 504, or if there is no `Retry-After`, because they may have
     /// been executed already.
     pub fn client(&self) -> Client {
         self.client.clone()
@@ -313,9 +313,9 @@ impl Manager {
     /// Returns a client for [tasks](Task) that only run on the leader, and for anything else that
     /// must not write without the lease.
     ///
-    /// It's like [`client`](Self::client), except for writes with `--leader-elect` or `--shards`.
+    /// It is like [`client`](Self::client), except for writes with `--leader-elect` or `--shards`.
     /// They fail unless this process holds its lease, as with [`Ctx::client`](crate::Ctx::client).
-    /// Reads aren't affected.
+    /// Reads are not affected.
     pub fn leader_client(&self) -> Client {
         match &self.fence {
             Some(fence) => fence_client(self.client(), fence),

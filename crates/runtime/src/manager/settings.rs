@@ -32,7 +32,7 @@ impl Manager {
     /// before they may acquire the lease. Defaults to 15 s, and is rounded to whole seconds in the
     /// lease.
     ///
-    /// If the leader is killed, there's no leader for this amount of time. It must be longer than
+    /// If the leader is killed, there is no leader for this amount of time. It must be longer than
     /// the [renew deadline](Self::renew_deadline).
     pub fn lease_duration(mut self, duration: Duration) -> Self {
         self.lease.duration = duration;
@@ -42,8 +42,8 @@ impl Manager {
     /// Sets the renew deadline. If the leader can't renew its lease for this long, it stops with an
     /// error. Defaults to 10 s.
     ///
-    /// The leader won't survive an outage of the API server that lasts longer than this. It must be
-    /// longer than 1.2 times the [retry period](Self::retry_period).
+    /// The leader will not survive an outage of the API server that lasts longer than this. It must
+    /// be longer than 1.2 times the [retry period](Self::retry_period).
     pub fn renew_deadline(mut self, deadline: Duration) -> Self {
         self.lease.renew_deadline = deadline;
         self
@@ -85,13 +85,14 @@ impl Manager {
         self
     }
 
-    /// Sets how long a watch may go without receiving any data (events or bookmarks) until it's
-    /// considered stale. Defaults to 5 min. You shouldn't use less than 3 min, because that might
+    /// Sets how long a watch may go without receiving any data (events or bookmarks) until it is
+    /// considered stale. Defaults to 5 min. You should not use less than 3 min, because that might
     /// be exceeded when just a single connection is lost.
     ///
-    /// When a watch becomes stale, this is logged together with its last error, and there's another
-    /// message as soon as it receives data again. The process usually stays ready, because it can
-    /// still do the rest of its work. The check `caches` of `/readyz` fails in just two cases:
+    /// When a watch becomes stale, this is logged together with its last error, and there is
+    /// another message as soon as it receives data again. The process usually stays ready, because
+    /// it can still do the rest of its work. The check `caches` of `/readyz` fails in just two
+    /// cases:
     ///
     /// - A stale watch is [`required`](crate::Watch::required).
     /// - All watches are stale, and there are no webhooks. With webhooks, the process has to stay
@@ -105,10 +106,10 @@ impl Manager {
     }
 
     /// Sets how much memory each controller may use to remember what it has applied. This is used
-    /// to skip an [apply](crate::Ctx::apply) that wouldn't change anything. Defaults to 64 MiB. Set
-    /// it to zero if you want every apply to be sent.
+    /// to skip an [apply](crate::Ctx::apply) that would not change anything. Defaults to 64 MiB.
+    /// Set it to zero if you want every apply to be sent.
     ///
-    /// It takes about 300 bytes per object. If there's no cache with whole objects of the kind, it
+    /// It takes about 300 bytes per object. If there is no cache with whole objects of the kind, it
     /// takes another 100 to 300 bytes to store how the JSON of the object differs from the first
     /// object of the same kind. When the limit is reached, the oldest applies are forgotten, so
     /// they'll be sent again the next time.
@@ -117,10 +118,10 @@ impl Manager {
         self
     }
 
-    /// Sets the page size for listing objects. Defaults to 500. With zero, there's a single
+    /// Sets the page size for listing objects. Defaults to 500. With zero, there is a single
     /// response with all objects.
     ///
-    /// Has no effect with [`ListSemantic::Any`], because API servers don't use pages when they
+    /// Has no effect with [`ListSemantic::Any`], because API servers do not use pages when they
     /// respond from memory.
     pub fn list_page_size(mut self, objects: u32) -> Self {
         self.caches.lists.page_size = (objects > 0).then_some(objects);
@@ -149,7 +150,7 @@ impl Manager {
         self
     }
 
-    /// Keeps `metadata.managedFields` of cached objects. They're dropped by default because they
+    /// Keeps `metadata.managedFields` of cached objects. They are dropped by default because they
     /// often make up more than half of an object.
     pub fn keep_managed_fields(mut self) -> Self {
         self.caches.trim.managed_fields = false;
@@ -157,7 +158,7 @@ impl Manager {
     }
 
     /// Keeps the annotation `kubectl.kubernetes.io/last-applied-configuration` of cached objects.
-    /// It's dropped by default because it contains a copy of the object.
+    /// It is dropped by default because it contains a copy of the object.
     ///
     /// You need this if a controller replaces entire objects that it has read from a cache. Without
     /// it, the controller would remove the annotation, and `kubectl apply` depends on it.
@@ -177,7 +178,7 @@ impl Manager {
     /// # }
     /// ```
     ///
-    /// If a write doesn't specify a field manager, the API server uses this name.
+    /// If a write does not specify a field manager, the API server uses this name.
     pub fn user_agent(self, name: impl AsRef<str>, version: impl AsRef<str>) -> Self {
         let product = format!("{}/{}", name.as_ref(), version.as_ref());
         self.client_settings.user_agent.set(&product);
@@ -185,7 +186,7 @@ impl Manager {
     }
 
     /// Limits the requests of the manager's client to `per_second`, with bursts of up to `burst`.
-    /// If `burst` is 0, it's twice the rate. Same as `--kube-api-qps` and `--kube-api-burst`.
+    /// If `burst` is 0, it is twice the rate. Same as `--kube-api-qps` and `--kube-api-burst`.
     ///
     /// There's no limit by default, because API servers limit their clients anyway. Watches and
     /// leader election are never limited, and neither are clients that were passed to
@@ -201,7 +202,7 @@ impl Manager {
     /// Defaults to 512. The minimum is one.
     ///
     /// When there are too many connections, the server closes the one whose client has kept it
-    /// waiting for the longest time. This may be an idle connection, or one that's still sending a
+    /// waiting for the longest time. This may be an idle connection, or one that is still sending a
     /// request or its body. If a request is being processed on every connection, new connections
     /// have to wait.
     pub fn max_connections(mut self, max: usize) -> Self {
@@ -213,13 +214,13 @@ impl Manager {
     /// record or reject requests.
     ///
     /// All requests of controllers, caches, webhooks, events and tasks go through the layer, but
-    /// not those for leader election. It's the outermost layer, i.e. it's called once per request
+    /// not those for leader election. It is the outermost layer, i.e. it's called once per request
     /// and wraps traces, retries, rate limiting, metrics and timeouts. The `User-Agent` is also set
     /// after that. The only thing that comes before it is the check for the lease. If you add more
     /// than one layer, the last one is called first.
     ///
     /// Clients that you've already got from [`client`](Self::client) or
-    /// [`leader_client`](Self::leader_client) aren't affected. If you need a layer within the
+    /// [`leader_client`](Self::leader_client) are not affected. If you need a layer within the
     /// retries, or one for leader election, build your own client with kube's
     /// [`ClientBuilder`](kube::client::ClientBuilder) and pass it to
     /// [`with_client`](Self::with_client).

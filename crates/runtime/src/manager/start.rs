@@ -1,4 +1,4 @@
-//! Runs a manager until there's a signal or a future resolves.
+//! Runs a manager until there is a signal or a future resolves.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ impl Manager {
     ///
     /// After a second signal, the process exits immediately with status 1. It also exits with
     /// status 1 one second after it has lost its lease. By then, all reconciles and tasks have been
-    /// cancelled, this function has returned an error, and `main` should've returned as well,
-    /// unless something is blocking its thread. We can't wait any longer, because the next leader
+    /// cancelled, this function has returned an error, and `main` should have returned as well,
+    /// unless something is blocking its thread. We cannot wait any longer, because the next leader
     /// may already be active.
     ///
     /// Also raises the soft limit for open files to the hard limit.
     ///
-    /// The manager is consumed by this. You can't start it twice, or add anything to it after it
+    /// The manager is consumed by this. You cannot start it twice, or add anything to it after it
     /// was started:
     ///
     /// ```compile_fail,E0382

@@ -8,7 +8,7 @@ use super::registry::{Family, Registry};
 use crate::cache::CacheStats;
 use crate::object::Key;
 
-/// `cluster` is empty for the manager's own cluster. For Prometheus, that's the same as not having
+/// `cluster` is empty for the manager's own cluster. For Prometheus, that is the same as not having
 /// the label.
 const LABELS: [&str; 4] = ["kind", "content", "selection", "cluster"];
 
@@ -81,8 +81,8 @@ impl Families {
     }
 
     /// Updates all metrics. If several caches have the same labels, their values are added up. An
-    /// object that can't be decoded is counted once per kind, even if it's in more than one cache.
-    /// The number of objects is set to zero for caches that don't exist anymore.
+    /// object that cannot be decoded is counted once per kind, even if it is in more than one
+    /// cache. The number of objects is set to zero for caches that do not exist anymore.
     pub(super) fn set(&self, caches: Vec<CacheStats>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut totals: BTreeMap<Labels, Total> = known

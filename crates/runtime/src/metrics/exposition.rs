@@ -1,9 +1,9 @@
 //! Version 0.0.4 of Prometheus' text format.
 //!
-//! We've considered to use the crate prometheus-client, but it'd only replace this module and the
-//! atomics. It outputs OpenMetrics, where the values of `le` are formatted differently from Go
+//! We have considered to use the crate prometheus-client, but it would only replace this module and
+//! the atomics. It outputs OpenMetrics, where the values of `le` are formatted differently from Go
 //! (`1.0` and `1000000.0` instead of `1` and `1e+06`), so existing queries for buckets of
-//! controller-runtime wouldn't find anything. Besides, it doesn't check for invalid or duplicate
+//! controller-runtime would not find anything. Besides, it doesn't check for invalid or duplicate
 //! names, and appends `_total` to all counters and a period to all descriptions.
 
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Metrics of other libraries, which are provided in Prometheus' text format.
 //!
-//! Prometheus rejects an entire scrape if there's a line that it can't parse, or a series that
+//! Prometheus rejects an entire scrape if there is a line that it can't parse, or a series that
 //! occurs twice. Because of that, we split the text into families and drop those that would be a
 //! problem. In the following example, `a_count` is also a series of our histogram `a`. The gauge
 //! has to be dropped even though we don't have a metric named `a_count`.

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use super::exposition::{Labels, format_number};
 
-/// A number that never decreases, e.g. how many requests were served.
+/// A number that never decreases (e.g. how many requests were served).
 #[derive(Clone, Debug)]
 pub struct Counter(Arc<Float>);
 
-/// A number that can increase and decrease, e.g. how many connections are open.
+/// A number that can increase and decrease (e.g. how many connections are open).
 #[derive(Clone, Debug)]
 pub struct Gauge(Arc<Float>);
 
-/// Counts values in buckets, e.g. durations in seconds.
+/// Counts values in buckets (e.g. durations in seconds).
 #[derive(Clone, Debug)]
 pub struct Histogram(Arc<Distribution>);
 

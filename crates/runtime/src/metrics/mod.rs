@@ -96,8 +96,8 @@ impl Metrics {
     /// Creates metrics for the process. Those of controllers are added when a controller is added
     /// to a manager.
     ///
-    /// There's usually no need to call this, because every [`Manager`](crate::Manager) creates its
-    /// own metrics. It's intended for tests, and for clients with [counted
+    /// There is usually no need to call this, because every [`Manager`](crate::Manager) creates its
+    /// own metrics. It is intended for tests, and for clients with [counted
     /// requests](Self::count_requests).
     pub fn new() -> Self {
         let registry = Registry::default();
@@ -172,12 +172,12 @@ impl Metrics {
 
     /// Registers a family of histograms. If there already is one with this name, returns that.
     ///
-    /// `bounds` are the inclusive upper bounds of the buckets. They should have the unit that's
-    /// part of the name, e.g. `_seconds`. There's always an additional bucket for `+Inf`.
+    /// `bounds` are the inclusive upper bounds of the buckets. They should have the unit that is
+    /// part of the name, e.g. `_seconds`. There is always an additional bucket for `+Inf`.
     ///
     /// # Errors
     ///
-    /// Returns the same errors as [`Metrics::counter`], and an error if the bounds aren't strictly
+    /// Returns the same errors as [`Metrics::counter`], and an error if the bounds are not strictly
     /// increasing.
     pub fn histogram<const N: usize>(
         &self,
@@ -189,10 +189,10 @@ impl Metrics {
         self.0.registry.family(name, help, labels, bounds)
     }
 
-    /// Registers a callback that's called before each scrape. You can use it to set gauges which
-    /// aren't updated all the time.
+    /// Registers a callback that is called before each scrape. You can use it to set gauges which
+    /// are not updated all the time.
     ///
-    /// It shouldn't block because the scrape has to wait for it.
+    /// It should not block because the scrape has to wait for it.
     pub fn before_scrape(&self, update: impl Fn() + Send + Sync + 'static) {
         self.0.registry.before_scrape(update);
     }
@@ -202,17 +202,17 @@ impl Metrics {
     ///
     /// For the crate `prometheus`, `collect` could be
     /// `|| prometheus::TextEncoder::new().encode_to_string(&prometheus::gather()).unwrap_or_default()`.
-    /// It shouldn't block because the scrape has to wait for it.
+    /// It should not block because the scrape has to wait for it.
     ///
     /// A metric is dropped if the name of the metric or of one of its series is already in use, or
-    /// if Prometheus couldn't parse it. Either would make the entire scrape fail. A warning is
+    /// if Prometheus could not parse it. Either would make the entire scrape fail. A warning is
     /// logged the first time.
     pub fn collect_with(&self, collect: impl Fn() -> String + Send + Sync + 'static) {
         self.0.registry.foreign.add(collect);
     }
 
-    /// Returns all metrics in version 0.0.4 of Prometheus' text format. They're sorted by name, and
-    /// followed by the metrics of [other libraries](Self::collect_with).
+    /// Returns all metrics in version 0.0.4 of Prometheus' text format. They are sorted by name,
+    /// and followed by the metrics of [other libraries](Self::collect_with).
     pub fn text(&self) -> String {
         self.0.registry.text()
     }

@@ -11,7 +11,7 @@ use super::{Counter, Gauge};
 /// Unit of CPU and start times in `/proc`. It doesn't depend on the tick rate of the kernel.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Registers all metrics. They're updated before each scrape.
+/// Registers all metrics. They are updated before each scrape.
 pub(super) fn register_process_metrics(registry: &Registry) {
     register_proc(registry);
     register_tokio(registry);
@@ -85,12 +85,12 @@ struct Reading {
     start_time: f64,
     threads: f64,
     open_files: f64,
-    /// Infinity if there's no limit.
+    /// Infinity if there is no limit.
     max_files: f64,
 }
 
 impl Reading {
-    /// Reads all values. Returns `None` if one of them isn't available.
+    /// Reads all values. Returns `None` if one of them is not available.
     fn take() -> Option<Self> {
         let open_files = fs::read_dir("/proc/self/fd").ok()?.count();
         let text = |path| fs::read_to_string(path).ok();

@@ -18,7 +18,7 @@ pub enum MetricError {
     #[error("invalid metric name `{0}`: expected letters, digits, `_` and `:`, not starting with a digit")]
     Name(String),
 
-    /// The label isn't valid in Prometheus, is reserved, or occurs twice.
+    /// The label is not valid in Prometheus, is reserved, or occurs twice.
     #[error(
         "invalid label `{label}` of metric `{metric}`: expected letters, digits and `_`, not starting with a digit or \
          `__`; each label must be listed once, and `le` is reserved for histograms"
@@ -65,7 +65,7 @@ impl<M: Instrument, const N: usize> Family<M, N> {
     /// If it doesn't exist, it's created with the value zero.
     ///
     /// If you use the same values all the time, keep the handle to avoid the lookup. Note that each
-    /// combination of values takes up memory, and is part of every scrape until it's
+    /// combination of values takes up memory, and is part of every scrape until it is
     /// [removed](Self::remove). For this reason, you shouldn't use the names of objects as labels.
     pub fn with(&self, values: [&str; N]) -> M {
         let values = values.map(str::to_owned);

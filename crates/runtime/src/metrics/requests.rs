@@ -13,7 +13,7 @@ use tower::{Layer, Service};
 use super::registry::{Family, Registry};
 use super::{Counter, Histogram, Metrics};
 
-/// client-go uses this instead of a status code if there's no response.
+/// client-go uses this instead of a status code if there is no response.
 const NO_RESPONSE: &str = "<error>";
 
 /// Same buckets as in the components of Kubernetes.
@@ -76,7 +76,7 @@ impl Histograms {
 
 /// A [`tower::Layer`] that counts the requests of a client. See [`Metrics::count_requests`].
 ///
-/// If requests are retried by a layer below this one (e.g. by kube itself), they're counted once,
+/// If requests are retried by a layer below this one (e.g. by kube itself), they are counted once,
 /// with the last response.
 #[derive(Clone)]
 pub struct CountRequests {
@@ -126,7 +126,7 @@ impl Metrics {
     ///
     /// These are `rest_client_request_duration_seconds`, `rest_client_request_size_bytes` and
     /// `rest_client_response_size_bytes`, by host and verb. They're disabled by default because
-    /// they have lots of series. The size of the response isn't measured for watches.
+    /// they have lots of series. The size of the response is not measured for watches.
     pub fn measure_requests(&self) {
         let histograms = &self.0.requests.histograms;
         histograms.get_or_init(|| Histograms::register(&self.0.registry));
@@ -255,8 +255,8 @@ mod tests {
 
     use super::*;
 
-    /// Sends a request to a server which responds with the given status. If it's 0, the server
-    /// doesn't respond.
+    /// Sends a request to a server which responds with the given status. If it's 0, the server does
+    /// not respond.
     async fn send(metrics: &Metrics, method: &str, path: &str, code: u16, body: &'static str) {
         let server = tower::service_fn(move |_: Request<Full<Bytes>>| async move {
             match code {

@@ -1,4 +1,4 @@
-//! Metrics of a sharded operator, which are updated before each scrape. They don't exist if it's
+//! Metrics of a sharded operator, which are updated before each scrape. They do not exist if it is
 //! not sharded.
 
 use super::instruments::{Counter, Gauge};

@@ -4,7 +4,7 @@ use tokio::time::{Instant, advance};
 
 use super::*;
 
-/// Asserts the text of a family. The metrics of the process are ignored, since they're different
+/// Asserts the text of a family. The metrics of the process are ignored, since they are different
 /// every time.
 fn check(metrics: &Metrics, family: &str, expected: &str) {
     let about = |line: &&str| {

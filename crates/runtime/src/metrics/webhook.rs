@@ -78,7 +78,8 @@ pub(crate) struct WebhookMetrics {
     conversion_panics: Counter,
 }
 
-/// Counts ConversionReviews by result. The HTTP status is of no use for this, since it's always 200.
+/// Counts ConversionReviews by result. The HTTP status is of no use for this, since failed reviews
+/// are also answered with status 200.
 #[derive(Clone)]
 pub(crate) struct ConversionMetrics {
     succeeded: Counter,

@@ -1,7 +1,7 @@
 //! Authentication and authorization of metrics requests, using TokenReview and SubjectAccessReview.
 //!
-//! Responses of the API server are cached for the same time as in controller-runtime, so there's no
-//! request for most scrapes.
+//! Responses of the API server are cached for the same time as in controller-runtime, so there is
+//! no request for most scrapes.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -32,7 +32,7 @@ pub(super) enum AccessDecision {
     Allowed,
     /// There's no token, or it's not known to the cluster.
     Unauthenticated,
-    /// This user isn't authorized.
+    /// This user is not authorized.
     Denied(String),
 }
 
@@ -50,7 +50,7 @@ pub(super) enum AccessError {
 /// Authenticates and authorizes requests. Caches the responses of the API server.
 pub(super) struct Access {
     client: Client,
-    /// Users by token. We don't cache invalid tokens, since there's no limit to their number.
+    /// Users by token. We do not cache invalid tokens, since there is no limit to their number.
     users: TtlCache<String, UserInfo>,
     /// Authorization by user and request.
     allowed: TtlCache<String, bool>,

@@ -27,7 +27,7 @@ const PATH: &str = "/metrics";
 /// Error of starting the metrics server.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MetricsServerError {
-    /// The address can't be bound.
+    /// The address cannot be bound.
     #[error("--metrics-bind-address: {0}")]
     Bind(#[from] BindError),
     /// The certificate can't be used.
@@ -35,7 +35,7 @@ pub(crate) enum MetricsServerError {
     Certificate(#[from] CertificateError),
 }
 
-/// A metrics server that's listening. Call [`serve`](Self::serve) to process requests.
+/// A metrics server that is listening. Call [`serve`](Self::serve) to process requests.
 pub(crate) struct MetricsServer {
     server: Server,
     tls: Option<TlsAcceptor>,

@@ -14,14 +14,14 @@ use super::{DynamicKind, Kind, Object, Watchable};
 /// An object that a [`Ctx`](crate::Ctx) can write, own, or record events about. This is the case
 /// for every [`Object`] which implements `Serialize`, and for kube's [`DynamicObject`].
 ///
-/// A `DynamicObject` must have its API version and kind in `types`. They're set for objects in
+/// A `DynamicObject` must have its API version and kind in `types`. They are set for objects in
 /// caches and in responses, and for those created with [`DynamicKind::object`]. If the kind was
 /// passed to a controller or a watch as a [`DynamicKind`], we know its plural name and scope from
 /// there. Otherwise, they're looked up once using the discovery API.
 ///
-/// There's no need to implement this yourself, because there's a blanket implementation.
+/// There's no need to implement this yourself, because there is a blanket implementation.
 pub trait AnyObject: Watchable + Serialize {
-    /// Returns the kind if it's determined by the type.
+    /// Returns the kind if it is determined by the type.
     #[doc(hidden)]
     fn type_kind() -> Option<AnyKind<Self>>;
 
@@ -29,12 +29,12 @@ pub trait AnyObject: Watchable + Serialize {
     #[doc(hidden)]
     fn run_time_kind(kind: &DynamicKind) -> AnyKind<Self>;
 
-    /// Returns the API version and kind. This is `None` if they're missing on a dynamic object.
+    /// Returns the API version and kind. This is `None` if they are missing on a dynamic object.
     #[doc(hidden)]
     fn type_meta(&self) -> Option<TypeMeta>;
 }
 
-/// A kind. It's only public because it's used in a sealed trait.
+/// A kind. It's only public because it is used in a sealed trait.
 #[doc(hidden)]
 pub struct AnyKind<K: kube::Resource>(pub(crate) Kind<K>);
 
@@ -83,7 +83,7 @@ where
 /// Determines whether the kind and the status come from the type or from the object.
 ///
 /// These traits are implemented for the `DynamicType` of a [`Resource`](kube::Resource), which is
-/// `()` if the kind is determined by the type. We can't just implement them for each `Object` and
+/// `()` if the kind is determined by the type. We cannot just implement them for each `Object` and
 /// for `DynamicObject`. Rust doesn't know that the `DynamicType` of the latter is a different one,
 /// and would complain about overlapping implementations.
 mod source {
@@ -159,7 +159,7 @@ pub(crate) fn describe_object<K: AnyObject>(object: &K) -> String {
     }
 }
 
-/// Returns a reference to an object for use in events. It doesn't depend on the version of the
+/// Returns a reference to an object for use in events. It does not depend on the version of the
 /// object.
 ///
 /// References are compared by kube's recorder, which would start a new series of events if the

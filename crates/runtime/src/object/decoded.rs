@@ -1,5 +1,5 @@
-//! Decodes objects one by one, so that an undecodable object doesn't break the list or watch that
-//! it's part of.
+//! Decodes objects one by one, so that an undecodable object does not break the list or watch that
+//! it is part of.
 //!
 //! kube decodes an entire page of a list (or an entire event) at once. If a newer version of the
 //! operator requires a field that's missing from a single stored object, it would not be able to
@@ -20,7 +20,7 @@ use super::Trimmed;
 /// be arbitrarily long.
 const MAX_CAUSE: usize = 300;
 
-/// An object that couldn't be decoded into its Rust type. Contains its metadata and the reason.
+/// An object that could not be decoded into its Rust type. Contains its metadata and the reason.
 ///
 /// The `Display` implementation formats the reason, e.g.
 /// `.spec.every: invalid value: string "5 minutes", expected …`.
@@ -32,25 +32,25 @@ pub struct Undecodable {
 }
 
 impl Undecodable {
-    /// Returns the metadata of the object. Some of it may be missing, since caches don't keep all
+    /// Returns the metadata of the object. Some of it may be missing, since caches do not keep all
     /// parts.
     pub fn metadata(&self) -> &ObjectMeta {
         &self.metadata
     }
 
     /// Returns the path of the field that couldn't be decoded, e.g. `.spec.every`. If a field is
-    /// missing, this is the path of the object that it should've been in.
+    /// missing, this is the path of the object that it should have been in.
     pub fn field(&self) -> &str {
         &self.field
     }
 
-    /// Returns the cause, e.g. ``missing field `size` ``. It may quote the value of the field,
+    /// Returns the cause (e.g. ``missing field `size` ``). It may quote the value of the field,
     /// except for Secrets.
     pub fn cause(&self) -> &str {
         &self.cause
     }
 
-    /// Returns `true` if both objects couldn't be decoded for the same reason.
+    /// Returns `true` if both objects could not be decoded for the same reason.
     pub(crate) fn has_reason_of(&self, other: &Self) -> bool {
         (&self.field, &self.cause) == (&other.field, &other.cause)
     }
@@ -119,13 +119,13 @@ impl<O: DeserializeOwned> Decoded<O> {
     }
 }
 
-/// Error about a field that doesn't match the Rust type. Formatted as
+/// Error about a field that does not match the Rust type. Formatted as
 /// `.spec.every: invalid value: …`.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{field}: {cause}")]
 pub(crate) struct FieldError {
     /// Path of the field, e.g. `.spec.every`. If a field is missing, this is the path of the object
-    /// that it should've been in.
+    /// that it should have been in.
     pub(crate) field: String,
     /// What was found, and what was expected instead.
     pub(crate) cause: String,
@@ -135,7 +135,7 @@ pub(crate) struct FieldError {
 ///
 /// # Errors
 ///
-/// Returns the field that couldn't be decoded.
+/// Returns the field that could not be decoded.
 pub(crate) fn decode_value<O: DeserializeOwned>(value: &serde_json::Value) -> Result<O, FieldError> {
     O::deserialize(value).or_else(|_| {
         let decoded = serde_path_to_error::deserialize(value);
@@ -146,8 +146,8 @@ pub(crate) fn decode_value<O: DeserializeOwned>(value: &serde_json::Value) -> Re
     })
 }
 
-/// Decodes an object once more, but keeps track of the path this time. It'd be too slow to always
-/// do that.
+/// Decodes an object once more, but keeps track of the path this time. It would be too slow to
+/// always do that.
 fn explain_failure<O: DeserializeOwned>(text: &str) -> Undecodable {
     let mut reader = serde_json::Deserializer::from_str(text);
     let (field, cause) = match serde_path_to_error::deserialize::<_, O>(&mut reader) {
@@ -170,8 +170,8 @@ fn describe_path(path: &serde_path_to_error::Path) -> String {
     }
 }
 
-/// Returns the error message without the position in the input, since we don't show that. Truncated
-/// to [`MAX_CAUSE`] bytes.
+/// Returns the error message without the position in the input, since we do not show that.
+/// Truncated to [`MAX_CAUSE`] bytes.
 fn describe_cause(error: &serde_json::Error) -> String {
     let mut cause = error.to_string();
     if let Some(position) = cause.rfind(" at line ") {

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::decoded::{Decoded, RawOrBuffered, read_metadata};
 
-/// An object of type `O` that hasn't been decoded yet.
+/// An object of type `O` that has not been decoded yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Lazy<O> {
     /// Just the fields in [`Identity`].
@@ -54,7 +54,7 @@ impl<O> Lazy<O> {
 impl<'de, O> Deserialize<'de> for Lazy<O> {
     /// # Errors
     ///
-    /// Fails if the input isn't valid JSON.
+    /// Fails if the input is not valid JSON.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(RawOrBuffered(deserializer))?;
         let identity = match serde_json::from_str::<Identified>(text.get()) {

@@ -59,10 +59,10 @@ pub(crate) use decoded::{Decoded, FieldError, decode_value};
 pub(crate) use lazy::Lazy;
 pub(crate) use trimmed::{LAST_APPLIED, Trimmed};
 
-/// A Kubernetes type that's known at compile time. This includes types which use
+/// A Kubernetes type that is known at compile time. This includes types which use
 /// `derive(CustomResource)`, and those in k8s-openapi.
 ///
-/// There's no need to implement this yourself, because there's a blanket implementation.
+/// There's no need to implement this yourself, because there is a blanket implementation.
 pub trait Object:
     Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
 {
@@ -76,7 +76,7 @@ impl<K> Object for K where
 /// A type that can be watched. This can be an [`Object`], just the metadata of one
 /// ([`PartialObjectMeta`]), or kube's [`DynamicObject`] for kinds which are only known at runtime.
 ///
-/// There's no need to implement this yourself, because there's a blanket implementation.
+/// There is no need to implement this yourself, because there's a blanket implementation.
 pub trait Watchable:
     Resource<DynamicType: Clone + Eq + Hash + Debug + Send + Sync>
     + Clone
@@ -99,7 +99,7 @@ impl<K> Watchable for K where
 {
 }
 
-/// A kind that's only known at runtime. Its objects are [`DynamicObject`]s.
+/// A kind that is only known at runtime. Its objects are [`DynamicObject`]s.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DynamicKind {
     resource: ApiResource,
@@ -130,7 +130,7 @@ impl DynamicKind {
     ///
     /// # Errors
     ///
-    /// Fails if the kind isn't served, or if there's no response from the API server. The error
+    /// Fails if the kind isn't served, or if there is no response from the API server. The error
     /// message includes the kind.
     pub async fn discover(client: &Client, kind: &GroupVersionKind) -> Result<Self, Error> {
         let found = discovery::pinned_kind(client, kind).await;
@@ -231,7 +231,7 @@ pub(crate) struct Kind<K: Resource> {
     /// Sets the API version and kind of an object if they're missing. Does nothing if they're
     /// determined by the type.
     set_types: fn(&mut K, &K::DynamicType),
-    /// Returns the kind if it's only known at runtime.
+    /// Returns the kind if it is only known at runtime.
     to_dynamic: fn(&K::DynamicType, bool) -> Option<DynamicKind>,
 }
 
@@ -342,7 +342,7 @@ impl<K: Watchable> Kind<K> {
         (self.set_types)(object, &self.dynamic);
     }
 
-    /// Returns the kind if it's only known at runtime.
+    /// Returns the kind if it is only known at runtime.
     pub(crate) fn to_dynamic(&self) -> Option<DynamicKind> {
         (self.to_dynamic)(&self.dynamic, self.namespaced)
     }
@@ -419,7 +419,7 @@ pub trait Scope: sealed::Sealed + Send + Sync + 'static {
     /// Whether objects have a namespace.
     const NAMESPACED: bool;
 
-    /// Returns the API for a kind with this scope. If `namespace` is `None`, it's for all
+    /// Returns the API for a kind with this scope. If `namespace` is `None`, it is for all
     /// namespaces.
     ///
     /// For cluster-scoped kinds, the namespace is ignored.

@@ -1,4 +1,4 @@
-//! Deserializes objects without the metadata that caches don't keep.
+//! Deserializes objects without the metadata that caches do not keep.
 //!
 //! `metadata.managedFields` and the copy of the object that kubectl adds often make up more than
 //! half of what the API server sends. If we deserialized them just to drop them, this would take
@@ -26,7 +26,7 @@ enum Rule {
     Within(Rules),
 }
 
-/// Rules by key. A key without a rule isn't modified.
+/// Rules by key. A key without a rule is not modified.
 type Rules = &'static [(&'static str, Rule)];
 
 static METADATA: Rules = &[
@@ -243,7 +243,7 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Filtered<S> {
     }
 }
 
-/// A key. It's borrowed from the input unless it contains an escape sequence.
+/// A key. It is borrowed from the input unless it contains an escape sequence.
 struct Name<'de>(Cow<'de, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {
@@ -286,7 +286,7 @@ mod tests {
 
     use super::*;
 
-    /// An object, as it's sent by the API server.
+    /// An object, as it is sent by the API server.
     fn full() -> Value {
         json!({
             "apiVersion": "apps/v1",

@@ -1,25 +1,25 @@
 //! Workqueue of a controller, with deduplication, delays, priorities and backoff.
 //!
-//! - A key is in the queue at most once, no matter how often it's added. It's never processed by
-//!   two workers at once. If it's added while a worker is processing it, it becomes ready again
+//! - A key is in the queue at most once, no matter how often it is added. It's never processed by
+//!   two workers at once. If it is added while a worker is processing it, it becomes ready again
 //!   after that worker is done.
 //! - Keys with a higher [`Priority`] come first. Other than that, the order is preserved. A low
 //!   priority is made up for by waiting: one second corresponds to one point of priority.
-//! - If a key is added again while it's being processed (e.g. for a retry), it should keep its
+//! - If a key is added again while it is being processed (e.g. for a retry), it should keep its
 //!   [priority](Workqueue::taken_priority). Otherwise, failures of an initial list would overtake
 //!   changes.
 //! - Failures of a key cause exponential backoff, independently of all other keys. By default this
 //!   is done by [`Backoff`], but it can be replaced by a [`RateLimiter`].
 //!
-//! The queue doesn't know anything about Kubernetes. It uses tokio's clock, so it can be tested
+//! The queue does not know anything about Kubernetes. It uses tokio's clock, so it can be tested
 //! with a paused clock. Keys are shared between its data structures, and memory is released after a
 //! burst.
 //!
 //! # Example: deduplication
 //!
 //! Ten Pods of the ReplicaSet `web` change while a worker is processing `web`. The key is in the
-//! state `Processing`, so each `add` just sets its flag `again`, and `done` makes it ready once.
-//! It'd be simpler to add it to the ready keys right away, but then a second worker could start to
+//! state `Processing`, so each `add` just sets its flag `again`, and `done` makes it ready once. It
+//! would be simpler to add it to the ready keys right away, but then a second worker could start to
 //! reconcile `web` at the same time.
 //!
 //! # Example: priorities and ageing
@@ -61,7 +61,7 @@ use crate::rate_limiter::RateLimiter;
 
 pub(crate) use snapshot::{QueueSnapshot, QueuedKey, Stage};
 
-/// Maps with a capacity up to this aren't shrunk.
+/// Maps with a capacity up to this are not shrunk.
 const MIN_CAPACITY: usize = 1024;
 
 /// Bounds for the delays of a rate limiter. If they were shorter, we'd retry in a busy loop. If
@@ -72,13 +72,13 @@ const LIMITER_DELAYS: (Duration, Duration) = (Duration::from_millis(1), Duration
 pub(crate) type Priority = i32;
 /// Priority of changes.
 pub(crate) const NORMAL: Priority = 0;
-/// Priority of objects from an initial list or a resync, which haven't necessarily changed.
+/// Priority of objects from an initial list or a resync, which have not necessarily changed.
 pub(crate) const LOW: Priority = -100;
 
 /// A queue of keys, see the module documentation.
 pub(crate) struct Workqueue<T> {
     state: Mutex<State<T>>,
-    /// Wakes up a worker. If there's more work to do, this worker wakes up the next one.
+    /// Wakes up a worker. If there is more work to do, this worker wakes up the next one.
     changed: Notify,
     /// Wakes up everyone waiting in [`Workqueue::closed`].
     closing: Notify,
@@ -94,7 +94,7 @@ struct State<T> {
     waiting: BTreeMap<(Instant, u64), Arc<T>>,
     keys: HashMap<Arc<T>, KeyState>,
     failures: HashMap<Arc<T>, u32>,
-    /// Sequence number for the next key. It's used as a tie-breaker for keys that are added in the
+    /// Sequence number for the next key. It is used as a tie-breaker for keys that are added in the
     /// same millisecond.
     next_seq: u64,
     closed: bool,
@@ -202,7 +202,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         self.schedule(key, AddRequest::Now(priority));
     }
 
-    /// Adds a key that becomes ready after `delay`. If it's going to be ready before that, the
+    /// Adds a key that becomes ready after `delay`. If it is going to be ready before that, the
     /// delay has no effect.
     pub(crate) fn add_after(&self, key: T, delay: Duration, priority: Priority) {
         let request = if delay.is_zero() {
@@ -228,7 +228,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
     /// becomes available that they may have been waiting for.
     ///
     /// This includes keys that are being processed, because they may already have failed. The
-    /// backoff isn't affected by this.
+    /// backoff is not affected by this.
     pub(crate) fn retry_failed(&self) {
         let mut state = self.lock();
         let failed: Vec<Arc<T>> = state.failures.keys().cloned().collect();
@@ -260,7 +260,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
 
     /// Calls the rate limiter. It's provided by the user, so we must not hold the lock.
     ///
-    /// Returns `None` if there's no limiter, or if it has panicked. The key has to be retried in
+    /// Returns `None` if there is no limiter, or if it has panicked. The key has to be retried in
     /// both cases.
     fn ask_limiter<A>(&self, ask: impl FnOnce(&dyn RateLimiter<T>) -> A) -> Option<A> {
         let limiter = self.limiter.as_deref()?;
@@ -312,7 +312,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
         }
     }
 
-    /// Marks the key as processed. If it's been added in the meantime, it becomes ready again.
+    /// Marks the key as processed. If it has been added in the meantime, it becomes ready again.
     pub(crate) fn done(&self, key: &T) {
         let mut state = self.lock();
         let Some(KeyState::Processing { since, again, .. }) = state.keys.get(key).copied() else {
@@ -363,7 +363,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
 
     fn schedule(&self, key: T, request: AddRequest) {
         let mut state = self.lock();
-        // Do this first. If there's a delayed key that's due, its rank must depend on when it
+        // Do this first. If there is a delayed key that is due, its rank must depend on when it
         // became due, and not on this request.
         state.promote_due(self.epoch, Instant::now());
         let key = state.share_owned(key);
@@ -373,7 +373,7 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // It's fine to ignore poisoning, since nothing can panic while the lock is held.
+        // It is fine to ignore poisoning, since nothing can panic while the lock is held.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

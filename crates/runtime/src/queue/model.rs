@@ -49,7 +49,7 @@ struct Request {
     order: u64,
 }
 
-/// Request for a key that's being processed. Contains the time (if it's delayed) and the priority.
+/// Request for a key that is being processed. Contains the time (if it's delayed) and the priority.
 type AgainRequest = (Option<u64>, Priority);
 
 /// What we expect the queue to contain.
@@ -58,7 +58,7 @@ struct Model {
     now: u64,
     order: u64,
     requests: Vec<(Key, Request)>,
-    /// Keys that are being processed, and whether they've been requested again.
+    /// Keys that are being processed, and whether they have been requested again.
     taken: Vec<(Key, Option<AgainRequest>)>,
     failures: Vec<(Key, u32)>,
 }
@@ -135,7 +135,7 @@ fn rank(request: Request) -> i64 {
     i64::try_from(request.at).unwrap() - i64::from(request.priority) * 1000
 }
 
-/// Returns a key if there's one ready, without waiting.
+/// Returns a key if there is one ready, without waiting.
 async fn poll(queue: &Workqueue<Key>) -> Option<Key> {
     let next = tokio::time::timeout(Duration::ZERO, queue.next()).await;
     next.ok().flatten()
@@ -168,7 +168,7 @@ async fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
             }
             Step::Take => {
                 let found = poll(&queue).await;
-                // If there's no key ready, `poll` advances the paused clock.
+                // If there is no key ready, `poll` advances the paused clock.
                 model.now = ms(start.elapsed());
                 prop_assert_eq!(found, model.take());
             }

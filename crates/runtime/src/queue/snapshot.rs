@@ -29,12 +29,12 @@ pub(crate) struct QueuedKey<T> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// A worker has been processing the key for this long. If `again` is set, it's been added in
+    /// A worker has been processing the key for this long. If `again` is set, it has been added in
     /// the meantime.
     InProgress { since: Duration, again: bool },
     /// The key has been waiting for a worker for this long.
     Ready { since: Duration },
-    /// The key is going to be ready after this time.
+    /// The key will be ready after this time.
     Delayed { until: Duration },
 }
 

@@ -8,7 +8,7 @@ fn queue() -> Workqueue<&'static str> {
     Workqueue::new(Metrics::new().queue("test"))
 }
 
-/// Returns a key if there's one ready, without waiting.
+/// Returns a key if there is one ready, without waiting.
 async fn poll(queue: &Workqueue<&'static str>) -> Option<&'static str> {
     tokio::time::timeout(Duration::ZERO, queue.next())
         .await

@@ -14,7 +14,7 @@ use super::client_timer::{AwaitedBody, ClientTimer, Connection};
 pub(crate) struct RequestBody {
     source: Source,
     timer: Arc<ClientTimer>,
-    /// Set while the handler is waiting for the client. If it doesn't read the body, it's never
+    /// Set while the handler is waiting for the client. If it does not read the body, it is never
     /// set.
     awaited: Option<AwaitedBody>,
 }

@@ -5,8 +5,8 @@
 //!
 //! A client sends the head of a request at 0 s, and the first byte of the body at 1 s. Starting at
 //! 0 s, we're waiting for the client, just as if the connection was idle, so it may be replaced.
-//! The byte at 1 s doesn't change that: we've been waiting since 0 s. As soon as the body is
-//! complete, it's the client that's waiting for us, and the connection can't be replaced anymore.
+//! The byte at 1 s doesn't change that: we have been waiting since 0 s. As soon as the body is
+//! complete, it is the client that is waiting for us, and the connection can't be replaced anymore.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
 /// sends a request on a connection that we're about to close.
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 /// How long a client may take to receive a response before its connection can be replaced. Most
-/// responses fit into the buffers of the operating system. If not, a client that's waiting for its
+/// responses fit into the buffers of the operating system. If not, a client that is waiting for its
 /// response reads it right away.
 pub(super) const RECEIVE_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -81,7 +81,7 @@ impl Progress {
         self.answering + self.awaiting_body > 0
     }
 
-    /// Returns since when we've been waiting for the client. Returns `None` if a request is being
+    /// Returns since when we have been waiting for the client. Returns `None` if a request is being
     /// processed.
     fn kept_waiting_since(&self) -> Option<Instant> {
         (self.answering == 0).then_some(self.since)
@@ -107,7 +107,7 @@ impl ClientTimer {
     }
 
     /// Returns how suitable this connection is for being replaced, with the lowest value going
-    /// first. It consists of whether the client has a certificate, and since when we've been
+    /// first. It consists of whether the client has a certificate, and since when we have been
     /// waiting for it. Returns `None` if a request is being processed.
     pub(super) fn replaceable_since(&self) -> Option<(bool, Instant)> {
         let progress = self.progress();
@@ -147,7 +147,7 @@ impl ClientTimer {
         }
     }
 
-    /// Called when everything we've written has been sent.
+    /// Called when everything we have written has been sent.
     pub(super) fn record_flush(&self) {
         let mut progress = self.progress();
         if !progress.has_requests() && progress.state == ClientState::Receiving {
@@ -158,7 +158,7 @@ impl ClientTimer {
         }
     }
 
-    /// Called at the start of a request. It's up to the handler to limit the time for the body.
+    /// Called at the start of a request. It is up to the handler to limit the time for the body.
     /// When the guard is dropped, the state changes to `next`.
     pub(super) fn begin_request(self: &Arc<Self>, next: ClientState) -> OpenRequest {
         let mut progress = self.progress();
@@ -211,7 +211,7 @@ async fn sleep_until_deadline(deadline: Option<Instant>) {
     }
 }
 
-/// A request that's being received or processed.
+/// A request that is being received or processed.
 pub(super) struct OpenRequest {
     timer: Arc<ClientTimer>,
     /// State after this request.
@@ -250,7 +250,7 @@ impl Connection {
         Self(Arc::clone(timer))
     }
 
-    /// Returns since when we've been waiting for the client to send the rest of the body, or to
+    /// Returns since when we have been waiting for the client to send the rest of the body, or to
     /// receive the response. Returns `None` if we're processing a request.
     pub(crate) fn kept_waiting_since(&self) -> Option<Instant> {
         self.0.progress().kept_waiting_since()

@@ -32,7 +32,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// is 400 KiB. With that, the connections of a server might exceed the memory limit of a container.
 const BUFFER: usize = 64 * 1024;
 
-/// Processes the requests of a connection until it's closed by the client, a timeout expires, or
+/// Processes the requests of a connection until it is closed by the client, a timeout expires, or
 /// `stopped` changes.
 pub(super) async fn serve_connection<H, F>(
     stream: TcpStream,
@@ -101,7 +101,7 @@ where
     };
     let service = service_fn(|request| answer(&*handler, request, &timer, ClientState::Receiving));
     let mut builder = http1::Builder::new();
-    // For hyper's own timeout, the time before a request counts as well. So we don't use it.
+    // For hyper's own timeout, the time before a request counts as well. So we do not use it.
     builder.timer(TokioTimer::new()).header_read_timeout(None);
     builder.max_buf_size(BUFFER);
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(io), service));

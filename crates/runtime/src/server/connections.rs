@@ -3,16 +3,16 @@
 //! # Example: more clients than connections
 //!
 //! Let's say the limit is 3. Connection `a` is processing a request, `b` has been idle for 20 s,
-//! and `c` has been sending the body of a request for 5 s. If there's a new connection, it replaces
-//! `b`, and the next one replaces `c`. While `a` and the two new ones are being processed, all
-//! others have to wait.
+//! and `c` has been sending the body of a request for 5 s. If there is a new connection, it
+//! replaces `b`, and the next one replaces `c`. While `a` and the two new ones are being processed,
+//! all others have to wait.
 //!
 //! Since the newest connection is the last one to be replaced, a client that sends its request
 //! right away always gets a response, no matter what the others do. For example, with a limit of
 //! 512 and 17 new connections per second, it has 30 s to do so.
 //!
-//! It'd be simpler to reject new connections. However, a client could then open 512 connections
-//! without sending anything. Until they time out, the kubelet wouldn't be able to connect, so the
+//! It would be simpler to reject new connections. However, a client could then open 512 connections
+//! without sending anything. Until they time out, the kubelet would not be able to connect, so the
 //! Pod would be restarted.
 
 use std::collections::HashMap;
@@ -57,7 +57,7 @@ impl Connections {
         self.len() < self.limit || self.longest_waiting().is_some()
     }
 
-    /// Adds a connection. If the limit is reached, it replaces the connection whose client we've
+    /// Adds a connection. If the limit is reached, it replaces the connection whose client we have
     /// been waiting for the longest.
     pub(super) fn open<F>(&mut self, serve: impl FnOnce(Arc<ClientTimer>) -> F)
     where
@@ -99,7 +99,7 @@ impl Connections {
         let Some((task, _)) = self.longest_waiting().and_then(|id| self.open.remove(&id)) else {
             return;
         };
-        // Don't shut it down gracefully, since the client could delay that.
+        // Do not shut it down gracefully, since the client could delay that.
         task.abort();
         let now = Instant::now();
         if self.warned.is_none_or(|warned| now >= warned + WARN_PERIOD) {

@@ -51,7 +51,7 @@ pub(crate) enum BindError {
     },
 }
 
-/// A server that's been bound. This is a separate step from serving requests, because we want to
+/// A server that has been bound. This is a separate step from serving requests, because we want to
 /// know whether a port is in use before we start anything.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -61,7 +61,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// Binds to an address in Go's format. `:8081` stands for all interfaces, both IPv4 and IPv6.
-    /// If it's empty or `0`, the server is disabled and this returns `None`.
+    /// If it is empty or `0`, the server is disabled and this returns `None`.
     pub(crate) async fn bind(address: &str) -> Result<Option<Self>, BindError> {
         if matches!(address, "" | "0") {
             return Ok(None);
@@ -173,7 +173,7 @@ pub(crate) fn text_reply(status: StatusCode, body: impl Into<Bytes>) -> Reply {
     reply
 }
 
-/// Splits an address into host and port. If there's no host, it's for all interfaces.
+/// Splits an address into host and port. If there is no host, it is for all interfaces.
 fn parse_address(address: &str) -> Option<(Option<&str>, u16)> {
     let (host, port) = address.rsplit_once(':')?;
     let port = port.parse().ok()?;
@@ -190,7 +190,7 @@ fn parse_address(address: &str) -> Option<(Option<&str>, u16)> {
 async fn listen(host: Option<&str>, port: u16) -> io::Result<TcpListener> {
     match host {
         Some(host) => TcpListener::bind((host, port)).await,
-        // This accepts IPv4 as well, unless the machine doesn't support IPv6.
+        // This accepts IPv4 as well, unless the machine does not support IPv6.
         None => match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
             Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
                 TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await

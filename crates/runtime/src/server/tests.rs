@@ -261,7 +261,7 @@ mod connections {
 
     use super::*;
 
-    /// How long we wait to make sure that something doesn't happen.
+    /// How long we wait to make sure that something does not happen.
     const WHILE: Duration = Duration::from_millis(300);
     const SOON: Duration = Duration::from_secs(20);
 
@@ -307,7 +307,7 @@ mod connections {
             stream
         }
 
-        /// Opens a connection that's idle after its first request.
+        /// Opens a connection that is idle after its first request.
         async fn idle(&self) -> TcpStream {
             let mut stream = self.send("/").await;
             read_answer(&mut stream).await;

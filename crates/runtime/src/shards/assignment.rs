@@ -4,14 +4,14 @@
 //! by one at most. Members keep their ranges as long as they don't exceed their share. So if a
 //! member leaves, only its own ranges are moved, and if a member joins, only its new share is.
 //!
-//! We could hash the members onto the ring instead, which doesn't require the current owners. But
+//! We could hash the members onto the ring instead, which does not require the current owners. But
 //! if there's just one point per member, the shares can differ by a factor of ten or more. With a
 //! hundred points, each member has a hundred arcs, and the API server repeats the selector in every
 //! response. To keep the number of arcs low, we take ranges from the ends of arcs, and prefer to
 //! give them to the owner of the adjacent arc.
 //!
 //! [`TASKS`] is an exception. Its owner keeps that range until it leaves the ring, because the same
-//! tasks can't be started twice in a process.
+//! tasks cannot be started twice in a process.
 
 use super::space::RangeSet;
 
@@ -20,7 +20,7 @@ pub(crate) const TASKS: u32 = 0;
 
 /// Returns the index of the member that should own each of the ranges.
 ///
-/// `owners` contains the current owners. It's `None` if there's no owner, or if the owner isn't a
+/// `owners` contains the current owners. It's `None` if there's no owner, or if the owner is not a
 /// member. `given` are ranges which are already being given up. Returns `None` if there are no
 /// members.
 pub(crate) fn assign(owners: &[Option<usize>], members: usize, given: &RangeSet) -> Option<Vec<usize>> {
@@ -47,8 +47,8 @@ struct Assignment {
 }
 
 impl Assignment {
-    /// Returns how many more ranges each member should have. If ranges can't be distributed evenly,
-    /// the members that have the most right now are the ones to get an extra range.
+    /// Returns how many more ranges each member should have. If ranges cannot be distributed
+    /// evenly, the members that have the most right now are the ones to get an extra range.
     fn rooms(&self, members: usize) -> Vec<i64> {
         let mut counts = vec![0_usize; members];
         self.owners.iter().flatten().for_each(|owner| counts[*owner] += 1);
@@ -70,8 +70,8 @@ impl Assignment {
         rooms
     }
 
-    /// Takes `surplus` ranges from a member. We start with the ones that it's giving up anyway,
-    /// followed by entire arcs. If that's not enough, we take the end of an arc, preferably where
+    /// Takes `surplus` ranges from a member. We start with the ones that it is giving up anyway,
+    /// followed by entire arcs. If that is not enough, we take the end of an arc, preferably where
     /// the adjacent range has no owner, or an owner that should have more.
     fn give(&mut self, member: usize, surplus: usize, given: &RangeSet) {
         let mut left = surplus;

@@ -1,4 +1,4 @@
-//! Claims, which say which replica owns which range. They're stored in a `Lease`.
+//! Claims, which say which replica owns which range. They are stored in a `Lease`.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ pub(crate) struct Claim {
     /// Identity of the owner.
     pub(crate) holder: String,
     /// Generation of the claims in which this owner has acquired the range. It increases with each
-    /// owner, so it's unique among the owners of a range.
+    /// owner, so it is unique among the owners of a range.
     pub(crate) epoch: u64,
 }
 
@@ -18,8 +18,8 @@ pub(crate) struct Claim {
 pub(crate) struct Claims {
     /// How often the claims have been modified.
     pub(crate) generation: u64,
-    /// Set if the claims have just been created or restored. Nobody may acquire anything until
-    /// they're no longer fresh. The value identifies the creation.
+    /// Set if the claims have just been created or restored. Nobody may acquire anything until they
+    /// are no longer fresh. The value identifies the creation.
     pub(crate) fresh: Option<String>,
     /// Claims by range. `None` if the range has no owner.
     pub(crate) ranges: Vec<Option<Claim>>,
@@ -57,7 +57,7 @@ impl Claims {
 
     /// Returns the number of ranges.
     pub(crate) fn space(&self) -> u32 {
-        // Claims that we've parsed don't have more than 1024 ranges.
+        // Claims that we have parsed don't have more than 1024 ranges.
         self.ranges.len() as u32
     }
 
@@ -81,7 +81,7 @@ impl Claims {
         holders.into_iter().collect()
     }
 
-    /// Returns the ranges that don't have an owner.
+    /// Returns the ranges that do not have an owner.
     pub(crate) fn free(&self) -> RangeSet {
         RangeSet::of(self.space(), |range| self.holder(range).is_none())
     }
@@ -116,7 +116,7 @@ impl Claims {
             fresh: self.fresh.clone(),
             claims,
         };
-        // This can't fail, because there are neither maps nor floats.
+        // This cannot fail, because there are neither maps nor floats.
         serde_json::to_string(&text).unwrap_or_default()
     }
 
@@ -211,7 +211,7 @@ mod tests {
         assert!(Claims::parse("").is_err());
     }
 
-    /// It's stored in an annotation, and there's a limit of 256 KiB for all annotations of an
+    /// It is stored in an annotation, and there is a limit of 256 KiB for all annotations of an
     /// object.
     #[test]
     fn largest_text_fits_into_an_annotation() {

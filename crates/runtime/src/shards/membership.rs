@@ -1,4 +1,4 @@
-//! Membership of this process in the ring, i.e. its Lease and the claims on the API server.
+//! Membership of this process in the ring (i.e. its Lease and the claims on the API server).
 //!
 //! In each round, we renew the Lease of this replica, read all Leases of the ring, and modify the
 //! claims if [`Ring`] says so. The fence is only extended if the claims could be read as well.
@@ -73,7 +73,7 @@ enum Order {
     Join,
     /// Don't acquire any more ranges, and give up the idle ones.
     Leave,
-    /// Give up all remaining ranges and delete the Lease. There's no work left.
+    /// Give up all remaining ranges and delete the Lease. There is no work left.
     Finish,
 }
 
@@ -92,7 +92,7 @@ impl Membership {
     ///
     /// # Errors
     ///
-    /// Fails if the thread, its runtime or the client can't be created.
+    /// Fails if the thread, its runtime or the client cannot be created.
     pub(crate) async fn start_on_thread(
         ring: RingConfig,
         config: Config,
@@ -128,8 +128,8 @@ impl Membership {
         self.0.held().await
     }
 
-    /// Waits until this process must stop working on its ranges immediately. Never returns if we've
-    /// left the ring.
+    /// Waits until this process must stop working on its ranges immediately. Never returns if we
+    /// have left the ring.
     pub(crate) fn lost(&self) -> impl Future<Output = MembershipLost> + Send + use<> {
         self.0.lost(Duration::ZERO)
     }
@@ -148,7 +148,7 @@ impl Membership {
     }
 }
 
-/// Keeps renewing the Lease of this replica until it's lost or we're told to finish.
+/// Keeps renewing the Lease of this replica until it is lost or we're told to finish.
 async fn run(background: Background<Order, MembershipLost>, mut member: Member) {
     let Background { mut orders, state } = background;
     let _closed = LoseOnDrop(member.fence.clone());
@@ -174,7 +174,7 @@ async fn run(background: Background<Order, MembershipLost>, mut member: Member) 
         tokio::select! {
             () = sleep(scale(member.times().retry_period, 1.0 + JITTER * random_share())) => {}
             () = member.shards.became_idle() => sleep(IDLE_PAUSE).await,
-            // It's an error if the `Membership` was dropped.
+            // It is an error if the `Membership` was dropped.
             changed = orders.changed() => if changed.is_err() {
                 return;
             },
@@ -203,7 +203,7 @@ fn request_timeout(times: &LeaseTimes) -> Duration {
 /// Result of a round.
 enum Round {
     Done,
-    /// It's going to be tried again.
+    /// It will be tried again.
     Failed,
     Lost(MembershipLost),
 }
@@ -264,13 +264,13 @@ impl Member {
         self.epoch.elapsed()
     }
 
-    /// Returns `true` if this replica doesn't have any claims.
+    /// Returns `true` if this replica does not have any claims.
     fn holds_nothing(&self) -> bool {
         let claims = self.ring.claims();
         claims.is_none_or(|claims| claims.held_by(&self.identity).is_empty())
     }
 
-    /// Runs a round, with a timeout so that it doesn't take longer than the Lease is valid.
+    /// Runs a round, with a timeout so that it does not take longer than the Lease is valid.
     async fn timed_round(&mut self) -> Round {
         let deadline = self.times().renew_deadline;
         let left = self.fence.time_left().unwrap_or(deadline);
@@ -318,7 +318,7 @@ impl Member {
             let Some(write) = self.ring.next_write(self.clock(), |range| shards.is_idle(range)) else {
                 break;
             };
-            // Ranges that we're about to give up don't belong to us anymore.
+            // Ranges that we're about to give up do not belong to us anymore.
             self.publish();
             if self.write(write).await {
                 self.publish();
@@ -378,8 +378,8 @@ impl Member {
         let spec = LeaseSpec {
             holder_identity: Some(self.identity.clone()),
             lease_duration_seconds: i32::try_from(self.times().duration.as_secs().max(1)).ok(),
-            // This makes each renewal different from the one before, even if the wall clock doesn't
-            // advance.
+            // This makes each renewal different from the one before, even if the wall clock does
+            // not advance.
             lease_transitions: Some(self.renewals),
             renew_time: Some(now),
             ..LeaseSpec::default()
@@ -436,7 +436,7 @@ impl Member {
         format!("{}-shards", self.config.id)
     }
 
-    /// Reads all Leases of the ring. There's no resource version, because we need the most recent
+    /// Reads all Leases of the ring. There is no resource version, because we need the most recent
     /// state.
     async fn read(&mut self) -> Result<(), RequestError> {
         let sent = self.clock();
@@ -468,7 +468,7 @@ impl Member {
         Ok(())
     }
 
-    /// Writes the claims. Returns `true` if they've been stored.
+    /// Writes the claims. Returns `true` if they have been stored.
     async fn write(&mut self, write: ClaimsWrite) -> bool {
         let name = self.claims_name();
         let text = write.claims.to_text();
@@ -531,7 +531,7 @@ impl Member {
         }
     }
 
-    /// Deletes a Lease, unless it's been modified since we've read it.
+    /// Deletes a Lease, unless it has been modified since we've read it.
     async fn delete(&self, lease: &Lease) -> Result<(), RequestError> {
         let params = DeleteParams::default().preconditions(Preconditions {
             resource_version: lease.resource_version(),

@@ -33,14 +33,14 @@
 //!
 //! - One Lease per range, which is renewed by its owner. This takes 128 writes per second, no
 //!   matter if there are 2 replicas or 100.
-//! - One object per range, without renewals. This takes a write for each range that's moved (128
+//! - One object per range, without renewals. This takes a write for each range that is moved (128
 //!   when the second replica joins), and each replica has to list or watch 256 more objects.
-//! - Renewals in the object with the claims. All replicas would contend for the same object.
-//!   There'd be 50 writes per second, and each of them would send all claims to all replicas.
-//! - Claims in the Lease of their owner. We wouldn't need another object, but two replicas might
+//! - Renewals in the object with the claims. All replicas would contend for the same object. There
+//!   would be 50 writes per second, and each of them would send all claims to all replicas.
+//! - Claims in the Lease of their owner. We would not need another object, but two replicas might
 //!   claim a range at the same time. With a single object, the API server rejects one of them.
 //!
-//! All reads have to return the most recent state (see [`ring`]). It's sufficient to poll. A watch
+//! All reads have to return the most recent state (see [`ring`]). It is sufficient to poll. A watch
 //! would receive just as many objects, because it gets every single renewal.
 //!
 //! # How a range moves
@@ -53,7 +53,7 @@
 //!    of the range. Children come first, followed by the objects themselves, whose initial events
 //!    add them to the queue.
 //!
-//! The range of an object can't move while it's being reconciled, because the range isn't idle
+//! The range of an object can't move while it is being reconciled, because the range is not idle
 //! then. So we don't have to check for that when the reconcile writes anything. We only have to
 //! make sure that the Lease of the replica is still valid, and the [fence](crate::leader_election)
 //! does this for every write.
@@ -98,7 +98,7 @@ impl Sharding {
     ///
     /// # Errors
     ///
-    /// Fails if the number isn't between 1 and 1024.
+    /// Fails if the number is not between 1 and 1024.
     pub fn ranges(ranges: u32) -> Result<Self, InvalidSharding> {
         match RANGES.contains(&ranges) {
             true => Ok(Self(ranges)),
@@ -146,7 +146,7 @@ struct Shared {
     /// For each cache of children, the ranges whose objects it has listed.
     covered: watch::Sender<BTreeMap<u64, RangeSet>>,
     next_child: AtomicU64,
-    /// Notified when a range that's draining becomes idle.
+    /// Notified when a range that is draining becomes idle.
     idle: Notify,
     status: Mutex<RingStatus>,
 }
@@ -256,7 +256,7 @@ impl Shards {
             .is_none_or(|running| *running == 0)
     }
 
-    /// Waits until a range that's draining has become idle.
+    /// Waits until a range that is draining has become idle.
     pub(crate) async fn became_idle(&self) {
         self.0.idle.notified().await;
     }
@@ -301,7 +301,7 @@ impl Shards {
                     };
                 }
             }
-            // This can't fail: `self` owns the sender.
+            // This cannot fail: `self` owns the sender.
             let _ = owned.changed().await;
         }
     }

@@ -15,7 +15,7 @@ use super::space::{RangeSet, hash, range_of};
 const OWNER_SHARD: &str = "rbuilder.dev/owner-shard";
 
 /// The value of the label is the start of a hash, with this many bits. It doesn't depend on the
-/// number of ranges. Otherwise we'd have to update the labels of all objects when that's changed.
+/// number of ranges. Otherwise we'd have to update the labels of all objects when that is changed.
 const LABEL_BITS: u32 = 8;
 
 /// Determines the replica which works on an object, if the operator is sharded. See
@@ -157,7 +157,7 @@ impl Scope {
         self.field().map(|field| ranges.selector(field))
     }
 
-    /// Returns a label selector for the objects in scope. It's also going to match some others,
+    /// Returns a label selector for the objects in scope. It is also going to match some others,
     /// since the label only contains the start of a hash.
     pub(crate) fn label_selector(self, ranges: &RangeSet) -> Option<String> {
         if self != Self::Owned(OwnedBy::Label) {

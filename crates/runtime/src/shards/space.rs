@@ -94,7 +94,7 @@ impl RangeSet {
         (0..self.ranges).filter(|range| self.contains(*range))
     }
 
-    /// Returns the ranges that are in this set but not in `other`. If that's from a different
+    /// Returns the ranges that are in this set but not in `other`. If that is from a different
     /// space, returns all ranges in this set.
     pub(crate) fn without(&self, other: &Self) -> Self {
         let is_same_space = self.ranges == other.ranges;

@@ -17,8 +17,8 @@
 //! `rbuilder::envtest`, which is a real one.
 //!
 //! [`run`] and [`RoundTrip`] are part of this crate because they depend on `Manager` and on the
-//! converter of webhooks. All others are re-exported from the crate `rbuilder-testing`, which
-//! doesn't depend on this one.
+//! converter of webhooks. All others are re-exported from the crate `rbuilder-testing`, which does
+//! not depend on this one.
 
 mod round_trip;
 mod running;

@@ -68,8 +68,8 @@ where
 ///
 /// This generates random objects which conform to the schemas. They're converted from the hub to
 /// the spoke and back, and vice versa, in the same way as by the [webhook](crate::Webhook::spoke).
-/// In between, defaults are set as they'd be by the API server when an object is written. There's a
-/// fixed seed, so failures are reproducible.
+/// In between, defaults are set as they would be by the API server when an object is written. There
+/// is a fixed seed, so failures are reproducible.
 ///
 /// Some conversions have to lose data. You can declare this with
 /// [`normalize_hub`](Self::normalize_hub) and [`normalize_spoke`](Self::normalize_spoke). If they
@@ -174,7 +174,7 @@ where
     ///
     /// # Panics
     ///
-    /// Panics if one of the types doesn't have a schema, or if they aren't versions of the same
+    /// Panics if one of the types does not have a schema, or if they are not versions of the same
     /// kind.
     #[track_caller]
     pub fn new() -> Self {
@@ -230,15 +230,15 @@ where
         self
     }
 
-    /// Sets a function that normalizes hubs before they're compared. It should convert equivalent
+    /// Sets a function that normalizes hubs before they are compared. It should convert equivalent
     /// values to the same form, and remove what may be lost.
     pub fn normalize_hub(mut self, normalize: impl Fn(&mut K) + 'static) -> Self {
         self.hub.normalize = Some(Box::new(normalize));
         self
     }
 
-    /// Sets a function that normalizes spokes before they're compared. It should convert equivalent
-    /// values to the same form, and remove what may be lost.
+    /// Sets a function that normalizes spokes before they are compared. It should convert
+    /// equivalent values to the same form, and remove what may be lost.
     pub fn normalize_spoke(mut self, normalize: impl Fn(&mut V) + 'static) -> Self {
         self.spoke.normalize = Some(Box::new(normalize));
         self
@@ -252,7 +252,7 @@ where
     /// the schema of the other version. The message contains the simplest object that was found,
     /// and the differences.
     ///
-    /// Also panics if we can't generate any objects that conform to the schema.
+    /// Also panics if we cannot generate any objects that conform to the schema.
     #[track_caller]
     pub fn assert(&self) {
         if let Err(report) = self.run() {

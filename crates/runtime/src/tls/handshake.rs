@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 ///
-/// Returns the reason if the handshake isn't completed within ten seconds, or if the server uses a
+/// Returns the reason if the handshake is not completed within ten seconds, or if the server uses a
 /// different certificate.
 pub(crate) async fn check_handshake(
     address: SocketAddr,
@@ -64,8 +64,8 @@ async fn connect(address: SocketAddr, certificates: &Arc<Certificates>) -> Resul
         .map_err(|error| format!("no TLS handshake on {address}: {error}"))
 }
 
-/// Accepts the current certificate and nothing else. We don't check its name and validity, since
-/// that's the business of real clients.
+/// Accepts the current certificate and nothing else. We do not check its name and validity, since
+/// that is the business of real clients.
 #[derive(Debug)]
 struct OnlyCurrent {
     certificates: Arc<Certificates>,

@@ -33,7 +33,7 @@ pub(super) fn issue_authority(name: &str, validity: Validity) -> Result<Issuer, 
     CertifiedIssuer::self_signed(params, key)
 }
 
-/// Issues a certificate for a server with the given host names and IP addresses. It's signed by
+/// Issues a certificate for a server with the given host names and IP addresses. It is signed by
 /// `issuer`, or self-signed if that's `None`.
 pub(super) fn issue_server_certificate(
     name: &str,
@@ -62,7 +62,7 @@ fn set_subject(params: &mut CertificateParams, name: &str, (from, until): Validi
     (params.not_before, params.not_after) = (time(from), time(until));
 }
 
-/// Parses the validity of a certificate in DER. Returns `None` if it isn't a certificate.
+/// Parses the validity of a certificate in DER. Returns `None` if it is not a certificate.
 pub(super) fn read_validity(certificate: &[u8]) -> Option<Validity> {
     let validity = yasna::parse_der(certificate, |reader| {
         reader.read_sequence(|certificate| {

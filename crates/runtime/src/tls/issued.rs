@@ -2,7 +2,7 @@
 //! the certificate of the CA.
 //!
 //! For each certificate, we create a new CA and drop its key right after signing. Since nothing
-//! else can be signed with it, it's harmless to trust the CA for longer than necessary.
+//! else can be signed with it, it is harmless to trust the CA for longer than necessary.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,7 +66,7 @@ impl Issued {
     ///
     /// # Errors
     ///
-    /// Fails if either is malformed, or if the key doesn't match the certificate.
+    /// Fails if either is malformed, or if the key does not match the certificate.
     pub(crate) fn read(certificate: &str, key: &str, authority: Authority) -> Result<Self, String> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect();
         let chain = chain.map_err(|error| format!("the certificate is not PEM: {error}"))?;

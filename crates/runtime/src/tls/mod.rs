@@ -28,7 +28,7 @@ use crate::metrics::Metrics;
 pub(crate) use handshake::check_handshake;
 use issue::issue_server_certificate;
 
-/// How often to check the files. There's no point in watching the file system, since it takes the
+/// How often to check the files. There is no point in watching the file system, since it takes the
 /// kubelet up to a minute to update a mounted Secret.
 const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -127,10 +127,10 @@ pub(crate) struct Certificates {
 
 impl Certificates {
     /// Issues a self-signed certificate for `localhost`. This encrypts connections, but clients
-    /// can't verify the server.
+    /// cannot verify the server.
     ///
-    /// Every process issues its own certificate, and doesn't store it anywhere. So it's fine that
-    /// it doesn't expire (before 9999-12-30).
+    /// Every process issues its own certificate, and does not store it anywhere. So it's fine that
+    /// it does not expire (before 9999-12-30).
     pub(crate) fn self_signed() -> Result<Arc<Self>, CertificateError> {
         let forever = (Timestamp::UNIX_EPOCH, Timestamp::MAX);
         let hosts = ["localhost".to_owned()];
@@ -148,7 +148,7 @@ impl Certificates {
     /// Loads a certificate from files.
     ///
     /// The future that's returned never resolves. It reloads the files when they change, and uses
-    /// the new certificate for new connections. If they can't be used, the error is logged and
+    /// the new certificate for new connections. If they cannot be used, the error is logged and
     /// counted, and we keep using the current certificate.
     pub(crate) fn from_files(
         files: Files,
@@ -173,7 +173,7 @@ impl Certificates {
         })
     }
 
-    /// Replaces the certificate. This doesn't affect open connections.
+    /// Replaces the certificate. This does not affect open connections.
     pub(crate) fn replace(&self, pair: Arc<CertifiedKey>) {
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = pair;
     }
@@ -186,7 +186,7 @@ impl Certificates {
     /// Returns an acceptor for TLS 1.2 and 1.3 that uses this certificate. ALPN is used to offer
     /// HTTP/1.1 and, if `http2` is set, HTTP/2 (which is preferred).
     ///
-    /// If `client_authorities` is set, clients must present a certificate that's signed by a CA in
+    /// If `client_authorities` is set, clients must present a certificate that is signed by a CA in
     /// this file.
     pub(crate) fn acceptor(
         self: &Arc<Self>,
@@ -232,8 +232,8 @@ impl Certificates {
                     tracing::info!(certificate = %files.certificate.display(), "reloaded certificate");
                 }
                 Ok((_, None)) => {}
-                // If the files aren't symlinks, they can't be replaced at the same time. We'll see
-                // a matching pair at the next read.
+                // If the files are not symlinks, they cannot be replaced at the same time. We'll
+                // see a matching pair at the next read.
                 Err(error) => {
                     tracing::error!(%error, "failed to reload certificate, keeping the current one")
                 }

@@ -1,11 +1,11 @@
 //! OpenTelemetry traces. Requires the feature `opentelemetry`.
 //!
-//! There's a span for each reconcile and for each review by a webhook. Requests to the API server
+//! There is a span for each reconcile and for each review by a webhook. Requests to the API server
 //! are child spans of these.
 //!
 //! Spans are passed to the tracer provider that the operator has installed. They have nothing to do
-//! with the spans of `tracing`. Hence log filters don't affect them, and they work with any
-//! subscriber that the operator might be using. Nothing is recorded if there's no provider. If the
+//! with the spans of `tracing`. Hence log filters do not affect them, and they work with any
+//! subscriber that the operator might be using. Nothing is recorded if there is no provider. If the
 //! feature is disabled, this module is just a few empty functions.
 
 #[cfg(not(feature = "opentelemetry"))]

@@ -17,7 +17,7 @@ use crate::error::describe_causes;
 /// Name of the tracer. Backends use it to show where a span comes from.
 const TRACER: &str = "rbuilder";
 
-/// Span of a reconcile or a review, which ends on drop. `None` if there's no tracer provider.
+/// Span of a reconcile or a review, which ends on drop. `None` if there is no tracer provider.
 pub(crate) struct Trace(Option<Context>);
 
 impl Trace {
@@ -26,7 +26,7 @@ impl Trace {
         let name = format!("reconcile {}", reconcile.controller);
         let builder = SpanBuilder::from_name(name).with_kind(SpanKind::Internal);
         let mut span = global::tracer(TRACER).build_with_context(builder, &Context::new());
-        // Attributes have to be allocated. Avoid that if there's no provider.
+        // Attributes have to be allocated. Avoid that if there is no provider.
         if !span.span_context().is_valid() {
             return Self(None);
         }
@@ -123,7 +123,7 @@ fn set_status(context: &Context, status: StatusCode, is_error: bool) {
     }
 }
 
-/// Wraps a client such that requests get a span if they belong to one, e.g. to a reconcile. There
+/// Wraps a client such that requests get a span if they belong to one (e.g. to a reconcile). There
 /// are no spans for requests in the background, such as watches.
 pub(crate) fn trace_requests(client: Client, server: Option<&Uri>) -> Client {
     let server = server.cloned();

@@ -58,7 +58,7 @@ pub(super) fn read_headers(headers: &HeaderMap) -> Option<SpanContext> {
     span.is_valid().then_some(span)
 }
 
-/// Parses the trace state. It's ignored if it's malformed.
+/// Parses the trace state. It is ignored if it's malformed.
 fn read_state(headers: &HeaderMap) -> TraceState {
     let values = headers.get_all(TRACESTATE).iter();
     let values: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();

@@ -40,7 +40,7 @@ const API_VERSIONS: [&str; 2] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta
 /// How much memory it takes to decode a review, relative to its estimated size. This is for the
 /// JSON and the typed objects.
 const DECODED: usize = 2;
-/// Same, if defaults are set as well. There's also the serialized object before and after that.
+/// Same, if defaults are set as well. There is also the serialized object before and after that.
 const DEFAULTED: usize = 4;
 
 /// A decoded AdmissionReview. The objects have been taken out of the request.
@@ -109,7 +109,7 @@ impl Review {
         serde_json::to_vec(&review).unwrap_or_default()
     }
 
-    /// Returns the name of the object. It's empty if the name hasn't been generated yet.
+    /// Returns the name of the object. It is empty if the name hasn't been generated yet.
     fn name(&self) -> &str {
         let objects = self.object.iter().chain(&self.old_object);
         let mut names = objects.filter_map(|object| object["metadata"]["name"].as_str());
@@ -144,9 +144,9 @@ impl<K: Object> Old<K> {
     }
 }
 
-/// An object that can't be passed to the functions of a webhook.
+/// An object that cannot be passed to the functions of a webhook.
 struct Unreadable {
-    /// Why it doesn't match the Rust type. This is about the version in which it was written.
+    /// Why it does not match the Rust type. This is about the version in which it was written.
     error: FieldError,
 }
 
@@ -163,7 +163,7 @@ fn decode_new<K: Object>(object: &Value) -> Result<K, Unreadable> {
 /// Returns a warning for requests which are allowed even though the stored object doesn't match the
 /// Rust type.
 ///
-/// If we denied them, users wouldn't be able to delete or repair the object, or to remove its
+/// If we denied them, users would not be able to delete or repair the object, or to remove its
 /// finalizers.
 fn warn_undecodable<K: Object>(error: &FieldError, consequence: &str) -> String {
     let kind = K::kind(&());
@@ -180,9 +180,9 @@ fn have_same_content(new: &Value, old: &Value) -> bool {
     content(new) == content(old)
 }
 
-/// If an update of an undecodable object should be allowed, returns a warning. That's the case if
-/// the stored object can't be decoded either, and if nothing but metadata and status is modified,
-/// e.g. to remove a finalizer.
+/// If an update of an undecodable object should be allowed, returns a warning. That is the case if
+/// the stored object can't be decoded either, and if nothing but metadata and status is modified
+/// (e.g. to remove a finalizer).
 fn allow_undecodable<K: Object>(review: &Review, error: &FieldError) -> Option<Warnings> {
     let (new, old) = (review.object.as_ref()?, review.old_object.as_ref()?);
     let is_stored = matches!(Old::<K>::decode(Some(old)), Old::Undecodable(_));
@@ -231,8 +231,8 @@ async fn default<K: Object + Serialize>(
     let failed = |error: serde_json::Error| Denied::with_status(500, "InternalError", error.to_string());
     let typed: K = match decode_new(object) {
         Ok(typed) => typed,
-        // The API server is going to validate the object next, and reports all invalid fields. If
-        // we denied it, users would only see one of them.
+        // The API server will validate the object next, and reports all invalid fields. If we
+        // denied it, users would only see one of them.
         Err(Unreadable { error }) => {
             let kind = K::kind(&());
             let warning = format!("defaults are not set, the {kind} cannot be decoded: {error}");
@@ -269,8 +269,8 @@ pub(super) fn validating_endpoint<K: Object>(validator: Validator<K>) -> Endpoin
     })
 }
 
-/// Validates a deletion. Since the request only contains the old object, it's passed for both
-/// arguments. This way, the first argument always exists, and if there's no old object, it's a
+/// Validates a deletion. Since the request only contains the old object, it is passed for both
+/// arguments. This way, the first argument always exists, and if there is no old object, it's a
 /// creation.
 async fn validate_deletion<K: Object>(validator: &Validator<K>, review: &Review) -> Result<Warnings, Denied> {
     match Old::decode(review.old_object.as_ref()) {
@@ -283,7 +283,7 @@ async fn validate_deletion<K: Object>(validator: &Validator<K>, review: &Review)
     }
 }
 
-/// Validates a creation or update. If an undecodable object is repaired, the validator doesn't get
+/// Validates a creation or update. If an undecodable object is repaired, the validator does not get
 /// an old object.
 async fn validate<K: Object>(validator: &Validator<K>, review: &Review) -> Result<Warnings, Denied> {
     let Some(object) = &review.object else {

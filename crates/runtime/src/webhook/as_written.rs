@@ -1,9 +1,9 @@
-//! Preserves the notation of values which aren't affected by a conversion.
+//! Preserves the notation of values which are not affected by a conversion.
 //!
-//! There may be several notations for the same value, but it's always serialized in the same way.
+//! There may be several notations for the same value, but it is always serialized in the same way.
 //! For example, let's say `{"every": "24h", "on": "a"}` is decoded to a type that contains a
 //! duration. The duration is copied to the other version, which is serialized as
-//! `{"every": "86400s", "on": "b"}`. From then on, there's always a difference in `kubectl diff`,
+//! `{"every": "86400s", "on": "b"}`. From then on, there is always a difference in `kubectl diff`,
 //! and clients that apply the object again get a conflict with themselves.
 //!
 //! To find out which values were just copied, we compare the converted object with how the original
@@ -12,8 +12,8 @@
 
 use serde_json::Value;
 
-/// Restores the scalars of `written`, wherever the converted object is the same as `serialized`,
-/// i.e. the original as it's serialized by its own type. This doesn't work for values which have
+/// Restores the scalars of `written`, wherever the converted object is the same as `serialized`
+/// (i.e. the original as it's serialized by its own type). This does not work for values which have
 /// moved to another field or to another index of a list.
 ///
 /// `serialize` decodes an object to the type of the converted object, and serializes it again. If

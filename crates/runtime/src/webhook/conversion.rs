@@ -10,13 +10,13 @@ use serde_json::Value;
 use super::as_written::keep_as_written;
 use crate::object::{FieldError, Object, decode_value};
 
-/// Reasons why an object can't be converted.
+/// Reasons why an object cannot be converted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unconvertible {
-    /// The object doesn't match the Rust type of its version.
+    /// The object does not match the Rust type of its version.
     #[error("{0}")]
     Undecodable(FieldError),
-    /// Either the version isn't known, or the conversion has failed.
+    /// Either the version is not known, or the conversion has failed.
     #[error("{0}")]
     Failed(String),
 }

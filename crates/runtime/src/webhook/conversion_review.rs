@@ -1,4 +1,4 @@
-//! Handles ConversionReviews. Objects are decoded one by one, so memory doesn't depend on the
+//! Handles ConversionReviews. Objects are decoded one by one, so memory does not depend on the
 //! length of the list.
 
 use std::collections::BTreeMap;
@@ -24,8 +24,8 @@ const API_VERSION: &str = "apiextensions.k8s.io/v1";
 /// After this many bytes, other tasks on the same thread get to run.
 const YIELD_AFTER: usize = 64 * 1024;
 
-/// How much memory it takes to convert an object, relative to its estimated size. There's the
-/// object as it was written and as it's serialized by either type, and two more copies for
+/// How much memory it takes to convert an object, relative to its estimated size. There is the
+/// object as it was written and as it is serialized by either type, and two more copies for
 /// comparing them.
 const COPIES: usize = 5;
 
@@ -141,7 +141,7 @@ impl ConversionEndpoint {
     }
 
     /// Handles a review. If a single object can't be converted, the entire review fails, because
-    /// that's what the API server expects.
+    /// that is what the API server expects.
     async fn answer(&self, received: &Received) -> Result<Answer, Rejection> {
         let request = Request::parse(&received.body)?;
         let mut work = received.reserve(request.estimate()).await?;
@@ -160,7 +160,7 @@ impl ConversionEndpoint {
         Ok(Answer::new(body, work))
     }
 
-    /// Returns a response with all converted objects, or the reason why one of them couldn't be
+    /// Returns a response with all converted objects, or the reason why one of them could not be
     /// converted.
     async fn convert_all(
         &self,
@@ -222,7 +222,7 @@ impl ConversionEndpoint {
     }
 }
 
-/// If the response gets larger than we've expected, reserves more memory for it (if available).
+/// If the response gets larger than we have expected, reserves more memory for it (if available).
 fn make_room(
     answer: &mut Vec<u8>,
     bytes: usize,
@@ -240,8 +240,8 @@ fn make_room(
     Ok(())
 }
 
-/// Converts an object. If it can't be decoded, and it's about to be admitted, returns it as written
-/// with a mark (see [`unconverted`](super::unconverted)).
+/// Converts an object. If it cannot be decoded, and it is about to be admitted, returns it as
+/// written with a mark (see [`unconverted`](super::unconverted)).
 fn convert_or_relabel(
     converter: &dyn AnyConverter,
     written: Value,

@@ -1,4 +1,4 @@
-//! Denials of admission requests, as they're returned to the client by the API server.
+//! Denials of admission requests, as they are returned to the client by the API server.
 
 use std::fmt;
 
@@ -127,7 +127,7 @@ impl Denied {
         Err(errors.fold(first, |denied, (field, message)| denied.and(field, message)))
     }
 
-    /// Denies a request because it's forbidden. The status is 403 and the reason is `Forbidden`.
+    /// Denies a request because it is forbidden. The status is 403 and the reason is `Forbidden`.
     /// This is also what strings and most errors are converted to.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::with_status(403, "Forbidden", message)
@@ -152,7 +152,7 @@ impl Denied {
     /// Returns the status for a request, given the group, kind and name of its object.
     ///
     /// If an object is invalid, clients like kubectl get its kind and name from the details. If
-    /// they're missing, kubectl just prints "The request is invalid". A status by the API server
+    /// they are missing, kubectl just prints "The request is invalid". A status by the API server
     /// keeps its own details.
     pub(super) fn status_of(&self, group: &str, kind: &str, name: &str) -> Status {
         let mut status = self.status();

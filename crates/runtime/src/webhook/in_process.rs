@@ -26,7 +26,7 @@ pub(crate) fn handler_in_process(routes: Routes, metrics: &Metrics, memory: Opti
             };
             let reply = handle(request).await;
             let status = reply.status().as_u16();
-            // There can't be an error, since we have the entire body.
+            // There cannot be an error, since we have the entire body.
             let body = reply
                 .into_body()
                 .collect()

@@ -3,7 +3,7 @@
 //! # Example: why matching by position is not enough
 //!
 //! Let's say the function modifies `[a, b]` to `[sidecar, a, b]`. If we matched items by position,
-//! `sidecar` would get all fields of `a` that aren't part of the type, `a` would get those of `b`,
+//! `sidecar` would get all fields of `a` that are not part of the type, `a` would get those of `b`,
 //! and those of `b` would be lost.
 
 use std::collections::{HashMap, HashSet};
@@ -28,7 +28,7 @@ const KEYS: [&[&str]; 11] = [
 ];
 
 /// Maximum number of comparisons between pairs. If a list is too long for that, items are matched
-/// with the next equal one, and we don't look for similar items.
+/// with the next equal one, and we do not look for similar items.
 const MAX_COMPARISONS: usize = 1_000_000;
 
 /// Returns the index of the corresponding item in `before` for each item of `after`, if there is
@@ -36,7 +36,7 @@ const MAX_COMPARISONS: usize = 1_000_000;
 ///
 /// If items have keys, those are used. Otherwise, we match equal items by computing the longest
 /// common subsequence, and then look for similar items in the gaps. If both sides of a gap have the
-/// same number of items left, they're matched in order.
+/// same number of items left, they are matched in order.
 pub(super) fn match_items(before: &[Value], after: &[Value]) -> Vec<Option<usize>> {
     if let Some(matched) = KEYS.iter().find_map(|keys| match_by_keys(keys, before, after)) {
         return matched;
@@ -54,7 +54,7 @@ pub(super) fn match_items(before: &[Value], after: &[Value]) -> Vec<Option<usize
     matched
 }
 
-/// Matches items by key. Returns `None` if a key is missing or isn't unique.
+/// Matches items by key. Returns `None` if a key is missing or is not unique.
 fn match_by_keys(keys: &[&str], before: &[Value], after: &[Value]) -> Option<Vec<Option<usize>>> {
     let (before, after) = (identities(keys, before)?, identities(keys, after)?);
     let places: HashMap<&String, usize> = before.iter().zip(0..).collect();
@@ -66,7 +66,7 @@ fn match_by_keys(keys: &[&str], before: &[Value], after: &[Value]) -> Option<Vec
     )
 }
 
-/// Returns the identity of each item. Returns `None` if a key is missing or isn't unique.
+/// Returns the identity of each item. Returns `None` if a key is missing or is not unique.
 fn identities(keys: &[&str], items: &[Value]) -> Option<Vec<String>> {
     let identity = |item: &Value| {
         let values: Option<Vec<&Value>> = keys.iter().map(|key| item.get(key)).collect();
@@ -195,8 +195,8 @@ fn longest(old: &[Value], new: &[Value], are_same: impl Fn(&Value, &Value) -> bo
     places
 }
 
-/// Matches each new item with the next old one that's equal. If there aren't many duplicates, this
-/// is close to the longest common subsequence.
+/// Matches each new item with the next old one that is equal. If there are not many duplicates,
+/// this is close to the longest common subsequence.
 fn next_equal(old: &[Value], new: &[Value]) -> Vec<(usize, usize)> {
     let mut places: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, item) in old.iter().enumerate() {

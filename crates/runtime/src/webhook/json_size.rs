@@ -11,7 +11,7 @@ use serde_json::Value;
 const MAP: usize = 11 * (size_of::<String>() + size_of::<Value>()) + 16;
 /// Each field of a larger map. We assume that nodes are half full.
 const FIELD: usize = MAP / 6;
-/// A list. There's always enough space for four items.
+/// A list. There is always enough space for four items.
 const LIST: usize = 4 * size_of::<Value>();
 /// Each item of a longer list. The capacity may have been doubled just now.
 const ITEM: usize = 2 * size_of::<Value>();

@@ -2,16 +2,16 @@
 //! into two pools.
 //!
 //! The first pool is for request bodies, from their first byte until the response. The second is
-//! for decoding them, and for responses until they've been sent. Thanks to this separation, a
-//! complete body never has to wait for an incomplete one, and two complete bodies can't deadlock.
+//! for decoding them, and for responses until they have been sent. Thanks to this separation, a
+//! complete body never has to wait for an incomplete one, and two complete bodies cannot deadlock.
 //!
 //! # Example: clients that hold memory and send nothing
 //!
 //! The pool for bodies has 20 MiB. Three clients send 6 MiB each and then stall. There's a new
 //! review of 4 MiB, but just 2 MiB are left. So we close the connection of the client that has
-//! stalled for the longest time, provided that it's been more than a second. Without this limit, a
-//! process that's busy would close connections just because it hasn't got around to reading from
-//! them.
+//! stalled for the longest time, provided that it has been more than a second. Without this limit,
+//! a process that is busy would close connections just because it has not got around to reading
+//! from them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ use crate::memory_limit;
 use crate::server::Connection;
 
 const MEBIBYTE: usize = 1024 * 1024;
-/// Number of bytes for each permit of the semaphore. It can't be one, since `acquire_many` is
+/// Number of bytes for each permit of the semaphore. It cannot be one, since `acquire_many` is
 /// limited to `u32::MAX` permits.
 const UNIT: usize = 1024;
 /// How long a client may stall until its connection can be closed.
@@ -36,12 +36,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const MAX_WAIT: Duration = Duration::from_secs(8);
 /// Upper limit of the default. It's sufficient for the largest ConversionReview.
 const MAX_DEFAULT: usize = 1024 * MEBIBYTE;
-/// Default if the memory of the machine isn't known.
+/// Default if the memory of the machine is not known.
 const UNKNOWN_DEFAULT: usize = 512 * MEBIBYTE;
 /// Lower limit, which is sufficient for small reviews.
 const MIN_TOTAL: usize = MEBIBYTE;
 
-/// Returns the default limit in bytes. It's half of the process's memory limit, but at most 1 GiB.
+/// Returns the default limit in bytes. It is half of the process's memory limit, but at most 1 GiB.
 pub(super) fn default_total() -> usize {
     memory_limit::find().map_or(UNKNOWN_DEFAULT, |limit| {
         usize::try_from(limit / 2).map_or(MAX_DEFAULT, |half| half.min(MAX_DEFAULT))
@@ -142,7 +142,7 @@ impl Pool {
         self.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the connections of slow clients, starting with the one that we've been waiting for
+    /// Closes the connections of slow clients, starting with the one that we have been waiting for
     /// the longest, until `units` are freed.
     fn close_slow(&self, units: usize) {
         let now = Instant::now();
@@ -173,7 +173,7 @@ impl Pool {
 }
 
 impl Reservation {
-    /// Adds memory to this reservation. Waits until it's available.
+    /// Adds memory to this reservation. Waits until it is available.
     ///
     /// # Errors
     ///
@@ -191,7 +191,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// Adds memory to this reservation if it's available right now.
+    /// Adds memory to this reservation if it is available right now.
     #[must_use]
     pub(super) fn try_grow(&mut self, bytes: usize) -> bool {
         let units = u32::try_from(bytes.div_ceil(UNIT));

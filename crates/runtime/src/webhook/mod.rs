@@ -51,7 +51,7 @@ pub(crate) use conversion::Converter;
 /// others.
 ///
 /// The functions of a [`Webhook`] get the objects as separate arguments, so `object` and
-/// `old_object` are empty. They're only set for [raw](crate::Manager::raw_webhook) webhooks.
+/// `old_object` are empty. They are only set for [raw](crate::Manager::raw_webhook) webhooks.
 pub type AdmissionRequest = kube::core::admission::AdmissionRequest<DynamicObject>;
 
 /// Warnings which the API server sends to the client. Each of them should be shorter than 120
@@ -108,20 +108,20 @@ impl<K: Object + Serialize> Webhook<K> {
         }
     }
 
-    /// Sets the defaulting function. It can modify an object when it's created or updated, before
+    /// Sets the defaulting function. It can modify an object when it is created or updated, before
     /// it's validated.
     ///
     /// Either return nothing, or a `Result` if you want to deny requests. The function has to be
-    /// idempotent: if the object is modified by other webhooks, it may be called again. It isn't
+    /// idempotent: if the object is modified by other webhooks, it may be called again. It is not
     /// called for deletions.
     ///
-    /// Changes are sent to the API server as a patch. This preserves fields which aren't part of
+    /// Changes are sent to the API server as a patch. This preserves fields which are not part of
     /// the type. For lists, this works even if items are inserted or removed. They're matched by
     /// fields such as `name`, or by similarity.
     ///
-    /// If an object can't be decoded into `K` (e.g. there's a typo in an enum), the function isn't
-    /// called either. The object is admitted unchanged, with a warning. The API server is then
-    /// going to validate it with the schema, and reports all invalid fields.
+    /// If an object cannot be decoded into `K` (e.g. there is a typo in an enum), the function
+    /// isn't called either. The object is admitted unchanged, with a warning. The API server is
+    /// then going to validate it with the schema, and reports all invalid fields.
     ///
     /// The path is `/mutate-<group>-<version>-<kind>` in lower case, where the dots of the group
     /// are replaced with dashes.
@@ -153,16 +153,16 @@ impl<K: Object + Serialize> Webhook<K> {
         self
     }
 
-    /// Sets the validating function. It's called with the new object and, for updates and
+    /// Sets the validating function. It is called with the new object and, for updates and
     /// deletions, the old object.
     ///
     /// Return a `Result<(), E>`, or a `Result<Warnings, E>` if you want to send warnings to the
     /// client. Errors deny the request, using the message and the status of [`Denied`].
     ///
-    /// For deletions, both arguments are the object that's about to be deleted. You can distinguish
-    /// this by the `operation` of the request. If an object conforms to the schema but can't be
-    /// decoded into `K`, it's denied with status 422 and the name of the field, without calling the
-    /// function.
+    /// For deletions, both arguments are the object that is about to be deleted. You can
+    /// distinguish this by the `operation` of the request. If an object conforms to the schema but
+    /// cannot be decoded into `K`, it is denied with status 422 and the name of the field, without
+    /// calling the function.
     ///
     /// The path is `/validate-<group>-<version>-<kind>` in lower case, where the dots of the group
     /// are replaced with dashes.
@@ -208,8 +208,8 @@ impl<K: Object + Serialize> Webhook<K> {
     ///
     /// Both directions must exist, which is checked by the compiler. A conversion can modify labels
     /// and annotations, while all other metadata is preserved. If it copies the metadata (which we
-    /// can tell from the UID), its labels and annotations replace the original ones. If it doesn't,
-    /// they're added to the original ones.
+    /// can tell from the UID), its labels and annotations replace the original ones. If it does
+    /// not, they're added to the original ones.
     ///
     /// ```
     /// # use kube::CustomResource;
@@ -244,7 +244,7 @@ impl<K: Object + Serialize> Webhook<K> {
     /// # }
     /// ```
     ///
-    /// This doesn't compile if the second conversion is missing:
+    /// This does not compile if the second conversion is missing:
     ///
     /// ```compile_fail,E0277
     /// # use kube::CustomResource;

@@ -1,7 +1,7 @@
 //! Applies the changes of a typed defaulting function to the original object from the API server.
 //!
 //! The object may contain fields which aren't part of the type. On the other hand, the type may
-//! serialize fields which the object doesn't contain. For example, let's say
+//! serialize fields which the object does not contain. For example, let's say
 //! `{"size": 1, "new": true}` is decoded to a type that doesn't have the field `new`, but has a
 //! field `on` with the default `false`. The function sets `size` to 2, so the result is
 //! `{"size": 2, "on": false}`. If we just compared this to the original object, we'd remove `new`

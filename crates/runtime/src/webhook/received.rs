@@ -1,4 +1,4 @@
-//! Bodies of reviews and their responses, along with the memory that's reserved for them.
+//! Bodies of reviews and their responses, along with the memory that is reserved for them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +60,7 @@ impl Received {
         })
     }
 
-    /// Waits for the memory that's needed to decode and process the review.
+    /// Waits for the memory that is needed to decode and process the review.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ async fn receive_body(
     held: &mut Reservation,
 ) -> Result<Vec<u8>, Rejection> {
     let limit = max.min(memory.bodies.size());
-    // If there's no length, assume the worst.
+    // If there is no length, assume the worst.
     let declared = body.size_hint().exact().map(usize::try_from);
     let declared = declared.map_or(limit, |length| length.unwrap_or(usize::MAX));
     let too_large = || match limit == max {
@@ -164,7 +164,7 @@ async fn receive_body(
 }
 
 /// Makes sure that the buffer has room for `length` bytes, but at most doubles it. This means that
-/// a client has to send something in order to use memory. It's not enough to announce a length.
+/// a client has to send something in order to use memory. It is not enough to announce a length.
 async fn reserve_room(
     received: &mut Vec<u8>,
     length: usize,

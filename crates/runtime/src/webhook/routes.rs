@@ -27,11 +27,11 @@ use crate::traces::Trace;
 /// and there are two of them in an update.
 const MAX_ADMISSION: usize = 7 * 1024 * 1024;
 
-/// Maximum size of a ConversionReview. There's no limit in controller-runtime.
+/// Maximum size of a ConversionReview. There is no limit in controller-runtime.
 ///
 /// A review contains all objects of a list that aren't stored in the requested version. If clients
 /// use pages (like kubectl does), these are up to 500 objects, but if the API server lists them for
-/// its watch cache, it's the entire kind. Each object can be as large as the limit in etcd, which
+/// its watch cache, it is the entire kind. Each object can be as large as the limit in etcd, which
 /// is 1.5 MiB. If we reject a review, the list fails for all clients. The limit should therefore be
 /// unreachable for legitimate uses. It allows 10,000 objects of 25 KiB, or 170 objects of the
 /// maximum size.
@@ -235,7 +235,7 @@ impl Route {
         reply
     }
 
-    /// Logs a rejection. There's a rate limit, because these can be caused by any client.
+    /// Logs a rejection. There is a rate limit, because these can be caused by any client.
     fn log_rejection(&self, path: &str, status: StatusCode, reason: &str) {
         if let Some(left_out) = self.rejections.permit() {
             tracing::warn!(path, %status, reason, left_out, "rejected webhook request");

@@ -1,21 +1,21 @@
-//! Objects that are admitted in a different version than the one they were written in, but can't be
-//! converted to it.
+//! Objects that are admitted in a different version than the one they were written in, but cannot
+//! be converted to it.
 //!
 //! # Example: a typo, and a webhook for the other version
 //!
-//! Let's say there's a webhook for `v1`, and a user creates a `v2` object with `mode: Wekly`.
+//! Let's say there is a webhook for `v1`, and a user creates a `v2` object with `mode: Wekly`.
 //! kube-apiserver first asks `/convert` for the object in version `v1`. It then calls the mutating
 //! webhooks, and converts the object back if one of them has returned a patch. After all that, it
 //! validates the object with the schema for `v2`. If we let the conversion fail, the response would
 //! be a 500 (which clients retry) and not a 422 with all the invalid fields.
 //!
 //! This is why we return the object as it was written, but with `v1` in its label, and an
-//! annotation so that we know about it. It's ignored by the defaulting webhooks of this operator.
-//! If it's patched by another webhook, the conversion in the other direction restores the label and
-//! removes the annotation. In the end, the object is rejected because of the schema for `v2`.
+//! annotation so that we know about it. It is ignored by the defaulting webhooks of this operator.
+//! If it is patched by another webhook, the conversion in the other direction restores the label
+//! and removes the annotation. In the end, the object is rejected because of the schema for `v2`.
 //!
 //! We must never do this for objects that are read from or written to storage, since the result
-//! doesn't have the right shape. Objects are stored by kube-apiserver without their resource
+//! does not have the right shape. Objects are stored by kube-apiserver without their resource
 //! version. For new objects, it generates a UID after calling the mutating webhooks. So if an
 //! object has no UID, or if it has a resource version, this isn't about storage.
 
@@ -23,8 +23,8 @@ use serde_json::Value;
 
 use crate::object::FieldError;
 
-/// Annotation for objects that weren't converted. Contains the version in which the object was
-/// written, and the reason why it wasn't converted.
+/// Annotation for objects that were not converted. Contains the version in which the object was
+/// written, and the reason why it was not converted.
 pub(super) const ANNOTATION: &str = "rbuilder/unconverted";
 
 /// Parsed annotation.
@@ -37,7 +37,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// Returns the mark of an object, if there's one.
+    /// Returns the mark of an object, if there is one.
     pub(super) fn of(object: &Value) -> Option<Self> {
         let text = object["metadata"]["annotations"][ANNOTATION].as_str()?;
         let (version, reason) = text.split_once(' ')?;

@@ -78,7 +78,7 @@ async fn apply_creates_a_missing_object(server: Server) {
         (entry.manager.as_deref(), entry.operation.as_deref()),
         (Some("one"), Some("Apply"))
     );
-    // A field that was set by a default doesn't have a manager.
+    // A field that was set by a default does not have a manager.
     assert_eq!(
         owned(&made, "one"),
         json!({ "f:spec": { "f:size": {}, "f:tags": { "v:\"x\"": {} } } })
@@ -207,7 +207,7 @@ async fn force_takes_over_fields(server: Server) {
     );
     assert_eq!(owned(&taken, "one"), json!({ "f:data": { "f:y": {} } }));
     assert_eq!(owned(&taken, "two"), json!({ "f:data": { "f:x": {} } }));
-    // The manager isn't the owner of the field anymore, so it can't remove it.
+    // The manager is not the owner of the field anymore, so it cannot remove it.
     let left = apply(&place.maps(), "a", "one", cm(json!({ "y": "1" })))
         .await
         .unwrap();
@@ -366,7 +366,7 @@ async fn status_has_separate_managers(server: Server) {
         entry.fields_v1.as_ref().unwrap().0,
         json!({ "f:status": { "f:text": {} } })
     );
-    // If there's no status, it's left alone.
+    // If there is no status, it's left alone.
     let kept = apply(&place.jars(), "a", "one", jar("a", json!({ "size": 2 })))
         .await
         .unwrap();

@@ -1,4 +1,4 @@
-//! Features that don't exist on a real server: fault injection, recording of requests, garbage
+//! Features that do not exist on a real server: fault injection, recording of requests, garbage
 //! collection, and expiring versions on demand.
 
 use std::pin::pin;
@@ -51,7 +51,7 @@ struct KettleStatus {
     boils: bool,
 }
 
-/// A kind of some other operator. There's no CRD.
+/// A kind of some other operator. There is no CRD.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[kube(
     group = "foreign.example.com",

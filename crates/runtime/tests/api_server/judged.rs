@@ -161,7 +161,7 @@ async fn status_is_validated(server: Server) {
         lamps.patch_status("a", &PatchParams::default(), &patch).await,
         &[expected],
     );
-    // Everything else in the object isn't validated.
+    // Everything else in the object is not validated.
     stored.data["status"] = json!({ "hours": 2, "days": 1 });
     let written = lamps
         .replace_status("a", &PostParams::default(), &stored)

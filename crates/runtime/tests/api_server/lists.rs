@@ -173,7 +173,7 @@ async fn all_pages_of_a_list_have_one_version(server: Server) {
     let first = place.maps().list(&ListParams::default().limit(2)).await.unwrap();
     assert_eq!(first.metadata.remaining_item_count, Some(3));
     let token = first.metadata.continue_.unwrap();
-    // Changes in between two pages aren't visible in the list.
+    // Changes in between two pages are not visible in the list.
     place.maps().delete("d", &Default::default()).await.unwrap();
     place.map("f", json!({})).await;
     let next = ListParams::default().limit(2).continue_token(&token);

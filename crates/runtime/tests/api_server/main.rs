@@ -1,4 +1,4 @@
-//! Tests of the API that's used by controllers. They're run with both `rbuilder::fake` and
+//! Tests of the API that's used by controllers. They are run with both `rbuilder::fake` and
 //! kube-apiserver, to make sure that these behave in the same way.
 
 #[path = "../servers/mod.rs"]

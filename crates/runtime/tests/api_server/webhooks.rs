@@ -1,4 +1,4 @@
-//! Admission webhooks. They're called over HTTPS by kube-apiserver, and within the process by the
+//! Admission webhooks. They are called over HTTPS by kube-apiserver, and within the process by the
 //! fake server.
 
 use std::sync::Arc;
@@ -33,7 +33,7 @@ const SOON: Duration = Duration::from_secs(20);
 const MAPS: &str = "/api/v1/namespaces/{ns}/configmaps";
 const JARS: &str = "/apis/apiserver.example.com/v1/namespaces/{ns}/jars";
 
-/// Webhooks of an operator. On a real server, there's also a manager.
+/// Webhooks of an operator. On a real server, there is also a manager.
 struct Hooks {
     place: Place,
     running: Option<Running>,
@@ -386,7 +386,7 @@ async fn reviews_describe_the_request(server: Server) {
         let warnings: Vec<String> = warnings.iter().map(|text| without_suffix(text)).collect();
         assert_eq!(warnings, expected, "{method} {path}");
     }
-    // When deleting a collection, there's no name in the reviews.
+    // When deleting a collection, there is no name in the reviews.
     let (_, warnings, _) = hooks.send("DELETE", JARS, Value::Null).await;
     let expected = "Delete jars/ Jar ns/ dry:false - Jar+name+uid+version {kind:DeleteOptions}";
     assert_eq!(warnings, [expected]);
@@ -650,7 +650,7 @@ async fn mutated_objects_are_defaulted_pruned_and_judged(server: Server) {
         "Jar.apiserver.example.com \"b\" is invalid: spec.size: Invalid value: 9: spec.size in body should be less than \
          or equal to 5"
     );
-    // If there's a status subresource, webhooks can't set the status.
+    // If there is a status subresource, webhooks cannot set the status.
     let (code, jar) = create(
         "c",
         json!([{ "op": "add", "path": "/status", "value": { "size": 1 } }]),

@@ -1,4 +1,5 @@
-//! Sets of objects. They're applied in order, and deleted when they aren't part of the set anymore.
+//! Sets of objects. They are applied in order, and deleted when they aren't part of the set
+//! anymore.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -285,7 +286,7 @@ async fn objects_wait_for_their_predecessors(server: Server) {
     assert!(place.apply_set("owner", set()).await.unwrap().is_complete());
     assert_eq!(place.map_names().await, ["first", "last", "slow"]);
 
-    // It has left the set, but can't be deleted yet because of a finalizer.
+    // It has left the set, but cannot be deleted yet because of a finalizer.
     let held = Patch::Merge(json!({ "metadata": { "finalizers": ["other.example.com/held"] } }));
     api.patch("last", &PatchParams::default(), &held).await.unwrap();
     let applied = place.apply_set("owner", maps(&["first"])).await.unwrap();
@@ -556,7 +557,7 @@ fn failing_client(inner: Client, number: usize, failure: Failure) -> (Client, Ar
 }
 
 /// No matter which request fails, and what the set contains after that, the next call has to
-/// complete it. It must delete all objects that aren't part of the set, and leave everyone else's
+/// complete it. It must delete all objects that are not part of the set, and leave everyone else's
 /// objects alone.
 #[tokio::test]
 async fn interrupted_change_is_completed_by_the_next_call() {

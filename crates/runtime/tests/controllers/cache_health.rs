@@ -50,8 +50,8 @@ async fn caches_have_metrics(server: Server) {
     eventually(SOON, || async {
         let text = metrics.text();
         text.contains(&format!("rbuilder_cache_objects{memos} 2\n"))
-            // There's one per memo, and another one with the CA certificate that Kubernetes adds to
-            // each namespace.
+            // There is one per memo, and another one with the CA certificate that Kubernetes adds
+            // to each namespace.
             && !text.contains(&format!("rbuilder_cache_objects{maps} 0\n"))
             && text.contains(&format!("rbuilder_cache_own_writes{maps} 0\n"))
             && text.contains(&format!("rbuilder_cache_watch_errors_total{memos} 0\n"))
@@ -151,8 +151,8 @@ async fn every_list_strategy_delivers_all_objects(server: Server) {
         ),
     ];
     // For streaming lists, kube-apiserver asks etcd for progress notifications, which isn't
-    // supported by Debian's etcd 3.4. You can set `TEST_ASSET_ETCD` to use a different etcd, e.g.
-    // the one that's built by `cargo xtask bench-operator`.
+    // supported by Debian's etcd 3.4. You can set `TEST_ASSET_ETCD` to use a different etcd (e.g.
+    // the one that is built by `cargo xtask bench-operator`).
     if matches!(place.env, Server::Fake(_)) || std::env::var_os("TEST_ASSET_ETCD").is_some() {
         let strategy = InitialListStrategy::StreamingList;
         managers.push((
@@ -241,8 +241,8 @@ impl Probed {
         value.and_then(|value| value.parse().ok()).unwrap_or_default()
     }
 
-    /// Returns the readiness after there hasn't been any data for the kind for three seconds, and a
-    /// memo has just been received.
+    /// Returns the readiness after there has not been any data for the kind for three seconds, and
+    /// a memo has just been received.
     async fn readiness_without(&self, kind: &str) -> String {
         eventually(SOON, || async { self.since_contact(kind) > 3.0 }).await;
         self.place.create(memo("news", "")).await;
@@ -353,7 +353,7 @@ fn forbidden() -> http::Response<Body> {
         .unwrap()
 }
 
-/// A reconcile can find out whether the cache is empty, or just hasn't synced.
+/// A reconcile can find out whether the cache is empty, or just has not synced.
 #[tokio::test]
 async fn manager_starts_without_an_optional_kind() {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {

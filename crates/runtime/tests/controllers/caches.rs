@@ -302,7 +302,7 @@ async fn owned_kinds_are_cached_as_metadata(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 8: if a kind isn't served, the operator waits until its CRD is installed.
+/// Guarantee 8: if a kind is not served, the operator waits until its CRD is installed.
 async fn operator_waits_for_a_missing_crd(server: Server) {
     let place = Place::new(server).await;
     let late = DynamicKind::namespaced(ApiResource::from_gvk_with_plural(
@@ -408,7 +408,7 @@ async fn manager_hands_out_its_caches(server: Server) {
         read: Arc::clone(&read),
     };
     assert!(readers.whole.is_empty(), "nothing is watched yet");
-    // Options apply even if they're set after a cache was requested.
+    // Options apply even if they are set after a cache was requested.
     let manager = manager.keep_managed_fields();
     let controller = Controller::new(reconcile, readers).owns::<ConfigMap>();
     let operator = Operator::start(manager.controller(controller));

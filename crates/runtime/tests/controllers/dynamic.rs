@@ -241,7 +241,7 @@ impl Paths {
     }
 }
 
-/// A reconcile can use other kinds than those of the controller and its watches. They're looked up
+/// A reconcile can use other kinds than those of the controller and its watches. They are looked up
 /// once.
 async fn served_kind_is_discovered_once(server: Server) {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
@@ -285,7 +285,7 @@ async fn served_kind_is_discovered_once(server: Server) {
     })
     .await;
     assert_eq!(paths.count("/api/v1"), 1);
-    // If a kind isn't served, it's looked up every time, since its CRD might have been installed.
+    // If a kind isn't served, it is looked up every time, since its CRD might have been installed.
     assert_eq!(paths.count("/apis/controllers.example.com/v1"), 4);
     operator.stop().await.unwrap();
 }
@@ -316,7 +316,7 @@ async fn scopes_of_dynamic_kinds_are_checked(server: Server) {
         refused.unwrap_err(),
         &format!("{note} cannot own ConfigMap default/mine: an owner must be"),
     );
-    // If a dynamic owner doesn't have a namespace, it's cluster-scoped and can own everything.
+    // If a dynamic owner does not have a namespace, it's cluster-scoped and can own everything.
     let namespace = Api::<DynamicObject>::all_with(place.env.client(), namespaces.resource());
     let namespace = namespace.get(&place.namespace).await.unwrap();
     let child = maps().object("of-namespace").within(&place.namespace);
@@ -329,7 +329,7 @@ async fn scopes_of_dynamic_kinds_are_checked(server: Server) {
     assert_eq!(posted.unwrap().namespace(), Some(place.namespace.clone()));
 }
 
-/// Missing watches are started, and those that aren't in the set anymore are stopped. All others
+/// Missing watches are started, and those that are not in the set anymore are stopped. All others
 /// are left alone.
 async fn set_watches_replaces_the_previous_watches(server: Server) {
     async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {

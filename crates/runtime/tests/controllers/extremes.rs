@@ -30,7 +30,7 @@ const EXTREMES: [Duration; 7] = [
 
 type Reconciled = Controller<ConfigMap, Seen>;
 
-/// A rate limiter with a constant delay. If there's none, it panics.
+/// A rate limiter with a constant delay. If there is none, it panics.
 struct Fixed(Option<Duration>);
 
 impl RateLimiter<ObjectRef<ConfigMap>> for Fixed {
@@ -115,7 +115,7 @@ async fn any_duration_is_valid_for_a_controller() {
             .await
             .unwrap();
     }
-    // If there's a timeout of zero, it's the reconcile that fails and not the manager.
+    // If there is a timeout of zero, it's the reconcile that fails and not the manager.
     for time in EXTREMES {
         run(|controller| controller.reconcile_timeout(time), |manager| manager)
             .await
@@ -140,13 +140,13 @@ async fn any_duration_is_valid_for_a_manager() {
     }
 }
 
-/// Accepts errors which say that there wasn't enough time.
+/// Accepts errors which say that there was not enough time.
 fn only_late(error: String) -> Result<(), String> {
     let is_late = error.contains("did not stop within") || error.contains("waiting for the cache");
     if is_late { Ok(()) } else { Err(error) }
 }
 
-/// It's an error if the durations are inconsistent, but all others are fine.
+/// It is an error if the durations are inconsistent, but all others are fine.
 #[tokio::test(start_paused = true)]
 async fn any_duration_is_valid_for_a_lease() {
     for time in EXTREMES {
@@ -190,7 +190,7 @@ async fn any_number_of_workers_is_valid() {
     }
 }
 
-/// If a reconcile fails, it's retried after an arbitrary delay. The manager keeps running.
+/// If a reconcile fails, it is retried after an arbitrary delay. The manager keeps running.
 #[tokio::test(start_paused = true)]
 async fn any_back_off_is_valid() {
     async fn fail(map: Arc<ConfigMap>, ctx: Ctx<Seen>) -> Result {
@@ -217,7 +217,7 @@ async fn any_back_off_is_valid() {
             .start_until(tried)
             .await
             .unwrap_or_else(|error| panic!("{min:?} to {max:?}: {error}"));
-        // With the default backoff, it would've been retried after 5 ms.
+        // With the default backoff, it would have been retried after 5 ms.
         assert!(is_short || seen.count("map") == 1, "{min:?} to {max:?}");
     }
 }
@@ -253,7 +253,7 @@ async fn any_delay_is_valid_for_a_requeue() {
     }
 }
 
-/// An error that panics when it's formatted.
+/// An error that panics when it is formatted.
 #[derive(Debug)]
 struct Unspeakable;
 
@@ -265,7 +265,7 @@ impl fmt::Display for Unspeakable {
 
 impl std::error::Error for Unspeakable {}
 
-/// The key is retried, and the worker isn't affected.
+/// The key is retried, and the worker is not affected.
 #[tokio::test(start_paused = true)]
 async fn error_whose_display_panics_is_retried() {
     async fn fail(map: Arc<ConfigMap>, ctx: Ctx<Seen>) -> Result<Action, Unspeakable> {

@@ -1,5 +1,5 @@
-//! Tests of controllers and their manager. There's one test per guarantee, which is run on the fake
-//! API server and on a real one. The latter are ignored unless `KUBEBUILDER_ASSETS` is set.
+//! Tests of controllers and their manager. There is one test per guarantee, which is run on the
+//! fake API server and on a real one. The latter are ignored unless `KUBEBUILDER_ASSETS` is set.
 
 mod apply_sets;
 mod cache_health;

@@ -47,7 +47,7 @@ async fn status_is_not_applied_to_a_namesake(server: Server) {
         );
         assert_eq!(memos.get("memo").await.unwrap().status, None);
     }
-    // The object may be older than its status, e.g. if a reconcile updates it twice.
+    // The object may be older than its status (e.g. if a reconcile updates it twice).
     for text in ["second", "again"] {
         let applied = ctx.apply_status(&second, status(text)).await.unwrap();
         assert_eq!(applied.status, Some(status(text)));

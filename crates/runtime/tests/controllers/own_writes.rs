@@ -109,7 +109,7 @@ async fn deleted_object_leaves_the_cache_immediately(server: Server) {
         let cached = find_cached_map(&ctx, &map);
         ctx.record(expect(left.is_none(), format!("it is left: {left:?}")));
         ctx.record(expect(cached.is_none(), format!("it is cached: {cached:?}")));
-        // It's fine to delete it again.
+        // It is fine to delete it again.
         ctx.record(expect(ctx.delete(&map).await?.is_none(), "it is there"));
         Ok(Action::await_change())
     }
@@ -149,7 +149,7 @@ async fn cache_shows_the_deletion_of_an_object_with_a_finalizer(server: Server) 
     operator.stop().await.unwrap();
 }
 
-/// When the last finalizer is removed, the response contains the object even though it doesn't
+/// When the last finalizer is removed, the response contains the object even though it does not
 /// exist anymore.
 async fn removing_the_last_finalizer_removes_the_object_from_the_cache(server: Server) {
     let place = Place::new(server).await;
@@ -274,7 +274,7 @@ async fn apply_without_force_names_the_conflicting_managers(server: Server) {
         map
     };
     let gentle = ctx.without_force();
-    // It's fine if a field has two managers, as long as the value is the same.
+    // It is fine if a field has two managers, as long as the value is the same.
     gentle.apply(wanted("1")).await.unwrap();
     for refused in [
         gentle.apply(wanted("2")).await.unwrap_err(),

@@ -121,7 +121,7 @@ async fn changes_of_owned_objects_are_reverted(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// If a reconcile doesn't change anything, there's neither an event nor another reconcile.
+/// If a reconcile does not change anything, there is neither an event nor another reconcile.
 async fn reconciling_ends_when_nothing_changes(server: Server) {
     let place = Place::new(server).await;
     let seen = Seen::default();
@@ -169,7 +169,7 @@ async fn panic_does_not_affect_other_objects(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 5: there's backoff after errors. Terminal errors aren't retried until the object
+/// Guarantee 5: there is backoff after errors. Terminal errors aren't retried until the object
 /// changes.
 async fn terminal_errors_wait_for_a_change(server: Server) {
     let place = Place::new(server).await;
@@ -426,7 +426,7 @@ async fn object_of_another_controller_is_left_untouched(server: Server) {
     let first = place.create(memo("first", "1")).await;
     let second = place.create(memo("second", "2")).await;
     let ctx = Ctx::new(place.env.client(), "memo", ());
-    // Since it doesn't have a controller yet, it's adopted.
+    // Since it does not have a controller yet, it is adopted.
     place
         .api::<ConfigMap>()
         .create(&PostParams::default(), &config_map("shared", "0"))
@@ -607,7 +607,7 @@ async fn object_is_never_reconciled_concurrently(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Guarantee 8: if a kind isn't served, the watch is retried. If this takes too long, there's an
+/// Guarantee 8: if a kind is not served, the watch is retried. If this takes too long, there is an
 /// error with the name of the kind.
 async fn missing_crd_is_an_error_that_names_the_kind(server: Server) {
     #[derive(CustomResource, Serialize, Deserialize, Clone, Debug)]
@@ -674,7 +674,7 @@ async fn stopping_lets_reconciles_finish(server: Server) {
 }
 
 /// Guarantees 10 and 11: if a reconcile takes too long to finish, it's cancelled and part of the
-/// error. There aren't any tasks left.
+/// error. There are not any tasks left.
 async fn hanging_reconcile_is_cancelled_after_the_grace_period(server: Server) {
     let place = Place::new(server).await;
     /// Set when the future of the reconcile is dropped, and its task with it.
@@ -758,7 +758,7 @@ async fn only_the_listed_namespaces_are_watched(server: Server) {
     operator.stop().await.unwrap();
 }
 
-/// Two controllers for the same kind share a cache, but can't have the same name.
+/// Two controllers for the same kind share a cache, but cannot have the same name.
 async fn controllers_of_one_kind_need_different_names(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("twice", "1")).await;
@@ -917,7 +917,7 @@ async fn standby_takes_over_when_the_leader_stops(server: Server) {
     let asked = Instant::now();
     leader.stop().await.unwrap();
     eventually(SOON, || async { second.count("led") > 0 }).await;
-    // This is a retry period and its jitter. If the lease wasn't released, it'd take 15 s.
+    // This is a retry period and its jitter. If the lease was not released, it would take 15 s.
     assert!(asked.elapsed() < Duration::from_secs(8), "{:?}", asked.elapsed());
     standby.stop().await.unwrap();
 }

@@ -118,7 +118,7 @@ async fn resync_of_unchanged_objects_writes_nothing(server: Server) {
         watch_namespace: place.namespace.clone(),
         ..ManagerArgs::for_tests()
     };
-    // With a cache of metadata, we keep the responses. With a cache of whole objects, there's no
+    // With a cache of metadata, we keep the responses. With a cache of whole objects, there is no
     // need to.
     for is_whole in [false, true] {
         let (requests, seen) = (Requests::default(), Seen::default());
@@ -224,7 +224,7 @@ async fn unchanged_children_watched_by_label_cost_no_request(server: Server) {
     }
 }
 
-/// Creates the copy if it doesn't exist. There's another controller that caches a selection of the
+/// Creates the copy if it does not exist. There's another controller that caches a selection of the
 /// same kind.
 async fn keep_copy(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     let name = memo.name_any();
@@ -268,7 +268,7 @@ async fn unselected_children_of_another_controller_cost_no_request(server: Serve
     eventually(SOON, || async { names.iter().all(is_settled) }).await;
     operator.stop().await.unwrap();
     assert_eq!(requests.of("POST configmaps"), 2 * MEMOS);
-    // There's a list and a watch for each of the three caches, and a lookup for each object before
+    // There is a list and a watch for each of the three caches, and a lookup for each object before
     // it's created.
     let gets = requests.of("GET configmaps");
     assert!(gets <= 6 + MEMOS, "{gets} requests");
@@ -286,7 +286,7 @@ async fn apply_secret(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Responses are only kept if there's a cache of whole Secrets, which has to be requested
+/// Responses are only kept if there is a cache of whole Secrets, which has to be requested
 /// explicitly.
 async fn secrets_are_applied_without_keeping_them(server: Server) {
     let place = Place::new(server).await;
@@ -335,7 +335,7 @@ async fn write_in_every_way(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// If there's no field manager, the API server uses the beginning of the `User-Agent`.
+/// If there is no field manager, the API server uses the beginning of the `User-Agent`.
 async fn every_write_names_its_field_manager(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("memo", "1")).await;

@@ -107,14 +107,14 @@ pub(crate) struct Place {
 
 /// Installs a subscriber that ignores everything.
 ///
-/// This is a workaround for tracing: if there's no subscriber when an event occurs for the first
+/// This is a workaround for tracing: if there is no subscriber when an event occurs for the first
 /// time, its callsite may be disabled permanently, even though another thread is just about to
 /// collect its log.
 fn enable_callsites() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let subscriber = tracing_subscriber::registry().with(LevelFilter::INFO);
-        // If this fails, there's already a subscriber, which is just as good.
+        // If this fails, there is already a subscriber, which is just as good.
         let _ = tracing::subscriber::set_global_default(subscriber);
     });
 }
@@ -165,7 +165,7 @@ impl Place {
     }
 }
 
-/// A manager that's running until it's stopped.
+/// A manager that's running until it is stopped.
 pub(crate) struct Operator {
     pub(crate) stop: oneshot::Sender<()>,
     pub(crate) ended: JoinHandle<Result<()>>,

@@ -49,7 +49,7 @@ async fn start_leader(place: &Place) -> Operator {
     leader
 }
 
-/// Returns a task that records when it's started, and when it's told to shut down.
+/// Returns a task that records when it is started, and when it's told to shut down.
 fn noted(name: &str, seen: &Seen) -> Task {
     let (started, seen) = (name.to_owned(), seen.clone());
     Task::new(name, move |shutdown| async move {
@@ -60,7 +60,7 @@ fn noted(name: &str, seen: &Seen) -> Task {
     })
 }
 
-/// If a replica isn't the leader, it only runs tasks and controllers which run on every replica.
+/// If a replica is not the leader, it only runs tasks and controllers which run on every replica.
 async fn every_replica_runs_without_the_lease(server: Server) {
     let place = Place::new(server).await;
     place.create(memo("note", "1")).await;
@@ -94,8 +94,8 @@ async fn every_replica_runs_without_the_lease(server: Server) {
     assert_eq!(waiting.count("waiting told to end"), 1);
 }
 
-/// The client for leaders rejects writes both before the lease is acquired and after it's released.
-/// Controllers that run on every replica can always write.
+/// The client for leaders rejects writes both before the lease is acquired and after it is
+/// released. Controllers that run on every replica can always write.
 async fn only_the_leader_writes(server: Server) {
     let place = Place::new(server).await;
     let leader = start_leader(&place).await;
@@ -136,7 +136,7 @@ async fn only_the_leader_writes(server: Server) {
     );
 }
 
-/// If a task fails or panics, the manager is stopped with an error that contains its name. It's
+/// If a task fails or panics, the manager is stopped with an error that contains its name. It is
 /// fine for a task to finish.
 async fn failed_task_stops_the_manager(server: Server) {
     let place = Place::new(server).await;
@@ -174,7 +174,7 @@ async fn recorded(place: &Place, reporter: &str, about: &str) -> Vec<String> {
     reasons
 }
 
-/// Events are kept in a queue until the manager is started. They're also sent by replicas that
+/// Events are kept in a queue until the manager is started. They are also sent by replicas that
 /// aren't the leader. On shutdown, the remaining ones are sent.
 async fn events_are_queued_until_the_manager_starts(server: Server) {
     let place = Place::new(server).await;
@@ -209,7 +209,7 @@ async fn events_are_queued_until_the_manager_starts(server: Server) {
     );
     leader.stop().await.unwrap();
 
-    // It's fine to drop a recorder.
+    // It is fine to drop a recorder.
     let mut manager = place.manager();
     drop(manager.events("dropped"));
     let seen = Seen::default();

@@ -1,4 +1,4 @@
-//! Objects that are being deleted. They aren't reconciled, and can't own new objects.
+//! Objects that are being deleted. They aren't reconciled, and cannot own new objects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,8 @@ on_both_servers!(
     terminating_objects_are_reconciled_on_request,
 );
 
-/// Returns the metadata of an object, as it'd be in the cache of a controller that owns the kind.
+/// Returns the metadata of an object, as it would be in the cache of a controller that owns the
+/// kind.
 fn metadata_of(map: &ConfigMap) -> PartialObjectMeta<ConfigMap> {
     PartialObjectMeta {
         metadata: map.metadata.clone(),
@@ -81,9 +82,9 @@ async fn terminating_owner_gets_no_new_objects(server: Server) {
     assert_eq!(place.copied("new").await, None);
 }
 
-/// Returns contexts whose caches haven't noticed that an object was released: one has no cache, one
-/// doesn't contain the object yet, one contains the released object, and one contains the object
-/// before that.
+/// Returns contexts whose caches have not noticed that an object was released: one has no cache,
+/// one doesn't contain the object yet, one contains the released object, and one contains the
+/// object before that.
 async fn lagging(place: &Place, before: &ConfigMap) -> [Ctx<()>; 4] {
     let ctx = || Ctx::new(place.env.client(), "memo", ());
     let now = place.api::<ConfigMap>().get(&before.name_any()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Objects which can't be decoded into their Rust type. They must not affect any other objects.
+//! Objects which cannot be decoded into their Rust type. They must not affect any other objects.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -41,7 +41,7 @@ async fn count(timer: Arc<Timer>, ctx: Ctx<Seen>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Timers in a namespace, as they're written by other programs.
+/// Timers in a namespace, as they are written by other programs.
 struct Timers(Api<DynamicObject>);
 
 impl Timers {
@@ -88,7 +88,7 @@ async fn undecodable_object_does_not_stop_others(server: Server) {
     let operator = Operator::start(place.manager().controller(Controller::new(count, seen.clone())));
     is_seen(&seen, "a", 1).await;
     is_seen(&seen, "c", 1).await;
-    // Other objects aren't delayed when this one changes.
+    // Other objects are not delayed when this one changes.
     for round in 0..20 {
         timers.change("bad", &format!("{round} minutes")).await;
         timers.change("a", &format!("{}h", round + 2)).await;
@@ -189,7 +189,7 @@ async fn undecodable_object_is_logged_recorded_and_counted(server: Server) {
     let metric = "rbuilder_undecodable_objects{kind=\"Timer.controllers.example.com\",cluster=\"\"} 1\n";
     assert!(metrics.text().contains(metric), "{}", metrics.text());
 
-    // With a real server there's more than one thread, so we don't get to see all of the lines.
+    // With a real server there is more than one thread, so we don't get to see all of the lines.
     if matches!(place.env, Server::Fake(_)) {
         assert_logged_once(&log.lines(), &place.namespace);
     }

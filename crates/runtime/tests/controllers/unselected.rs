@@ -47,7 +47,7 @@ fn managed() -> Selection {
     Selection::all().labels("managed=yes")
 }
 
-/// Returns a controller for memos with a label. It's notified of deletions.
+/// Returns a controller for memos with a label. It is notified of deletions.
 fn controller(seen: &Seen, unselected: Unselected) -> Controller<Memo, Seen> {
     Controller::new(look, seen.clone())
         .selecting(managed())
@@ -103,7 +103,7 @@ async fn unselected_object_is_cleaned_up(server: Server) {
     place.create_managed("leaving").await;
     place.create_managed("deleted").await;
     let seen = Seen::default();
-    // Predicates are about reconciles, so they don't affect cleanups.
+    // Predicates are about reconciles, so they do not affect cleanups.
     let no_deletions = Predicate::new(|change| !matches!(change, rbuilder::Change::Deleted(_)));
     let controller = controller(&seen, Unselected::CleanUp).filter(no_deletions);
     let operator = Operator::start(place.manager().controller(controller));
@@ -119,7 +119,7 @@ async fn unselected_object_is_cleaned_up(server: Server) {
     memos.delete("deleted", &DeleteParams::default()).await.unwrap();
     place.wait_for_finalizers("deleted", &[OTHER]).await;
     place.set_label("deleted", None).await;
-    // If an object is recreated, it's a new object.
+    // If an object is recreated, it is a new object.
     place.create_managed("leaving").await;
     place.wait_for_finalizers("leaving", &[OTHER, FINALIZER]).await;
     operator.stop().await.unwrap();
@@ -200,7 +200,7 @@ async fn finalizer_with_a_selection_needs_when_unselected(server: Server) {
         "invalid selection of Memo (controllers.example.com/v1): an object that leaves it keeps the finalizer of the \
          controller and could never be deleted; add `.when_unselected(…)` to the controller"
     );
-    // Objects can't leave any of these selections.
+    // Objects cannot leave any of these selections.
     for selection in [
         Selection::all(),
         Selection::all().namespaces([&place.namespace]),

@@ -27,7 +27,8 @@ on_both_servers!(
     changes_of_updated_objects_are_reverted,
 );
 
-/// Returns the metadata of an object, as it'd be in the cache of a controller that owns the kind.
+/// Returns the metadata of an object, as it would be in the cache of a controller that owns the
+/// kind.
 fn metadata_of(map: &ConfigMap) -> PartialObjectMeta<ConfigMap> {
     PartialObjectMeta {
         metadata: map.metadata.clone(),
@@ -229,7 +230,7 @@ async fn concurrent_update_is_a_conflict(server: Server) {
     assert_eq!(place.copied("note").await.as_deref(), Some("3"));
 }
 
-/// Doesn't use `force`, and another manager has applied the same field.
+/// Does not use `force`, and another manager has applied the same field.
 async fn field_manager_conflict_is_distinguishable(server: Server) {
     let place = Place::new(server).await;
     let maps = place.api::<ConfigMap>();

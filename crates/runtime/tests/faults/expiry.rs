@@ -118,7 +118,7 @@ impl Observed {
     }
 }
 
-/// The objects of a kind in a namespace. They're modified directly on the API server.
+/// The objects of a kind in a namespace. They are modified directly on the API server.
 struct Objects<K>(Api<K>);
 
 impl<K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope> + Watchable> Objects<K> {
@@ -167,8 +167,8 @@ impl<K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope> +
         }
     }
 
-    /// Makes changes while the watch is interrupted. There's an object that's updated, one that's
-    /// deleted, one with both, one that's created, and one that's created and deleted.
+    /// Makes changes while the watch is interrupted. There is an object that's updated, one that is
+    /// deleted, one with both, one that is created, and one that is created and deleted.
     async fn change(&self) {
         self.apply("changed", "second").await;
         self.delete("deleted").await;
@@ -248,7 +248,7 @@ async fn a_list_that_continues_at_a_compacted_version(env: &Environment) {
     proxy.inject_where(is_next_page, [(1.0, Fault::Delay(Duration::from_secs(3)))]);
     let operator = Observed::start(&proxy, &namespace);
     eventually(SOON, || async { proxy.injected() > 0 }).await;
-    // One of the objects was in a page that we've read, and the other one wasn't.
+    // One of the objects was in a page that we've read, and the other one was not.
     maps.delete("map-00").await;
     maps.delete("map-20").await;
     env.compact().await.unwrap();

@@ -98,7 +98,7 @@ async fn a_partition_of_the_leader(env: Environment) {
     pair.assert_handed_over(&before).await;
 }
 
-/// The leader is stopped while it's partitioned. A running reconcile must not take longer than the
+/// The leader is stopped while it is partitioned. A running reconcile must not take longer than the
 /// lease is valid.
 async fn a_partition_of_a_leader_that_stops(env: Environment) {
     let pair = Pair::new(env, 21).await;
@@ -156,7 +156,7 @@ async fn a_deletion_of_the_lease(env: Environment) {
     pair.stays_undisturbed(&before).await;
 }
 
-/// There's no new leader if the fault doesn't last longer than the renew deadline.
+/// There's no new leader if the fault does not last longer than the renew deadline.
 async fn faults_that_are_over_before_the_deadline(env: Environment) {
     let pair = Pair::new(env, 24).await;
     let before = holder(&pair.scene).await.unwrap();

@@ -17,7 +17,7 @@ impl Lot {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number less than `most`. If that's 0, returns 0.
+    /// Returns a number less than `most`. If that is 0, returns 0.
     pub(crate) fn below(&mut self, most: u64) -> u64 {
         self.next() % most.max(1)
     }

@@ -38,7 +38,7 @@ async fn survives(env: Environment, seed: u64, fault: impl AsyncFnOnce(&Proxy)) 
     assert!(changes > 0 && faults > 0);
     assert!(!operator.ended.is_finished());
     operator.stop().await.unwrap();
-    // The proxy can't tell when a silenced connection is closed.
+    // The proxy cannot tell when a silenced connection is closed.
     proxy.restore();
     assert!(
         closed(&proxy, SOON).await,
@@ -135,7 +135,7 @@ async fn survives_a_temporary_silence(env: Environment) {
     .await;
 }
 
-/// Connections stay open but don't deliver anything. The operator gives up on them after 95 s.
+/// Connections stay open but do not deliver anything. The operator gives up on them after 95 s.
 #[rbuilder::envtest::test]
 async fn survives_silently_dropped_connections(env: Environment) {
     let started = std::time::Instant::now();

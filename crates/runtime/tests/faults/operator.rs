@@ -50,7 +50,7 @@ struct Activity {
     reconciles: usize,
 }
 
-/// Guard for an object that's being reconciled.
+/// Guard for an object that is being reconciled.
 struct InWork {
     watchman: Watchman,
     key: String,
@@ -128,7 +128,7 @@ async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Process>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Deletes the copy, since there's no garbage collector in the test environment.
+/// Deletes the copy, since there is no garbage collector in the test environment.
 async fn cleanup(memo: Arc<Memo>, ctx: Ctx<Process>) -> Result {
     let _in_work = ctx.watchman.enter(&memo, ctx.name);
     let copies = ctx.api::<ConfigMap>(&*memo);

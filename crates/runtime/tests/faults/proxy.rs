@@ -41,10 +41,10 @@ const EXPIRED: &str = concat!(
     "\n"
 );
 
-/// A fault that's injected into a request.
+/// A fault that is injected into a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
-    /// The proxy responds with this status, and doesn't forward the request. If it's a 429,
+    /// The proxy responds with this status, and does not forward the request. If it's a 429,
     /// `Retry-After` is one second.
     Refuse(StatusCode),
     /// The response is delayed.
@@ -71,7 +71,7 @@ impl Fault {
 /// Filter for requests that can be affected by faults.
 type Only = fn(&request::Parts) -> bool;
 
-/// A proxy that's running. It's stopped on drop.
+/// A proxy that's running. It is stopped on drop.
 pub(crate) struct Proxy {
     shared: Arc<Shared>,
     port: u16,
@@ -121,7 +121,7 @@ impl Drop for Writing {
 /// A connection of the operator.
 struct Connection {
     reset: Notify,
-    /// While this is `true`, no data is transferred in either direction. The peer can't notice it.
+    /// While this is `true`, no data is transferred in either direction. The peer cannot notice it.
     silent: watch::Sender<bool>,
 }
 
@@ -354,7 +354,7 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
     if is_reset {
         stream.set_zero_linger().unwrap();
     }
-    // It counts as open until it's closed.
+    // It counts as open until it is closed.
     drop(stream);
     shared.connections.lock().unwrap().remove(&id);
 }
@@ -378,7 +378,7 @@ async fn carry(
     let mut buffer = vec![0; 16 * 1024];
     loop {
         let read = from.read(&mut buffer).await?;
-        // This can't fail: the sender is still there.
+        // This cannot fail: the sender is still there.
         let _ = silent.wait_for(|silent| !*silent).await;
         if read == 0 {
             return to.shutdown().await;
@@ -499,7 +499,7 @@ fn cut(body: Parts, bytes: u64) -> impl futures::Stream<Item = io::Result<Bytes>
     })
 }
 
-/// Returns the first events of a watch, or those that arrive within a short time. They're followed
+/// Returns the first events of a watch, or those that arrive within a short time. They are followed
 /// by a final event.
 fn ended(
     body: Parts,

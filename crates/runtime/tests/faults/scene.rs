@@ -104,7 +104,7 @@ impl Scene {
         people.create_as(name.to_owned(), text.to_owned()).await;
     }
 
-    /// Starts users, who create, modify and delete objects until they're stopped.
+    /// Starts users, who create, modify and delete objects until they are stopped.
     pub(crate) fn busy(&self) -> Busy {
         let mut people = self.people(self.seed ^ 1);
         people.count = 1000;
@@ -119,7 +119,7 @@ impl Scene {
         Busy { rest, at_work }
     }
 
-    /// Waits until all objects are in the desired state, and there aren't any others. Asserts that
+    /// Waits until all objects are in the desired state, and there are not any others. Asserts that
     /// no object was reconciled concurrently. Returns how many copies had to be deleted as garbage.
     pub(crate) async fn converges(&self) -> usize {
         let garbage = AtomicUsize::new(0);
@@ -140,8 +140,8 @@ impl Scene {
     /// how many there were.
     ///
     /// This may happen if a request is delayed: its connection was reset, a retry was successful,
-    /// and the cleanup is done. If a copy doesn't have an owner reference, it isn't deleted, and
-    /// the test is going to fail.
+    /// and the cleanup is done. If a copy doesn't have an owner reference, it is not deleted, and
+    /// the test will fail.
     async fn collect_garbage(&self) -> Result<usize, String> {
         let (memos, copies) = (self.api::<Memo>(), self.api::<ConfigMap>());
         let (all, text) = (ListParams::default(), |error: kube::Error| error.to_string());
@@ -319,7 +319,7 @@ impl People {
     }
 }
 
-/// It's not an error if the object doesn't exist anymore.
+/// It is not an error if the object does not exist anymore.
 async fn gone<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<(), kube::Error> {
     match request.await {
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),

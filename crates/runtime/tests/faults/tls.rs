@@ -1,5 +1,5 @@
 //! TLS faults between an operator and the API server. Each fault should be logged once, including
-//! its cause. The operator must not connect more often than usual, and has to recover when it's
+//! its cause. The operator must not connect more often than usual, and has to recover when it is
 //! over.
 
 use std::io;
@@ -84,7 +84,7 @@ enum Handshake {
     PlainHttp,
 }
 
-/// A TLS server in front of a proxy. It's stopped on drop.
+/// A TLS server in front of a proxy. It is stopped on drop.
 struct Front {
     port: u16,
     handshake: watch::Sender<Handshake>,
@@ -158,7 +158,7 @@ async fn shake(mut stream: TcpStream, upstream: &str, handshake: Handshake) -> i
     }
     stream.write_all(answer).await?;
     stream.shutdown().await?;
-    // Wait until the operator has closed the connection. If there's unread data, it'd be reset
+    // Wait until the operator has closed the connection. If there is unread data, it would be reset
     // before the operator gets to read the response.
     while stream.read(&mut [0; 4096]).await? > 0 {}
     Ok(())
@@ -219,7 +219,7 @@ struct Stage {
     env: Environment,
     namespace: String,
     authority: Authority,
-    /// Directory with the CA bundle that's trusted by the operator (`ca.crt`).
+    /// Directory with the CA bundle that is trusted by the operator (`ca.crt`).
     trusted: TempDir,
     front: Front,
     _proxy: Proxy,
@@ -276,7 +276,7 @@ impl Stage {
         (stop, running)
     }
 
-    /// Creates an object and waits until it's been reconciled.
+    /// Creates an object and waits until it has been reconciled.
     async fn is_reconciled(&self, name: &str) {
         let mut map = ConfigMap::default();
         map.metadata.name = Some(name.to_owned());
@@ -288,7 +288,7 @@ impl Stage {
         .await;
     }
 
-    /// Waits until the fault is logged. Asserts that it's only logged once, that the message
+    /// Waits until the fault is logged. Asserts that it is only logged once, that the message
     /// contains the cause, and that the operator connects at its usual pace.
     async fn reports(&self, what: &str, cause: &str) {
         let url = self.front.url();

@@ -54,7 +54,7 @@ async fn late_watch_delivers_existing_and_new_objects(env: Environment) {
         let secrets = watching.synced(SOON).await?;
         assert!(watching.is_synced());
         ctx.note(&format!("{} with {}", memo.name_any(), secrets.len()));
-        // From now on there's a cache for this kind.
+        // From now on there is a cache for this kind.
         assert_eq!(ctx.cached::<Secret>()?.len(), secrets.len());
         Ok(Action::await_change())
     }
@@ -119,7 +119,7 @@ async fn removed_watch_can_be_added_again(env: Environment) {
     place.create_secret("unseen", "memo").await;
     place.change_text("memo", "again").await;
     eventually(SOON, || async { seen.count("again") >= 1 }).await;
-    // All objects are delivered by the new watch. The old one doesn't exist anymore.
+    // All objects are delivered by the new watch. The old one does not exist anymore.
     eventually(SOON, || async { seen.count("mapped unseen") == 1 }).await;
     assert_eq!(seen.count("mapped first"), 2);
     let objects = "rbuilder_cache_objects{kind=\"Secret\",content=\"whole\",selection=\"\",cluster=\"\"} 2\n";
@@ -176,8 +176,8 @@ fn late_crd(group: &str) -> CustomResourceDefinition {
     serde_json::from_value(crd).unwrap()
 }
 
-/// If a kind isn't served, the watch returns an error, and it's retried until the CRD is installed.
-/// The process isn't affected.
+/// If a kind is not served, the watch returns an error, and it is retried until the CRD is
+/// installed. The process is not affected.
 #[rbuilder::envtest::test]
 async fn late_watch_waits_for_its_crd(env: Environment) {
     let place = Place::new(env).await;

@@ -65,10 +65,10 @@ async fn stopped_candidate_does_not_acquire_the_lease(env: Environment) {
         "rest_client_requests_total{{code=\"200\",host=\"{}\",method=\"GET\"}}",
         place.env.real().config().cluster_url.authority().unwrap()
     );
-    // When the caches have synced and there's been another response, it has read the lease.
+    // When the caches have synced and there has been another response, it has read the lease.
     eventually(SOON, || async { metrics.text().contains(&reads) }).await;
     operator.stop().await.unwrap();
-    // If it was still a candidate, it would've acquired the lease by now.
+    // If it was still a candidate, it would have acquired the lease by now.
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(
         lease(&place).await.meta().resource_version,
@@ -77,7 +77,7 @@ async fn stopped_candidate_does_not_acquire_the_lease(env: Environment) {
     assert_eq!(seen.count("led"), 0);
 }
 
-/// The durations can be configured. After the lease was released, it's acquired within a retry
+/// The durations can be configured. After the lease was released, it is acquired within a retry
 /// period plus jitter.
 #[rbuilder::envtest::test]
 async fn released_lease_is_acquired_within_a_retry_period_and_jitter(env: Environment) {
@@ -101,7 +101,7 @@ async fn released_lease_is_acquired_within_a_retry_period_and_jitter(env: Enviro
     let holder = spec.holder_identity.unwrap();
 
     let standby = Operator::start(manager(&second));
-    // There's one renewal per retry period. They show up in the metrics like all other requests.
+    // There is one renewal per retry period. They show up in the metrics like all other requests.
     eventually(SOON, || async {
         let text = metrics.text();
         let renewed = text.lines().find_map(|line| {
@@ -122,7 +122,7 @@ async fn released_lease_is_acquired_within_a_retry_period_and_jitter(env: Enviro
     leader.stop().await.unwrap();
     let released = lease(&place).await.spec.unwrap().holder_identity;
     assert_ne!(released, Some(holder));
-    // If the lease wasn't released, the standby would have to wait for a minute.
+    // If the lease was not released, the standby would have to wait for a minute.
     eventually(SOON, || async { second.count("led") == 1 }).await;
     assert_eq!(first.count("led"), 1);
     standby.stop().await.unwrap();

@@ -108,7 +108,7 @@ fn is_proved(file: &str, name: &str) -> Result<(), String> {
     }
 }
 
-/// Makes sure that a test in the table isn't renamed or removed.
+/// Makes sure that a test in the table is not renamed or removed.
 #[test]
 fn every_listed_test_exists() {
     let rows = rows();

@@ -85,7 +85,7 @@ pub(crate) struct MetricsPort {
 }
 
 impl MetricsPort {
-    /// Sends a request with a token. The client doesn't trust anything except for the server's
+    /// Sends a request with a token. The client does not trust anything except for the server's
     /// certificate. Returns the response.
     pub(crate) async fn ask(&self, method: &str, path: &str, token: Option<&str>) -> Result<String, String> {
         let mut roots = RootCertStore::empty();

@@ -6,7 +6,7 @@ use rbuilder::{Manager, ManagerArgs};
 use crate::SOON;
 use crate::access::{MetricsPort, allow, certificate, token};
 
-/// Paths, and the status for a client that's authorized. In case of the profile, the duration is
+/// Paths, and the status for a client that is authorized. In case of the profile, the duration is
 /// invalid, because we don't want to wait for it.
 const PATHS: [(&str, u16); 8] = [
     ("/debug", 200),
@@ -63,7 +63,7 @@ async fn debug_endpoints_require_permission(env: Environment) {
         token(env.client(), &namespace, operator).await,
     ];
     let [stranger_token, reader_token, operator_token] = &tokens;
-    // `/debug/*` doesn't include `/debug`.
+    // `/debug/*` does not include `/debug`.
     let read: (&[_], _) = (&["/debug", "/debug/*"], "get");
     allow(env.client(), &namespace, reader, &[read]).await;
     allow(

@@ -103,7 +103,7 @@ async fn establish(server: &Server, path: &str) -> Result<(), String> {
     }
 }
 
-/// Lists all versions in the same way as kubectl. If there's a difference to the CRD, returns it.
+/// Lists all versions in the same way as kubectl. If there is a difference to the CRD, returns it.
 async fn serve(server: &Server, definition: &Value) -> Option<String> {
     let spec = &definition["spec"];
     let (group, plural) = (spec["group"].as_str()?, spec["names"]["plural"].as_str()?);
@@ -134,7 +134,7 @@ async fn eventually_listed(server: &Server, path: &str) -> Answer {
     }
 }
 
-/// If there's a printer column that isn't part of the table, returns it.
+/// If there's a printer column that is not part of the table, returns it.
 fn missing_column(version: &Value, table: &Value) -> Option<String> {
     let names = |columns: &Value| -> Vec<String> {
         let columns = columns.as_array().into_iter().flatten();

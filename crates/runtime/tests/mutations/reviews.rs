@@ -1,5 +1,5 @@
 //! Checks whether roles and webhook configurations are accepted by the server, and whether it
-//! serves the resources that they're about.
+//! serves the resources that they are about.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::server::{Answer, Served, Server};
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1";
 const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1";
 
-/// Resources for which there are permissions, but which aren't served: group, resource and verbs.
+/// Resources for which there are permissions, but which are not served: group, resource and verbs.
 const ASKED: &[(&str, &str, &[&str])] = &[
     ("", "users", &["impersonate"]),
     ("", "groups", &["impersonate"]),
@@ -61,7 +61,7 @@ fn texts(value: &Value) -> Vec<&str> {
     items.filter_map(Value::as_str).collect()
 }
 
-/// If some value of the rule doesn't match any request, returns it.
+/// If some value of the rule does not match any request, returns it.
 fn idle_rule(server: &Server, rule: &Value) -> Option<String> {
     let [groups, resources, verbs] = ["apiGroups", "resources", "verbs"].map(|key| texts(&rule[key]));
     if !texts(&rule["nonResourceURLs"]).is_empty() {
@@ -109,7 +109,7 @@ fn is_domain(group: &str) -> bool {
     labels.len() > 1 && labels.iter().all(is_label)
 }
 
-/// Returns the verbs of a resource in the given groups. The result is empty if it doesn't exist.
+/// Returns the verbs of a resource in the given groups. The result is empty if it does not exist.
 fn verbs_of<'a>(server: &'a Server, groups: &[&str], resource: &str) -> Vec<&'a str> {
     if resource == "*" {
         return vec!["*"];

@@ -55,7 +55,7 @@ async fn the_server_answers_as_recorded(env: Environment) {
             async move {
                 match server.install(&kind).await {
                     Ok(()) => Some((kind, writes)),
-                    // Some of the random schemas are rejected, e.g. because of an invalid default.
+                    // Some of the random schemas are rejected (e.g. because of an invalid default).
                     Err(_) if !is_table => None,
                     Err(why) => panic!("a schema of a table is refused: {why}\n{}", kind.schema),
                 }
@@ -138,7 +138,7 @@ fn is_same_answer(before: &str, now: &str) -> bool {
     before == now
 }
 
-/// Returns the lines that are different. If the number of lines isn't the same, returns that as
+/// Returns the lines that are different. If the number of lines is not the same, returns that as
 /// well.
 fn differences(before: &str, now: &str) -> Vec<String> {
     let mut differences: Vec<String> = before

@@ -8,8 +8,8 @@
 //! Note that kube-apiserver may respond to the same write in more than one way. When a rule
 //! compares objects (`for key, value := range t.value` in `unstructuredMap.Equal` of
 //! `k8s.io/apiserver/pkg/cel/common/valuesunstructured.go`) or iterates over a map, it visits the
-//! fields in the order of Go's maps, which is random, and stops at the first one that's different
-//! or can't be read. So if the fake server's response is different, we send the write again a few
+//! fields in the order of Go's maps, which is random, and stops at the first one that is different
+//! or cannot be read. So if the fake server's response is different, we send the write again a few
 //! times. It has to be one of the responses that we get.
 
 use rbuilder::envtest::Environment;
@@ -87,7 +87,7 @@ async fn fake_and_real_server_answer_alike(env: Environment) {
         let (kind, writes) = random::kind(seed);
         let number = FIRST + usize::try_from(seed).expect("a small number");
         let kind = Kind { number, ..kind };
-        // Some of the random schemas are rejected, e.g. because of an invalid default.
+        // Some of the random schemas are rejected (e.g. because of an invalid default).
         if real.install(&kind).await.is_err() {
             continue;
         }
@@ -118,10 +118,10 @@ async fn fake_and_real_server_answer_alike(env: Environment) {
     );
 }
 
-/// Kinds and updates for which there's more than one possible response. All of them contain these
+/// Kinds and updates for which there is more than one possible response. All of them contain these
 /// strings.
 const AT_RANDOM: &[(&str, &str, &str, [&str; 2])] = &[
-    // One field is different, and another one can't be read.
+    // One field is different, and another one cannot be read.
     (
         r#"{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},
             "x-kubernetes-validations":[{"rule":"self == oldSelf"}]}}}"#,
@@ -198,9 +198,9 @@ fn report(count: usize, least: usize, differences: &[String]) {
 
 /// Part of the message if a rule encounters a string without the format in its schema.
 ///
-/// The server decodes these strings when a rule reads them. If there's more than one, the order is
-/// random, and the rule may succeed or fail before it gets to any of them. The judge doesn't decide
-/// such cases, and the fake server accepts them.
+/// The server decodes these strings when a rule reads them. If there is more than one, the order is
+/// random, and the rule may succeed or fail before it gets to any of them. The judge does not
+/// decide such cases, and the fake server accepts them.
 const UNDECODABLE: &str = " formatted string ";
 
 fn is_undecidable(answer: &Answer) -> bool {

@@ -247,7 +247,7 @@ fn object_schema(random: &mut Random, depth: u32) -> Value {
     schema
 }
 
-/// Returns an object that may contain mistakes. In most cases it's either none or one.
+/// Returns an object that may contain mistakes. In most cases it is either none or one.
 fn object(schema: &Value, random: &mut Random) -> Value {
     let boldness = *random.one_of(&[5, 20, 60, u64::MAX]);
     let mut object = json!({ "spec": value(&schema["properties"]["spec"], random, boldness) });

@@ -38,7 +38,7 @@ impl Server {
         self.send(Request::delete(path), String::new()).await;
     }
 
-    /// Creates the CRD of a kind, and waits until it's served.
+    /// Creates the CRD of a kind, and waits until it is served.
     ///
     /// # Errors
     ///

@@ -88,8 +88,8 @@ impl Pair {
         }
     }
 
-    /// Asserts that the standby writes something, and that there's no write by the old leader after
-    /// that.
+    /// Asserts that the standby writes something, and that there is no write by the old leader
+    /// after that.
     async fn assert_handed_over(&mut self) {
         self.standby.has_written(20).await;
         let ended = self.leader.program.ended(GONE).await;

@@ -12,8 +12,8 @@ use super::*;
 /// Host name of the API server. Only the proxy can resolve it.
 const NAME: &str = "kubernetes.nowhere.example";
 
-/// A proxy that always responds with the same status line. If it's a success, the proxy connects to
-/// the API server.
+/// A proxy that always responds with the same status line. If it is a success, the proxy connects
+/// to the API server.
 struct HttpProxy {
     url: String,
     /// Heads of all requests.
@@ -104,7 +104,7 @@ async fn operator_reaches_the_api_server_through_a_proxy() {
         place.create(&name, &[]).await;
         place.marked_by(&name, ENDED, &program).await;
         let heads = proxy.heads();
-        // There's one connection for the manager's client, and another one for the lease.
+        // There is one connection for the manager's client, and another one for the lease.
         assert!(heads.len() >= 2, "{heads:?}");
         for head in heads {
             assert!(head.starts_with(&format!("CONNECT {NAME}:")), "{head}");
@@ -137,8 +137,8 @@ async fn error_about_refusing_proxy_names_the_variable() {
     assert!(!log.contains("secret"), "{log}");
 }
 
-/// Like in Go, the proxy isn't used for addresses of this machine and for those in `NO_PROXY`. It
-/// doesn't matter if the proxy is unusable.
+/// Like in Go, the proxy is not used for addresses of this machine and for those in `NO_PROXY`. It
+/// does not matter if the proxy is unusable.
 #[rbuilder::envtest::test]
 async fn no_proxy_bypasses_the_proxy() {
     let place = Place::new().await;
@@ -159,7 +159,7 @@ async fn no_proxy_bypasses_the_proxy() {
         ("no_proxy", "a.com, *.nowhere.example"),
     ]);
     let mut excluded = Program::start_with(kubeconfig.path(), flags(), set);
-    // The name can't be resolved without the proxy.
+    // The name cannot be resolved without the proxy.
     assert_eq!(excluded.ended(SOON).await, Ended::with(1), "{}", excluded.log());
     assert!(excluded.log().contains("dns error"), "{}", excluded.log());
     assert_eq!(proxy.heads(), [""; 0]);

@@ -268,7 +268,7 @@ impl Load {
     }
 }
 
-/// Modifies one object after the other until it's told to stop. Returns how many changes there
+/// Modifies one object after the other until it is told to stop. Returns how many changes there
 /// were.
 fn change(maps: Api<ConfigMap>, is_on: Arc<AtomicBool>) -> JoinHandle<u64> {
     tokio::spawn(async move {

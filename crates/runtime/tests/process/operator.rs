@@ -1,4 +1,4 @@
-//! The operator that's started by the tests. It reconciles ConfigMaps in its namespace and does
+//! The operator that is started by the tests. It reconciles ConfigMaps in its namespace and does
 //! what's in their data.
 
 use std::fmt;
@@ -33,12 +33,12 @@ pub(crate) const FAIL: &str = "fail";
 /// Data key that makes the first reconcile of an object panic. With `thread`, it's another thread
 /// named `helper` that panics.
 pub(crate) const PANIC: &str = "panic";
-/// Annotation that's set at the start of a reconcile. Contains the ID of the process.
+/// Annotation that is set at the start of a reconcile. Contains the ID of the process.
 pub(crate) const STARTED: &str = "process.example.com/started";
 /// Annotation that's set at the end of a reconcile. Contains the ID of the process.
 pub(crate) const ENDED: &str = "process.example.com/ended";
 
-/// Annotation that's set all the time by a reconcile with `block: write`, unless the data contains
+/// Annotation that is set all the time by a reconcile with `block: write`, unless the data contains
 /// [`HOLD`].
 pub(crate) const WRITTEN: &str = "process.example.com/written";
 
@@ -47,13 +47,13 @@ pub(crate) const WRITTEN: &str = "process.example.com/written";
 pub(crate) const ROUND: &str = "round";
 /// Annotation with the round and the process which has reconciled it.
 pub(crate) const ROUND_DONE: &str = "process.example.com/round-done";
-/// Environment variable with the path of a file that's shared by all processes. Each [`Step`] of a
+/// Environment variable with the path of a file that is shared by all processes. Each [`Step`] of a
 /// reconcile is recorded as a line.
 pub(crate) const RECORD: &str = "RBUILDER_TEST_RECORD";
 
 /// Environment variable that overrides the ID of the operator.
 pub(crate) const ID: &str = "RBUILDER_TEST_ID";
-/// Environment variable with the number of worker threads. If it's 0, everything runs on `main`.
+/// Environment variable with the number of worker threads. If it is 0, everything runs on `main`.
 pub(crate) const THREADS: &str = "RBUILDER_TEST_THREADS";
 /// Environment variable for what to set up before the manager is created: `subscriber` installs a
 /// tracing subscriber, `hook` installs a panic hook that prints [`HOOKED`], and `traces` installs a
@@ -61,7 +61,7 @@ pub(crate) const THREADS: &str = "RBUILDER_TEST_THREADS";
 pub(crate) const BEFORE: &str = "RBUILDER_TEST_BEFORE";
 /// Printed by the operator's own panic hook.
 pub(crate) const HOOKED: &str = "the crash was reported\n";
-/// Environment variable with the flags of the operator, one per line. If it's set, this program is
+/// Environment variable with the flags of the operator, one per line. If it is set, this program is
 /// the operator.
 pub(crate) const FLAGS: &str = "RBUILDER_TEST_OPERATOR";
 
@@ -151,7 +151,7 @@ fn run_on_threads(threads: usize, args: ManagerArgs) -> Result<()> {
     runtime.block_on(operate(args))
 }
 
-/// Exits when stdin is closed. This means that the test which has started this process doesn't
+/// Exits when stdin is closed. This means that the test which has started this process does not
 /// exist anymore.
 fn end_with_parent() {
     std::thread::spawn(|| {
@@ -237,7 +237,7 @@ fn record(step: Step, map: &ConfigMap, round: &str) {
     file.unwrap().write_all(line.as_bytes()).unwrap();
 }
 
-/// Returns the time in microseconds, using a clock that's the same for all processes.
+/// Returns the time in microseconds, using a clock that is the same for all processes.
 pub(crate) fn now() -> u128 {
     std::time::UNIX_EPOCH.elapsed().unwrap().as_micros()
 }

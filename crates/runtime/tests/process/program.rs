@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::operator::{FLAGS, THREADS};
 
-/// Name of the test that's run in the child process, where it's the operator.
+/// Name of the test that is run in the child process, where it is the operator.
 const ENTRY: &str = "first_signal_lets_reconciles_finish";
 
 /// Exit status or signal of a process.
@@ -59,7 +59,7 @@ impl Program {
         variables: impl IntoIterator<Item = (&'static str, String)>,
     ) -> Self {
         let log = NamedTempFile::new().unwrap();
-        // If there's no control plane, this test is ignored just like all others.
+        // If there is no control plane, this test is ignored just like all others.
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--include-ignored", "--exact", ENTRY, "--nocapture"])
             .env("KUBECONFIG", kubeconfig)

@@ -88,7 +88,7 @@ async fn panic_is_counted_and_retried() {
     );
 }
 
-/// Liveness doesn't depend on the API server.
+/// Liveness does not depend on the API server.
 #[rbuilder::envtest::test]
 async fn process_is_live_but_not_ready_before_its_caches_sync() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -51,7 +51,7 @@ pub(crate) async fn review(port: u16, trusted: &CertificateDer<'static>, uid: &s
     stream.write_all(request.as_bytes()).await?;
     let mut response = String::new();
     match stream.read_to_string(&mut response).await {
-        // If the server closes the connection without a TLS alert, that's fine.
+        // If the server closes the connection without a TLS alert, that is fine.
         Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
         _ => Ok(response),
     }

@@ -33,7 +33,7 @@ impl Server {
         }
     }
 
-    /// Returns the real API server. For tests which can't be run on the fake one.
+    /// Returns the real API server. For tests which cannot be run on the fake one.
     #[track_caller]
     pub(crate) fn real(&self) -> &Environment {
         match self {

@@ -56,7 +56,7 @@ impl Move {
 }
 
 /// Returns all reasons for ranges to move, both for API servers that support shard selectors and
-/// for those that don't.
+/// for those that do not.
 fn cases() -> impl Iterator<Item = (Move, bool)> {
     Move::ALL
         .into_iter()
@@ -136,7 +136,7 @@ async fn objects_that_leave_the_selection_are_cleaned_up() {
     }
 }
 
-/// The previous replica doesn't get any events for its range anymore, and the new one doesn't get
+/// The previous replica doesn't get any events for its range anymore, and the new one does not get
 /// them yet.
 #[tokio::test(start_paused = true)]
 async fn object_that_leaves_the_selection_before_its_range_is_listed_is_cleaned_up() {
@@ -217,7 +217,7 @@ async fn trigger_reconciles_its_object_in_one_replica() {
                 controller.triggers(requests)
             })
             .await;
-            // Longer than the delay, because an object isn't enqueued again while it's waiting.
+            // Longer than the delay, because an object is not enqueued again while it is waiting.
             let pause = SECOND.max(delay * 3 / 2);
             moved.happen(&mut fleet);
             let started = Instant::now();

@@ -31,7 +31,7 @@ pub(crate) const SELECTED: &str = "selected";
 /// What was done by replicas.
 #[derive(Default)]
 pub(crate) struct Record {
-    /// The replica that's currently working on an object, by UID.
+    /// The replica that is currently working on an object, by UID.
     working: BTreeMap<String, usize>,
     /// Objects that two replicas have been working on at the same time.
     pub(crate) doubled: Vec<String>,
@@ -60,7 +60,7 @@ pub(crate) struct Done {
 }
 
 impl Record {
-    /// Resets the record, except for work that's still in progress.
+    /// Resets the record, except for work that is still in progress.
     pub(crate) fn clear(&mut self) {
         self.last.clear();
         self.by_replica.clear();
@@ -215,7 +215,7 @@ pub(crate) struct Fleet {
     pub(crate) configure: Box<dyn Fn(Maps) -> Maps>,
 }
 
-/// Returns the namespace of an object, and of its child. It's determined by the number at the end
+/// Returns the namespace of an object, and of its child. It is determined by the number at the end
 /// of the name.
 pub(crate) fn namespace_of(name: &str) -> String {
     let number = name.rsplit('-').next().and_then(|number| number.parse().ok());
@@ -272,7 +272,7 @@ impl Fleet {
         sleep(Duration::from_secs(40)).await;
     }
 
-    /// Returns a client that doesn't get any responses while it's cut off.
+    /// Returns a client that doesn't get any responses while it is cut off.
     fn client(&self, is_cut_off: Arc<AtomicBool>) -> Client {
         let client = self.server.client();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -323,7 +323,7 @@ impl Fleet {
         });
     }
 
-    /// Kills a replica. It doesn't delete its Lease.
+    /// Kills a replica. It does not delete its Lease.
     pub(crate) fn crash(&mut self, index: usize) {
         self.replicas.remove(index).running.abort();
     }

@@ -96,7 +96,7 @@ impl History {
             Event::Reconnect(index) if replicas > 0 => fleet.cut_off(index.index(replicas), false),
             _ => {}
         }
-        // If they've been cut off for too long, they've exited.
+        // If they've been cut off for too long, they have exited.
         self.fleet
             .replicas
             .retain(|replica| !replica.running.is_finished());

@@ -136,7 +136,7 @@ pub(crate) fn service(name: impl Into<String>) -> Service {
     }
 }
 
-/// Returns a ClusterRole for a namespaced object. It can't have an owner reference.
+/// Returns a ClusterRole for a namespaced object. It cannot have an owner reference.
 pub(crate) fn cluster_role(owner: &impl Object) -> ClusterRole {
     let mut role = ClusterRole {
         metadata: metadata(format!("{}.{}", namespace(owner), owner.name_any())),
@@ -185,7 +185,7 @@ pub(crate) async fn force<K: Object + Serialize, S>(
         .await?)
 }
 
-/// Deletes an object by name. Returns `false` if it doesn't exist.
+/// Deletes an object by name. Returns `false` if it does not exist.
 pub(crate) async fn delete_named<K: Object, S>(
     ctx: &Ctx<S>,
     owner: &impl Object,
@@ -199,7 +199,7 @@ pub(crate) async fn delete_named<K: Object, S>(
     }
 }
 
-/// Deletes an object if it's in the cache. It may be gone already.
+/// Deletes an object if it is in the cache. It may be gone already.
 pub(crate) async fn delete_cached<K: Object + Serialize, S>(
     ctx: &Ctx<S>,
     namespace: &str,

@@ -47,7 +47,7 @@ pub(crate) const CASES: &[Case] = &[
 ];
 
 /// The second child is only created in the same reconcile as the first one. Sieve calls this
-/// *intermediate state*, e.g. K8SPXC-896 and K8SPSMDB-578.
+/// *intermediate state* (e.g. K8SPXC-896 and K8SPSMDB-578).
 mod second_child {
     use super::*;
 

@@ -99,7 +99,7 @@ mod named {
     }
 }
 
-/// A Secret is replaced because the user has changed. The password in it wasn't stored anywhere
+/// A Secret is replaced because the user has changed. The password in it was not stored anywhere
 /// else: crossplane/crossplane#64.
 mod password {
     use super::*;

@@ -46,8 +46,8 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Nothing reads the field. Acto's consistency oracle finds these, e.g. a switch without effect in
-/// knative/operator#1157.
+/// Nothing reads the field. Acto's consistency oracle finds these (e.g. a switch without effect in
+/// knative/operator#1157).
 mod never_read {
     use super::*;
 

@@ -76,8 +76,8 @@ mod readopts {
     }
 }
 
-/// The cleanup waits for a child, but the garbage collector isn't going to delete it until the
-/// owner is gone: openeverest/openeverest-operator#949.
+/// The cleanup waits for a child, but the garbage collector will not delete it until the owner is
+/// gone: openeverest/openeverest-operator#949.
 mod waits {
     use super::*;
 

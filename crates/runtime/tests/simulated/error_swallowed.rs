@@ -1,4 +1,4 @@
-//! A reconcile has failed, but reports that it was successful or that it shouldn't be retried.
+//! A reconcile has failed, but reports that it was successful or that it should not be retried.
 
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ mod terminal {
     }
 }
 
-/// If the settings can't be read, the defaults are used: netbirdio/kubernetes-operator#191, which
+/// If the settings cannot be read, the defaults are used: netbirdio/kubernetes-operator#191, which
 /// doesn't distinguish an error from a missing object.
 mod absent {
     use super::*;

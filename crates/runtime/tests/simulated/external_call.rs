@@ -228,7 +228,7 @@ mod slow {
     }
 }
 
-/// If someone deletes a record, it's never restored, since the status says that it was created:
+/// If someone deletes a record, it is never restored, since the status says that it was created:
 /// k-orc/openstack-resource-controller#759.
 mod drift {
     use super::*;

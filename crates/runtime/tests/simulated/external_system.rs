@@ -1,4 +1,4 @@
-//! An external system whose responses have to be remembered by the operator. It's represented by
+//! An external system whose responses have to be remembered by the operator. It is represented by
 //! the kind `Machine` on the API server, so it survives restarts and its responses can get lost.
 
 use std::sync::Arc;
@@ -129,7 +129,7 @@ mod forgotten_id {
     }
 }
 
-/// The status says that the machine was resized before that's been ordered:
+/// The status says that the machine was resized before that has been ordered:
 /// crossplane/crossplane#3037, where a restarted process trusts a write from before the call.
 mod recorded {
     use super::*;

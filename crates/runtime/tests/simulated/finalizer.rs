@@ -49,7 +49,8 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// Applies a ClusterRole (which can't be owned by the App), and a ConfigMap that contains its name.
+/// Applies a ClusterRole (which cannot be owned by the App), and a ConfigMap that contains its
+/// name.
 async fn reconcile(app: Arc<App>, ctx: Ctx<()>) -> Result {
     let role = cluster_role(&*app);
     let data = [("role", role.name_any()), ("size", app.spec.size.to_string())];
@@ -82,7 +83,7 @@ mod ignored {
     }
 }
 
-/// The cleanup fails if there's nothing to delete, so the object is never deleted:
+/// The cleanup fails if there is nothing to delete, so the object is never deleted:
 /// aclerici38/pocket-id-operator#545.
 mod gone {
     use super::*;

@@ -186,7 +186,7 @@ pub(crate) struct Status {
 
 /// An object of any of the kinds.
 pub(crate) trait Reported: Object + WithStatus<Status = Status> {
-    /// Returns the status. If there's none, it's empty.
+    /// Returns the status. If there is none, it is empty.
     fn reported(&self) -> Status;
 }
 

@@ -64,7 +64,7 @@ mod generated_name {
     }
 }
 
-/// The child exists when it's created again, and the operator thinks that it's someone else's:
+/// The child exists when it's created again, and the operator thinks that it is someone else's:
 /// wildfly/wildfly-operator#120, infinispan/infinispan-operator#203.
 mod already_exists {
     use super::*;

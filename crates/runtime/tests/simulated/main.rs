@@ -1,9 +1,9 @@
-//! A corpus of small operators. Each of them has a published bug, and there's a twin in which it's
-//! fixed.
+//! A corpus of small operators. Each of them has a published bug, and there is a twin in which it
+//! is fixed.
 //!
-//! Ordinary tests don't find any of these bugs. Without faults, all of the operators get to their
+//! Ordinary tests do not find any of these bugs. Without faults, all of the operators get to their
 //! declared state and can be deleted. The bugs are triggered by the fault (or the declaration) that
-//! their class is named after. There's one file per class, and the comment of each case says where
+//! their class is named after. There is one file per class, and the comment of each case says where
 //! the bug was published. The code of the operators is our own.
 
 mod children;
@@ -47,10 +47,10 @@ pub(crate) struct Case {
     pub(crate) broken: fn(Manager) -> Manager,
     pub(crate) repaired: fn(Manager) -> Manager,
     pub(crate) crds: fn() -> Vec<CustomResourceDefinition>,
-    /// Objects declared by the user. If the same object is declared again, it's a change that an
-    /// ordinary test wouldn't make.
+    /// Objects declared by the user. If the same object is declared again, it is a change that an
+    /// ordinary test would not make.
     pub(crate) declarations: fn() -> Vec<Value>,
-    /// ClusterRole of the operator as YAML. If it's `None`, everything is permitted.
+    /// ClusterRole of the operator as YAML. If it is `None`, everything is permitted.
     pub(crate) role: Option<&'static str>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) const ORACLES: [&str; 9] = [
     "truth",
     // It panics.
     "panic",
-    // A request isn't permitted by the role.
+    // A request is not permitted by the role.
     "role",
     // A field in the spec doesn't have any effect.
     "dead-field",

@@ -18,7 +18,7 @@ impl Names {
         lock(&self.0).insert(name.to_owned());
     }
 
-    /// Removes a name. Returns `false` if it isn't in the set.
+    /// Removes a name. Returns `false` if it is not in the set.
     pub(crate) fn remove(&self, name: &str) -> bool {
         lock(&self.0).remove(name)
     }

@@ -37,7 +37,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// The operator reads what it has written, assuming that nobody else could've modified it:
+/// The operator reads what it has written, assuming that nobody else could have modified it:
 /// K8SPSMDB-434, a nil pointer.
 mod read_back {
     use super::*;

@@ -51,7 +51,7 @@ pub(crate) const CASES: &[Case] = &[
 ];
 
 /// The phase becomes `Available` when the operator sees that the Deployment has become available.
-/// After a restart, there's no such event: rabbitmq/cluster-operator#758 and
+/// After a restart, there is no such event: rabbitmq/cluster-operator#758 and
 /// Orange-OpenSource/casskop#342, which Sieve lists as *unobserved state*.
 mod progressing {
     use super::*;
@@ -87,7 +87,7 @@ mod progressing {
     }
 }
 
-/// If a Job doesn't exist anymore, it looks as if it hasn't been started:
+/// If a Job does not exist anymore, it looks as if it hasn't been started:
 /// openstack-k8s-operators/nova-operator#110, openstack-k8s-operators/lib-common#78,
 /// ansible/awx-resource-operator#64.
 mod job {

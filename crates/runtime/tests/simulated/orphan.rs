@@ -47,7 +47,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// A ClusterRole that's only needed by some objects has no owner, and isn't deleted with them:
+/// A ClusterRole that is only needed by some objects has no owner, and is not deleted with them:
 /// crossplane/crossplane#749.
 mod forgotten {
     use super::*;

@@ -1,4 +1,4 @@
-//! A permission is missing for a request that's rarely sent. The fixed version doesn't need any
+//! A permission is missing for a request that is rarely sent. The fixed version does not need any
 //! other permissions than the code which always runs.
 
 use std::sync::Arc;
@@ -65,7 +65,7 @@ rules:
   verbs: [get, list, watch, create, patch, delete]
 ";
 
-/// There's a permission for `delete`, but not for `deletecollection`:
+/// There is a permission for `delete`, but not for `deletecollection`:
 /// cockroachdb/cockroach-operator#881, submariner-io/lighthouse#691.
 mod collection {
     use super::*;
@@ -99,7 +99,7 @@ mod collection {
 }
 
 /// There's a permission for `patch`, but not for `update`, which is only needed after a change:
-/// k8ssandra/k8ssandra#41, where it's only needed for scaling down.
+/// k8ssandra/k8ssandra#41, where it is only needed for scaling down.
 mod update {
     use super::*;
 

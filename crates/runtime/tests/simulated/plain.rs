@@ -73,7 +73,7 @@ fn achieved(kind: &str, object: &DynamicObject) -> Value {
     }
 }
 
-/// An operator in the corpus that's running.
+/// An operator in the corpus that is running.
 struct Plain {
     server: ApiServer,
     serves_machines: bool,
@@ -137,7 +137,7 @@ impl Plain {
         self.api(object).get_opt(name).await.unwrap()
     }
 
-    /// Waits and asserts that there aren't any more writes. Returns the number of writes.
+    /// Waits and asserts that there are not any more writes. Returns the number of writes.
     async fn settle(&self, time: Duration) -> usize {
         let before = self.writes();
         tokio::time::sleep(time).await;
@@ -203,7 +203,7 @@ async fn names<K: Object>(client: &Client) -> Vec<String> {
         .collect()
 }
 
-/// Returns the first declaration of each object, i.e. those that an ordinary test would use.
+/// Returns the first declaration of each object (i.e. those that an ordinary test would use).
 pub(crate) fn ordinary(case: &Case) -> Vec<Value> {
     let mut declared: Vec<Value> = Vec::new();
     for object in (case.declarations)() {

@@ -71,7 +71,7 @@ fn find_missed(case: &Case) -> Option<Report> {
         .and_then(|_| Some(all()).filter(is_missed))
 }
 
-/// Returns whether to run a case. If `SIMULATED_CASE` is set, it's just that one.
+/// Returns whether to run a case. If `SIMULATED_CASE` is set, it is just that one.
 fn is_selected(name: &str) -> bool {
     let only = std::env::var("SIMULATED_CASE").unwrap_or_default();
     only.is_empty() || only == name

@@ -51,7 +51,7 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// A claim that's left over from an old object is deleted without a precondition. By then, the new
+/// A claim that is left over from an old object is deleted without a precondition. By then, the new
 /// object has a claim with the same name: k8ssandra/cass-operator#118,
 /// Orange-OpenSource/casskop#316.
 mod leftovers {
@@ -100,8 +100,9 @@ mod leftovers {
     }
 }
 
-/// If something isn't in the cache, it's created from scratch: instaclustr/cassandra-operator#407,
-/// where a claim is deleted because of an outdated list of Pods.
+/// If something is not in the cache, it is created from scratch:
+/// instaclustr/cassandra-operator#407, where a claim is deleted because of an outdated list of
+/// Pods.
 mod clean_slate {
     use super::*;
 
@@ -128,7 +129,7 @@ mod clean_slate {
     }
 }
 
-/// The process remembers what it has created until it's in the cache, so delayed events aren't a
+/// The process remembers what it has created until it is in the cache, so delayed events are not a
 /// problem. After a restart this is lost, and the cache may be stale. Sieve calls this *stale
 /// state*.
 mod next_process {

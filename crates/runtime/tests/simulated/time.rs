@@ -1,4 +1,4 @@
-//! There's nothing to do for a long time, and then there is.
+//! There is nothing to do for a long time, and then there is.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::kinds::{App, crds, declared, report_phase};
 use crate::memory::Times;
 
 const CLASS: &str = "time";
-/// In reality this would be months, but the simulation doesn't wait any longer if nothing happens.
+/// In reality this would be months, but the simulation does not wait any longer if nothing happens.
 const LIFETIME: Duration = Duration::from_secs(60);
 
 pub(crate) const CASES: &[Case] = &[

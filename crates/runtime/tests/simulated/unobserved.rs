@@ -1,4 +1,4 @@
-//! The operator never gets an event for a change, or for an object that's deleted and recreated.
+//! The operator never gets an event for a change, or for an object that is deleted and recreated.
 
 use std::sync::Arc;
 
@@ -121,7 +121,7 @@ mod namesake {
     }
 }
 
-/// The first Pod of a set becomes the primary. The operator doesn't notice when it's replaced,
+/// The first Pod of a set becomes the primary. The operator does not notice when it is replaced,
 /// which Sieve lists as *unobserved state*.
 mod replaced_pod {
     use super::*;

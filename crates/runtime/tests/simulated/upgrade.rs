@@ -42,7 +42,7 @@ pub(crate) const CASES: &[Case] = &[
 ];
 
 /// The old version has written a plain string, but we expect JSON:
-/// infinispan/infinispan-operator#2086, where an old value isn't known anymore.
+/// infinispan/infinispan-operator#2086, where an old value is not known anymore.
 mod annotation {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! The status says that something is done, but it isn't.
+//! The status says that something is done, but it is not.
 
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ mod before_work {
     }
 }
 
-/// Once it's ready, it's ready forever: kubernetes/kubernetes#124264, where a condition of the
+/// Once it is ready, it is ready forever: kubernetes/kubernetes#124264, where a condition of the
 /// previous rollout is used during the next one.
 mod never_taken_back {
     use super::*;

@@ -113,7 +113,7 @@ fn correct_operator_has_no_failures() {
     assert!(report.histories == 200, "{report}");
 }
 
-/// Declares an object for each kind that the environment knows about. The operator doesn't do
+/// Declares an object for each kind that the environment knows about. The operator does not do
 /// anything.
 fn workloads() -> Simulation {
     let labels = json!({ "app": "a" });
@@ -213,7 +213,7 @@ fn operator_whose_writes_are_invalid_is_reported() {
     assert!(failure.message.starts_with(start), "{}", failure.message);
 }
 
-/// Updates an event every 30 seconds. Operators based on kube-rs do this while they're waiting for
+/// Updates an event every 30 seconds. Operators based on kube-rs do this while they are waiting for
 /// something.
 async fn publishes_events(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let events: Api<Event> = Api::namespaced(ctx.client(), "default");

@@ -25,7 +25,7 @@ use replica::{CRD, Note, Place, Replica, SECRET, SERVICE};
 const SOON: Duration = Duration::from_secs(60);
 
 /// Starts a control plane for a single test. A kind can only be converted by one service, so tests
-/// with conversions can't share a server.
+/// with conversions cannot share a server.
 async fn own_environment() -> Environment {
     Environment::builder().start().await.unwrap()
 }
@@ -117,7 +117,7 @@ async fn api_server_trusts_the_issued_certificate() {
     let secret = place.secret().await.unwrap();
     assert_eq!(secret.type_.as_deref(), Some("kubernetes.io/tls"));
 
-    // If there wasn't a watch, it'd take a minute until the next check.
+    // If there was not a watch, it would take a minute until the next check.
     place.install().await;
     until_injected(&place).await;
     replica.stop().await;
@@ -165,7 +165,7 @@ async fn ca_bundles_and_secret_are_restored_with_the_same_certificate(env: Envir
     let before = replica.served(&place).await;
     let written = place.text("tls.crt").await;
 
-    // In the repository, manifests don't contain a CA bundle.
+    // In the repository, manifests do not contain a CA bundle.
     place.install().await;
     until_injected(&place).await;
 
@@ -274,7 +274,7 @@ async fn missing_permissions_are_named_in_the_error(env: Environment) {
     );
 
     // If the operator can write the Secret but not the configurations, it serves the webhooks but
-    // doesn't become ready.
+    // does not become ready.
     let rule = json!([{ "apiGroups": [""], "resources": ["secrets"], "verbs": ["*"] }]);
     let half = place.user(rule, json!([])).await;
     let replica = Replica::start(&place, half, certificate(&place), 0).await;

@@ -103,8 +103,8 @@ impl Place {
     pub(crate) async fn new(env: Environment, prefix: &str, replicas: usize) -> Self {
         let namespace = env.namespace(prefix).await.unwrap();
         let ports = (0..replicas).map(|_| ReservedPort::reserve().unwrap()).collect();
-        // For this type of service, the API server uses the external name. It'd use the cluster IP
-        // for all others, but that isn't routed here.
+        // For this type of service, the API server uses the external name. It would use the cluster
+        // IP for all others, but that is not routed here.
         let service = json!({
             "apiVersion": "v1", "kind": "Service", "metadata": { "name": SERVICE, "namespace": namespace },
             "spec": { "type": "ExternalName", "externalName": "localhost" },
@@ -123,7 +123,7 @@ impl Place {
         format!("{}-configuration", self.namespace)
     }
 
-    /// Applies the manifests without a CA bundle, which is how they're stored in the repository.
+    /// Applies the manifests without a CA bundle, which is how they are stored in the repository.
     pub(crate) async fn install(&self) {
         for (kind, path) in [("Mutating", "mutate"), ("Validating", "validate")] {
             let webhooks: Vec<Value> = self
@@ -356,7 +356,7 @@ impl Replica {
         .await;
     }
 
-    /// Returns the certificate that's being served as DER. The client trusts the CA bundle in the
+    /// Returns the certificate that is being served as DER. The client trusts the CA bundle in the
     /// Secret.
     pub(crate) async fn served(&self, place: &Place) -> CertificateDer<'static> {
         let bundle = place.text("ca.crt").await.unwrap();

@@ -72,7 +72,7 @@ async fn webhook_records_events_about_denied_changes(env: Environment) {
     served.stop().await;
 }
 
-/// The function of the webhook is called directly, with a recorder that doesn't belong to a
+/// The function of the webhook is called directly, with a recorder that does not belong to a
 /// manager.
 #[tokio::test]
 async fn webhook_records_events_without_a_manager() {

@@ -59,7 +59,7 @@ impl Renewing {
     ///
     /// # Errors
     ///
-    /// Fails if the configuration can't be used.
+    /// Fails if the configuration cannot be used.
     pub(super) fn new(config: Config) -> Result<Self, kube::Error> {
         let files = certificate_files(&config.auth_info);
         let contents = read_files(&files);
@@ -118,7 +118,7 @@ impl Shared {
         }
         state.looked = Instant::now();
         let contents = read_files(&self.files);
-        // If a file is missing, it's probably about to be replaced.
+        // If a file is missing, it is probably about to be replaced.
         contents != state.contents && contents.iter().all(Option::is_some)
     }
 
@@ -139,7 +139,7 @@ impl Shared {
             }
             let source = Arc::clone(&shared);
             let renewed = tokio::task::spawn_blocking(move || {
-                // Read the files before creating the transport. If they're replaced concurrently,
+                // Read the files before creating the transport. If they are replaced concurrently,
                 // we'll notice next time.
                 let contents = read_files(&source.files);
                 new_transport(&source.config).map(|transport| (transport, contents))

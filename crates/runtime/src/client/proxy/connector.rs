@@ -21,7 +21,7 @@ use super::{Protocol, Proxy, port_of, socks};
 /// A connection to the API server, before the TLS handshake with it.
 type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
-/// Error of a proxy that couldn't establish a connection.
+/// Error of a proxy that could not establish a connection.
 #[derive(Debug, thiserror::Error)]
 #[error("{proxy} {failure}; {advice}")]
 struct ProxyFailed {

@@ -1,7 +1,7 @@
 //! Selects a proxy for connections to the API server.
 //!
 //! Like kubectl and client-go, we use the `proxy-url` of the kubeconfig. If there is none, we look
-//! at the environment variables `HTTPS_PROXY`, `HTTP_PROXY` (only if the API server doesn't use
+//! at the environment variables `HTTPS_PROXY`, `HTTP_PROXY` (only if the API server does not use
 //! TLS) and `NO_PROXY`, or their lower-case equivalents.
 //!
 //! kube only reads a single one of these variables and ignores `NO_PROXY`. What's more, it fails to
@@ -62,7 +62,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// Error for proxy URLs that can't be used.
+/// Error for proxy URLs that cannot be used.
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[error("invalid value `{value}` of {source_name}: {reason}")]
 pub(crate) struct InvalidProxy {
@@ -185,7 +185,7 @@ impl Proxy {
         Some(value)
     }
 
-    /// Returns a hint for when the proxy can't reach the API server.
+    /// Returns a hint for when the proxy cannot reach the API server.
     fn advice(&self) -> &'static str {
         match self.source {
             Source::Kubeconfig => "correct `proxy-url` in the kubeconfig",

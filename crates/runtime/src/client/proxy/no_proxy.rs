@@ -80,7 +80,7 @@ fn parse_entry(entry: &str) -> Option<Entry> {
         let hosts = Hosts::Network { address, bits };
         return Some(Entry { hosts, port: None });
     }
-    // IPv6 addresses need brackets if there's a port. Without brackets, every colon is part of the
+    // IPv6 addresses need brackets if there is a port. Without brackets, every colon is part of the
     // address.
     let is_address = entry.parse::<IpAddr>().is_ok();
     let (host, port) = match entry.rsplit_once(':') {

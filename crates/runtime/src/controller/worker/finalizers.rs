@@ -33,7 +33,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Runs the cleanups of an object that's being deleted. They run in the order in which the
+    /// Runs the cleanups of an object that is being deleted. They run in the order in which the
     /// finalizers were registered, until one of them wants to be called again. When all are done,
     /// the object may still have finalizers of other controllers.
     ///
@@ -58,9 +58,9 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
 
     /// Adds finalizers to an object.
     ///
-    /// Merge patches can't append to a list, so this replaces all finalizers. To avoid dropping one
-    /// that another controller has just added, we include the resource version, and get a conflict
-    /// in that case.
+    /// Merge patches cannot append to a list, so this replaces all finalizers. To avoid dropping
+    /// one that another controller has just added, we include the resource version, and get a
+    /// conflict in that case.
     async fn add_finalizers(&self, object: &K, added: Vec<&String>) -> Result<K, kube::Error> {
         let finalizers: Vec<&String> = object.finalizers().iter().chain(added).collect();
         let patch = json!({
@@ -69,14 +69,14 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         self.patch(object, &Patch::Merge(patch)).await
     }
 
-    /// Removes a finalizer. Returns the updated object, or `None` if it's gone.
+    /// Removes a finalizer. Returns the updated object, or `None` if it is gone.
     ///
     /// The JSON patch starts with two tests. The first one is for the UID, because a recreated
     /// object with the same name needs a cleanup of its own. The second one makes sure that the
-    /// entry at `index` is still our finalizer. If the list was modified in the meantime, we'd
+    /// entry at `index` is still our finalizer. If the list was modified in the meantime, we would
     /// remove the finalizer of some other controller. Failed tests are reported as a conflict.
     ///
-    /// We can't test the resource version instead, since the cleanup may have updated the object
+    /// We cannot test the resource version instead, since the cleanup may have updated the object
     /// (e.g. its status).
     pub(in crate::controller) async fn remove_finalizer(
         &self,

@@ -52,7 +52,7 @@ pub(super) struct Worker<K: Watchable, S> {
     pub(super) departures: Arc<Departures>,
     /// Number of consecutive conflicts for each object whose last reconcile was a conflict.
     pub(super) conflicts: Mutex<HashMap<Key, u32>>,
-    /// The lease that's required to reconcile, or `None` if the controller runs on all replicas.
+    /// The lease that is required to reconcile, or `None` if the controller runs on all replicas.
     pub(super) fence: Option<Fence>,
     pub(super) timeout: Option<Duration>,
     pub(super) recover_panics: bool,
@@ -120,8 +120,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             if self.fence.as_ref().is_some_and(|fence| fence.check().is_err()) {
                 self.queue.add(key.clone(), self.queue.taken_priority(&key));
                 self.queue.done(&key);
-                // The manager is going to stop, and will report that the lease was lost. If we
-                // returned now, it'd report that instead.
+                // The manager will stop, and will report that the lease was lost. If we returned
+                // now, it would report that instead.
                 self.queue.closed().await;
                 break;
             }
@@ -142,7 +142,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
                 controller = self.ctx.controller(),
                 kind = %kind,
                 namespace = key.namespace.as_deref(),
-                // We can't use `name`, since in JSON logs that's the name of the span.
+                // We cannot use `name`, since in JSON logs that is the name of the span.
                 object_name = &*key.name,
                 reconcile_id = %reconcile_id,
                 trace_id = trace.id(),
@@ -215,7 +215,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         self.departures.hash_of(key).or(deleted)
     }
 
-    /// Logs a panic. Returns the error that's used to stop the manager.
+    /// Logs a panic. Returns the error that is used to stop the manager.
     fn panic_error(&self, key: &Key, message: &str) -> Error {
         let kind = self.cache.kind().name();
         let message = join_lines(message);
@@ -243,7 +243,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     /// Reconciles a key, where `guard` keeps the range of its object on this replica.
     async fn reconcile(&self, key: &Key, guard: Option<&KeyGuard>) -> Result<Action, Error> {
         match self.cache.get(key) {
-            // It's been recreated. The new object has a different UID, and may be in a different
+            // It has been recreated. The new object has a different UID, and may be in a different
             // range.
             Some(object) if guard.is_some_and(|guard| !guard.keeps(self.shard_by.hash_of(object.meta()))) => {
                 Ok(Action::requeue(Duration::from_millis(1)))
@@ -265,7 +265,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Handles an object that's being deleted. If there are finalizers, runs the cleanups.
+    /// Handles an object that is being deleted. If there are finalizers, runs the cleanups.
     /// Otherwise we must not do anything, because a reconcile would recreate what the garbage
     /// collector deletes, and adopt what it orphans.
     async fn handle_terminating(&self, object: Arc<K>) -> Result<Action, Error> {
@@ -278,7 +278,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Reconciles an object. If it turns out to be terminating, this isn't an error. The cache was
+    /// Reconciles an object. If it turns out to be terminating, this is not an error. The cache was
     /// just out of date.
     async fn reconcile_object(&self, object: Arc<K>) -> Result<Action, Error> {
         match (self.handlers.reconcile)(Arc::clone(&object), self.ctx.clone()).await {
@@ -381,7 +381,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         }
     }
 
-    /// Returns the number of conflicts in a row, including this one. Returns 0 if it isn't a
+    /// Returns the number of conflicts in a row, including this one. Returns 0 if it is not a
     /// conflict.
     fn count_conflicts(&self, key: &Key, outcome: &Outcome) -> u32 {
         // Calls into the user's code, so do this before taking the lock.
@@ -411,7 +411,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     }
 }
 
-/// Returns an ID that's used in all log lines of a reconcile: 16 random hex digits.
+/// Returns an ID that is used in all log lines of a reconcile: 16 random hex digits.
 fn new_reconcile_id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     static KEY: std::sync::LazyLock<RandomState> = std::sync::LazyLock::new(RandomState::new);

@@ -1,4 +1,4 @@
-//! Tests of workers and their queue. There's no API server.
+//! Tests of workers and their queue. There is no API server.
 
 use std::sync::atomic::AtomicUsize;
 

@@ -100,7 +100,7 @@ impl SetOwner {
         references.position(|reference| reference.uid == self.uid)
     }
 
-    /// Returns an error for an existing object that doesn't belong to this owner.
+    /// Returns an error for an existing object that does not belong to this owner.
     pub(super) fn refuse(&self, object: String, found: &ObjectMeta) -> OwnershipError {
         let Some(controller) = controller_of(found) else {
             return match mark_of(found) {
@@ -135,7 +135,7 @@ impl SetOwner {
     }
 }
 
-/// Parses the owner from the annotation. Returns `None` unless it's an object of kind `K`.
+/// Parses the owner from the annotation. Returns `None` unless it is an object of kind `K`.
 pub(super) fn find_owner<K: Object>(found: &ObjectMeta) -> Option<ObjectRef<K>> {
     let parts: Vec<&str> = mark_of(found)?.split('/').collect();
     let &[kind, namespace, name, uid] = &*parts else {
@@ -150,7 +150,7 @@ pub(super) fn find_owner<K: Object>(found: &ObjectMeta) -> Option<ObjectRef<K>> 
     Some(owner)
 }
 
-/// Returns `true` if there's an annotation which says that the object must be kept.
+/// Returns `true` if there is an annotation which says that the object must be kept.
 pub(super) fn is_kept(found: &ObjectMeta) -> bool {
     let keep = found.annotations.as_ref().and_then(|all| all.get(KEEP));
     keep.is_some_and(|keep| keep == "true")

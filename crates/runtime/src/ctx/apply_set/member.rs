@@ -22,7 +22,8 @@ pub(super) trait Member: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Fails if the kind isn't known, or if there's no namespace on either the object or the owner.
+    /// Fails if the kind is not known, or if there's no namespace on either the object or the
+    /// owner.
     fn prepare<'a>(
         &'a mut self,
         ctx: &'a Ctx<()>,
@@ -157,8 +158,8 @@ impl Claim for SetOwner {
         self.owns(found)
     }
 
-    /// Never adopts an object of another owner, because it'd be deleted as soon as it leaves the
-    /// set.
+    /// Never adopts an object of another owner, because it would be deleted as soon as it leaves
+    /// the set.
     async fn take<C: AnyObject>(&self, _: &Ctx<()>, object: &C, found: &ObjectMeta) -> Result<(), Error> {
         Err(self.refuse(describe_object(object), found).into())
     }

@@ -1,4 +1,4 @@
-//! Applies the objects of an owner as a set, and deletes objects that aren't part of it anymore.
+//! Applies the objects of an owner as a set, and deletes objects that are not part of it anymore.
 //!
 //! # The record
 //!
@@ -11,7 +11,7 @@
 //! object.
 //!
 //! Entries consist of a resource, kind, namespace, name and UID. Writes are made in the following
-//! order, and it's safe to crash between any two of them:
+//! order, and it is safe to crash between any two of them:
 //!
 //! 1. New objects are recorded, without a UID, so that no object is ever created without a record.
 //! 2. The objects are applied in order. Other owners' objects are refused, so everything applied
@@ -20,13 +20,13 @@
 //!    deleted in reverse order.
 //! 4. The UIDs are recorded, and deleted entries removed.
 //!
-//! The first and last step are merge patches that include the resource version of the owner.
-//! They're skipped if nothing has changed.
+//! The first and last step are merge patches that include the resource version of the owner. They
+//! are skipped if nothing has changed.
 //!
 //! # Who owns an object
 //!
 //! See [`claim`] for how ownership is determined. We read an object's metadata before deleting it.
-//! Its UID has to match the record (if there's a UID in there), it must have the claim of this
+//! Its UID has to match the record (if there is a UID in there), it must have the claim of this
 //! owner, and there must not be an annotation to keep it. UID and resource version are also used as
 //! preconditions of the delete request.
 
@@ -90,7 +90,8 @@ impl ApplySet {
         Self::default()
     }
 
-    /// Adds an object. If it's namespaced and has no namespace, it gets the namespace of the owner.
+    /// Adds an object. If it is namespaced and has no namespace, it gets the namespace of the
+    /// owner.
     ///
     /// After a CustomResourceDefinition or a Namespace, we wait until the CRD is established or the
     /// namespace is active, respectively, before we continue with the following objects.
@@ -115,8 +116,8 @@ impl ApplySet {
     }
 
     /// Adds an object that's never deleted, whether it leaves the set or its owner is deleted. For
-    /// this reason, it doesn't get an owner reference. Use this for data, e.g.
-    /// PersistentVolumeClaims.
+    /// this reason, it does not get an owner reference. Use this for data (e.g.
+    /// PersistentVolumeClaims).
     ///
     /// Such objects are marked with the annotation `rbuilder.dev/keep: "true"`. Users can also add
     /// it to any other object of a set. In that case, the object isn't deleted when it leaves the
@@ -126,7 +127,7 @@ impl ApplySet {
     }
 
     /// Returns the owner of an object that doesn't have an owner reference. You can use this to
-    /// watch such objects. Returns `None` if the object isn't part of a set that's owned by an
+    /// watch such objects. Returns `None` if the object is not part of a set that's owned by an
     /// object of kind `K`.
     ///
     /// ```
@@ -159,7 +160,7 @@ impl<K: AnyObject + Serialize> Extend<K> for ApplySet {
 /// Result of [`Ctx::apply_set`].
 ///
 /// A set is complete when all of its objects are applied and ready, and the objects that used to be
-/// part of it are gone. If it isn't complete, return [`action`](Self::action) from your reconcile
+/// part of it are gone. If it is not complete, return [`action`](Self::action) from your reconcile
 /// function, which will continue the next time.
 #[must_use = "the set may not be complete; return `action()`"]
 pub struct AppliedSet {
@@ -179,8 +180,8 @@ impl AppliedSet {
         self.waiting_for.as_deref()
     }
 
-    /// Returns descriptions of the objects that have left the set, but can't be deleted yet because
-    /// of their finalizers.
+    /// Returns descriptions of the objects that have left the set, but cannot be deleted yet
+    /// because of their finalizers.
     pub fn leaving(&self) -> &[String] {
         &self.leaving
     }
@@ -192,7 +193,7 @@ impl AppliedSet {
         named.find_map(|(_, object)| object.downcast_ref())
     }
 
-    /// Returns the action to return from your reconcile function. If the set isn't complete, it
+    /// Returns the action to return from your reconcile function. If the set is not complete, it
     /// requeues after five seconds. Changes to objects that the controller
     /// [owns](crate::Controller::owns) trigger an earlier reconcile.
     pub fn action(&self) -> Action {
@@ -205,7 +206,7 @@ impl AppliedSet {
 
 impl<S> Ctx<S> {
     /// Applies the objects of `set` in order. After that, deletes everything that was created by an
-    /// earlier call with the same owner but isn't part of `set`.
+    /// earlier call with the same owner but is not part of `set`.
     ///
     /// Objects are applied in the same way as with [`apply`](Self::apply). In particular, no
     /// request is sent for unchanged objects that are in a cache.
@@ -217,19 +218,19 @@ impl<S> Ctx<S> {
     /// [`delete_set`](Self::delete_set).
     ///
     /// Existing objects of someone else are neither modified nor adopted. Likewise, we only delete
-    /// objects which were created by this owner (as determined by the UID), haven't been taken over
-    /// by someone else, and don't have the annotation `rbuilder.dev/keep: "true"`. We don't start
-    /// to delete before all objects of the set are ready, and begin with the last one.
+    /// objects which were created by this owner (as determined by the UID), have not been taken
+    /// over by someone else, and don't have the annotation `rbuilder.dev/keep: "true"`. We do not
+    /// start to delete before all objects of the set are ready, and begin with the last one.
     ///
     /// The contents of the set are recorded in the annotation `rbuilder.dev/apply-set.<controller>`
-    /// of the owner. This means that there's a single set per owner and controller, which can have
+    /// of the owner. This means that there is a single set per owner and controller, which can have
     /// about 1,500 objects. It also means that the next call can pick up where this one left off
     /// after an error or a restart.
     ///
     /// # Permissions
     ///
     /// The role of the controller needs `get`, `create`, `patch` and `delete` on all kinds of
-    /// objects, and that includes the ones which aren't part of the set anymore. It also needs
+    /// objects, and that includes the ones which are not part of the set anymore. It also needs
     /// `patch` on the kind of the owner.
     ///
     /// ```no_run
@@ -327,9 +328,9 @@ impl<S> Ctx<S> {
     /// return the [`action`](AppliedSet::action) of the result. The finalizer is then removed as
     /// soon as all objects are gone.
     ///
-    /// Objects that do have an owner reference are left to the garbage collector. It won't delete
-    /// them with `kubectl delete --cascade=orphan`. Note that this doesn't help for other objects:
-    /// they're always deleted, unless they're marked to be kept.
+    /// Objects that do have an owner reference are left to the garbage collector. It will not
+    /// delete them with `kubectl delete --cascade=orphan`. Note that this does not help for other
+    /// objects: they're always deleted, unless they are marked to be kept.
     ///
     /// # Errors
     ///
@@ -351,7 +352,7 @@ impl<S> Ctx<S> {
     }
 
     /// Reads the record of a set. Prefers the owner in the cache to the one that was passed, since
-    /// it may be more recent, e.g. if an earlier reconcile has updated its status.
+    /// it may be more recent (e.g. if an earlier reconcile has updated its status).
     fn open_set<O: AnyObject>(&self, kind: &Kind<O>, owner: &O) -> Result<SetState, Error> {
         let set_owner = SetOwner::new(owner, kind, self.controller())?;
         let cached = self.shared.caches.look_up(kind, owner.meta());

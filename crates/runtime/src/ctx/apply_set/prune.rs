@@ -1,4 +1,4 @@
-//! Deletes objects that aren't part of a set anymore.
+//! Deletes objects that are not part of a set anymore.
 
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
 use kube::core::{GroupVersionKind, ObjectMeta, PartialObjectMeta};
@@ -10,13 +10,13 @@ use super::record::Entry;
 use crate::ctx::{Ctx, to_test_conflict};
 use crate::error::Error;
 
-/// Returns `true` if either the object doesn't exist, or its kind isn't served.
+/// Returns `true` if either the object does not exist, or its kind is not served.
 pub(super) fn is_not_found(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 impl<S> Ctx<S> {
-    /// Deletes an object that isn't part of the set anymore, after checking that it's the recorded
+    /// Deletes an object that isn't part of the set anymore, after checking that it is the recorded
     /// object and still belongs to `owner`. Returns `true` if it has finalizers that delay the
     /// deletion.
     pub(super) async fn prune(
@@ -55,8 +55,8 @@ impl<S> Ctx<S> {
         }
     }
 
-    /// Removes the owner reference from an object that must be kept. Otherwise it'd be deleted with
-    /// its old owner.
+    /// Removes the owner reference from an object that must be kept. Otherwise it would be deleted
+    /// with its old owner.
     async fn release(
         &self,
         owner: &SetOwner,
@@ -92,7 +92,7 @@ impl<S> Ctx<S> {
         if let Some(found) = self.find_with(&recorded, entry).await? {
             return Ok(Some(found));
         }
-        // The API version that we've used to apply the object may not be served anymore.
+        // The API version that we have used to apply the object may not be served anymore.
         match self.find_served(entry).await? {
             Some(served) if served.api_version != recorded.api_version => {
                 self.find_with(&served, entry).await

@@ -9,7 +9,7 @@ use crate::object::{AnyObject, Kind};
 /// Kind of CRDs.
 pub(super) const CRD: &str = "CustomResourceDefinition";
 
-/// Returns `false` for CRDs that aren't established yet and for namespaces that are terminating.
+/// Returns `false` for CRDs that are not established yet and for namespaces that are terminating.
 /// All other objects are usable as soon as they exist.
 pub(super) fn is_usable<K: AnyObject + Serialize>(kind: &Kind<K>, object: &K) -> Result<bool, Error> {
     let (group, kind) = (K::group(&kind.dynamic), kind.name());

@@ -1,4 +1,4 @@
-//! The record of a set. It's stored as an annotation of the owner.
+//! The record of a set. It is stored as an annotation of the owner.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 240 << 10;
 /// Length of a UID in bytes.
 const UID_BYTES: usize = 36;
 
-/// Objects of a set, in the order in which they're applied. UIDs are added once they're known.
+/// Objects of a set, in the order in which they're applied. UIDs are added once they are known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Record {
     objects: Vec<(Entry, Option<String>)>,
@@ -29,7 +29,7 @@ impl PartialEq for Record {
     }
 }
 
-/// Identifies an object of a set. Group, kind, namespace and name don't depend on the API version.
+/// Identifies an object of a set. Group, kind, namespace and name do not depend on the API version.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) group: String,
@@ -50,7 +50,7 @@ impl Entry {
         [&self.group, &self.kind, &self.namespace, &self.name]
     }
 
-    /// Parses an entry like `deployments.v1.apps/Deployment/shop/web/<uid>`. There's no UID until
+    /// Parses an entry like `deployments.v1.apps/Deployment/shop/web/<uid>`. There is no UID until
     /// the object has been applied for the first time.
     fn parse(text: &str) -> Option<(Self, Option<String>)> {
         let parts: Vec<&str> = text.split('/').collect();
@@ -116,7 +116,7 @@ impl fmt::Display for Entry {
 #[derive(Serialize, Deserialize)]
 struct Annotation {
     /// UID of the owner. If someone makes a copy of the owner, the copy has the same annotations
-    /// but doesn't own the set.
+    /// but does not own the set.
     owner: String,
     objects: Vec<String>,
 }
@@ -130,7 +130,7 @@ impl Record {
         }
     }
 
-    /// Reads the record of an owner. It's empty if there's none, or if the annotation was copied
+    /// Reads the record of an owner. It is empty if there is none, or if the annotation was copied
     /// from another owner.
     pub(super) fn read(meta: &ObjectMeta, owner: &SetOwner) -> Result<Self, Error> {
         let annotations = meta.annotations.as_ref();
@@ -170,7 +170,7 @@ impl Record {
             owner: owner.uid.clone(),
             objects: objects.map(|(entry, uid)| entry.print(uid.as_deref())).collect(),
         })?;
-        // Account for UIDs that we don't know yet. We must not apply objects whose UIDs wouldn't
+        // Account for UIDs that we do not know yet. We must not apply objects whose UIDs wouldn't
         // fit.
         let without_uid = self.objects.iter().filter(|(_, uid)| uid.is_none()).count();
         let bytes = text.len() + without_uid * UID_BYTES;
@@ -210,8 +210,8 @@ impl Record {
         }
     }
 
-    /// Returns objects that aren't wanted. They're in reverse order, because that's how they should
-    /// be deleted.
+    /// Returns objects that are not wanted. They're in reverse order, because that is how they
+    /// should be deleted.
     pub(super) fn not_in(&self, wanted: &HashSet<&Entry>) -> Vec<(Entry, Option<String>)> {
         let others = self.objects.iter().rev();
         others
@@ -220,7 +220,7 @@ impl Record {
             .collect()
     }
 
-    /// Removes objects that don't exist anymore.
+    /// Removes objects that do not exist anymore.
     pub(super) fn remove(&mut self, gone: &HashSet<Entry>) {
         if !gone.is_empty() {
             let mut left = std::mem::take(&mut self.objects);

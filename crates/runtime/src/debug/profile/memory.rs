@@ -1,11 +1,11 @@
-//! Checks whether there's enough memory to record a profile.
+//! Checks whether there is enough memory to record a profile.
 
 use http::StatusCode;
 
 use super::super::Answer;
 
-/// How much memory rpprof allocates for samples and symbols, plus a safety margin. Most of it isn't
-/// freed until the process exits.
+/// How much memory rpprof allocates for samples and symbols, plus a safety margin. Most of it is
+/// not freed until the process exits.
 const NEEDED_BYTES: u64 = 96 * 1024 * 1024;
 
 /// Refuses to record a profile if that could exceed the memory limit, because the process would get

@@ -1,7 +1,7 @@
 //! CPU profiles, with the same path and format as Go's `net/http/pprof`. Requires the feature
 //! `profiling`.
 //!
-//! We use rpprof for this. If the feature is disabled, or if rpprof doesn't support the platform,
+//! We use rpprof for this. If the feature is disabled, or if rpprof does not support the platform,
 //! the endpoint responds with 501.
 
 // Why rpprof? Unwinding stacks in a signal handler requires unsafe code, so we have to use a crate.
@@ -11,7 +11,7 @@
 //   (tikv/pprof-rs#36, neondatabase/neon#10225). It also allocates 102 MiB at the start of a
 //   profile and 180 MiB at the end, whereas a scaffolded manager is limited to 128 MiB.
 // - framehop is initialized within the signal handler, omits the innermost function on aarch64, and
-//   depends on memmap2 0.5, for which there's an advisory (RUSTSEC-2026-0186). This is also true
+//   depends on memmap2 0.5, for which there is an advisory (RUSTSEC-2026-0186). This is also true
 //   for Grafana's fork.
 // - Unwinding by frame pointers never includes the innermost function.
 //

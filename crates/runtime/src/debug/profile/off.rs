@@ -1,4 +1,4 @@
-//! Fallback for builds that don't support profiling.
+//! Fallback for builds that do not support profiling.
 
 use std::time::Duration;
 

@@ -26,7 +26,7 @@ impl Run {
         namespace.unwrap_or_else(|| self.client.default_namespace().to_owned())
     }
 
-    /// Makes sure that the process exits after it has lost the lease, even if it doesn't stop on
+    /// Makes sure that the process exits after it has lost the lease, even if it does not stop on
     /// its own.
     fn watch_lease(&self, fence: &Fence) -> Result<(), String> {
         match self.on_loss {
@@ -37,7 +37,7 @@ impl Run {
         }
     }
 
-    /// Waits until this process may own ranges. It's assigned some later on, which fills its
+    /// Waits until this process may own ranges. It is assigned some later on, which fills its
     /// queues.
     pub(super) async fn join_ring(&mut self, fence: Fence, shards: Shards) -> Result<(), ManagerError> {
         let ring = RingConfig {

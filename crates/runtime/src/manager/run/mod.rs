@@ -94,7 +94,7 @@ pub(super) struct Run {
     fence: Option<Fence>,
     on_loss: OnLoss,
     leadership: Option<Leadership>,
-    /// Ranges assigned to this replica, or `None` if the operator isn't sharded.
+    /// Ranges assigned to this replica, or `None` if the operator is not sharded.
     shards: Option<Shards>,
     membership: Option<Membership>,
     sync_timeout: Duration,
@@ -119,7 +119,7 @@ pub(super) struct Run {
     phases: Phases,
 }
 
-/// Tasks of each phase, in the order in which they're started.
+/// Tasks of each phase, in the order in which they are started.
 struct Phases {
     /// Event publishers for tasks and webhooks.
     recorders: Phase,
@@ -129,7 +129,7 @@ struct Phases {
     watches: Phase,
     /// Controllers and tasks.
     work: Phase,
-    /// Watches that need to be run. Caches send them when they're created.
+    /// Watches that need to be run. Caches send them when they are created.
     to_watch: mpsc::UnboundedReceiver<NamedWatch>,
     /// Parts of additional clusters that need to be run.
     cluster_parts: mpsc::UnboundedReceiver<ClusterPart>,
@@ -151,7 +151,7 @@ impl Phases {
         }
     }
 
-    /// Waits until any of the components exits, which isn't supposed to happen before shutdown. In
+    /// Waits until any of the components exits, which is not supposed to happen before shutdown. In
     /// the meantime, runs the watches of new caches and the parts of additional clusters.
     async fn failed(&mut self) -> ManagerError {
         loop {
@@ -365,8 +365,8 @@ impl Run {
     /// Checks that the API server responds.
     ///
     /// On a developer's machine, we want to report it immediately if the cluster isn't running or
-    /// the kubeconfig is wrong. We don't do this in a Pod, which may be started before the network
-    /// of its node is ready. Its caches retry until their timeout. We also don't do it if the
+    /// the kubeconfig is wrong. We do not do this in a Pod, which may be started before the network
+    /// of its node is ready. Its caches retry until their timeout. We also do not do it if the
     /// manager was created from a client.
     async fn check_reachable(&mut self) -> Result<(), ManagerError> {
         if self.config.is_none() || pod_namespace().is_some() {
@@ -568,8 +568,8 @@ impl Run {
         let is_lost = self.fence.as_ref().is_some_and(Fence::is_lost);
         if let Some(leadership) = self.leadership.take() {
             self.metrics.leader(&self.id).set(0.0);
-            // If a reconcile didn't finish, there may still be a request in flight. We must let the
-            // lease expire in this case.
+            // If a reconcile did not finish, there may still be a request in flight. We must let
+            // the lease expire in this case.
             match drained {
                 _ if is_lost => leadership.finish_loss().await,
                 Ok(()) => leadership.release().await,
@@ -601,8 +601,8 @@ impl Run {
         drained
     }
 
-    /// Waits until controllers and tasks have finished. If we lose the lease while waiting, they're
-    /// cancelled, because another process may have started to do the same work.
+    /// Waits until controllers and tasks have finished. If we lose the lease while waiting, they
+    /// are cancelled, because another process may have started to do the same work.
     async fn drain_work(&mut self, deadline: Instant, grace: Duration) -> Result<(), ManagerError> {
         let lost = self.lease_lost();
         tokio::select! {

@@ -1,7 +1,7 @@
 //! Decisions of a replica: which ranges to work on, which ones to give up, and how to modify the
 //! claims.
 //!
-//! [`Ring`] is a state machine that doesn't do any I/O. Its inputs are what was read from the API
+//! [`Ring`] is a state machine that does not do any I/O. Its inputs are what was read from the API
 //! server, the results of writes, and a monotonic clock. As a consequence, tests can run any number
 //! of rings against a model of the API server in an arbitrary order, with requests that get lost or
 //! are delayed.
@@ -9,16 +9,17 @@
 //! # Why no two replicas work on one range
 //!
 //! 1. The claims are a single object, and all writes contain the resource version that was read. So
-//!    they're always consistent, and each range has one owner.
+//!    they are always consistent, and each range has one owner.
 //! 2. A replica only works on a range if it owned the range the last time that it read the claims,
-//!    and as long as its own Lease is valid according to its own clock. That's until the renew
+//!    and as long as its own Lease is valid according to its own clock. That is until the renew
 //!    deadline after the last successful renewal was sent.
 //! 3. The claims of a replica are only removed by others if its Lease hasn't changed for the lease
 //!    duration, which is longer than the renew deadline. They measure this from when they've
-//!    received the last change until they've sent the request which shows that there wasn't another
-//!    one. All reads have to be consistent. If one of them was stale, it might not show a renewal.
-//! 4. A replica doesn't give up a range until none of its keys are being processed, and doesn't
-//!    take new ones from before it sends this write. If it doesn't get a result, the range stays
+//!    received the last change until they have sent the request which shows that there wasn't
+//!    another one. All reads have to be consistent. If one of them was stale, it might not show a
+//!    renewal.
+//! 4. A replica does not give up a range until none of its keys are being processed, and doesn't
+//!    take new ones from before it sends this write. If it does not get a result, the range stays
 //!    given up until the claims have changed. Until then, the write might still arrive.
 //!
 //! If somebody deletes the claims, they're restored by a replica that remembers them. A replica
@@ -26,7 +27,7 @@
 //! acquired after the claims that are being restored, and the write which restores them might
 //! arrive late. Because of that, nobody starts to work on ranges of [fresh](Claims::fresh) claims
 //! until the lease duration is over. By then, each of the other replicas has either read that it
-//! has [lost](Ring::has_lost) a range, or has lost its Lease because it couldn't read anything. It
+//! has [lost](Ring::has_lost) a range, or has lost its Lease because it could not read anything. It
 //! stops in both cases.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,7 +58,7 @@ pub(crate) struct Heartbeat {
     pub(crate) version: String,
     /// How long the replica may hold its claims after a renewal.
     pub(crate) duration: Duration,
-    /// Whether the replica is about to stop, which means that it doesn't acquire any ranges.
+    /// Whether the replica is about to stop, which means that it does not acquire any ranges.
     pub(crate) leaving: bool,
 }
 
@@ -74,7 +75,7 @@ pub(crate) struct Observed {
 pub(crate) enum WriteResult {
     /// The claims were stored and have this resource version.
     Stored(String),
-    /// We don't know whether the claims have been stored, or whether they're still going to be.
+    /// We do not know whether the claims have been stored, or whether they're still going to be.
     /// Either there was no response, or it was a conflict. Note that a client which retries a
     /// request may get a conflict from its own first attempt.
     Unknown,
@@ -95,9 +96,9 @@ enum RangeState {
     Elsewhere,
     /// We're working on this range, and won't give it up before `not_before`.
     Owned { not_before: Clock },
-    /// We own this range, but don't take any new keys.
+    /// We own this range, but do not take any new keys.
     Draining { since: Clock },
-    /// We've sent a write that gives up this range, but don't know whether it was stored.
+    /// We have sent a write that gives up this range, but do not know whether it was stored.
     Releasing,
 }
 
@@ -124,22 +125,22 @@ pub(crate) struct Ring {
     /// How long we don't acquire ranges, to give other replicas the chance to join.
     settle: Duration,
     seen: BTreeMap<String, Seen>,
-    /// The claims as they were last read or written, and their resource version. If there's none,
+    /// The claims as they were last read or written, and their resource version. If there is none,
     /// they have to be created.
     claims: Option<(Claims, Option<String>)>,
     states: Vec<RangeState>,
     /// For each range, since when we know that it has no owner.
     free_since: Vec<Option<Clock>>,
-    /// If we don't know the result of a write, the resource version that it was based on.
+    /// If we do not know the result of a write, the resource version that it was based on.
     unknown: Option<Option<String>>,
     /// If the claims are fresh, identifies their creation, and contains when we've first seen it.
     fresh: Option<(String, Clock)>,
-    /// How often we've tried to create the claims.
+    /// How often we have tried to create the claims.
     creations: u32,
     leaving: bool,
-    /// Whether we've lost a range.
+    /// Whether we have lost a range.
     lost: bool,
-    /// When we've last seen a new replica.
+    /// When we have last seen a new replica.
     last_join: Clock,
     /// When we've first read the ring.
     started: Option<Clock>,
@@ -148,7 +149,7 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// Creates the state of a replica that hasn't read anything yet.
+    /// Creates the state of a replica that has not read anything yet.
     pub(crate) fn new(identity: String, ranges: u32, duration: Duration, settle: Duration) -> Self {
         Self {
             identity,
@@ -179,7 +180,7 @@ impl Ring {
         self.leaving
     }
 
-    /// Returns how long there's been a range without an owner, as far as we know.
+    /// Returns how long there has been a range without an owner, as far as we know.
     pub(crate) fn unowned_for(&self, now: Clock) -> Duration {
         let since = self.free_since.iter().flatten().min();
         since.map_or(Duration::ZERO, |since| now.saturating_sub(*since))
@@ -339,7 +340,7 @@ impl Ring {
             self.lost |= !is_own && matches!(state, RangeState::Owned { .. } | RangeState::Draining { .. });
             *state = match (*state, is_own) {
                 (_, false) => RangeState::Elsewhere,
-                // Another replica may not have read yet that it doesn't own the range anymore.
+                // Another replica may not have read yet that it does not own the range anymore.
                 (RangeState::Elsewhere, true) if !is_settled => RangeState::Elsewhere,
                 (RangeState::Elsewhere, true) => RangeState::Owned { not_before: now },
                 (RangeState::Releasing, true) if self.unknown.is_none() => {
@@ -351,7 +352,7 @@ impl Ring {
         self.claims = Some((claims, version));
     }
 
-    /// Removes replicas that don't exist anymore and have no claims.
+    /// Removes replicas that do not exist anymore and have no claims.
     fn forget_replicas(&mut self) {
         let claims = self.claims.as_ref().map(|(claims, _)| claims);
         self.seen.retain(|identity, seen| {
@@ -397,8 +398,8 @@ impl Ring {
         }))
     }
 
-    /// Returns the next modification of the claims, if there's any. It must be sent: ranges that it
-    /// gives up don't belong to us anymore from now on.
+    /// Returns the next modification of the claims, if there is any. It must be sent: ranges that
+    /// it gives up do not belong to us anymore from now on.
     ///
     /// `is_idle` returns whether none of a range's keys are being processed.
     pub(crate) fn next_write(&mut self, now: Clock, is_idle: impl Fn(u32) -> bool) -> Option<ClaimsWrite> {

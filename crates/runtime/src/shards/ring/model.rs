@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{Claims, ClaimsWrite, Heartbeat, Observed};
 
-/// Everything that's stored.
+/// Everything that is stored.
 #[derive(Default)]
 pub(crate) struct Store {
     version: u64,

@@ -22,8 +22,8 @@ enum Network {
     DelaysWrite,
 }
 
-/// A model of the API server and of all replicas. There's one global time, but each replica has its
-/// own clock.
+/// A model of the API server and of all replicas. There is one global time, but each replica has
+/// its own clock.
 #[derive(Default)]
 struct World {
     now: Duration,
@@ -40,7 +40,7 @@ struct Replica {
     offset: Duration,
     /// Until when it may work, in global time.
     valid_until: Duration,
-    /// How many keys it's processing, by range.
+    /// How many keys it is processing, by range.
     running: BTreeMap<u32, usize>,
 }
 
@@ -268,7 +268,7 @@ fn ranges_of_a_crashed_replica_are_served_after_the_lease_duration() {
     );
 }
 
-/// The new replica hasn't observed the Lease of the crashed one for long enough, but others have.
+/// The new replica has not observed the Lease of the crashed one for long enough, but others have.
 #[test]
 fn replica_that_joins_after_a_crash_does_not_delay_the_takeover() {
     let mut world = settled(3);
@@ -533,7 +533,7 @@ proptest! {
         world.delayed.clear();
         world.replicas.iter_mut().for_each(|replica| replica.running.clear());
         world.start(RANGES);
-        // If a key has taken too long, its range isn't moved until after a pause.
+        // If a key has taken too long, its range is not moved until after a pause.
         world.run(DRAIN_PAUSE + Duration::from_secs(30));
         prop_assert_eq!(world.served(), RANGES as usize);
         let shares = world.shares();

@@ -11,7 +11,7 @@ pub(super) struct Costs {
     pub(super) dropped: Duration,
     /// CPU time for a change, i.e. for its events, the reconcile and the requests.
     pub(super) changed: Duration,
-    /// CPU time for a reconcile that doesn't have anything to do.
+    /// CPU time for a reconcile that does not have anything to do.
     pub(super) unchanged: Duration,
     /// Time that a reconcile spends waiting for requests, if it has something to do.
     pub(super) requests: Duration,
@@ -44,7 +44,7 @@ impl Costs {
         base_memory: 4_000_000,
     };
 
-    /// Like [`MEASURED`](Self::MEASURED), but changes only modify annotations, so there's nothing
+    /// Like [`MEASURED`](Self::MEASURED), but changes only modify annotations, so there is nothing
     /// to do. This is what the benchmark does.
     pub(super) const TOUCHED: Self = Self {
         changed: Duration::from_micros(220),
@@ -54,7 +54,7 @@ impl Costs {
     };
 }
 
-/// The CPU of a replica. There's a single core, which processes one thing at a time.
+/// The CPU of a replica. There is a single core, which processes one thing at a time.
 #[derive(Debug, Default)]
 pub(super) struct Cpu {
     busy_until: Duration,
@@ -62,7 +62,7 @@ pub(super) struct Cpu {
 }
 
 impl Cpu {
-    /// Adds work. Returns when it's going to be done.
+    /// Adds work. Returns when it will be done.
     pub(super) fn charge(&mut self, now: Duration, work: Duration) -> Duration {
         self.used += work;
         self.busy_until = self.busy_until.max(now) + work;

@@ -1,5 +1,5 @@
 //! Replicas with their rings, queues and workers, and what they share: stored claims, watches, and
-//! changes that haven't been reconciled yet.
+//! changes that have not been reconciled yet.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -26,8 +26,8 @@ pub(super) struct Setting {
     pub(super) changes: u32,
     /// Whether the API server supports shard selectors.
     pub(super) server_shards: bool,
-    /// Whether objects need requests when they're reconciled for the first time, as is the case for
-    /// a new operator.
+    /// Whether objects need requests when they are reconciled for the first time, as is the case
+    /// for a new operator.
     pub(super) cold: bool,
     pub(super) costs: Costs,
 }
@@ -65,10 +65,10 @@ impl Counts {
     }
 }
 
-/// State that's shared by all replicas.
+/// State that is shared by all replicas.
 pub(super) struct World {
     pub(super) store: Store,
-    /// For each range, the replica that's watching it.
+    /// For each range, the replica that is watching it.
     pub(super) watchers: Vec<Option<usize>>,
     /// For each range, the objects that need to be reconciled, and since when.
     pub(super) changed: Vec<BTreeMap<u32, Instant>>,
@@ -250,7 +250,7 @@ impl Fleet {
         self.replicas.len()
     }
 
-    /// Waits until all ranges are being watched, and there aren't more keys waiting than the rate
+    /// Waits until all ranges are being watched, and there are not more keys waiting than the rate
     /// of changes explains. Returns how long it took.
     pub(super) async fn converged(&self) -> Duration {
         let start = Instant::now();

@@ -80,7 +80,7 @@ impl Member {
             if self.round() {
                 return;
             }
-            // If a range that's about to move becomes idle, start the next round immediately.
+            // If a range that is about to move becomes idle, start the next round immediately.
             let _ = timeout(PERIOD, self.replica.shards.became_idle()).await;
         }
     }
@@ -222,7 +222,7 @@ impl Member {
     }
 }
 
-/// Returns a hash that's in the given range.
+/// Returns a hash that is in the given range.
 fn hash_in(range: u32, ranges: u32) -> u64 {
     (((u128::from(range) << 64) + (1 << 63)) / u128::from(ranges)) as u64
 }

@@ -10,13 +10,13 @@
 //! | 60 + 1 min | all API servers have observed the bundle; A and B switch | `c2`; `ca2`, `ca1` | `c2` |
 //! | 90 | `ca1` has expired and is removed from the bundle | `c2`; `ca2` | `c2` |
 //!
-//! We can't just serve `c2` immediately, because it'd be rejected by API servers that haven't
+//! We cannot just serve `c2` immediately, because it would be rejected by API servers that have not
 //! observed the new bundle yet. We also can't drop `ca1` from the bundle on day 60, since replica B
 //! may still be serving `c1`.
 //!
-//! What if somebody deletes the Secret on day 30? We still don't need a new certificate: the first
-//! replica to notice this restores `c1`, which it's serving. The only replica that would issue a
-//! new certificate is one that has just been started and isn't serving anything. In that case, the
+//! What if somebody deletes the Secret on day 30? We still do not need a new certificate: the first
+//! replica to notice this restores `c1`, which it is serving. The only replica that would issue a
+//! new certificate is one that has just been started and is not serving anything. In that case, the
 //! other replicas add their CA to the bundle.
 
 use std::collections::BTreeMap;
@@ -30,8 +30,8 @@ use k8s_openapi::api::core::v1::Secret;
 use super::Settings;
 use crate::tls::issued::{Authority, Issued};
 
-/// Annotation with the service for which the certificate was issued. If it's missing and the Secret
-/// isn't empty, the Secret belongs to someone else.
+/// Annotation with the service for which the certificate was issued. If it is missing and the
+/// Secret is not empty, the Secret belongs to someone else.
 pub(super) const ANNOTATION: &str = "rbuilder/webhook-service";
 
 const CERTIFICATE: &str = "tls.crt";
@@ -84,11 +84,11 @@ impl StoredContents {
 }
 
 impl Contents {
-    /// Returns the desired contents, based on the current contents and the certificate that's being
-    /// served by this process.
+    /// Returns the desired contents, based on the current contents and the certificate that is
+    /// being served by this process.
     ///
     /// As long as the certificate is valid and not due for renewal, we keep it. Otherwise, it's
-    /// replaced by the one that's being served (if it's still valid) or by a new one. CAs stay in
+    /// replaced by the one that is being served (if it is still valid) or by a new one. CAs stay in
     /// the bundle until they expire, since there may be replicas which are still serving a previous
     /// certificate.
     pub(super) fn desired(
@@ -119,7 +119,7 @@ impl Contents {
     ///
     /// # Errors
     ///
-    /// If they aren't the same, returns the reason to update the Secret.
+    /// If they are not the same, returns the reason to update the Secret.
     pub(super) fn matches(&self, stored: Option<&StoredContents>) -> Result<(), String> {
         let Some(stored) = stored else {
             return Err("the Secret does not exist".to_owned());
@@ -139,7 +139,7 @@ impl Contents {
         self.bundle.iter().map(Authority::pem).collect()
     }
 
-    /// Returns when something has to be changed. That's when the certificate is renewed or a CA
+    /// Returns when something has to be changed. That is when the certificate is renewed or a CA
     /// expires.
     pub(super) fn next_change(&self) -> Timestamp {
         let expiries = self.bundle.iter().map(|authority| authority.expires);
@@ -147,7 +147,7 @@ impl Contents {
     }
 
     /// Returns how long it takes until the certificate is `age` old. If it's the first one, i.e. it
-    /// hasn't replaced another certificate, returns zero.
+    /// has not replaced another certificate, returns zero.
     pub(super) fn time_until_age(&self, age: Duration, now: Timestamp) -> Duration {
         if self.bundle.len() < 2 {
             return Duration::ZERO;
@@ -188,7 +188,7 @@ mod tests {
         }
     }
 
-    /// Simulates a Secret that's reconciled by replicas at certain times.
+    /// Simulates a Secret that is reconciled by replicas at certain times.
     struct Timeline {
         start: Timestamp,
         secret: Option<Secret>,
@@ -206,7 +206,7 @@ mod tests {
                 .map(|secret| StoredContents::read(secret, SERVICE).expect("the Secret is ours"))
         }
 
-        /// Reconciles the Secret on a replica that's serving the given certificate. Returns the
+        /// Reconciles the Secret on a replica that is serving the given certificate. Returns the
         /// contents, and whether they were changed.
         fn reconcile(&mut self, seconds: i64, serving: Option<&Arc<Issued>>) -> (Contents, bool) {
             let now = self.start + SignedDuration::from_secs(seconds);
@@ -257,7 +257,7 @@ mod tests {
         );
         assert_eq!(first.time_until_age(age, timeline.start), Duration::ZERO);
         assert_eq!(second.time_until_age(age, now).as_secs(), 1);
-        // The other replicas are going to notice before their certificate expires.
+        // The other replicas will notice before their certificate expires.
         let (same, changed) = timeline.reconcile(61, Some(&first.issued));
         assert!(!changed && same.issued.is(&second.issued));
         let (later, changed) = timeline.reconcile(90, Some(&second.issued));

@@ -53,7 +53,7 @@ impl ConfigurationKind {
 pub(crate) struct Targets {
     /// Whether this includes webhook configurations.
     pub(crate) admission: bool,
-    /// Kinds of configurations that have to exist. Otherwise, some of the webhooks aren't called.
+    /// Kinds of configurations that have to exist. Otherwise, some of the webhooks are not called.
     pub(crate) needed: BTreeSet<ConfigurationKind>,
     /// Names of the CRDs with conversions by this operator.
     pub(crate) crds: Vec<String>,
@@ -66,13 +66,13 @@ pub(super) struct InjectionCounts {
     pub(super) found: usize,
     /// How many of them were updated.
     pub(super) changed: usize,
-    /// Reasons why some webhooks aren't called by the API server, e.g. because a configuration is
-    /// missing.
+    /// Reasons why some webhooks are not called by the API server (e.g. because a configuration is
+    /// missing).
     pub(super) unreferenced: Vec<String>,
 }
 
 impl Targets {
-    /// Injects the bundle into all objects. If there's an error, continues with the others and
+    /// Injects the bundle into all objects. If there is an error, continues with the others and
     /// returns the first error.
     pub(super) async fn inject(
         &self,
@@ -141,7 +141,7 @@ impl Targets {
     }
 }
 
-/// Returns a message which says that there's no configuration of this kind for the service.
+/// Returns a message which says that there is no configuration of this kind for the service.
 fn missing_configuration(kind: ConfigurationKind, settings: &Settings) -> String {
     let (kind_name, place) = (kind.resource().kind, settings.place());
     match settings.configuration(kind) {
@@ -243,7 +243,7 @@ async fn inject_configurations(
     result
 }
 
-/// Injects the bundle into a CRD. If it doesn't exist yet, we'll be notified when it's created.
+/// Injects the bundle into a CRD. If it does not exist yet, we'll be notified when it is created.
 async fn inject_crd(
     client: &Client,
     name: &str,

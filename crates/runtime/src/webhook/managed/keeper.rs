@@ -36,8 +36,8 @@ pub(crate) enum Injection {
     /// Yes, but some webhooks aren't called by the API server, for the given reason. Either an
     /// object is missing or it doesn't refer to the service.
     Unreferenced(String),
-    /// Yes. This doesn't change if a configuration is deleted later. If the process wasn't ready
-    /// anymore, it couldn't serve conversions either.
+    /// Yes. This does not change if a configuration is deleted later. If the process wasn't ready
+    /// anymore, it could not serve conversions either.
     Done,
 }
 
@@ -142,7 +142,7 @@ impl Keeper {
                         }
                         Injection::Unreferenced(_) | Injection::Done => false,
                     });
-                    // There's no point in returning early if something changes.
+                    // There is no point in returning early if something changes.
                     sleep(backoff).await;
                     backoff = (backoff * 2).min(BACKOFF.1);
                     continue;
@@ -165,7 +165,7 @@ impl Keeper {
             .await;
         let now = Timestamp::now();
         if injected.is_err() && now >= self.serving.valid.1 {
-            // The old certificate has expired, so there's no reason to wait with the new one.
+            // The old certificate has expired, so there is no reason to wait with the new one.
             self.serve(&contents.issued);
         }
         let injected = injected?;

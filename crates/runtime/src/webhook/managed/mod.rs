@@ -31,7 +31,7 @@ const FIELD_MANAGER: &str = "rbuilder-webhook-certificate";
 /// Default lifetime of a certificate. Same as in cert-manager.
 const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
-/// A webhook certificate that's issued and rotated by the manager. See
+/// A webhook certificate that is issued and rotated by the manager. See
 /// [`Manager::webhook_certificate`](crate::Manager::webhook_certificate).
 ///
 /// ```no_run
@@ -44,12 +44,12 @@ const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// All replicas serve the same certificate, since it's stored in a Secret. The manager sets its CA
 /// as the `caBundle` of all webhook configurations that refer to the service, and of CRDs with
 /// conversions. If the bundle gets lost, e.g. because someone runs `kubectl apply` for the
-/// manifests, it's restored. While an object is missing or doesn't refer to the service, `/readyz`
+/// manifests, it is restored. While an object is missing or doesn't refer to the service, `/readyz`
 /// fails with its name.
 ///
 /// The certificate is rotated after two thirds of its lifetime, without any failed requests or
 /// restarts. From then on, the new CA is trusted in addition to the old one, until that expires.
-/// The new certificate isn't served immediately, because it takes some time until all API servers
+/// The new certificate is not served immediately, because it takes some time until all API servers
 /// have observed the new CA.
 ///
 /// # Permissions
@@ -90,7 +90,7 @@ const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// ```
 ///
 /// If the permission for `create` is missing, the Secret has to exist, and can be empty. If it
-/// contains data which wasn't written by the manager, it's not modified and the manager doesn't
+/// contains data which was not written by the manager, it's not modified and the manager does not
 /// start.
 #[derive(Clone, Debug)]
 #[must_use = "pass it to `Manager::webhook_certificate`"]
@@ -130,8 +130,8 @@ impl ManagedCertificate {
     }
 
     /// Sets the name of the `ValidatingWebhookConfiguration`. By default, the manager maintains all
-    /// configurations that refer to the service. If you set a name, it doesn't need permissions for
-    /// others.
+    /// configurations that refer to the service. If you set a name, it does not need permissions
+    /// for others.
     pub fn validating_configuration(mut self, name: impl Into<String>) -> Self {
         self.configurations.validating = Some(name.into());
         self
@@ -269,7 +269,7 @@ pub(super) enum KeeperError {
 }
 
 impl KeeperError {
-    /// Returns `true` if the API server couldn't be reached. The client has already logged this.
+    /// Returns `true` if the API server could not be reached. The client has already logged this.
     fn is_unreachable(&self) -> bool {
         matches!(
             self,
@@ -280,7 +280,7 @@ impl KeeperError {
         )
     }
 
-    /// Returns `true` if it's pointless to retry until somebody intervenes.
+    /// Returns `true` if it is pointless to retry until somebody intervenes.
     fn is_terminal(&self) -> bool {
         matches!(self, KeeperError::ForeignData(_) | KeeperError::Issue(_))
     }

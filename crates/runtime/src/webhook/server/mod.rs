@@ -1,6 +1,6 @@
 //! The webhook server, with its certificate, startup and readiness.
 //!
-//! With a managed certificate, the process isn't ready until all webhooks are referenced by a
+//! With a managed certificate, the process is not ready until all webhooks are referenced by a
 //! configuration, and the check says what's missing. After that, it stays ready.
 
 use std::io::ErrorKind;
@@ -44,7 +44,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) memory: Option<usize>,
 }
 
-/// A server that's listening.
+/// A server that is listening.
 pub(crate) struct Started {
     /// Serves requests until shutdown.
     pub(crate) serving: BoxFuture<'static, ()>,

@@ -69,7 +69,7 @@ async fn missing_certificate_error_suggests_rbuilder_dev() {
     let advice = "; on a development machine, run `rbuilder dev`, which issues a certificate, or set ENABLE_WEBHOOKS=false";
     assert!(said.ends_with(advice), "{said}");
 
-    // If the file exists but is invalid, it's a different mistake.
+    // If the file exists but is invalid, it is a different mistake.
     std::fs::write(folder.path().join("tls.crt"), "").unwrap();
     std::fs::write(folder.path().join("tls.key"), "").unwrap();
     let said = refused(setup(&args, cluster(500))).await;
@@ -220,7 +220,7 @@ async fn failing_requests_are_retried_until_the_timeout() {
     assert!((10..=30).contains(&took), "{took} s");
 }
 
-/// If there's no response, the error says that the request has timed out.
+/// If there is no response, the error says that the request has timed out.
 #[tokio::test(start_paused = true)]
 async fn error_reports_a_request_without_response() {
     let args = ManagerArgs {
@@ -235,7 +235,7 @@ async fn error_reports_a_request_without_response() {
     assert_eq!(said, expected);
 }
 
-/// They don't get a response.
+/// They do not get a response.
 #[tokio::test]
 async fn clients_without_a_certificate_are_rejected() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -189,7 +189,7 @@ async fn results_are_counted() {
     assert!(served.count(requests), "{}", served.metrics.text());
 }
 
-/// Objects must not get lost if there's white space, or if fields are in a different order.
+/// Objects must not get lost if there is white space, or if fields are in a different order.
 #[tokio::test]
 async fn field_order_and_white_space_do_not_matter() {
     let served = served().await;

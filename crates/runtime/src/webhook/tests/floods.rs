@@ -85,7 +85,7 @@ async fn incomplete_bodies_do_not_exhaust_review_memory() {
     assert_eq!(String::from_utf8_lossy(&rest), "", "closed without a response");
 }
 
-/// The declared length is enough to reject a review. We don't have to receive the body.
+/// The declared length is enough to reject a review. We do not have to receive the body.
 #[tokio::test]
 async fn too_large_review_is_rejected_with_advice() {
     let served = serve_within(validating(), 6 * MEBIBYTE).await;

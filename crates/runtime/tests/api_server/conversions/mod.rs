@@ -261,7 +261,7 @@ async fn objects_are_written_in_every_version(server: Server) {
     let (_, read) = flasks.send("GET", "v1", "/a", Value::Null).await;
     assert_eq!(read["status"]["size"], 4);
     assert_eq!(read["spec"], json!({ "size": 4, "colour": "red" }));
-    // If a write doesn't change anything, the resource version stays the same.
+    // If a write does not change anything, the resource version stays the same.
     let (code, same) = flasks.send("PATCH", "v2", "/a/status", patch).await;
     assert_eq!(code, 200);
     assert_eq!(
@@ -308,7 +308,7 @@ async fn every_version_judges_and_defaults_what_is_written_in_it(server: Server)
             json!({ "dimensions": { "size": 8 }, "paint": "red" })
         )
     );
-    // If an invalid value isn't modified, the write is accepted.
+    // If an invalid value is not modified, the write is accepted.
     let (code, patched) = flasks
         .send("PATCH", "v2", "/a", json!({ "spec": { "note": "n" } }))
         .await;
@@ -437,14 +437,14 @@ async fn managers_own_fields_of_their_version(server: Server) {
         entries(&applied),
         [r#"m Apply v2 {"f:spec":{"f:dimensions":{"f:size":{}},"f:note":{}}}"#]
     );
-    // When a manager switches to another version, there's still just one entry for it. Fields that
-    // it doesn't apply anymore are removed.
+    // When a manager switches to another version, there is still just one entry for it. Fields that
+    // it does not apply anymore are removed.
     let next = json!({ "metadata": { "name": "a" }, "spec": { "size": 3 } });
     let (code, applied) = flasks.send("PATCH", "v1", "/a?fieldManager=m", next).await;
     assert_eq!(code, 200);
     assert_eq!(entries(&applied), [r#"m Apply v1 {"f:spec":{"f:size":{}}}"#]);
     assert_eq!(applied["spec"], json!({ "size": 3, "colour": "red" }));
-    // A field is kept if it's owned by another manager, even if that uses a different version.
+    // A field is kept if it is owned by another manager, even if that uses a different version.
     let (code, _) = flasks.send("PATCH", "v2", "/a?fieldManager=n", wanted(3)).await;
     assert_eq!(code, 200);
     let next = json!({ "metadata": { "name": "a" }, "spec": { "colour": "red" } });

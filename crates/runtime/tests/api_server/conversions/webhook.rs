@@ -1,4 +1,4 @@
-//! A conversion webhook that can be told to return invalid responses. It's called over HTTPS by
+//! A conversion webhook that can be told to return invalid responses. It is called over HTTPS by
 //! kube-apiserver, and within the process by the fake server.
 
 use std::sync::Arc;
@@ -68,7 +68,7 @@ fn answer(body: &[u8]) -> (u16, Vec<u8>) {
     (200, review.to_string().into_bytes())
 }
 
-/// In `v1` there's `spec.size` and `spec.colour`, in `v2` it's `spec.dimensions.size` and
+/// In `v1` there is `spec.size` and `spec.colour`, in `v2` it is `spec.dimensions.size` and
 /// `spec.paint`.
 fn convert(object: &Value, version: &str) -> Value {
     let mut object = object.clone();
@@ -97,7 +97,7 @@ fn convert(object: &Value, version: &str) -> Value {
     object
 }
 
-/// Starts the webhook on the port that the API server is going to call.
+/// Starts the webhook on the port that the API server will call.
 pub(super) async fn serve(server: &WebhookServer) -> AbortHandle {
     let folder = server.certificates();
     let certificates = CertificateDer::pem_file_iter(folder.join("tls.crt")).unwrap();

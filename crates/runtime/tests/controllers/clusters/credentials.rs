@@ -35,7 +35,7 @@ impl Place {
     }
 }
 
-/// Starts a manager that doesn't have any controllers in the cluster.
+/// Starts a manager that does not have any controllers in the cluster.
 async fn start(place: &Place, config: ClusterConfig) -> (Operator, Cluster) {
     let mut manager = place.manager();
     let cluster = manager.cluster(config);

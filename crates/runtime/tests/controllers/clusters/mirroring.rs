@@ -178,15 +178,15 @@ async fn owners_in_another_cluster_are_refused(server: Server) {
     assert_eq!(place.copied("child").await, None);
 }
 
-/// If a cluster can't be reached, everything that doesn't depend on it still works. The rest is
-/// done as soon as it's back.
+/// If a cluster cannot be reached, everything that doesn't depend on it still works. The rest is
+/// done as soon as it is back.
 #[tokio::test(start_paused = true)]
 async fn unreachable_cluster_does_not_stop_other_work() {
     let (place, edge) = (Place::new(Server::fake()).await, ApiServer::new());
     let namespace = edge.namespace("copies");
     let (manager, cluster, seen) = mirroring(&place, &edge, &namespace);
     let metrics = manager.metrics().clone();
-    // This controller doesn't need the other cluster.
+    // This controller does not need the other cluster.
     let manager = manager.controller(Controller::new(copy, Seen::default()).owns::<ConfigMap>());
     let operator = Operator::start(manager);
     place.create(memo("a", "text")).await;
@@ -349,7 +349,7 @@ async fn late_watches_can_be_in_another_cluster() {
         let edge = ctx.in_cluster(&ctx.edge);
         let watch = || Watch::mapped(to_memo);
         edge.watch("copies", watch())?;
-        // There's no effect, because it's the same watch.
+        // There is no effect, because it's the same watch.
         ctx.watch("copies", watch().in_cluster(&ctx.edge))?;
         let owned = edge.watch("owned", Watch::<Secret>::owned()).unwrap_err();
         ctx.seen.note(&owned.to_string());

@@ -1,5 +1,5 @@
 //! An operator that copies the memos of its own cluster to another one, where they're ConfigMaps.
-//! There's a gate in front of that cluster.
+//! There is a gate in front of that cluster.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};

@@ -70,7 +70,7 @@ pub(super) mod region {
         size: i32,
     }
 
-    /// Machines of an account, by the identifier that's assigned by the system.
+    /// Machines of an account, by the identifier that is assigned by the system.
     #[derive(Default)]
     pub(in super::super) struct Machines(BTreeMap<String, Machine>);
 

@@ -2,7 +2,7 @@
 //!
 //! The first set was developed along with the simulation. For this one, the author only used
 //! `docs/simulation.md` (and knew parts of the source), and no simulation had been run before. So
-//! it shows how many bugs are found in operators that the simulation wasn't designed for. The
+//! it shows how many bugs are found in operators that the simulation was not designed for. The
 //! results are reported separately.
 
 mod environment;

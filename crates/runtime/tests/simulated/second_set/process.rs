@@ -21,7 +21,8 @@ pub(super) mod lock {
     use super::*;
 
     async fn reconcile<const REPAIRED: bool>(app: Arc<App>, ctx: Ctx<()>) -> Result {
-        // The library never reconciles the same object concurrently, so there's no need for a lock.
+        // The library never reconciles the same object concurrently, so there is no need for a
+        // lock.
         if !REPAIRED && !take(&app, &ctx).await? {
             return Ok(Action::requeue(Duration::from_secs(5)));
         }
@@ -52,7 +53,7 @@ pub(super) mod lock {
     }
 }
 
-/// If something can't be owned by the App, it's deleted when there's an event for the App's
+/// If something can't be owned by the App, it is deleted when there is an event for the App's
 /// deletion. There are no such events while the operator is down: zalando/postgres-operator#2678.
 pub(super) mod on_event {
     use super::*;

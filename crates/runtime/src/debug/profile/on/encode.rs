@@ -1,5 +1,5 @@
-//! Encodes a report of rpprof for `go tool pprof`, i.e. as the protocol buffer
-//! `perftools.profiles.Profile`.
+//! Encodes a report of rpprof for `go tool pprof` (i.e. as the protocol buffer
+//! `perftools.profiles.Profile`).
 //!
 //! rpprof could do this on its own. However, that would add 30 dependencies, and it doesn't output
 //! separate lines for inlined functions.
@@ -51,7 +51,7 @@ struct Profile {
     /// Functions, which consist of indexes into the string table: name, mangled name and file.
     functions: Table<[u64; 3]>,
     /// Pairs of function and line for each location. Inlined functions precede the function that
-    /// they're inlined into.
+    /// they are inlined into.
     locations: Table<Vec<[u64; 2]>>,
     /// CPU time between samples, in nanoseconds.
     period: u64,
@@ -151,12 +151,12 @@ impl<T: Eq + Hash> Table<T> {
     }
 }
 
-/// A protocol buffer message that's being written.
+/// A protocol buffer message that is being written.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
 impl Message {
-    /// Appends an integer. Zeros are omitted, since they're the default.
+    /// Appends an integer. Zeros are omitted, since they are the default.
     fn integer(&mut self, field: u64, value: u64) {
         if value != 0 {
             self.varint(field << 3);

@@ -15,11 +15,11 @@ use super::memory;
 use crate::memory_limit;
 use crate::shutdown::Shutdown;
 
-/// Samples per second of CPU time. This is odd to avoid being in lockstep with periodic timers.
-/// We'd otherwise sample their work either every time or never.
+/// Samples per second of CPU time. This is odd to avoid being in lockstep with periodic timers. We
+/// would otherwise sample their work either every time or never.
 const FREQUENCY: i32 = 99;
 
-/// Libraries which may hold a lock that's needed to unwind the stack. We don't take samples in
+/// Libraries which may hold a lock that is needed to unwind the stack. We do not take samples in
 /// them.
 const NOT_SAMPLED: [&str; 5] = ["libc.so", "libpthread", "libgcc", "ld-linux", "vdso"];
 
@@ -27,7 +27,7 @@ const NOT_SAMPLED: [&str; 5] = ["libc.so", "libpthread", "libgcc", "ld-linux", "
 ///
 /// # Errors
 ///
-/// Returns an error response if there's another profile in progress, not enough memory, or no way
+/// Returns an error response if there is another profile in progress, not enough memory, or no way
 /// to create a temporary file.
 pub(super) async fn record(duration: Duration, stopped: Option<Shutdown>) -> Result<Vec<u8>, Answer> {
     memory::check(memory_limit::find(), runtime::resident_bytes())?;
