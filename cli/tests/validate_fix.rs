@@ -325,7 +325,11 @@ fn manifests_fix_corrects_samples_and_project() {
     let ran = folder.run("manifests --check").ok();
     assert_eq!(ran.err, "");
 
-    folder.write("PROJECT", &project.replace("version: v1\n", "version: v2\n"));
+    let wrong = project.replace("version: v1\n", "version: v2\n");
+    folder.write(
+        "PROJECT",
+        &wrong.replace("  controller: true", "  controler: true"),
+    );
     folder.run("manifests --fix").ok();
     assert_eq!(folder.tree()["PROJECT"], project);
 }

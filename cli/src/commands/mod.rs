@@ -85,7 +85,7 @@ use scaffold_merge::record_scaffold;
 pub(crate) use table::Row;
 pub use update::{plan_update, run_update};
 #[cfg(test)]
-pub(crate) use verdicts::judge_with;
+pub(crate) use verdicts::judge_by;
 
 /// Finds kubectl for a project.
 ///

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use rbuilder_generator::{Diagnostic, FileRange};
 
 use super::*;
-use crate::commands::judge_with;
+use crate::commands::judge_by;
 
 const CRD: &str = r"
 kind: CustomResourceDefinition
@@ -214,16 +214,13 @@ fn object(lines: &str) -> String {
     }
 }
 
-fn judge(text: &str) -> Vec<Diagnostic> {
-    judge_with(CRD, text)
-}
-
 fn messages(diagnostics: &[Diagnostic]) -> String {
     diagnostics.iter().map(|said| said.text() + "\n").collect()
 }
 
 #[test]
 fn examples_are_corrected_and_accepted() {
+    let mut judge = judge_by(CRD);
     for (wrong, right) in EXAMPLES {
         let (wrong, right) = (object(wrong), object(right));
         for change in [
@@ -244,8 +241,69 @@ fn examples_are_corrected_and_accepted() {
     }
 }
 
+/// Returns a text with one slip at a position: two letters transposed, a letter in another case, or a
+/// value with or without quotes.
+fn slips(text: &str, at: usize) -> Vec<String> {
+    let mut slips = Vec::new();
+    let letters: Vec<(usize, char)> = text[at..].char_indices().take(2).collect();
+    if let [(_, one), (next, two)] = letters[..]
+        && one.is_alphanumeric()
+        && two.is_alphanumeric()
+        && one != two
+    {
+        let after = at + next + two.len_utf8();
+        slips.push(format!("{}{two}{one}{}", &text[..at], &text[after..]));
+    }
+    if let Some((_, letter)) = letters.first().filter(|(_, letter)| letter.is_ascii_alphabetic()) {
+        let other = match letter.is_ascii_lowercase() {
+            true => letter.to_ascii_uppercase(),
+            false => letter.to_ascii_lowercase(),
+        };
+        slips.push(format!("{}{other}{}", &text[..at], &text[at + 1..]));
+    }
+    let is_start = text[..at].ends_with([' ', '[']);
+    let length = text[at..]
+        .find([' ', ',', '\n', ']', ':', '}'])
+        .unwrap_or(text.len() - at);
+    let word = &text[at..at + length];
+    let plain = word.trim_matches(['"', '\'']);
+    if is_start && !plain.is_empty() {
+        let other = if plain == word {
+            format!("\"{word}\"")
+        } else {
+            plain.to_owned()
+        };
+        slips.push(format!("{}{other}{}", &text[..at], &text[at + length..]));
+    }
+    slips
+}
+
+/// One slip anywhere in a right object is corrected to the same bytes, or left. Values that the
+/// schema does not limit stay as they are, so that a slip in them has no correction either.
+#[test]
+fn slips_are_corrected_or_left() {
+    let mut judge = judge_by(CRD);
+    let mut corrected = 0;
+    for (_, lines) in EXAMPLES {
+        let right = object(lines);
+        for (at, _) in right.char_indices() {
+            for wrong in slips(&right, at) {
+                if rbuilder_yaml::parse_values(&wrong).is_err() {
+                    continue;
+                }
+                if let Some(text) = correct(&wrong, &mut judge) {
+                    corrected += 1;
+                    assert_eq!(text, right, "{wrong}");
+                }
+            }
+        }
+    }
+    assert!(corrected > 500, "{corrected}");
+}
+
 #[test]
 fn choices_and_guesses_are_left() {
+    let mut judge = judge_by(CRD);
     for lines in LEFT {
         let text = object(lines);
         let said = judge(&text);
@@ -256,6 +314,7 @@ fn choices_and_guesses_are_left() {
 
 #[test]
 fn stanzas_are_corrected() {
+    let mut judge = judge_by(CRD);
     for (wrong, right) in STANZAS {
         let rest = "metadata: { name: a }\n";
         let (wrong, expected) = (format!("{wrong}{rest}"), format!("{right}{rest}"));
@@ -271,6 +330,7 @@ fn stanzas_are_corrected() {
 
 #[test]
 fn each_row_has_an_example() {
+    let mut judge = judge_by(CRD);
     let mut unused: BTreeSet<usize> = (0..ROWS.len()).collect();
     let mut note = |said: &Diagnostic, text: &str| {
         unused.retain(|row| ROWS[*row].apply(said, text).is_none());

@@ -15,6 +15,8 @@ pub struct Node {
     /// The value.
     pub content: Content,
     range: Range<usize>,
+    /// Whether fields in the text may occur more than once.
+    may_repeat: bool,
 }
 
 /// The content of a node.
@@ -62,7 +64,9 @@ impl Node {
     /// value.
     pub fn find_duplicates(&self) -> Vec<(String, bool)> {
         let mut found = Vec::new();
-        self.add_duplicates("", &mut found);
+        if self.may_repeat {
+            self.add_duplicates("", &mut found);
+        }
         found
     }
 
@@ -181,15 +185,15 @@ impl Node {
 /// # Errors
 /// Returns an error if the text is not YAML.
 pub fn parse_nodes(text: &str) -> Result<Vec<Node>, serde_saphyr::Error> {
-    let documents: Vec<Spanned<Raw>> = match crate::parse_all(text) {
+    let (documents, may_repeat): (Vec<Spanned<Raw>>, bool) = match crate::parse_all(text) {
         Err(error) if matches!(error.without_snippet(), Error::DuplicateMappingKey { .. }) => {
-            parse_all_with_duplicates(text)?
+            (parse_all_with_duplicates(text)?, true)
         }
-        documents => documents?,
+        documents => (documents?, false),
     };
     let nodes = documents
         .into_iter()
-        .map(|document| document.value.place(document.referenced));
+        .map(|document| document.value.place(document.referenced, may_repeat));
     Ok(nodes
         .filter(|node| !matches!(node.content, Content::Scalar(Value::Null)))
         .collect())
@@ -219,13 +223,13 @@ enum Raw {
 }
 
 impl Raw {
-    fn place(self, location: Location) -> Node {
+    fn place(self, location: Location, may_repeat: bool) -> Node {
         let content = match self {
             Raw::Scalar(value) => Content::Scalar(value),
             Raw::List(items) => Content::List(
                 items
                     .into_iter()
-                    .map(|item| item.value.place(item.referenced))
+                    .map(|item| item.value.place(item.referenced, may_repeat))
                     .collect(),
             ),
             Raw::Fields(fields) => Content::Fields(
@@ -235,7 +239,7 @@ impl Raw {
                         (
                             name.value,
                             range(name.referenced),
-                            field.value.place(field.referenced),
+                            field.value.place(field.referenced, may_repeat),
                         )
                     })
                     .collect(),
@@ -244,6 +248,7 @@ impl Raw {
         Node {
             content,
             range: range(location),
+            may_repeat,
         }
     }
 }

@@ -186,7 +186,10 @@ fn examine_keys(project: &Project) -> Vec<Finding> {
     let mut findings: Vec<Finding> = keys
         .map(|key| {
             let message = format!("unknown key `{}` in {FILE}", key.path.escape_debug());
-            Finding::warning("project", message, format!("did you mean `{}`?", key.meant))
+            Finding {
+                code: Code::of_message(&message).map(|code| code.id),
+                ..Finding::warning("project", message, format!("did you mean `{}`?", key.meant))
+            }
         })
         .collect();
     let license = &project.known.rbuilder.license;

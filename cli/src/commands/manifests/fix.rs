@@ -10,6 +10,7 @@ use anyhow::Result;
 use rbuilder_generator::replacement::Replacement;
 use rbuilder_generator::{Diagnostic, KindSummary, OutputFile, Sources};
 
+use super::project_keys::find_misspelled_keys;
 use super::rendered::has_errors;
 use super::samples::{Definitions, check_sample_by, list_samples};
 use super::versions::find_unlisted;
@@ -64,7 +65,7 @@ fn add_yaml_fixes(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()>
     }
     if request.reads_all() {
         correct_file(plan, tree, FILE, &mut |text| {
-            keep(find_unlisted_in(text, &found.kinds))
+            keep(check_project(text, &found.kinds))
         })?;
     }
     Ok(())
@@ -86,10 +87,14 @@ fn correct_file(
     }
 }
 
-/// Returns a warning for each version in the text of PROJECT that the source does not have.
-fn find_unlisted_in(text: &str, kinds: &[KindSummary]) -> Vec<Diagnostic> {
+/// Returns the warnings about the text of PROJECT.
+fn check_project(text: &str, kinds: &[KindSummary]) -> Vec<Diagnostic> {
     match Project::parse(text) {
-        Ok(project) if project.foreign_layout().is_none() => find_unlisted(text, &project.known, kinds),
+        Ok(project) if project.foreign_layout().is_none() => {
+            let mut found = find_unlisted(text, &project.known, kinds);
+            found.extend(find_misspelled_keys(text));
+            found
+        }
         _ => Vec::new(),
     }
 }

@@ -11,6 +11,7 @@ mod layout;
 mod loss;
 mod nothing;
 mod permissions;
+mod project_keys;
 mod removed;
 mod rendered;
 mod replaced;
@@ -47,6 +48,7 @@ use definition::read_changed_files;
 use layout::Generated;
 use loss::{add_losses, find_losses};
 use nothing::explain_nothing;
+use project_keys::find_misspelled_keys;
 use removed::find_removed;
 pub(super) use rendered::RenderedDiagnostics;
 pub(crate) use rendered::SourceErrors;
@@ -216,10 +218,13 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         }
         let unbound = unbound_roles::find_new_unbound(plan, tree, &request.layout)?;
         found.diagnostics.extend(unbound);
-        if is_complete && request.reads_all() {
-            let known = read_known(&sources);
-            let unlisted = known.map(|(text, known)| find_unlisted(&text, &known, &found.kinds));
-            found.diagnostics.extend(unlisted.into_iter().flatten());
+        if is_complete
+            && request.reads_all()
+            && let Some((text, known)) = read_known(&sources)
+        {
+            let unlisted = find_unlisted(&text, &known, &found.kinds);
+            found.diagnostics.extend(unlisted);
+            found.diagnostics.extend(find_misspelled_keys(&text));
         }
         if !request.prunes_standing {
             let losses = find_losses(plan, &request.layout, &sources, &options);

@@ -3,6 +3,7 @@
 //! `crate::replacement` corrects what leaves no choice: a misspelling, quotes, a repeated item. A name
 //! that is only similar is proposed and not corrected.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use rbuilder_diagnostic::suggest::{find_misspelled, find_nearest, is_misspelling, list_names};
@@ -20,8 +21,8 @@ const STANZA: [&str; 3] = ["apiVersion", "kind", "metadata"];
 pub(super) struct Helper<'o> {
     object: &'o Object,
     schema: &'o Schema,
-    /// The schema of `metadata`, which the schemas of kinds leave out.
-    metadata: Schema,
+    /// The schema of `metadata`, which the schemas of kinds leave out. Most objects need no help.
+    metadata: OnceCell<Schema>,
 }
 
 /// A value on the way to a field.
@@ -38,7 +39,7 @@ impl<'o> Helper<'o> {
         Helper {
             object,
             schema: &judge.definition().schema,
-            metadata: object_meta(),
+            metadata: OnceCell::new(),
         }
     }
 
@@ -176,7 +177,7 @@ impl<'o> Helper<'o> {
 
     fn schema_of<'s>(&'s self, schema: Option<&'s Schema>, name: &str, is_root: bool) -> Option<&'s Schema> {
         if name == "metadata" && (is_root || schema.is_some_and(|schema| schema.embedded_resource)) {
-            return Some(&self.metadata);
+            return Some(self.metadata.get_or_init(object_meta));
         }
         let inner = schema?.properties.get(name);
         inner

@@ -42,12 +42,15 @@ pub(super) fn judge_text(
     Ok(diagnostics)
 }
 
-/// Validates the creation of the objects in a text by definitions in YAML.
+/// Returns a function that validates the creation of the objects in a text by definitions in YAML.
 #[cfg(test)]
-pub(crate) fn judge_with(crds: &str, text: &str) -> Vec<Diagnostic> {
+pub(crate) fn judge_by(crds: &str) -> impl FnMut(&str) -> Vec<Diagnostic> {
     let mut judges = Judges::new(rbuilder_generator::Minor::LATEST);
     judges.add_text("crds.yaml", crds).expect("definitions");
-    judge_text(&mut judges, "object.yaml", text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    move |text| {
+        let said = judge_text(&mut judges, "object.yaml", text);
+        said.unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
 }
 
 /// Validates the creation of an object, or its update if `old` contains the previous object.

@@ -118,4 +118,16 @@ pub(super) const CODES: &[Code] = &[
             "`{}` would lose the webhook `{}`, which the source still defines: {}",
         ],
     },
+    Code {
+        id: "RB1008",
+        title: "A key in PROJECT is misspelled",
+        level: Severity::Warning,
+        place: ExamplePlace::Project,
+        wrong: "# PROJECT\ndomain: example.com\nlayout:\n- rust.rbuilder.dev/v1\nprojectName: widgets\nresources:\n- api:\n    crdVersion: v1\n    namespaced: true\n  controler: true\n  domain: example.com\n  group: shop\n  kind: Widget\n  plural: widgets\n  version: v1\nversion: \"3\"",
+        right: "# PROJECT\ndomain: example.com\nlayout:\n- rust.rbuilder.dev/v1\nprojectName: widgets\nresources:\n- api:\n    crdVersion: v1\n    namespaced: true\n  controller: true\n  domain: example.com\n  group: shop\n  kind: Widget\n  plural: widgets\n  version: v1\nversion: \"3\"",
+        reason: "Commands ignore keys that they do not know, because plugins of kubebuilder have keys of their own. Here, the kind would \
+                 have no controller.",
+        server: "",
+        messages: &["unknown key `{}` in PROJECT"],
+    },
 ];

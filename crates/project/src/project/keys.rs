@@ -95,6 +95,8 @@ const RESOURCE: Keys = Keys {
 pub struct MisspelledKey {
     /// Path of the key: `resources[0].controler`.
     pub path: String,
+    /// The key itself: `controler`.
+    pub key: String,
     /// The suggested key.
     pub meant: &'static str,
 }
@@ -114,7 +116,11 @@ fn check_object(object: &Map<String, Value>, keys: &Keys, path: &str, found: &mu
         } else if !keys.names.contains(&key.as_str()) {
             let absent = keys.names.iter().filter(|name| !object.contains_key(**name));
             let meant = find_nearest(key, absent.copied());
-            found.extend(meant.map(|meant| MisspelledKey { path, meant }));
+            found.extend(meant.map(|meant| MisspelledKey {
+                path,
+                key: key.clone(),
+                meant,
+            }));
         }
     }
 }

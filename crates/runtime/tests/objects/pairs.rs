@@ -2,8 +2,9 @@
 //! writes.
 //!
 //! To compare more of them, run
-//! `RBUILDER_WRITES=20000 cargo test --workspace --test objects alike`. Differences that were found
-//! in this way are in `crates/judge/tests/found.jsonl`.
+//! `RBUILDER_WRITES=20000 cargo test --workspace --test objects alike`. `RBUILDER_SEED` sets the
+//! number of the first random kind, to compare others. Differences that were found in this way are
+//! in `crates/judge/tests/found.jsonl`.
 //!
 //! Note that kube-apiserver may respond to the same write in more than one way. When a rule
 //! compares objects (`for key, value := range t.value` in `unstructuredMap.Equal` of
@@ -78,9 +79,11 @@ async fn replay(server: &Server, kind: &Kind, recorded: Vec<Recorded>) -> Vec<St
 async fn fake_and_real_server_answer_alike(env: Environment) {
     let wanted = std::env::var("RBUILDER_WRITES").ok();
     let wanted = wanted.map_or(WRITES, |count| count.parse().expect("a number"));
+    let seed = std::env::var("RBUILDER_SEED").ok();
+    let first = seed.map_or(RANDOM, |seed| seed.parse().expect("a number"));
     let (real, fake) = (Server::new(env.client()), Server::new(ApiServer::new().client()));
     let (mut count, mut at_random, mut differences) = (0, 0_u32, Vec::new());
-    for seed in RANDOM.. {
+    for seed in first.. {
         if count >= wanted {
             break;
         }
