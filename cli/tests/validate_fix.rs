@@ -298,6 +298,24 @@ fn files_of_a_project_are_corrected_from_below() {
     assert_eq!(folder.tree()[SAMPLE], text);
 }
 
+/// What is generated from the source, or rendered from manifests, would be overwritten.
+#[test]
+fn generated_files_are_not_corrected() {
+    let folder = project();
+    let sample = folder.tree()[SAMPLE].replace("spec:", "spce:");
+    folder.write("dist/install.yaml", &sample);
+    let role = folder.tree()["config/rbac/role.yaml"].replace("rules:", "ruels:");
+    folder.write("config/rbac/role.yaml", &role);
+    let before = folder.tree();
+    for path in ["dist/install.yaml", "config/rbac/role.yaml"] {
+        let ran = folder.run(&format!("validate {path} --fix"));
+        assert_eq!(ran.code, 1);
+        let reason = format!("{path} is not corrected: it is generated");
+        assert!(ran.err.contains(&reason), "{}", ran.err);
+        assert_eq!(folder.tree(), before);
+    }
+}
+
 #[test]
 fn manifests_fix_corrects_samples_and_project() {
     let folder = project();

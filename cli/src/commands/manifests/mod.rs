@@ -127,6 +127,22 @@ pub(super) fn generate(dir: &Path, shell: &mut Shell) -> Result<Vec<String>> {
     }
 }
 
+/// The directories of what is rendered from the manifests of a project.
+const RENDERED_FOLDERS: [&str; 2] = ["dist/", "bundle/"];
+
+/// Returns whether a file is generated from the source or rendered from the manifests of a project.
+pub(super) fn is_generated(tree: &Tree, path: &str) -> bool {
+    let exists = |path: &str| matches!(tree.read(path), Ok(Some(_)));
+    if RENDERED_FOLDERS.iter().any(|folder| path.starts_with(folder)) && exists(FILE) {
+        return true;
+    }
+    let request = exists("Cargo.toml").then(|| Request::default().with_settings(tree));
+    let Some(Ok(Request { layout, .. })) = request else {
+        return false;
+    };
+    layout.holds_crd(path) || layout.is_role(path) || layout.is_webhooks(path)
+}
+
 /// Generates the manifests using the settings of the project. Collects warnings and notes.
 ///
 /// # Errors

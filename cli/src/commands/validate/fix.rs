@@ -2,7 +2,7 @@
 //!
 //! Only files below the project directory, or the current directory outside of projects, are
 //! changed, and none that a link leads to. What kustomize or Helm rendered, and the standard input,
-//! are in no file.
+//! are in no file. Generated files would be overwritten.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,6 +12,7 @@ use rbuilder_generator::Diagnostic;
 
 use super::inputs::plain;
 use super::{Judged, Object};
+use crate::commands::manifests::is_generated;
 use crate::commands::verdicts::{is_in_file, parse_objects};
 use crate::commands::{Outcome, decide_and_apply, preview};
 use crate::plan::{Change, Plan, render_diff};
@@ -96,10 +97,14 @@ fn correct_file(
     };
     let refusal = match find_path(file, tree) {
         Ok(path) => {
-            if let Some(text) = correct(&file.text, &mut judge_text) {
-                plan.merge(tree, &path, &text)?;
+            let Some(text) = correct(&file.text, &mut judge_text) else {
+                return Ok(());
+            };
+            if is_generated(tree, &path) {
+                left.insert(format!("{} is not corrected: it is generated", file.path));
+                return Ok(());
             }
-            return Ok(());
+            return plan.merge(tree, &path, &text);
         }
         Err(refusal) => refusal,
     };
